@@ -32,8 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     from clot_training import packages
     from clot_training.config import load
-    from lotbench.edge.files.datasets import config_file
     from lotbench.errors import LotbenchError
+    from lotbench.storage.datasets import config_file
 
     try:
         path = config_file(parsed.config)

@@ -17,9 +17,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from lotbench.benchmarks.standard.oogiri import Language, Type
 from lotbench.config.experiment import put, read_toml, read_value, validate
-from lotbench.edge.files import atomic_write
-from lotbench.edge.files.datasets import data_folder
 from lotbench.errors import DataError, UsageError
+from lotbench.storage import atomic_write
+from lotbench.storage.datasets import data_folder
 
 Conditions: TypeAlias = Literal["weak", "random"]
 

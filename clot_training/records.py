@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict
 
 from clot_training.config import Conditions
 from lotbench.benchmarks.standard.oogiri import Language, Type
-from lotbench.edge.files.jsonl import rows
 from lotbench.errors import UsageError
+from lotbench.storage.jsonl import rows
 
 Kind: TypeAlias = Literal["generation", "selection", "ranking"]
 Chat: TypeAlias = tuple[Mapping[str, Any], ...]

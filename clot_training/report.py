@@ -26,11 +26,11 @@ from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.score import Answered
 from lotbench.benchmarks.standard.settings import Settings, build
-from lotbench.edge.files import atomic_write
-from lotbench.edge.files.jsonl import rows
 from lotbench.metrics.intervals import clustered_mean
 from lotbench.report import markdown
 from lotbench.report.sections import Table
+from lotbench.storage import atomic_write
+from lotbench.storage.jsonl import rows
 from lotbench.types import Metric
 
 

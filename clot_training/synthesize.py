@@ -24,14 +24,14 @@ from clot_training.data.templates import templates
 from clot_training.records import Candidate, Work
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.task import benchmark
+from lotbench.calls.caller import RoleModel
+from lotbench.calls.store import Store
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
-from lotbench.edge.calls.caller import RoleModel
-from lotbench.edge.calls.store import Store
-from lotbench.edge.files import datasets, review_decisions
-from lotbench.edge.models.registry import Models
 from lotbench.errors import Unread, UsageError, faults_of
+from lotbench.models.registry import Models
 from lotbench.prompting import reply as replies
+from lotbench.storage import datasets, review_decisions
 from lotbench.types import Key, Request, Sampling
 
 MAX_TOKENS = 800

@@ -13,7 +13,7 @@ from typing import Any
 
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.words import same
-from lotbench.edge.files.datasets import data_folder, samples
+from lotbench.storage.datasets import data_folder, samples
 from lotbench.types import Reply, Request
 
 TEMPLATE = "{% for m in messages %}{{ m['content'] }} <eos> {% endfor %}"

@@ -1,7 +1,7 @@
 """The game for `langgraph dev`: the same nodes, begun from a context of plain JSON.
 
 A server of graphs can hand over names and numbers but no clients or pictures. The first node turns the one
-into the other and keeps it beside the state, which names only the folder of its journal: a walk that is
+into the other and keeps it beside the state, which names only the folder of its journal: an episode that is
 gone on with later, or taken again from an earlier node, opens the folder anew and pays for no reply twice.
 """
 
@@ -20,13 +20,13 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from graphs.game import NODES, assemble
+from lotbench.calls.caller import RoleModel
+from lotbench.calls.store import Store
 from lotbench.config import experiment as config
-from lotbench.edge.calls.caller import RoleModel
-from lotbench.edge.calls.store import Store
-from lotbench.edge.models.registry import Models
 from lotbench.errors import LotbenchError, UsageError
 from lotbench.harness.episode import nobody, visit
 from lotbench.harness.state import EpisodeState, Update, start
+from lotbench.models.registry import Models
 from lotbench.run import plan
 from lotbench.run.calling import journaled
 from lotbench.run.plan import Plan
@@ -35,14 +35,14 @@ from lotbench.types import Reply, Request
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What one walk is to be; plain JSON.
+    """What one episode is to be; plain JSON.
 
     Attributes:
         model: The candidate, in any of the model name forms that need no Python object.
         roles: The models of each other role, by name.
         data: A shipped data set's name or a folder; the benchmark's own if empty.
         sample: The id of the sample; the first if empty.
-        repeat: Which of the independent walks on it, from 1; another one draws other replies.
+        repeat: Which of the independent episodes on it, from 1; another one draws other replies.
         settings: Of the benchmark, by name.
     """
 
@@ -57,7 +57,7 @@ class Asked:
 
 
 class StudioState(EpisodeState, total=False):
-    """The state of a walk, where its journal is, and in the end what it is worth."""
+    """The state of an episode, where its journal is, and in the end what it is worth."""
 
     folder: str
     score: dict[str, Any]
@@ -67,8 +67,8 @@ Studio: TypeAlias = StateGraph[StudioState, Asked, StudioState, StudioState]
 
 
 @dataclass(frozen=True, slots=True)
-class LiveWalk:
-    """What a walk needs and no state can hold, for as long as the walk is under way."""
+class LiveEpisode:
+    """What an episode needs and no state can hold, for as long as the episode is under way."""
 
     plan: Plan
     models: Models
@@ -77,12 +77,12 @@ class LiveWalk:
     """Connections live in the event loop that they were made in."""
 
 
-_live: dict[str, LiveWalk] = {}
-"""By folder. A walk that somebody stopped half-way and never went on with stays here until the server ends."""
+_live: dict[str, LiveEpisode] = {}
+"""By folder. An episode that somebody stopped half-way and never went on with stays here until the server ends."""
 
 
 class Unkept(Store):
-    """A store that keeps nothing: a walk that somebody watches finds its causal chain before their eyes."""
+    """A store that keeps nothing: an episode that somebody watches finds its causal chain before their eyes."""
 
     def get(self, request: Request, model_id: str, address: str = "") -> Reply | None:
         """Nothing is ever there."""
@@ -93,7 +93,7 @@ class Unkept(Store):
 
 
 class StudioError(ValueError):
-    """What ended a walk early, as an error whose words the server passes on; of others it tells the type only."""
+    """What ended an episode early, as an error whose words the server passes on; of others it tells the type only."""
 
 
 class Node(Protocol):
@@ -105,21 +105,21 @@ class Node(Protocol):
 
 
 async def begin(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
-    """Make the plan and the models of a walk; the state in which it begins.
+    """Make the plan and the models of an episode; the state in which it begins.
 
     Raises:
         StudioError: Something asked for is missing, unknown or does not fit.
     """
     folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="lotbench-studio-")
     with _told():
-        made = (await _live_walk(folder, runtime.context)).plan
+        made = (await _live_episode(folder, runtime.context)).plan
     sample, repeat = made.chosen[0], runtime.context.repeat
     return {**start(sample.id, repeat), "folder": folder}
 
 
 async def grade(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
-    """Say what the finished walk is worth, and close its connections."""
-    made = (await _live_walk(state["folder"], runtime.context)).plan
+    """Say what the finished episode is worth, and close its connections."""
+    made = (await _live_episode(state["folder"], runtime.context)).plan
     score = made.benchmark.grade(made.episode(state["sample"], state["repeat"], nobody).at(state))
     await _close(state["folder"])
     return {"score": asdict(score)}
@@ -141,7 +141,7 @@ def _node(name: str) -> Node:
     async def node(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
         folder = state["folder"]
         with _told():
-            live = await _live_walk(folder, runtime.context)
+            live = await _live_episode(folder, runtime.context)
             try:
                 return await _visited(name, state, live)
             except BaseException:
@@ -151,7 +151,7 @@ def _node(name: str) -> Node:
     return node
 
 
-async def _visited(name: str, state: StudioState, live: LiveWalk) -> Update:
+async def _visited(name: str, state: StudioState, live: LiveEpisode) -> Update:
     """What one node changes; the journal is opened anew for each, so that a node visited again may ask again."""
     made, path = live.plan, Path(state["folder"])
     async with journaled(made, live.role_models, path, Unkept()) as caller:
@@ -168,8 +168,8 @@ def _told() -> Iterator[None]:
         raise StudioError(str(error)) from error
 
 
-async def _live_walk(folder: str, asked: Asked) -> LiveWalk:
-    """What a walk needs; made anew if the server or its event loop is another one than before."""
+async def _live_episode(folder: str, asked: Asked) -> LiveEpisode:
+    """What an episode needs; made anew if the server or its event loop is another one than before."""
     loop = asyncio.get_running_loop()
     found = _live.get(folder)
     if found is None or found.loop is not loop:
@@ -181,7 +181,7 @@ async def _live_walk(folder: str, asked: Asked) -> LiveWalk:
         except BaseException:
             await models.__aexit__()
             raise
-        found = _live[folder] = LiveWalk(made, models, role_models, loop)
+        found = _live[folder] = LiveEpisode(made, models, role_models, loop)
     return found
 
 
@@ -192,7 +192,7 @@ async def _close(folder: str) -> None:
 
 
 def _plan(asked: Asked) -> Plan:
-    """The plan of one walk, its picture read."""
+    """The plan of one episode, its picture read."""
     if asked.repeat < 1:
         raise UsageError(f"repeat {asked.repeat}: tasks are counted from 1")
     given = {

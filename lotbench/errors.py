@@ -10,7 +10,7 @@
     │   ├── UnknownModel    no such model at its address
     │   └── Unreachable     nothing listens at its address
     ├── LimitReached        a budget that a person set                                 exit 3
-    ├── TooManyFailures     more failed walks than the run may have                    exit 4
+    ├── TooManyFailures     more failed episodes than the run may have                    exit 4
     └── RunFolderError      a run folder in use, damaged, or of another experiment     exit 2
 
 An `Unread`, `CallFailed` or `EpisodeFailed` is data for the benchmark and never a score; the others end the run.
@@ -67,7 +67,7 @@ class Unread(LotbenchError):
 
 
 class CallFailed(LotbenchError):
-    """A call brought no reply, after all retries; ends the walk as ROLE_failed."""
+    """A call brought no reply, after all retries; ends the episode as ROLE_failed."""
 
 
 class EpisodeFailed(LotbenchError):
@@ -105,7 +105,7 @@ class LimitReached(LotbenchError):
 
 
 class TooManyFailures(LotbenchError):
-    """More walks failed than `max_failed` allows; the run can be resumed."""
+    """More episodes failed than `max_failed` allows; the run can be resumed."""
 
     exit_code = 4
 

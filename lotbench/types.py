@@ -1,7 +1,7 @@
-"""The records that pass between the rooms of lotbench, and the two protocols of the edge; data, no logic.
+"""The records that pass between the rooms of lotbench, and the two protocols of models; data, no logic.
 
 Every record is frozen: a room that wants another value makes another record. Pictures travel as the
-sha256 of their bytes and are turned into pixels only at the edge, so a record stays small enough to print.
+sha256 of their bytes and are turned into pixels only where a model is called, so a record stays small enough to print.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The name of one call: where in which walk it stands, and the digest of what it asks.
+    """The name of one call: where in which episode it stands, and the digest of what it asks.
 
     `step` is the purpose of the call, `draw` numbers wanted repetitions of one request (votes),
     `attempt` numbers askings of the same thing after a reply that could not be read.
@@ -97,15 +97,15 @@ class Key:
 class Question:
     """What a benchmark wants to have asked: of which role, for which purpose, in which words.
 
-    `seat` chooses among the models of a role (the second judge is seat 1). A `shared` question belongs to the sample: it
-    is asked once for all walks and runs, and kept in the store. `about` names what samples share it by, `*` for all.
+    `index` chooses among the models of a role (the second judge is index 1). A `shared` question belongs to the sample: it
+    is asked once for all episodes and runs, and kept in the store. `about` names what samples share it by, `*` for all.
     """
 
     role: str
     step: str
     messages: tuple[Message, ...]
     schema: Mapping[str, JSON] | None = None
-    seat: int = 0
+    index: int = 0
     round: int = 0
     draw: int = 0
     attempt: int = 0
@@ -172,7 +172,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The score of one walk: a number, or None with the reason why there is none."""
+    """The score of one episode: a number, or None with the reason why there is none."""
 
     value: float | None
     why: str | None = None
@@ -181,7 +181,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The record of one walk; one line of traces.jsonl.
+    """The record of one episode; one line of traces.jsonl.
 
     A step is `{"step", "round", "role", "draw", "call", "value", "seconds"}`; `call` is the key of the
     journal line, or None where no model was asked.
@@ -189,16 +189,16 @@ class Trace:
 
     sample: str
     repeat: int
-    lane: str
+    sequence: str
     outcome: str
     score: Score
     steps: tuple[Mapping[str, JSON], ...]
     memory: JSON
     usage: Mapping[str, JSON]
     why: str | None = None
-    """What ended the walk, where that was a failure."""
+    """What ended the episode, where that was a failure."""
     arrived: bool = True
-    """False if the walk ended on a call whose reply never came: a resumed run tries it again."""
+    """False if the episode ended on a call whose reply never came: a resumed run tries it again."""
 
 
 class Model(Protocol):
@@ -220,7 +220,7 @@ class Metric:
 
     `n` counts the independent units that the interval rests on (samples); `observations` what they were seen in (games,
     answers), 0 where that is not counted apart. `baselines` are the values of chance and trivial players, by name.
-    `instrument` is what it was measured with (an encoder). `bounds`: see `report.bounds`; empty if no walk broke off.
+    `instrument` is what it was measured with (an encoder). `bounds`: see `report.bounds`; empty if no episode broke off.
     """
 
     value: float | None

@@ -10,21 +10,21 @@ from langchain_core.messages import AIMessage
 
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
-from lotbench.edge.models import chat_format
-from lotbench.edge.models.chat import ChatModel
-from lotbench.edge.models.retrying import Waiting
+from lotbench.models import chat_format
+from lotbench.models.chat import ChatModel
+from lotbench.models.retrying import Waiting
 from lotbench.prompting.reply import Form, prose, schema, shape
 from lotbench.types import Image, Key, Message, Reply, Request, Sampling
 
 
-class Filling(Form):
+class Guess(Form):
     """The shortest form that the fake server knows a step for."""
 
-    filling: Annotated[str, prose(120, "what stands in the place of the mask")]
+    guess: Annotated[str, prose(120, "what stands in the place of the mask")]
 
 
 ALL = Sampling(temperature=0.5, top_p=0.9, seed=7, max_tokens=64)
-TEXT = f"Fill the mask. Answer in JSON:\n{shape(Filling)}"
+TEXT = f"Fill the mask. Answer in JSON:\n{shape(Guess)}"
 
 
 def question(
@@ -32,7 +32,7 @@ def question(
     *,
     image: Image | None = None,
     number: int = 0,
-    form: type[Form] | None = Filling,
+    form: type[Form] | None = Guess,
     sampling: Sampling = ALL,
 ) -> Request:
     """A question; `number` makes another body of it."""

@@ -141,7 +141,7 @@ def clean_environment(
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds that calls waited to be tried again, none of which pass."""
-    from lotbench.edge.models.retrying import Waiting
+    from lotbench.models.retrying import Waiting
 
     waited: list[float] = []
 
@@ -218,7 +218,7 @@ def not_allowed(names: Iterable[str], listed: str) -> list[str]:
 # ---- Several workers (-n 2): a file is one worker's, so that what it sets up is set up once ----
 
 TOGETHER = {
-    "torch": ("tests/clot_training/", "tests/edge/test_embeddings.py", "tests/edge/test_transformers")
+    "torch": ("tests/clot_training/", "tests/calls/test_embeddings.py", "tests/models/test_transformers")
 }
 """Files that one worker takes, by the library that takes 10 s to import and both cores to run."""
 

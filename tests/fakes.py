@@ -1,6 +1,6 @@
 """Models for tests, in process: a script that reads like a dialogue, and a rule that answers anything.
 
-Each implements `lotbench.types.Model`. A script is heard whole by every walk, so walks that run side by
+Each implements `lotbench.types.Model`. A script is heard whole by every episode, so episodes that run side by
 side do not take each other's lines.
 """
 
@@ -107,15 +107,15 @@ class ScriptedModel(_Asked):
     def _line(self, request: Request) -> Line:
         key = request.key
         script = self._lines or self._steps.get(key.step, ())
-        walk = (key.sample, key.repeat, "" if self._lines else key.step)
-        spoken = self._spoken[walk]
-        self._spoken[walk] += 1
+        episode = (key.sample, key.repeat, "" if self._lines else key.step)
+        spoken = self._spoken[episode]
+        self._spoken[episode] += 1
         if spoken < len(script):
             return script[spoken]
         if script and self._loop:
             return script[-1]
         raise AssertionError(
-            f"{self.model_id}: the script has {len(script)} lines for walk {key.sample}/{key.repeat}"
+            f"{self.model_id}: the script has {len(script)} lines for episode {key.sample}/{key.repeat}"
             f"{'' if self._lines else f', step {key.step}'}; asked again at round {key.round}, step {key.step}:\n"
             f"{text_of(request)}"
         )

@@ -1,7 +1,7 @@
 """What is fuzzed: each reader of what comes from outside, as a function of bytes that must end in order.
 
 A target returns, or raises what its caller expects; anything else is a finding. `tests/bench/fuzz.py` throws
-bytes at them under atheris, `tests/edge/test_corpus.py` the inputs that were worth keeping.
+bytes at them under atheris, `tests/storage/test_corpus.py` the inputs that were worth keeping.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from lotbench.benchmarks.lotbench import judge_rows
 from lotbench.benchmarks.lotbench.questions import question
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings
-from lotbench.benchmarks.lotbench.words import filling
+from lotbench.benchmarks.lotbench.words import guess
+from lotbench.calls.journal import Journal, entry
 from lotbench.cli.ballot import read_items, read_names
 from lotbench.config import experiment as config
-from lotbench.edge.calls.journal import Journal, entry
-from lotbench.edge.files import jsonl, judge_set
-from lotbench.edge.files.traces import Traces
-from lotbench.edge.importers import oogiri_go
-from lotbench.edge.importers.importing import BrokenError, PictureFiles, SkippedError
-from lotbench.edge.importers.published import Files
-from lotbench.edge.importers.published import readers as published_readers
-from lotbench.edge.models import chat_format
-from lotbench.edge.models.predictions import PredictedModel, read_predictions
-from lotbench.edge.models.recorded import RecordedModel
-from lotbench.edge.pictures.picture_file import PictureError, decoded
-from lotbench.edge.pictures.render_svg import faults as svg_faults
 from lotbench.errors import Unread, UsageError
 from lotbench.harness import ballot
+from lotbench.models import chat_format
+from lotbench.models.predictions import PredictedModel, read_predictions
+from lotbench.models.recorded import RecordedModel
 from lotbench.prompting.reply import Form, YesNo, prose, read_form
 from lotbench.run import recorded
 from lotbench.run.folder_shapes import read_checks, read_run_json, read_samples, read_summary
 from lotbench.site.said import entries
+from lotbench.storage import jsonl, judge_set
+from lotbench.storage.importers import oogiri_go
+from lotbench.storage.importers.importing import BrokenError, PictureFiles, SkippedError
+from lotbench.storage.importers.published import Files
+from lotbench.storage.importers.published import readers as published_readers
+from lotbench.storage.pictures.picture_file import PictureError, decoded
+from lotbench.storage.pictures.render_svg import faults as svg_faults
+from lotbench.storage.traces import Traces
 from lotbench.types import Reply
 from tests import games
 from tests.asking import reply_of
@@ -62,7 +62,7 @@ class Verdict(Form):
 class Line(Form):
     """A form that may come as a bare line."""
 
-    filling: Annotated[str, prose(80)]
+    guess: Annotated[str, prose(80)]
 
 
 def reply(data: bytes) -> None:
@@ -74,10 +74,10 @@ def reply(data: bytes) -> None:
 
 
 def phrase(data: bytes) -> None:
-    """A filling and a question."""
+    """A guess and a question."""
     text = data.decode("utf-8", "replace")
     with suppress(Unread):
-        said = filling(text, FRAME, 8, 16)
+        said = guess(text, FRAME, 8, 16)
         assert (
             len(said) <= 120 and sum(re.search("[A-Za-z0-9]", word) is not None for word in said.split()) <= 8
         )
@@ -143,7 +143,7 @@ def run_json(data: bytes) -> None:
 
 
 def run_lines(data: bytes) -> None:
-    """The lines of a run folder, each as the file of its name: walks, samples, labels, calls."""
+    """The lines of a run folder, each as the file of its name: episodes, samples, labels, calls."""
     with suppress(UsageError):
         list(Traces(held(data, "traces.jsonl")))
     Traces(held(data, "traces.jsonl"), strict=False)

@@ -13,10 +13,10 @@ Rules = partial(Settings, confirm="never")
 
 
 def respond(
-    round: int, filling: str | None = None, status: str = "ok", mismatch: bool = False
+    round: int, guess: str | None = None, status: str = "ok", mismatch: bool = False
 ) -> dict[str, Any]:
-    word = f"word {round}" if filling is None and status == "ok" else filling
-    return remark("respond", round, {"filling": word, "status": status, "language_mismatch": mismatch})
+    word = f"word {round}" if guess is None and status == "ok" else guess
+    return remark("respond", round, {"guess": word, "status": status, "language_mismatch": mismatch})
 
 
 def check(round: int, accepted: bool, step: str = "check", how: str = "judge") -> dict[str, Any]:

@@ -59,9 +59,7 @@ def heat() -> Grid:
 
 def gallery() -> Section:
     """Every kind of drawing, and a reading."""
-    reading = Reading(
-        "An early leap", (("filling", "the warm laptop"), ("verdict", "accepted")), "lot-0001", 2
-    )
+    reading = Reading("An early leap", (("guess", "the warm laptop"), ("verdict", "accepted")), "lot-0001", 2)
     return Section(
         "All that can be drawn", ("A note.",), plots=drawings(), grids=(heat(),), readings=(reading,)
     )

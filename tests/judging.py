@@ -12,7 +12,7 @@ from typing import Any
 
 from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.edge.files import datasets
+from lotbench.storage import datasets
 from tests.rules import chance, hear
 
 RESPONSE = re.compile(r"^(?:CAPTION|配文)\s*[:：]\s*(.*)(?=\n(?:KEY TEXT|关键词))", re.MULTILINE)
@@ -42,13 +42,13 @@ def filled(items: list[Item], split: str = "test") -> list[dict[str, Any]]:
     for item in items:
         place = {"sample": item.id, "language": item.language, "split": split, "contested": False}
         rows += [
-            {**place, "filling": text, "label": True, "difficulty": None, "labels": [True, True]}
+            {**place, "guess": text, "label": True, "difficulty": None, "labels": [True, True]}
             for text in item.accept
         ]
         rows += [
             {
                 **place,
-                "filling": one.text,
+                "guess": one.text,
                 "label": False,
                 "difficulty": one.difficulty,
                 "labels": [False, False],
@@ -94,30 +94,30 @@ def write(folder: Path, **files: list[dict[str, Any]]) -> Path:
 
 @dataclass
 class PlantedJudge:
-    """Knows the right verdict on every row, and errs at planted rates, by the words of the filling alone.
+    """Knows the right verdict on every row, and errs at planted rates, by the words of the guess alone.
 
     A rule for `RuleModel` and `FakeServer`. Whatever it does not know it takes to be wrong, and never errs on
-    it, so that its causal chains pass their trial. `flips` errs by the call, not by the filling.
+    it, so that its causal chains pass their trial. `flips` errs by the call, not by the guess.
     """
 
     items: list[Item]
     fpr: float = 0.0
     fnr: float = 0.0
     flips: float = 0.0
-    unreadable: Callable[[str], bool] = lambda filling: False
+    unreadable: Callable[[str], bool] = lambda guess: False
     seed: str = ""
     right: dict[tuple[str, str], bool] = field(init=False)
 
     def __post_init__(self) -> None:
         responses = {item.id: item.response for item in self.items}
         self.right = {
-            (responses[row["sample"]], words.same(row["filling"])): row["label"] for row in filled(self.items)
+            (responses[row["sample"]], words.same(row["guess"])): row["label"] for row in filled(self.items)
         }
         self.right |= {(item.response, words.same(item.key_text)): True for item in self.items}
 
-    def verdict(self, response: str, filling: str, call: object = None) -> bool:
-        """What it says of a filling."""
-        place = (response, words.same(filling))
+    def verdict(self, response: str, guess: str, call: object = None) -> bool:
+        """What it says of a guess."""
+        place = (response, words.same(guess))
         label = self.right.get(place, False)
         keys = {(item.response, words.same(item.key_text)) for item in self.items}
         if place not in self.right or place in keys:

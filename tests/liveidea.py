@@ -1,4 +1,4 @@
-"""Small walks of LiveIdeaBench: what its tests share."""
+"""Small episodes of LiveIdeaBench: what its tests share."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.benchmarks.liveideabench.task import benchmark
 from lotbench.types import Request
+from tests.episodes import Played, run_episodes
 from tests.fakes import RuleModel
-from tests.walking import Walked, walk
 
 
 def items(*keywords: str, categories: Sequence[str] = ("Physics",)) -> list[Item]:
@@ -50,6 +50,6 @@ def panel(size: int, of: Callable[[int], Mapping[str, Any]] = lambda place: {}) 
     return [judge(f"judge-{place}", **of(place)) for place in range(size)]
 
 
-async def play(given: Sequence[Item], candidate: RuleModel, judges: Sequence[Any], /, **how: Any) -> Walked:
-    """Walk all keywords."""
-    return await walk(benchmark, given, {"candidate": candidate, "judge": list(judges)}, **how)
+async def play(given: Sequence[Item], candidate: RuleModel, judges: Sequence[Any], /, **how: Any) -> Played:
+    """Episode all keywords."""
+    return await run_episodes(benchmark, given, {"candidate": candidate, "judge": list(judges)}, **how)

@@ -21,19 +21,19 @@ from graphs import game as graph
 from lotbench.benchmarks.lotbench.sample import Item, Rejected
 from lotbench.benchmarks.lotbench.settings import Settings, cast
 from lotbench.benchmarks.lotbench.task import ROLES, benchmark
+from lotbench.calls.budget import Bucket, Budget
+from lotbench.calls.caller import Caller, RoleModel
+from lotbench.calls.journal import Entry, Journal, read_journal
+from lotbench.calls.prices import Price
+from lotbench.calls.store import Store
 from lotbench.config.experiment import Limits
-from lotbench.edge.calls.budget import Bucket, Budget
-from lotbench.edge.calls.caller import Caller, RoleModel
-from lotbench.edge.calls.journal import Entry, Journal, read_journal
-from lotbench.edge.calls.prices import Price
-from lotbench.edge.calls.store import Store
-from lotbench.edge.files import datasets
 from lotbench.harness.episode import Call, Episode, Node, nobody, visit
 from lotbench.harness.loop import Course, Loop, Planned
 from lotbench.harness.state import State
+from lotbench.storage import datasets
 from lotbench.types import Answer, Image, Key, Question, Reply, Trace
+from tests.episodes import resolved
 from tests.fakes import ScriptedModel, text_of
-from tests.walking import resolved
 
 SAMPLE = Item(
     id="lot-1",
@@ -102,13 +102,13 @@ SORRY = "I'm sorry, but I can't help with that."
 REASONING = "the fish reminds me of a heartbeat"
 FILTERED = Reply("", "somebody", finish="content_filter")
 GARBAGE = "Hard to say.\nReally."
-FILLINGS = tuple(f"thing number {n}" for n in range(1, 61))
+GUESSES = tuple(f"thing number {n}" for n in range(1, 61))
 QUESTIONS = tuple(f"Is it bigger than {n} metres?" for n in range(1, 61))
 
 
-def candidate(*fillings: Any, asks: Sequence[Any] = QUESTIONS, **steps: Sequence[Any]) -> ScriptedModel:
+def candidate(*guesses: Any, asks: Sequence[Any] = QUESTIONS, **steps: Sequence[Any]) -> ScriptedModel:
     """A candidate that fills in these (or one thing after another) and asks these."""
-    return ScriptedModel(respond=fillings or FILLINGS, ask=asks, model_id="the-candidate", **steps)
+    return ScriptedModel(respond=guesses or GUESSES, ask=asks, model_id="the-candidate", **steps)
 
 
 def judge(
@@ -130,9 +130,9 @@ def oracle(*answers: Any) -> ScriptedModel:
     return ScriptedModel(answer=answers or ("No",), loop=True, model_id="the-oracle")
 
 
-def reasoned(filling: str) -> dict[str, str]:
-    """A filling with the reasoning that led to it."""
-    return {"reasoning": REASONING, "filling": filling}
+def reasoned(guess: str) -> dict[str, str]:
+    """A guess with the reasoning that led to it."""
+    return {"reasoning": REASONING, "guess": guess}
 
 
 def said_to_candidate(player: ScriptedModel, step: str = "respond") -> list[str]:
@@ -179,7 +179,7 @@ def episode(
     repeat: int = 1,
     data: Sequence[Item] = DATA,
     seed: int = 0,
-    seats: Mapping[str, int] = MappingProxyType({"candidate": 1, "judge": 1, "oracle": 1}),
+    models: Mapping[str, int] = MappingProxyType({"candidate": 1, "judge": 1, "oracle": 1}),
     call: Call = nobody,
 ) -> Episode[Item, Settings]:
     """An episode of the game; every sample has a picture."""
@@ -189,7 +189,7 @@ def episode(
         settings=settings,
         prompts=PROMPTS,
         data=tuple(data),
-        seats=seats,
+        models=models,
         seed=seed,
         pictures={item.id: Image(f"sha-of-{item.id}") for item in data},
         call=call,
@@ -218,7 +218,7 @@ class Room:
 
     Args:
         folder: Where the journal is; the store too, unless another is given.
-        judges: By seat.
+        judges: By index.
         introduced: The desk knows who the models are, as it does after the connection test.
         **settings: Of the benchmark.
     """
@@ -244,7 +244,7 @@ class Room:
         players = {"candidate": (candidate,), "judge": tuple(judges), "oracle": (oracle,)}
         self.journal = Journal(folder / "calls.jsonl")
         self.desk = Caller(
-            {role: tuple(_seat(model, introduced) for model in models) for role, models in players.items()},
+            {role: tuple(_index(model, introduced) for model in models) for role, models in players.items()},
             {role: (ROLES[role].sampling, True) for role in players},
             self.journal,
             Store(store or folder),
@@ -253,27 +253,27 @@ class Room:
         )
 
     def episode(self, sample: str, repeat: int) -> Episode[Item, Settings]:
-        seats = {role: len(seats) for role, seats in self.desk.role_models.items()}
+        models = {role: len(models) for role, models in self.desk.role_models.items()}
         about: dict[str, Any] = {"sample": sample, "repeat": repeat, "data": self.data, "seed": self.seed}
-        return episode(self.settings, seats=seats, call=self.desk.ask, **about)
+        return episode(self.settings, models=models, call=self.desk.ask, **about)
 
-    async def games(self, *walks: tuple[str, int]) -> list[Game]:
-        """Play side by side; the games in the order of the walks that ended."""
+    async def games(self, *episodes: tuple[str, int]) -> list[Game]:
+        """Play side by side; the games in the order of the episodes that ended."""
         supersteps = benchmark.supersteps(self.settings)
         course = Course(graph.build(benchmark.nodes), self.episode, benchmark.grade, supersteps)
-        loop = Loop(course, {}, max(1, len(walks)), self.max_failed)
-        lanes = [[Planned(sample, repeat, f"{sample}/{repeat}")] for sample, repeat in walks]
-        played = [Game(trace) async for trace in loop.traces(lanes)]
+        loop = Loop(course, {}, max(1, len(episodes)), self.max_failed)
+        sequences = [[Planned(sample, repeat, f"{sample}/{repeat}")] for sample, repeat in episodes]
+        played = [Game(trace) async for trace in loop.traces(sequences)]
         for error in loop.crashed.values():
             raise error
-        return sorted(played, key=lambda game: walks.index((game.trace.sample, game.trace.repeat)))
+        return sorted(played, key=lambda game: episodes.index((game.trace.sample, game.trace.repeat)))
 
     def calls(self) -> list[Entry]:
         """The journal's lines."""
         return list(read_journal(self.journal.path))
 
 
-def _seat(model: Any, introduced: bool) -> RoleModel:
+def _index(model: Any, introduced: bool) -> RoleModel:
     name = model.model_id
     return RoleModel(
         f"asked-{name}", model, Price(0, 0, 0), Bucket(None), Bucket(None), name if introduced else ""
@@ -284,10 +284,10 @@ async def play(
     candidate: Any, judges: Any = None, oracles: Any = None, *, sample: Item = SAMPLE, **more: Any
 ) -> Game:
     """Play one game; `judges` is one judge or a sequence of them."""
-    seated = list(judges) if isinstance(judges, list | tuple) else [judges or judge()]
+    placed = list(judges) if isinstance(judges, list | tuple) else [judges or judge()]
     data = more.pop("data", DATA)
     with tempfile.TemporaryDirectory() as folder:
         beside = tuple(item for item in data if item.id != sample.id)
-        room = Room(Path(folder), candidate, seated, oracles or oracle(), data=(sample, *beside), **more)
+        room = Room(Path(folder), candidate, placed, oracles or oracle(), data=(sample, *beside), **more)
         with room.journal:
             return (await room.games((sample.id, 1)))[0]

@@ -28,7 +28,7 @@ async def play(server: FakeServer | str, out: Path, **fields: Any) -> Run:
 
 
 def outcomes(run: Run) -> dict[str, str]:
-    """How each walk ended."""
+    """How each episode ended."""
     return {f"{trace.sample}/{trace.repeat}": trace.outcome for trace in run.traces}
 
 

@@ -32,7 +32,7 @@ def players(benchmark: str) -> dict[str, Any]:
     """Candidate and other roles of a recorded run, as `evaluate` takes them."""
     unsure = UNSURE if benchmark == "lotbench" else {}
     judges = {"lotbench": 2, "standard": 0, "liveideabench": 3, "hicbench": 2, "rinobench": 1}[benchmark]
-    roles: dict[str, Any] = {"judge": [Player(f"judge-{seat}", **unsure) for seat in range(judges)]}
+    roles: dict[str, Any] = {"judge": [Player(f"judge-{index}", **unsure) for index in range(judges)]}
     if benchmark == "lotbench":
         roles["oracle"] = Player("oracle")
     return {"model": Player("candidate", **unsure), "roles": roles if judges else {}}
@@ -52,7 +52,7 @@ def copied(name: str, folder: Path) -> Path:
 
 
 def cut_off(run: Path) -> None:
-    """Make a finished run one that was stopped: some of its calls, fewer of its walks, no summary."""
+    """Make a finished run one that was stopped: some of its calls, fewer of its episodes, no summary."""
     for file, share in (("calls.jsonl", 0.6), ("traces.jsonl", 0.4)):
         lines = (run / file).read_bytes().splitlines(keepends=True)
         (run / file).write_bytes(b"".join(lines[: int(share * len(lines))]))
@@ -72,7 +72,7 @@ def summary(run: Path) -> dict[str, Any]:
     return values
 
 
-def walks(run: Path) -> list[dict[str, Any]]:
+def episodes(run: Path) -> list[dict[str, Any]]:
     """The traces without their seconds, and so without their checksums."""
     traces = [json.loads(line) for line in (run / "traces.jsonl").read_text("utf-8").splitlines()]
     for trace in traces:

@@ -146,12 +146,12 @@ def chance(*parts: object) -> float:
     return number(*parts) / 2**64
 
 
-def same(filling: str, key: str) -> Callable[[str], bool | None]:
+def same(guess: str, key: str) -> Callable[[str], bool | None]:
     """For `game_rule(accepts=)`: accept a verdict's text where two patterns capture the same words.
 
     Elsewhere it says None, which leaves the verdict to chance. Each pattern has one group.
     """
-    first, second = re.compile(filling, re.MULTILINE), re.compile(key, re.MULTILINE)
+    first, second = re.compile(guess, re.MULTILINE), re.compile(key, re.MULTILINE)
 
     def accepts(text: str) -> bool | None:
         one, other = first.search(text), second.search(text)
@@ -246,7 +246,7 @@ def _value(name: str, field: Mapping[str, Any], draw: int, text: str) -> Any:
 def _words(name: str, mine: int, text: str) -> str:
     thing = _thing(mine, text)
     chinese = CJK.search(text) is not None
-    if name in ("filling", "WORD"):
+    if name in ("guess", "WORD"):
         return thing
     if name in ("creative_point", "function") and (point := FIXED.findall(text)):
         return point[-1] if name == "function" else " ".join(point[:-1])

@@ -133,7 +133,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--solve", type=float, default=0.05, help="share of verdicts that accept")
     parser.add_argument("--unreadable", type=float, default=0.0)
     parser.add_argument("--refuse", type=float, default=0.0)
-    parser.add_argument("--filling", help="pattern of the filling in a judge's prompt, with one group")
+    parser.add_argument("--guess", help="pattern of the guess in a judge's prompt, with one group")
     parser.add_argument("--key", help="pattern of the key text; the same words are always accepted")
     parser.add_argument("--latency", default="0", help="seconds, or LOW-HIGH")
     parser.add_argument(
@@ -148,7 +148,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _service(options: argparse.Namespace) -> Service:
-    accepts = same(options.filling, options.key) if options.filling and options.key else None
+    accepts = same(options.guess, options.key) if options.guess and options.key else None
     rule = game_rule(options.solve, options.unreadable, options.refuse, accepts=accepts)
     low, _, high = options.latency.partition("-")
     latency = (float(low), float(high or low))

@@ -21,7 +21,7 @@ from tests.rules import GARBAGE, REFUSAL, Heard, Rule, chance, hear
 from tests.sending import Cut, send, status_of, to_json
 
 STEPS = {
-    "filling": "respond",
+    "guess": "respond",
     "question": "ask",
     "same_creative_point": "verdict",
     "chain": "chain",

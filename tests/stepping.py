@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from lotbench.edge.files.traces import trace_line
 from lotbench.environment.game import Game
+from lotbench.storage.traces import trace_line
 from lotbench.types import Trace
 from tests.fakes import RuleModel
 from tests.rules import Rule, game_rule

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from lotbench.edge import serve
+from lotbench.site import serve
 
 
 @contextmanager

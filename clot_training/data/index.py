@@ -17,8 +17,8 @@ from typing import Literal
 
 from clot_training.config import Config
 from lotbench.benchmarks.standard.oogiri import Row, held_out
-from lotbench.edge.files.jsonl import rows
 from lotbench.errors import DataError
+from lotbench.storage.jsonl import rows
 
 TABLES = """
 pragma journal_mode = off;

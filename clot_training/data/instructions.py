@@ -22,7 +22,7 @@ from clot_training.data.keywords import Words, content_words
 from clot_training.data.roles import batched, help_with
 from clot_training.records import Instruction, Kind, Work
 from lotbench.benchmarks.standard.oogiri import Row
-from lotbench.edge.files import atomic_write
+from lotbench.storage import atomic_write
 
 CHUNK = 500
 """Rows that are tagged together."""

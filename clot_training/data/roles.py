@@ -19,16 +19,16 @@ from clot_training.config import Config
 from clot_training.data.index import Rows
 from clot_training.data.templates import templates
 from lotbench.benchmarks.standard.oogiri import Row
+from lotbench.calls.caller import RoleModel
+from lotbench.calls.store import Store
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
-from lotbench.edge.calls.caller import RoleModel
-from lotbench.edge.calls.store import Store
-from lotbench.edge.files.datasets import Pictures
-from lotbench.edge.files.jsonl import line
-from lotbench.edge.models.registry import Models
 from lotbench.errors import CallFailed, Unread
+from lotbench.models.registry import Models
 from lotbench.prompting import reply as replies
 from lotbench.prompting.prompt import Value
+from lotbench.storage.datasets import Pictures
+from lotbench.storage.jsonl import line
 from lotbench.types import Image, Key, Reply, Request, Sampling
 
 MAX_IMAGE_PX = 1024

@@ -16,8 +16,8 @@ from typing import TypeAlias
 from clot_training.records import Candidate, Chat
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
-from lotbench.edge.files.datasets import prompt_files
 from lotbench.prompting.prompt import Pack, Prompt, pack
+from lotbench.storage.datasets import prompt_files
 
 LETTERS = ascii_uppercase
 """How options are named; there are never more than 26."""

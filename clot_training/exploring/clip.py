@@ -12,9 +12,9 @@ import numpy as np
 from clot_training.config import Clip
 from clot_training.data.roles import batched
 from clot_training.exploring.conditions import Vectors
-from lotbench.edge.models.transformers.loading import loading
-from lotbench.edge.pictures import picture_file
 from lotbench.errors import DataError, UsageError
+from lotbench.models.transformers.loading import loading
+from lotbench.storage.pictures import picture_file
 
 
 class Sight:

@@ -30,10 +30,10 @@ from clot_training.exploring.vocabulary import vocabularies
 from clot_training.records import Candidate, Policy, Screened, Work, read_records
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.config.experiment import differences
-from lotbench.edge.files import atomic_write
-from lotbench.edge.files.jsonl import no_link, put
-from lotbench.edge.files.run_folder import read_json
 from lotbench.errors import RunFolderError, UsageError
+from lotbench.storage import atomic_write
+from lotbench.storage.jsonl import no_link, put
+from lotbench.storage.run_folder import read_json
 
 ENGINE_ONLY = ("engine", "workers", "gpus", "limit", "batch_size")
 """Settings of explore that change no candidate, so that a run may go on with others."""

@@ -18,9 +18,9 @@ from clot_training.config import Config, Weights
 from clot_training.records import Prompt
 from clot_training.tuning.examples import picture, spoken, written
 from clot_training.tuning.weights import folder, packing
-from lotbench.edge.models.transformers.generation import Asked, answer, inputs
-from lotbench.edge.models.transformers.loading import load, rendered
 from lotbench.errors import UsageError
+from lotbench.models.transformers.generation import Asked, answer, inputs
+from lotbench.models.transformers.loading import load, rendered
 from lotbench.types import Sampling
 
 PLAIN = Weights()

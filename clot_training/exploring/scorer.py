@@ -13,7 +13,7 @@ from clot_training.exploring.clip import Sight
 from clot_training.exploring.conditions import Vectors
 from clot_training.exploring.vocabulary import vectors
 from lotbench.benchmarks.standard.oogiri import Row
-from lotbench.edge.calls.embeddings import Encoder
+from lotbench.calls.embeddings import Encoder
 
 Seen: TypeAlias = Literal["picture", "question"]
 

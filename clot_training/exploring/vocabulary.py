@@ -18,7 +18,7 @@ from clot_training.data.roles import batched
 from clot_training.exploring.conditions import Vectors
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.config.experiment import digest
-from lotbench.edge.files.home import home
+from lotbench.storage.home import home
 
 CHUNK = 500
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from clot_training.config import Config
-from lotbench.edge.files import atomic_write
+from lotbench.storage import atomic_write
 
 
 def write(config: Config, out: Path) -> None:

@@ -20,9 +20,9 @@ import PIL.ImageOps
 from clot_training.config import Config
 from clot_training.data.roles import batched
 from clot_training.records import Chat, Instruction
-from lotbench.edge.files import atomic_write
-from lotbench.edge.models.transformers.loading import Loaded, rendered
-from lotbench.edge.pictures.picture_file import opened
+from lotbench.models.transformers.loading import Loaded, rendered
+from lotbench.storage import atomic_write
+from lotbench.storage.pictures.picture_file import opened
 from lotbench.types import Image, Message
 
 COUNTED_TOGETHER = 256

@@ -9,9 +9,9 @@ from clot_training.config import Config
 from clot_training.records import Work
 from clot_training.tuning.tune import ADAPTER
 from clot_training.tuning.weights import folder, packing
-from lotbench.edge.files import adapter_texts
-from lotbench.edge.models.transformers.loading import Packing, load
 from lotbench.errors import UsageError
+from lotbench.models.transformers.loading import Packing, load
+from lotbench.storage import adapter_texts
 
 
 def merge(config: Config) -> Path:

@@ -12,8 +12,8 @@ from typing import Any
 from clot_training.config import Config
 from clot_training.records import Work
 from clot_training.tuning.tune import ADAPTER, tune
-from lotbench.edge.files import atomic_write
 from lotbench.errors import UsageError
+from lotbench.storage import atomic_write
 
 
 def refine(config: Config) -> dict[str, Any]:

@@ -19,8 +19,8 @@ import trl
 
 from clot_training.config import Config
 from clot_training.tuning.weights import linear_layers, packing
-from lotbench.edge.models.transformers.loading import decided
 from lotbench.errors import UsageError, suggestion
+from lotbench.models.transformers.loading import decided
 
 T = TypeVar("T")
 

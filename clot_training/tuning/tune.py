@@ -27,10 +27,10 @@ from clot_training.config import Config, freeze
 from clot_training.tuning import card, examples, settings
 from clot_training.tuning.weights import base_model
 from lotbench.config.experiment import digest
-from lotbench.edge.files import adapter_texts, atomic_write
-from lotbench.edge.files.jsonl import tables
-from lotbench.edge.models.transformers.loading import Loaded, adapted, loading
 from lotbench.errors import UsageError
+from lotbench.models.transformers.loading import Loaded, adapted, loading
+from lotbench.storage import adapter_texts, atomic_write
+from lotbench.storage.jsonl import tables
 
 ADAPTER = "adapter"
 """The folder of a stage's adapter, below the stage's own."""

@@ -19,10 +19,10 @@ import transformers
 from transformers.pytorch_utils import Conv1D
 
 from clot_training.config import Config, Weights
-from lotbench.edge.files.home import home
-from lotbench.edge.models.embedded import identity, weights
-from lotbench.edge.models.transformers.loading import Loaded, Packing, load, loading
 from lotbench.errors import UsageError
+from lotbench.models.embedded import identity, weights
+from lotbench.models.transformers.loading import Loaded, Packing, load, loading
+from lotbench.storage.home import home
 
 
 def folder(base: str) -> str:

@@ -77,7 +77,7 @@ def _smoke(out: Path) -> tuple[Path, str]:
         Random(f"{key.sample}/{key.repeat}").shuffle(said)
         fields: Any = (request.schema or {}).get("properties", {})
         return Reply(
-            json.dumps({**dict.fromkeys(fields, ""), "filling": said[key.round % len(said)]}), "lister"
+            json.dumps({**dict.fromkeys(fields, ""), "guess": said[key.round % len(said)]}), "lister"
         )
 
     lister.takes_requests = True  # type: ignore[attr-defined]

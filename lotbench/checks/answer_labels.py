@@ -15,14 +15,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from lotbench.config.experiment import Limits
-from lotbench.edge.files import run_folder
-from lotbench.edge.files.jsonl import tables
 from lotbench.errors import DataError, UsageError, at, faults_of
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.evidence import Evidence
 from lotbench.run.loading import Run, planned
 from lotbench.run.plan import Plan
 from lotbench.run.results import LABELS
+from lotbench.storage import run_folder
+from lotbench.storage.jsonl import tables
 from lotbench.types import JSON
 
 

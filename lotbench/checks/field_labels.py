@@ -16,17 +16,17 @@ from typing import Annotated, Any
 import pydantic
 from pydantic import BaseModel, ValidationError, model_validator
 
+from lotbench.calls import judge_records
 from lotbench.checks.probes import key_of
 from lotbench.config.experiment import Limits
-from lotbench.edge.calls import judge_records
-from lotbench.edge.files import run_folder
-from lotbench.edge.files.jsonl import tables
 from lotbench.errors import DataError, RunFolderError, UsageError, at, faults_of
 from lotbench.metrics.agreement import Field, Rate, Stratum
 from lotbench.metrics.people_agreement import ceiling
 from lotbench.run.loading import Run, planned
+from lotbench.storage import run_folder
+from lotbench.storage.jsonl import tables
 
-DRAWN = ("sample", "filling")
+DRAWN = ("sample", "guess")
 """By these fields a row of somebody's file is known to be that of the draw; a file may leave them out."""
 
 
@@ -84,8 +84,8 @@ def draw(run: Run, n: int, out: Path) -> Path:
     if strangers := {trace.sample for trace in run.traces} - set(run.samples):
         raise RunFolderError(f"{run.path}: {min(strangers)!r} is none of its samples")
     drawn = validation.draw(run.traces, run.samples, made.settings, n, made.experiment.seed)
-    role, seats = drawn.role, drawn.seats
-    key = key_of(made, role, seats, made.settings, run.totals().ids())
+    role, indexes = drawn.role, drawn.indexes
+    key = key_of(made, role, indexes, made.settings, run.totals().ids())
     if key is None or not drawn.rows:
         raise UsageError(f"{run.path}: no verdicts of one judge to draw from")
     place = out / f"labels-{run.path.name}"
@@ -95,7 +95,7 @@ def draw(run: Run, n: int, out: Path) -> Path:
         about = DrawFile(
             run=run.path.name,
             key=key,
-            names=tuple(made.names[role][seat].text for seat in seats),
+            names=tuple(made.names[role][index].text for index in indexes),
             sizes=dict(drawn.sizes),
             strata=tuple(drawn.strata),
             places=tuple(drawn.places),

@@ -12,21 +12,21 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from lotbench.calls import judge_records
+from lotbench.calls.budget import refuse_unpriced
+from lotbench.calls.caller import Caller
+from lotbench.calls.store import Store
 from lotbench.checks import judge_rates
 from lotbench.checks.judge_check_plan import Prepared, WantedCheck, prepare
 from lotbench.checks.judge_rates import JudgedProbe, Measure
 from lotbench.checks.probes import key_of, put, side_by_side
 from lotbench.config.experiment import digest
 from lotbench.config.model_names import slug
-from lotbench.edge.calls import judge_records
-from lotbench.edge.calls.budget import refuse_unpriced
-from lotbench.edge.calls.caller import Caller
-from lotbench.edge.calls.store import Store
-from lotbench.edge.files import run_folder
 from lotbench.harness.judge_validation import JudgePanel, Probe
 from lotbench.run import results
 from lotbench.run.calling import Calls, calling
 from lotbench.run.session import watched
+from lotbench.storage import run_folder
 from lotbench.types import JSON
 
 
@@ -133,7 +133,7 @@ def _written(made: Prepared, calls: Calls, judged: Sequence[JudgedProbe]) -> Che
             "measures": [
                 {
                     "role": one.role,
-                    "models": [names[one.role][seat] for seat in one.seats],
+                    "models": [names[one.role][index] for index in one.indexes],
                     "mode": one.variant,
                     **judge_rates.counted(one),
                 }
@@ -150,7 +150,7 @@ def _written(made: Prepared, calls: Calls, judged: Sequence[JudgedProbe]) -> Che
 def _line(one: JudgedProbe) -> str:
     table = {
         "role": one.panel.role,
-        "seats": list(one.panel.seats),
+        "indexes": list(one.panel.indexes),
         "mode": one.panel.variant,
         "repeat": one.repeat,
         **asdict(one.probe),
@@ -187,14 +187,14 @@ def _export_stages(place: Path, rows: Sequence[JudgedProbe], names: Mapping[str,
     """Write the chains for people to mark, each once (Fig. 15, left)."""
     lines: dict[tuple[str, ...], str] = {}
     for one in rows:
-        who = names[one.panel.role][one.panel.seats[0]]
+        who = names[one.panel.role][one.panel.indexes[0]]
         for stage, text in (one.said.stages or {}).items():
-            filling = None if stage == "chain" else one.probe.turn.get("filling")
+            guess = None if stage == "chain" else one.probe.turn.get("guess")
             table = {
-                "sample": one.probe.sample, "judge": who, "stage": stage, "filling": filling, "text": text,
+                "sample": one.probe.sample, "judge": who, "stage": stage, "guess": guess, "text": text,
                 "mark": None,
             }  # fmt: skip
-            name = (one.probe.sample, who, stage, str(filling), one.panel.variant)
+            name = (one.probe.sample, who, stage, str(guess), one.panel.variant)
             lines.setdefault(name, json.dumps(table, ensure_ascii=False))
     place.mkdir(parents=True, exist_ok=True)
     with run_folder.Folder(place) as out:
@@ -215,10 +215,10 @@ def _kept(made: Prepared, checked: Checked, ids: Mapping[str, Sequence[Sequence[
     }
     kept = []
     for one in checked.measures:
-        key = key_of(made.plan, one.role, one.seats, one.settings, ids)
+        key = key_of(made.plan, one.role, one.indexes, one.settings, ids)
         if key is None:
             continue
-        names = [checked.names[one.role][seat] for seat in one.seats]
+        names = [checked.names[one.role][index] for index in one.indexes]
         key |= {"criterion": one.criterion} if one.criterion else {}
         agreed = ceilings[one.role][2]
         ceiling: JSON = {"kappa": agreed.value, "n": agreed.n}

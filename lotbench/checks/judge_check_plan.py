@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from lotbench import benchmarks
+from lotbench.calls.caller import CallStats
 from lotbench.config.experiment import Config, Experiment
 from lotbench.config.model_names import ModelName
-from lotbench.edge.calls.caller import CallStats
-from lotbench.edge.files import datasets, judge_set
 from lotbench.errors import DataError, UsageError
 from lotbench.harness.judge_validation import JudgePanel, Probe, Validation, stratified
 from lotbench.run import plan
 from lotbench.run.plan import Plan
+from lotbench.storage import datasets, judge_set
 from lotbench.types import JSON
 
 REPEATS = 2

@@ -69,7 +69,7 @@ class Measure:
     """
 
     role: str
-    seats: tuple[int, ...]
+    indexes: tuple[int, ...]
     variant: str
     what: str
     settings: Any
@@ -91,7 +91,7 @@ def measures(judged: Sequence[JudgedProbe], seed: int, rule: Rule = decided) -> 
         mine = [one for one in judged if id(one.panel) == panel_id]
         panel = mine[0].panel
         if panel.alone is not None:
-            first = replace(panel, seats=panel.seats[:1], settings=panel.alone)
+            first = replace(panel, indexes=panel.indexes[:1], settings=panel.alone)
             alone = [replace(one, said=replace(one.said, last=one.said.first)) for one in mine]
             made += _measured(alone, first, "check alone", rule, seed)
         what = "check alone" if panel.alone is None else "check, then confirm"
@@ -126,7 +126,7 @@ def measure(found: Sequence[Ruling], panel: JudgePanel, what: str, seed: int) ->
     decides = all(isinstance(one.truth, bool) for one in found)
     return Measure(
         role=panel.role,
-        seats=panel.seats,
+        indexes=panel.indexes,
         variant=panel.variant,
         what=what,
         settings=panel.settings,
@@ -209,7 +209,7 @@ def sentences(
     for one in found:
         if (bound := deciding[one.role].get(one.criterion)) is None:
             continue
-        who = " + ".join(names[one.role][seat] for seat in one.seats)
+        who = " + ".join(names[one.role][index] for index in one.indexes)
         way = "" if one.criterion else f" ({', '.join(filter(None, (one.role, one.variant, one.what)))})"
         rates = tested(counted(one))
         told.append(sentence(Check(one.role, who + way, rates, one.criterion, labels, bound=bound)))
@@ -236,7 +236,7 @@ def rates(found: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> Table
     """Every measure and group as a row."""
     rows: list[tuple[Cell, ...]] = []
     for one in found:
-        who = " + ".join(names[one.role][seat] for seat in one.seats)
+        who = " + ".join(names[one.role][index] for index in one.indexes)
         for name, group in one.groups.items():
             shown = (group.accuracy, group.fpr, group.fnr, group.kappa)
             cells = [cell for rate in shown for cell in (rate.value, interval(rate))]
@@ -251,7 +251,7 @@ def steadiness(found: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> 
     """What could not be read, and how often a verdict on the same row flips."""
     rows: list[tuple[Cell, ...]] = []
     for one in found:
-        who = " + ".join(names[one.role][seat] for seat in one.seats)
+        who = " + ".join(names[one.role][index] for index in one.indexes)
         flipped, pairs = one.flips
         share = flipped / pairs if pairs else None
         rows.append((one.role, who, one.variant, one.what, one.unreadable, one.of, flipped, pairs, share))

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from lotbench.calls.caller import Caller
 from lotbench.config.model_names import address
-from lotbench.edge.calls.caller import Caller
 from lotbench.errors import LotbenchError
 from lotbench.harness.episode import AnyEpisode, visit
 from lotbench.harness.judge_validation import (
@@ -27,22 +27,22 @@ from lotbench.types import JSON, Answer, Question
 
 
 async def put(caller: Caller, made: Plan, panel: JudgePanel, probe: Probe, repeat: int) -> ProbeResult:
-    """Put a probe to a panel: the benchmark's own node asks, for the panel's seats, under its settings."""
+    """Put a probe to a panel: the benchmark's own node asks, for the panel's indexes, under its settings."""
     validation = made.benchmark.validation
     assert validation is not None
 
     async def ask(episode: AnyEpisode, question: Question) -> Answer:
         # Two probes of a sample may come to the very same question: each is asked in its own name.
         about = probe.id if probe.task and not question.shared else question.about
-        seated = replace(question, seat=panel.seats[question.seat], about=about)
+        placed = replace(question, index=panel.indexes[question.index], about=about)
         # The benchmark reads its own question back: for it, the panel is all the judges there are.
-        return replace(await caller.ask(episode, seated), question=question)
+        return replace(await caller.ask(episode, placed), question=question)
 
     episode = made.episode(probe.sample, repeat, ask)
-    seats = {**episode.seats, panel.role: len(panel.seats)}
+    models = {**episode.models, panel.role: len(panel.indexes)}
     state: dict[str, Any] = {**start(probe.sample, repeat), **probe.state, "turn": dict(probe.turn)}
     node = made.benchmark.nodes[probe.step]
-    update = await visit(node, state, replace(episode, settings=panel.settings, seats=seats))
+    update = await visit(node, state, replace(episode, settings=panel.settings, models=models))
     return validation.read(probe, joined(state, update))
 
 
@@ -78,19 +78,19 @@ async def side_by_side(concurrency: int, work: Sequence[Callable[[], Awaitable[N
 def key_of(
     made: Plan,
     role: str,
-    seats: Sequence[int],
+    indexes: Sequence[int],
     settings: Any,
     ids: Mapping[str, Sequence[Sequence[str]]],
     task: str = "",
 ) -> dict[str, JSON] | None:
-    """The name in the store of what these seats' verdicts depend on; None if a seat has not one id."""
+    """The name in the store of what these indexes' verdicts depend on; None if an index has not one id."""
     validation = made.benchmark.validation
     answered = ids.get(role, ())
-    mine = [answered[seat] if seat < len(answered) else () for seat in seats]
+    mine = [answered[index] if index < len(answered) else () for index in indexes]
     if validation is None or any(len(one) != 1 for one in mine):
         return None
     part = validation.key(
         task or role, settings, made.prompts, sampling_table(made)[role], made.digests["data"]
     )
-    addresses = [address(made.names[role][seat]) for seat in seats]
+    addresses = [address(made.names[role][index]) for index in indexes]
     return {**part, **judged_by([one[0] for one in mine], addresses)}

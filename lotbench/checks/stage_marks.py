@@ -10,9 +10,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, StrictBool
 
-from lotbench.edge.files.jsonl import rows
 from lotbench.errors import UsageError
 from lotbench.metrics.agreement import Rate, rate
+from lotbench.storage.jsonl import rows
 
 STAGES = {"chain": "causal construction", "intervened chain": "causal intervention"}
 """The stages that people mark, as the paper calls them."""
@@ -26,7 +26,7 @@ class Marked(BaseModel):
     sample: str
     judge: str
     stage: str
-    filling: str | None = None
+    guess: str | None = None
     text: str
     mark: StrictBool | None = None
 

@@ -24,8 +24,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None and not sys.warnoptions:
         _keep_libraries_quiet()
     parsed = parser().parse_args(arguments)
-    from lotbench.edge.files.dotenv_file import read_env_file
     from lotbench.errors import LotbenchError
+    from lotbench.storage.dotenv_file import read_env_file
 
     try:
         read_env_file(Path.cwd())
@@ -66,6 +66,6 @@ def _name_latest(parsed: argparse.Namespace) -> None:
         getattr(parsed, "runs", None) or ()
     )
     if "latest" in named:
-        from lotbench.edge.files import run_folder
+        from lotbench.storage import run_folder
 
         print(f"latest: {run_folder.find('latest', getattr(parsed, 'kept', None))}", file=sys.stderr)

@@ -14,8 +14,6 @@ from typing import Any
 
 from lotbench import benchmarks
 from lotbench.config.experiment import validate
-from lotbench.edge.files import atomic_write, datasets
-from lotbench.edge.files.jsonl import document, rows
 from lotbench.errors import DataError, UsageError, at
 from lotbench.harness.ballot import (
     Ballot,
@@ -34,6 +32,8 @@ from lotbench.harness.ballot import (
 from lotbench.metrics.correlation import LEAST, coefficient
 from lotbench.report.markdown import visible
 from lotbench.run.loading import Run, load_run
+from lotbench.storage import atomic_write, datasets
+from lotbench.storage.jsonl import document, rows
 
 RANKED = 5
 """Responses that a ranking is of."""

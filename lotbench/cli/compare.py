@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Iterable
 from pathlib import Path
 
-from lotbench.edge.files import atomic_write
 from lotbench.errors import UsageError
 from lotbench.report.comparison import to_json, to_latex, to_markdown
 from lotbench.report.markdown import visible
 from lotbench.report.sections import Grid, Plot
 from lotbench.run.compare_runs import compared
 from lotbench.run.loading import load_run
+from lotbench.storage import atomic_write
 
 
 def compare(parsed: argparse.Namespace) -> int:

@@ -15,12 +15,12 @@ from lotbench import benchmarks
 from lotbench.checks import judge_check_plan
 from lotbench.config import experiment as config
 from lotbench.config.makers import PEOPLE
-from lotbench.edge.files import datasets
-from lotbench.edge.pictures import picture_facts
 from lotbench.errors import DataError, UsageError, at
 from lotbench.harness.planted import PlantedRow
 from lotbench.report.markdown import visible
 from lotbench.run import calibration
+from lotbench.storage import datasets
+from lotbench.storage.pictures import picture_facts
 
 if TYPE_CHECKING:
     from lotbench.run.construction import Wanted
@@ -147,7 +147,7 @@ def _wanted(parsed: argparse.Namespace, rules: type[Any], models: dict[str, str]
 
 def render(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data render`."""
-    from lotbench.edge.pictures.render_svg import render as drawn
+    from lotbench.storage.pictures.render_svg import render as drawn
 
     drawings = sorted(Path(parsed.path).glob("**/*.svg"))
     for path in drawings:
@@ -158,7 +158,7 @@ def render(parsed: argparse.Namespace) -> int:
 
 def sheet(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data sheet`."""
-    from lotbench.edge.pictures.contact_sheet import chinese_font, pages
+    from lotbench.storage.pictures.contact_sheet import chinese_font, pages
 
     folder, out = Path(parsed.path), Path(parsed.out)
     items = datasets.samples(folder, benchmarks.get(parsed.benchmark).Item)
@@ -175,7 +175,7 @@ def sheet(parsed: argparse.Namespace) -> int:
 
 def imported(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data import`."""
-    from lotbench.edge.importers import caption_contest, importing, oogiri_go, published
+    from lotbench.storage.importers import caption_contest, importing, oogiri_go, published
 
     if parsed.name == IDEAS:
         from lotbench.run.import_ideas import import_ideas
@@ -229,7 +229,7 @@ def _written(path: Path) -> Iterator[dict[str, Any]]:
 
 def install_local(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench local install`."""
-    from lotbench.edge.models.embedded import install
+    from lotbench.models.embedded import install
 
     install()
     print("the embedded model is installed: lotbench watch")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from lotbench.edge.calls.prices import asked_cost, price_date, total_cost
+from lotbench.calls.prices import asked_cost, price_date, total_cost
 from lotbench.run.plan import Plan
 from lotbench.run.preview import previewed
 from lotbench.types import Question, Usage
@@ -17,17 +17,17 @@ REPLY_TOKENS = 120
 
 def show_plan(made: Plan) -> int:
     """Print the plan; calls nothing and writes nothing."""
-    experiment, lanes = made.experiment, made.lanes()
-    walks = sum(map(len, lanes))
+    experiment, sequences = made.experiment, made.sequences()
+    episodes = sum(map(len, sequences))
     print(f"{made.benchmark.name} version {made.benchmark.version}: {made.benchmark.about}")
     print(f"data      {made.folder}: {len(made.chosen)} of {made.of} samples, digest {made.digests['data']}")
     print(
-        f"tasks     {walks} ({experiment.repeats} repeats), {min(len(lanes), made.limits.concurrency)} side by side"
+        f"tasks     {episodes} ({experiment.repeats} repeats), {min(len(sequences), made.limits.concurrency)} side by side"
     )
     for name, value in made.settings.model_dump().items():
         print(f"  {name:18} {value}")
     print(f"{'role':10} {'calls at most':>14} {'input tokens':>14} {'output tokens':>14} {'USD':>10}  models")
-    most = list(_at_most(made, Counter(one.sample for lane in lanes for one in lane)))
+    most = list(_at_most(made, Counter(one.sample for sequence in sequences for one in sequence)))
     for role, usage, calls, cost in most:
         shown = "unknown" if cost is None else f"{cost:.2f}"
         models = ", ".join(name.text for name in made.names[role])
@@ -48,15 +48,15 @@ def _dollars(total: float | None) -> str:
     return "unknown (a model is not in the table)" if total is None else f"${total:.2f}"
 
 
-def _at_most(made: Plan, walks: Counter[str]) -> Iterator[tuple[str, Usage, int, float | None]]:
-    """By role: usage, calls and dollars (None: no price is known) that so many walks on each sample take at most."""
+def _at_most(made: Plan, episodes: Counter[str]) -> Iterator[tuple[str, Usage, int, float | None]]:
+    """By role: usage, calls and dollars (None: no price is known) that so many episodes on each sample take at most."""
     asked = previewed(made)
-    seats = {role: len(names) for role, names in made.names.items()}
+    models = {role: len(names) for role, names in made.names.items()}
     beyond = Counter[str]()
     for sample in made.chosen:
-        beyond.update(made.benchmark.beyond(sample, made.settings, walks[sample.id], seats))
+        beyond.update(made.benchmark.beyond(sample, made.settings, episodes[sample.id], models))
     for role, each in made.benchmark.calls(made.settings).items():
-        calls = each * walks.total() + beyond[role]
+        calls = each * episodes.total() + beyond[role]
         prompt = max((_tokens(q) for q in asked if q.role == role), default=0)
         # The price of a call depends on its own length, not on that of all together.
         one = Usage(prompt, 0, REPLY_TOKENS)

@@ -10,13 +10,11 @@ from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from lotbench.calls.budget import refuse_tier
 from lotbench.cli.progress import watch
 from lotbench.config import experiment as config
 from lotbench.config import judge_panel
 from lotbench.config.experiment import Config
-from lotbench.edge.calls.budget import refuse_tier
-from lotbench.edge.files import run_folder
-from lotbench.edge.files.datasets import config_file
 from lotbench.errors import UsageError
 from lotbench.report import bounds
 from lotbench.report.markdown import duration, visible
@@ -24,6 +22,8 @@ from lotbench.run import plan
 from lotbench.run.evaluate import begin
 from lotbench.run.loading import Run
 from lotbench.run.session import collect_rarely
+from lotbench.storage import run_folder
+from lotbench.storage.datasets import config_file
 
 T = TypeVar("T")
 EMBEDDED = "an embedded model played"
@@ -138,7 +138,7 @@ def print_result(run: Run) -> int:
         print(f"{summary['n_traces']} played: {counts} (the numbers of it are in the report)")
     else:
         _print_scores(run)
-    name = summary["headline"]
+    name = summary["primary_metric"]
     if (score := summary["scores"].get(name)) and (
         said := bounds.moving(name, score.get("bounds", {}), score["low"], score["high"])
     ):
@@ -154,11 +154,11 @@ def print_result(run: Run) -> int:
 
 
 def _print_scores(run: Run) -> None:
-    """The headline with what it took, in one line; the other metrics below."""
+    """The primary metric with what it took, in one line; the other metrics below."""
     summary, cost = run.summary, run.summary["usage"]["cost_usd"]
     scores = dict(summary["scores"])
     solved, total = summary["outcomes"].get("solved"), summary["n_traces"]
-    parts = [run.config.model, _value(summary["headline"], scores.pop(summary["headline"], None))]
+    parts = [run.config.model, _value(summary["primary_metric"], scores.pop(summary["primary_metric"], None))]
     parts += [f"{solved}/{total} solved"] if solved is not None else [f"{total} played"]
     parts += [] if cost is None else [f"${cost:.2f}"]
     print(visible("  ".join([*parts, duration(summary["wall_s"])])))

@@ -14,11 +14,11 @@ from typing import Any
 from urllib.parse import quote
 
 from lotbench.config.experiment import DEFAULT_BENCHMARK, Config
-from lotbench.edge import serve
-from lotbench.edge.files import run_folder
 from lotbench.errors import UsageError
+from lotbench.site import serve
 from lotbench.site.host import HOST
 from lotbench.site.people_runs import DAILY_LANGUAGE, of_a_day
+from lotbench.storage import run_folder
 
 KEYLESS: Mapping[str, Any] = {
     "data": "lotbench_easy",
@@ -143,7 +143,7 @@ async def _refuse_missing(asked: Config) -> None:
     Raises:
         UsageError: A key, a file or a package is missing, by name.
     """
-    from lotbench.edge.models.registry import Models
+    from lotbench.models.registry import Models
     from lotbench.site.people_runs import planned
 
     made = planned(asked)
@@ -209,9 +209,9 @@ def vote(parsed: argparse.Namespace) -> int:
 def review(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data review`."""
     from lotbench import benchmarks
-    from lotbench.edge.files import datasets
     from lotbench.site import review as pages
     from lotbench.site.review_page import with_past
+    from lotbench.storage import datasets
 
     declared, path = benchmarks.get(parsed.benchmark), Path(parsed.path)
     folder = datasets.data_folder(parsed.data or "", declared.data_set) if path.is_file() else path

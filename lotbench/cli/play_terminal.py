@@ -16,7 +16,6 @@ from rich.style import Style
 from rich.text import Text
 
 from lotbench.config.experiment import Config
-from lotbench.edge.pictures.picture_file import PictureError, decoded
 from lotbench.errors import DataError, Unescapable, UsageError
 from lotbench.report.markdown import visible
 from lotbench.run.loading import Run, load_run
@@ -26,6 +25,7 @@ from lotbench.site.people_runs import play_next
 from lotbench.site.play_result import result
 from lotbench.site.player import GUESSES, Player, View
 from lotbench.site.runs import Gallery
+from lotbench.storage.pictures.picture_file import PictureError, decoded
 
 WIDTH = 48
 """Of the picture, in characters; each shows two pixels, one above the other."""
@@ -55,24 +55,24 @@ async def play_here(asked: Config, out: Path, name: str, console: Console, asks:
         await asyncio.to_thread(player.begins, status)
 
     run = asyncio.ensure_future(play_next(asked, out, name, player.model, begins, player.decide))
-    seat = Seat(player, console, asks, out)
+    terminal = Terminal(player, console, asks, out)
     try:
         while not (run.done() and player.ended is None):
             if player.ended is not None:
-                await seat.ends()
+                await terminal.ends()
             elif player.doubt is not None:
-                await seat.doubts()
+                await terminal.doubts()
             elif player.model.asked is not None:
-                await seat.moves()
+                await terminal.moves()
             else:
-                await seat.waits(run)
+                await terminal.waits(run)
         return await run
     finally:
         run.cancel()
         await asyncio.wait({run})
 
 
-class Seat:
+class Terminal:
     """A person at a terminal: what of their game was drawn, and what is drawn next."""
 
     def __init__(self, player: Player, console: Console, asks: Asks, out: Path) -> None:
@@ -289,5 +289,5 @@ def _signs(dots: tuple[tuple[str, bool], ...]) -> str:
 def _wanted(field: str) -> str:
     """What is asked for, in words."""
     if field in GUESSES:
-        return "Your guess" if field == "filling" else "Your joke"
+        return "Your guess" if field == "guess" else "Your joke"
     return f"Your {field.replace('_', ' ')}"

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
-from lotbench.edge.calls.caller import CallStats
+from lotbench.calls.caller import CallStats
 from lotbench.report.markdown import duration
 from lotbench.run.session import Status, Watch
 

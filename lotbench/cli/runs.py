@@ -17,7 +17,6 @@ from lotbench.cli.evaluate import interruptible, limits, print_result
 from lotbench.cli.progress import damage, watch
 from lotbench.config import experiment as config
 from lotbench.config.model_names import parse
-from lotbench.edge.files import datasets, run_folder
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.report.markdown import visible
 from lotbench.run import plan, results
@@ -25,6 +24,7 @@ from lotbench.run.evaluate import resume as go_on
 from lotbench.run.folder_shapes import read_run_json
 from lotbench.run.loading import Run, load_run
 from lotbench.run.preview import previewed
+from lotbench.storage import datasets, run_folder
 from lotbench.types import JSON, Message
 
 
@@ -129,7 +129,7 @@ def export(parsed: argparse.Namespace) -> int:
         raise UsageError("--for-review: labels come back as JSON lines, and not as a table: --out NAME.jsonl")
     if parsed.to:
         return _exported(run, parsed)
-    table = trace_rows.steps if parsed.steps else trace_rows.walks
+    table = trace_rows.steps if parsed.steps else trace_rows.episodes
     made = (
         answer_labels.rows(run) if parsed.for_review else list(table(run.traces, run.path.name, run.answered))
     )
@@ -147,7 +147,7 @@ def _preferences(runs: Sequence[Run], parsed: argparse.Namespace) -> int:
 
 def _written(rows: Sequence[Mapping[str, JSON]], out: str | None) -> int:
     """Write rows, and say how many there are where they do not go to the terminal."""
-    from lotbench.edge.files import export
+    from lotbench.storage import export
 
     count = export.write(rows, Path(out) if out else None)
     if out:
@@ -170,7 +170,7 @@ def _exported(run: Run, parsed: argparse.Namespace) -> int:
 
 
 def _labelled(run: Run, labels: Sequence[Path]) -> str:
-    """Keep labels: of answers with the run, of drawn fillings with the judge's checks."""
+    """Keep labels: of answers with the run, of drawn guesses with the judge's checks."""
     validation = benchmarks.get(run.config.benchmark).validation
     if validation is not None and validation.draw is not None:
         from lotbench.checks.field_labels import labelled
@@ -185,11 +185,11 @@ def _labelled(run: Run, labels: Sequence[Path]) -> str:
 
 def replay(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench replay`."""
+    from lotbench.report.replay import find_trace
     from lotbench.report.replay import replay as by_step
-    from lotbench.report.replay import walk
 
     run = load_run(parsed.run, parsed.kept)
-    trace = walk(run.traces, parsed.sample, parsed.repeat)
+    trace = find_trace(run.traces, parsed.sample, parsed.repeat)
     sample, own = run.samples[trace.sample], benchmarks.get(run.config.benchmark).replay
     told = own(sample, trace) if own else by_step(sample, trace, results.readings(run, trace))
     print(json.dumps(told.table, ensure_ascii=False, indent=2) if parsed.json else visible(told.text))

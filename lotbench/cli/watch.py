@@ -125,5 +125,5 @@ class Live:
         """Print the verdict on the last guess, of which no view was seen."""
         last = next(step for step in reversed(trace.steps) if step["step"] == "respond")
         value: Any = last["value"]
-        if value.get("filling") and (last["round"], "counts") not in self._drawn:
-            self._console.print(judged(str(value["filling"]), trace.outcome == "solved"))
+        if value.get("guess") and (last["round"], "counts") not in self._drawn:
+            self._console.print(judged(str(value["guess"]), trace.outcome == "solved"))

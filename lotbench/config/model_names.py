@@ -86,7 +86,7 @@ class ModelName:
 
 
 Names: TypeAlias = Mapping[str, tuple[ModelName, ...]]
-"""The models of each role, by seat."""
+"""The models of each role, by index."""
 
 
 def parse(name: str) -> ModelName:

@@ -1,6 +1,6 @@
 """One game that is played from outside: what it asks next, a reply, and so on until there is a trace.
 
-The game walks through the same graph as in a run. Where a run would call the candidate, the walk stops, shows what the
+The game episodes through the same graph as in a run. Where a run would call the candidate, the episode stops, shows what the
 candidate would have been sent, and waits for `step`; so the trace is the one that `evaluate` writes for the
 same replies.
 """
@@ -16,8 +16,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias
 
-from lotbench.edge.models import chat_format
 from lotbench.errors import UsageError
+from lotbench.models import chat_format
 from lotbench.types import JSON, Reply, Request, Trace
 
 LONGEST = 100_000
@@ -55,7 +55,7 @@ class Observation:
 
     @property
     def wants(self) -> str:
-        """`filling`, `response` or `question` in the game: the last field of the form, else the step's name; WORD in the paper's words."""
+        """`guess`, `response` or `question` in the game: the last field of the form, else the step's name; WORD in the paper's words."""
         fields = (self.schema or {}).get("properties")
         if isinstance(fields, Mapping) and "WORD" in fields:
             return "WORD"
@@ -98,7 +98,7 @@ class Game:
         self._picture = picture
         self._asked: deque[tuple[Request, asyncio.Future[Reply]]] = deque()
         self._stirred = asyncio.Event()
-        self._walk: asyncio.Task[None] | None = None
+        self._episode: asyncio.Task[None] | None = None
         self._stepping = False
         self._steps: Sequence[Mapping[str, JSON]] = ()
         """The steps of the trace so far."""
@@ -133,7 +133,7 @@ class Game:
 
         Raises:
             UsageError: The action is none, is too long, or comes at the wrong time; the game stands as it was.
-            LotbenchError: No walk can go on (a wrong key, a limit): the game can be gone on with from its folder.
+            LotbenchError: No episode can go on (a wrong key, a limit): the game can be gone on with from its folder.
         """
         self._refuse(action, to)
         self._stepping = True
@@ -151,35 +151,35 @@ class Game:
         """Wait until the game wants something or is over; of use where a `step` was cancelled while it waited.
 
         Raises:
-            LotbenchError: What ended the walk without a trace.
+            LotbenchError: What ended the episode without a trace.
         """
         while not self._asked and not self._ended:
             self._stirred.clear()
             await self._stirred.wait()
         if self._asked:
             self.observation = Observation(self._asked[0][0], self._picture)
-        elif self._walk is not None:
-            if self._walk.cancelled():
+        elif self._episode is not None:
+            if self._episode.cancelled():
                 raise UsageError(f"{self}{CLOSED}")
-            self._walk.result()
+            self._episode.result()
 
     async def close(self) -> None:
         """Give the game up where it is; its folder has what was said, and it can be gone on with from there."""
         self._asked.clear()
         self.observation = None
-        if self._walk is not None and not self._walk.done():
-            self._walk.cancel()
+        if self._episode is not None and not self._episode.done():
+            self._episode.cancel()
             with suppress(asyncio.CancelledError):
-                await self._walk
+                await self._episode
 
-    async def begin(self, walk: Coroutine[Any, Any, None]) -> None:
+    async def begin(self, episode: Coroutine[Any, Any, None]) -> None:
         """Set out, and wait until the game wants something or is over.
 
         Raises:
-            LotbenchError: What ended the walk without a trace.
+            LotbenchError: What ended the episode without a trace.
         """
-        self._walk = asyncio.create_task(walk)
-        self._walk.add_done_callback(self._over)
+        self._episode = asyncio.create_task(episode)
+        self._episode.add_done_callback(self._over)
         await self.wait()
         # What an earlier session's actions led to is not what the next action leads to.
         self._told = len(self._steps)
@@ -199,12 +199,12 @@ class Game:
 
     @property
     def _ended(self) -> bool:
-        return self._walk is None or self._walk.done()
+        return self._episode is None or self._episode.done()
 
-    def _over(self, walk: asyncio.Task[None]) -> None:
-        if not walk.cancelled():
+    def _over(self, episode: asyncio.Task[None]) -> None:
+        if not episode.cancelled():
             # Looked at, so that a game that nobody waits for any more is no complaint at the end of the program.
-            walk.exception()
+            episode.exception()
         self._stirred.set()
 
     def _refuse(self, action: object, to: str | None) -> None:

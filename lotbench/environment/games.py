@@ -15,23 +15,23 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from lotbench.calls.budget import refuse_unpriced
+from lotbench.calls.journal import read_journal
+from lotbench.calls.store import Store
 from lotbench.config.experiment import DEFAULT_BENCHMARK, Config, differences, digest
-from lotbench.edge.calls.budget import refuse_unpriced
-from lotbench.edge.calls.journal import read_journal
-from lotbench.edge.calls.store import Store
-from lotbench.edge.files import run_folder
-from lotbench.edge.files.run_folder import Folder
-from lotbench.edge.files.traces import Traces
 from lotbench.environment.game import Game
 from lotbench.errors import RunFolderError, Unreachable, UsageError
 from lotbench.harness.episode import AnyEpisode
-from lotbench.harness.loop import Planned, lane, play
+from lotbench.harness.loop import Planned, play, sequence
 from lotbench.run import plan, recorded
 from lotbench.run.calling import CALLS, Calls, calling
 from lotbench.run.evaluate import Player, configured
 from lotbench.run.loading import load_run, planned
 from lotbench.run.plan import Plan
 from lotbench.run.session import course
+from lotbench.storage import run_folder
+from lotbench.storage.run_folder import Folder
+from lotbench.storage.traces import Traces
 from lotbench.types import Answer, Question, Reply, Request
 
 
@@ -84,7 +84,7 @@ class Games:
 
         Raises:
             UsageError: There is no such sample, this game was begun before in this session, or the games are closed.
-            LotbenchError: What ended the walk without a trace.
+            LotbenchError: What ended the episode without a trace.
         """
         if self._closed:
             raise UsageError("these games are closed: open their folder again to go on")
@@ -102,7 +102,7 @@ class Games:
         if name in self._done:
             return Game(*name, made.pictures.data_url, self._finished[self._done[name]])
         game = self._outside.games[name] = Game(*name, made.pictures.data_url)
-        planned = Planned(sample, seed, lane(made.benchmark.lanes(made.settings), sample, seed))
+        planned = Planned(sample, seed, sequence(made.benchmark.sequences(made.settings), sample, seed))
         await game.begin(self._play(game, planned))
         return game
 
@@ -151,7 +151,7 @@ async def games(
 
     Args:
         benchmark: Its name.
-        judge: A model name, an async callable from OpenAI-style messages to text, or several for several seats.
+        judge: A model name, an async callable from OpenAI-style messages to text, or several for several indexes.
         oracle: The same.
         roles: The models of other roles, by name.
         player: Who plays, for the records and for the keys of calls: `python:NAME`, as a callable of that name has in a run.
@@ -198,13 +198,13 @@ async def opened(
         check: Make one call to each judge and oracle first.
     """
     made, entered, begun = _placed(asked, folder, out)
-    if any(len(lane) > 1 for lane in made.lanes()):
+    if any(len(sequence) > 1 for sequence in made.sequences()):
         raise UsageError("with these settings tasks follow each other: `lotbench evaluate` plays them")
     named = {**own, asked.experiment.model: outside}
     refuse_unpriced(made.limits, {name.text: name for names in made.names.values() for name in names})
     async with calling(made, entered, named, Store(fresh=fresh)) as calls:
-        for seat in calls.caller.role_models["candidate"]:
-            seat.outside = True
+        for index in calls.caller.role_models["candidate"]:
+            index.outside = True
         if not begun:
             recorded.freeze(made, calls.folder)
         if check:

@@ -44,7 +44,7 @@ class GameObservation(Observation):
     messages: list[dict[str, Any]] = Field(default_factory=list)
     """In OpenAI's format, pictures as data URLs."""
     wants: str = ""
-    """`filling`, `question`, ..."""
+    """`guess`, `question`, ..."""
     round: int = 0
     key: str = ""
     form: dict[str, Any] | None = None

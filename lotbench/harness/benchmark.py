@@ -18,9 +18,9 @@ from lotbench.harness.data_findings import Finding, Sight
 from lotbench.harness.episode import Node
 from lotbench.harness.evidence import Evidence
 from lotbench.harness.judge_validation import Validation
-from lotbench.harness.loop import Lanes
+from lotbench.harness.loop import Sequences
 from lotbench.harness.published import Source
-from lotbench.metrics.headline import Headline, of_traces
+from lotbench.metrics.primary_metric import PrimaryMetric, of_traces
 from lotbench.report.replay import Replay
 from lotbench.report.sections import Section
 from lotbench.types import JSON, Metric, Sampling, Score, Trace
@@ -103,14 +103,14 @@ class Benchmark:
         published: The samples in what others have published of it.
         right: The texts of a sample that are right answers: who was trained on one of them is not measured by it.
         repeats: The episodes of a sample if nothing is said.
-        lanes: How the episodes of a repeat hand their memory on: `each` is alone, or all follow each other, `shuffled` or
+        sequences: How the episodes of a repeat hand their memory on: `each` is alone, or all follow each other, `shuffled` or
             in the order of the `data`.
-        beyond: The most calls that `calls` leaves out, by role; from a sample, settings, its episodes and the seats of roles.
+        beyond: The most calls that `calls` leaves out, by role; from a sample, settings, its episodes and the models of roles.
         validation: How judges are checked; None if there is no judge set.
         review: How people review the answers of a run.
         ballot: How what models wrote is put to the vote.
         replay: How an episode is told again, from its sample's fields and its trace; None tells it step by step.
-        headline: The metric by which runs are ranked, and what may keep a run from it.
+        primary_metric: The metric by which runs are ranked, and what may keep a run from it.
         answers: What the candidate said in an episode, to see how much of it is alike.
         across: Sections on several runs at once, from the traces and settings of each by its name.
     """
@@ -137,13 +137,13 @@ class Benchmark:
     published: Callable[[Source], Sequence[BaseModel]] | None = None
     right: Callable[[Any], Sequence[str]] = lambda sample: ()
     repeats: int = 1
-    lanes: Callable[[Any], Lanes] = lambda settings: "each"
+    sequences: Callable[[Any], Sequences] = lambda settings: "each"
     beyond: Callable[[Any, Any, int, Mapping[str, int]], Mapping[str, int]] = lambda *plan: {}
     validation: Validation | None = None
     review: Review | None = None
     ballot: Ballot | None = None
     replay: Callable[[Mapping[str, Any], Trace], Replay] | None = None
-    headline: Callable[[Sequence[Trace], Any], Headline] = of_traces
+    primary_metric: Callable[[Sequence[Trace], Any], PrimaryMetric] = of_traces
     answers: Callable[[Trace, Any], Sequence[str]] = lambda trace, settings: ()
     across: Callable[[Runs], Sequence[Section]] = lambda runs: ()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What the edge saw of a picture file.
+    """What was seen of a picture file.
 
     Attributes:
         hash: The difference hash of the picture, an integer of 256 bits; near pictures differ in few bits.

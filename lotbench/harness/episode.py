@@ -38,7 +38,7 @@ class Place(TypedDict, total=False):
     """Where among the calls of an episode a question stands, and how it is put; see `types.Question`."""
 
     round: int
-    seat: int
+    index: int
     draw: int
     shared: bool
     about: str
@@ -61,7 +61,7 @@ class Episode(Generic[Item, Settings]):
     Attributes:
         data: Every sample of the data set, in its order, with its id, its language and the fields that the
             benchmark names in `beside`; without `beside`, the samples that are played.
-        seats: The number of models in each role.
+        models: The number of models in each role.
         pictures: The picture of each sample that has one.
         call: Puts a question to its model.
         state: The state as the present node found it.
@@ -74,7 +74,7 @@ class Episode(Generic[Item, Settings]):
     settings: Settings
     prompts: Pack
     data: Sequence[Any]
-    seats: Mapping[str, int]
+    models: Mapping[str, int]
     seed: int
     pictures: Mapping[str, Any]
     call: Call
@@ -142,7 +142,7 @@ class Episode(Generic[Item, Settings]):
             EpisodeFailed: No reply came.
             LotbenchError: No other call can succeed either, or a limit is reached.
         """
-        render = prompt if callable(prompt) else self._filling(prompt, form, values or {})
+        render = prompt if callable(prompt) else self._guess(prompt, form, values or {})
         for attempt in (0, 1) if unread is None else (1,):
             messages = tuple(render(None if unread is None else self.again(unread)))
             question = Question(
@@ -248,7 +248,7 @@ class Episode(Generic[Item, Settings]):
             reason = told.line(section, **(numbers if section == name else {}))
         return self.line("again", reason=reason) if "lines" in pack else reason
 
-    def _filling(self, prompt: Prompt, form: type[Form] | None, values: Mapping[str, Value]) -> Render:
+    def _guess(self, prompt: Prompt, form: type[Form] | None, values: Mapping[str, Value]) -> Render:
         """A function that fills the prompt; `shape` and `again` are filled in where it has these fields."""
 
         def render(again: str | None) -> Sequence[Message]:

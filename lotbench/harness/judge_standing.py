@@ -22,8 +22,8 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     if declared.standing is not None:
         return declared.standing(declared, context)
     known = {
-        seat: by_criterion(context, declared, ROLE, [seat], context.settings)
-        for seat in range(len(context.ids.get(ROLE, ())))
+        index: by_criterion(context, declared, ROLE, [index], context.settings)
+        for index in range(len(context.ids.get(ROLE, ())))
     }
     used = [one for records in known.values() for one in records.values()]
     if not used:
@@ -32,41 +32,41 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     bounds = declared.deciding(ROLE, context.settings)
     checks = [
         check
-        for seat, records in known.items()
-        for check in _checks(who(context, ROLE, [seat]), records, bounds)
+        for index, records in known.items()
+        for check in _checks(who(context, ROLE, [index]), records, bounds)
     ]
     return JudgeQuality(tuple(checks), (_section(known, context),), {}, tuple(used))
 
 
-def ids(context: JudgeContext, role: str, seat: int) -> Sequence[str]:
+def ids(context: JudgeContext, role: str, index: int) -> Sequence[str]:
     """The ids that a judge returned; none if no call came back."""
     answered = context.ids.get(role, ())
-    return answered[seat] if seat < len(answered) else ()
+    return answered[index] if index < len(answered) else ()
 
 
-def who(context: JudgeContext, role: str, seats: Sequence[int]) -> str:
+def who(context: JudgeContext, role: str, indexes: Sequence[int]) -> str:
     """The judges by the ids that they returned."""
-    return ", ".join(name for seat in seats for name in ids(context, role, seat)) or "no call came back"
+    return ", ".join(name for index in indexes for name in ids(context, role, index)) or "no call came back"
 
 
 def wanted_key(
-    context: JudgeContext, declared: Validation, role: str, seats: Sequence[int], settings: Any
+    context: JudgeContext, declared: Validation, role: str, indexes: Sequence[int], settings: Any
 ) -> dict[str, Any] | None:
     """What names the check of these judges, beside its criterion; None if it is not known who judged."""
-    models = [ids(context, role, seat) for seat in seats]
+    models = [ids(context, role, index) for index in indexes]
     if any(len(one) != 1 for one in models):
         return None
     known = context.addresses.get(role, ())
-    addresses = [known[seat] if seat < len(known) else "" for seat in seats]
+    addresses = [known[index] if index < len(known) else "" for index in indexes]
     asked = declared.key(role, settings, context.prompts, context.sampling.get(role), context.data)
     return {**asked, **judged_by([one[0] for one in models], addresses)}
 
 
 def by_criterion(
-    context: JudgeContext, declared: Validation, role: str, seats: Sequence[int], settings: Any
+    context: JudgeContext, declared: Validation, role: str, indexes: Sequence[int], settings: Any
 ) -> dict[str, Record]:
     """The checks of these judges together under these settings, by criterion; none where it is not known who judged."""
-    wanted = wanted_key(context, declared, role, seats, settings)
+    wanted = wanted_key(context, declared, role, indexes, settings)
     found: dict[str, Record] = {}
     for one in context.records:
         key = dict(one["key"])
@@ -135,8 +135,8 @@ def elsewhere(record: Record) -> str | None:
 def _section(known: Mapping[int, Mapping[str, Record]], context: JudgeContext) -> Section:
     rows: list[tuple[Cell, ...]] = []
     notes: list[str] = []
-    for seat, records in known.items():
-        judge = who(context, ROLE, [seat])
+    for index, records in known.items():
+        judge = who(context, ROLE, [index])
         if not records:
             notes.append(f"unchecked: {judge}")
         for criterion, record in records.items():

@@ -1,6 +1,6 @@
 """Rows with a known answer, put to a judge as the game would put them; what the core knows of validation.
 
-A probe is a place in a walk: the node that asks, and what the round has come to. The benchmark's own node
+A probe is a place in an episode: the node that asks, and what the round has come to. The benchmark's own node
 then asks its own questions, so that what is measured is what is used.
 """
 
@@ -32,7 +32,7 @@ class Probe:
         label: The right answer where that is a yes or a no; else what `rulings` makes of `known` counts.
         kind: What makes the row easy or hard; None where that means nothing.
         contested: The two labellings differ: the row is left out of rates.
-        state: What else of the walk's state is there when that node is reached (steps, draft).
+        state: What else of the episode's state is there when that node is reached (steps, draft).
         task: Which of the things that a role is asked for this is; panels of the same task take it.
         group: What is ruled on together: a limit takes all of a group or none; each probe is its own if empty.
         known: What the row says of the truth, for `rulings`.
@@ -97,14 +97,14 @@ class JudgePanel:
     """Who judges together, under which settings.
 
     Attributes:
-        seats: Their places among the models of the role, in the order in which they judge.
+        indexes: Their places among the models of the role, in the order in which they judge.
         variant: What is compared with other panels of the role (the judge mode, what the oracle sees).
         alone: The settings under which the first verdict would stand alone; None if it does.
         task: Which probes it takes; see `Probe`.
     """
 
     role: str
-    seats: tuple[int, ...]
+    indexes: tuple[int, ...]
     variant: str
     settings: Any
     alone: Any = None
@@ -116,8 +116,8 @@ class JudgeContext:
     """What is known of a run when it is asked how well its judges judge.
 
     Attributes:
-        ids: The ids that each seat of each role returned.
-        addresses: Of each seat of each role; see `config.model_names.address`.
+        ids: The ids that each index of each role returned.
+        addresses: Of each index of each role; see `config.model_names.address`.
         run: The name of the run's folder.
         records: Every judge check in the store, or kept with the run.
     """
@@ -167,7 +167,7 @@ class Draw:
         strata: The stratum of each row, in order.
         sizes: How many verdicts of the run each stratum has, and whether they accept.
         places: Where each row stands in the run.
-        role: Who gave the verdicts, and which seats of the role together.
+        role: Who gave the verdicts, and which indexes of the role together.
     """
 
     rows: Sequence[Mapping[str, JSON]]
@@ -175,7 +175,7 @@ class Draw:
     sizes: Mapping[str, tuple[int, bool]]
     places: Sequence[Place]
     role: str
-    seats: tuple[int, ...]
+    indexes: tuple[int, ...]
 
 
 def decided(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
@@ -195,7 +195,7 @@ class Validation:
         rows: The model of a line of each file of a judge set, by role and file name.
         probes: The probes of a file's rows, and every fault of them against the data set; of no rows, the probes that a data
             set brings itself.
-        panels: Who is measured how, from a role, its number of seats and the settings; a last argument of `True` wants
+        panels: Who is measured how, from a role, its number of indexes and the settings; a last argument of `True` wants
             every variant there is.
         read: What became of a probe, from the state after its step.
         depends: What a role's verdicts depend on beside the models, from role and settings: the benchmark's name with those
@@ -231,7 +231,7 @@ class Validation:
 
 
 def judged_by(models: Sequence[str], addresses: Sequence[str]) -> dict[str, JSON]:
-    """The judges in the name of a check, by seat: the ids that they returned, and addresses where ids are not enough."""
+    """The judges in the name of a check, by index: the ids that they returned, and addresses where ids are not enough."""
     made: dict[str, JSON] = {"models": [*models]}
     return made | ({"addresses": [*addresses]} if any(addresses) else {})
 

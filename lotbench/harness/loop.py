@@ -1,8 +1,8 @@
-"""The loop: takes tasks through a graph, side by side by lane, and yields each finished trace.
+"""The loop: takes tasks through a graph, side by side by sequence, and yields each finished trace.
 
-It is given everything: it imports no graph and no edge. Walks of one lane run in order and hand their
-memory on; N lanes are in flight. A walk that fails is a trace like any other; an error that no other walk
-can escape stops the run, and a bug in one walk does not stop the others.
+It is given everything: it imports no graph and no model. Episodes of one sequence run in order and hand their
+memory on; N sequences are in flight. An episode that fails is a trace like any other; an error that no other episode
+can escape stops the run, and a bug in one episode does not stop the others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lotbench.harness.episode import AnyEpisode
 from lotbench.harness.state import start
 from lotbench.types import JSON, Score, Trace
 
-Lanes: TypeAlias = Literal["each", "shuffled", "data"]
+Sequences: TypeAlias = Literal["each", "shuffled", "data"]
 """How the episodes of a repeat hand memory on: each is alone, or all follow each other, in this order."""
 
 
@@ -32,24 +32,24 @@ class Graph(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A walk to take: one repeat on one sample, in its lane."""
+    """An episode to take: one repeat on one sample, in its sequence."""
 
     sample: str
     repeat: int
-    lane: str
+    sequence: str
 
 
-def lane(how: Lanes, sample: str, repeat: int) -> str:
-    """The lane of an episode."""
+def sequence(how: Sequences, sample: str, repeat: int) -> str:
+    """The sequence of an episode."""
     return f"{sample}/{repeat}" if how == "each" else f"order-{repeat}"
 
 
-def lanes(how: Lanes, samples: Sequence[str], repeats: int, seed: int) -> list[list[Planned]]:
-    """The episodes of these samples by lane, each lane in the order in which it is played."""
+def sequences(how: Sequences, samples: Sequence[str], repeats: int, seed: int) -> list[list[Planned]]:
+    """The episodes of these samples by sequence, each sequence in the order in which it is played."""
     found: dict[str, list[Planned]] = {}
     for sample in samples:
         for repeat in range(1, repeats + 1):
-            name = lane(how, sample, repeat)
+            name = sequence(how, sample, repeat)
             found.setdefault(name, []).append(Planned(sample, repeat, name))
     if how == "shuffled":
         return [Random(f"{seed}:{name}:order").sample(one, len(one)) for name, one in found.items()]
@@ -80,9 +80,9 @@ class Loop:
     """One session of a run.
 
     Attributes:
-        done: The traces of earlier sessions, which are not walked again.
-        max_failed: How many walks may end as ROLE_failed.
-        crashed: Walks that a bug ended, with the error: no trace is written, a resumed run tries them again.
+        done: The traces of earlier sessions, which are not played again.
+        max_failed: How many episodes may end as ROLE_failed.
+        crashed: Episodes that a bug ended, with the error: no trace is written, a resumed run tries them again.
     """
 
     course: Course
@@ -94,17 +94,17 @@ class Loop:
     _stop: LotbenchError | None = None
     _failed: int = 0
 
-    async def traces(self, lanes: Iterable[Sequence[Planned]]) -> AsyncGenerator[Trace, None]:
-        """Take the walks of every lane; traces come as they are finished.
+    async def traces(self, sequences: Iterable[Sequence[Planned]]) -> AsyncGenerator[Trace, None]:
+        """Take the episodes of every sequence; traces come as they are finished.
 
-        Walks of earlier sessions that failed count towards `max_failed`.
+        Episodes of earlier sessions that failed count towards `max_failed`.
 
         Raises:
-            LotbenchError: What stopped the run, after the walks in flight have ended.
+            LotbenchError: What stopped the run, after the episodes in flight have ended.
         """
         finished: asyncio.Queue[Trace | None] = asyncio.Queue()
         self._failed = sum(trace.outcome.endswith("_failed") for trace in self.done.values())
-        waiting = iter(lanes)
+        waiting = iter(sequences)
         workers = [
             asyncio.create_task(self._worker(waiting, finished.put_nowait)) for _ in range(self.concurrency)
         ]
@@ -119,28 +119,30 @@ class Loop:
         if self._stop is not None:
             raise self._stop
 
-    async def _worker(self, lanes: Iterator[Sequence[Planned]], finished: Callable[[Trace], None]) -> None:
-        for lane in lanes:
+    async def _worker(
+        self, sequences: Iterator[Sequence[Planned]], finished: Callable[[Trace], None]
+    ) -> None:
+        for sequence in sequences:
             memory: JSON = None
-            for planned in lane:
+            for planned in sequence:
                 if self._stop is not None:
                     return
                 trace = self.done.get((planned.sample, planned.repeat))
                 if trace is None:
-                    trace = await self._walk(planned, memory)
+                    trace = await self._episode(planned, memory)
                     if trace is None:
                         break
                     finished(trace)
                 memory = trace.memory
 
-    async def _walk(self, planned: Planned, memory: JSON) -> Trace | None:
+    async def _episode(self, planned: Planned, memory: JSON) -> Trace | None:
         self.in_flight += 1
         try:
             trace = await play(self.course, planned, memory)
         except LotbenchError as error:
             self._stop = self._stop or error
             return None
-        except Exception as error:  # noqa: BLE001 - a bug in one walk must not cost the others
+        except Exception as error:  # noqa: BLE001 - a bug in one episode must not cost the others
             self.crashed[planned] = error
             return None
         finally:
@@ -158,7 +160,7 @@ async def play(course: Course, planned: Planned, memory: JSON = None) -> Trace:
     Args:
         course: How episodes are played.
         planned: The sample and the repeat.
-        memory: What the episode before in its lane ended with.
+        memory: What the episode before in its sequence ended with.
 
     Raises:
         LotbenchError: What no other episode can escape either, or a budget that is used up.
@@ -176,7 +178,7 @@ async def play(course: Course, planned: Planned, memory: JSON = None) -> Trace:
     return Trace(
         sample=planned.sample,
         repeat=planned.repeat,
-        lane=planned.lane,
+        sequence=planned.sequence,
         outcome=str(state["outcome"]),
         score=course.grade(episode.at(state)),
         steps=tuple(state["steps"]),

@@ -62,7 +62,7 @@ def spread(data: Sequence[Any], strata: Sequence[str], seed: int | str) -> list[
 
 
 def _turns(sizes: Mapping[str, int], seed: int | str) -> list[str]:
-    """Whose turn it is, n times: Balinski and Young's quota method (1975), which apportions seats.
+    """Whose turn it is, n times: Balinski and Young's quota method (1975), which shares out places.
 
     Every value has at any time its share of the turns, rounded up or down, and a later turn takes none away.
     """

@@ -1,6 +1,6 @@
 """Runs for other tools: a file a tool, each an exporter from a run folder; nothing of lotbench depends on them.
 
-An exporter writes into a folder, needs no package of the tool, and says what the tool's format cannot hold. A walk that
+An exporter writes into a folder, needs no package of the tool, and says what the tool's format cannot hold. An episode that
 failed never becomes a number there.
 """
 

@@ -1,7 +1,7 @@
 """A run for the hub: a score for the model's repository, and the tasks as a data set.
 
-A folder for each repository: nothing is uploaded, and the commands that would do it are printed. The walks are
-JSON lines that `datasets.load_dataset` reads, one line a walk and one a step, with a card.
+A folder for each repository: nothing is uploaded, and the commands that would do it are printed. The episodes are
+JSON lines that `datasets.load_dataset` reads, one line an episode and one a step, with a card.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import yaml
 
 from lotbench import benchmarks
 from lotbench.config.model_names import without_address
-from lotbench.edge.files import atomic_write
 from lotbench.integrations import Exported, canaries, played_by, slug
 from lotbench.report import trace_rows
 from lotbench.report.markdown import plain, table
 from lotbench.report.sections import Table
 from lotbench.run.loading import Run
+from lotbench.storage import atomic_write
 from lotbench.types import JSON
 
 MODEL = "model_repository"
-TABLES = {"walks": trace_rows.walks, "steps": trace_rows.steps}
+TABLES = {"episodes": trace_rows.episodes, "steps": trace_rows.steps}
 LABELS = frozenset({"value.status", "value.how", "value.model", "value.answer", "value.grade"})
 """What a judge or the oracle says in a word; their reasons, chains and gold arguments tell keys and references."""
 LEFT_OUT = (
@@ -41,23 +41,23 @@ async def export(run: Run, out: Path) -> Exported:
     """
     name = slug(f"lotbench-{run.config.benchmark}")
     # Named after the run: `datasets` keeps what it loads by the folder's name, and would show one run as another.
-    walks = out / slug(f"walks-{run.path.name}")
+    episodes = out / slug(f"episodes-{run.path.name}")
     metric = next(iter(run.summary["scores"]), "")
     files, scored = [], run.score() is not None
     if scored:
         files.append(out / MODEL / ".eval_results" / f"{name}.yaml")
         atomic_write.write(files[-1], _yaml([_result(run, metric)]))
     for name_of, rows in TABLES.items():
-        files.append(walks / f"{name_of}.jsonl")
+        files.append(episodes / f"{name_of}.jsonl")
         atomic_write.write(files[-1], _lines(rows(run.traces, run.path.name, run.answered)))
-    files.append(walks / "README.md")
+    files.append(episodes / "README.md")
     atomic_write.write(files[-1], _card(run, name))
     missing = (
-        () if scored else ("the run has no value of its headline metric: there is no .eval_results entry",)
+        () if scored else ("the run has no value of its primary metric: there is no .eval_results entry",)
     )
     commands = (
         f"to upload: hf upload MODEL_REPOSITORY {out / MODEL} .",
-        f"to upload: hf upload DATA_SET {walks} . --repo-type dataset",
+        f"to upload: hf upload DATA_SET {episodes} . --repo-type dataset",
     )
     return Exported(tuple(files), (*missing, *LEFT_OUT, *commands))
 
@@ -84,7 +84,7 @@ def _tells(name: str, value: JSON) -> bool:
 
 
 def _result(run: Run, metric: str) -> dict[str, JSON]:
-    """The headline score as an entry of .eval_results; a `source` would want an address, which no run has."""
+    """The primary metric as an entry of .eval_results; a `source` would want an address, which no run has."""
     score = run.summary["scores"][metric]
     low, high = score["low"], score["high"]
     interval = f", 95 % interval {low} to {high}" if low is not None and high is not None else ""
@@ -100,7 +100,7 @@ def _result(run: Run, metric: str) -> dict[str, JSON]:
 
 
 def _card(run: Run, name: str) -> str:
-    """The card of the walks: what they are, of which model and data, and how they came about."""
+    """The card of the episodes: what they are, of which model and data, and how they came about."""
     summary = run.summary
     head: dict[str, JSON] = {
         "pretty_name": f"{name}: tasks of {without_address(run.config.model)}",

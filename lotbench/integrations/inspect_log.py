@@ -1,7 +1,7 @@
 """A run as a log of inspect_ai: what `inspect view`, `read_eval_log` and `inspect view bundle` open.
 
 An `.eval` file is a zip of JSON: the header, a summary of each sample, and the samples, which are written one at a
-time. A walk is a sample, its repeat the epoch; its calls are model events. A walk that failed
+time. An episode is a sample, its repeat the epoch; its calls are model events. An episode that failed
 is scored NaN with the reason, which inspect keeps out of its metrics.
 """
 
@@ -17,13 +17,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lotbench.edge.calls.journal import called
-from lotbench.edge.files import atomic_write
-from lotbench.edge.files.run_folder import read_json
+from lotbench.calls.journal import called
 from lotbench.errors import UsageError
 from lotbench.integrations import Exported, canaries, played_by, slug
 from lotbench.run.loading import Run
 from lotbench.run.rescore import Call, Transcript, transcripts
+from lotbench.storage import atomic_write
+from lotbench.storage.run_folder import read_json
 from lotbench.types import JSON, Image, Message, Reply, Usage
 
 VERSION = 2
@@ -53,8 +53,8 @@ async def export(run: Run, out: Path) -> Exported:
     summaries: list[dict[str, JSON]] = []
     with atomic_write.opened(out / name) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as log:
         _put(log, "_journal/start.json", {"version": VERSION, "eval": spec, "plan": {}})
-        async for walk in transcripts(run):
-            sample = _sample(run, walk, first)
+        async for episode in transcripts(run):
+            sample = _sample(run, episode, first)
             if re.search(r"[/\\\0]", sample["id"]):
                 # Whoever unpacks the log would write to wherever this leads.
                 raise UsageError(
@@ -167,11 +167,11 @@ def _usage(used: Usage) -> dict[str, JSON]:
     }
 
 
-def _sample(run: Run, walk: Transcript, origin: float) -> dict[str, Any]:
-    """A walk as a sample."""
-    trace = walk.trace
-    said = [_message(*turn) for turn in turns(walk)]
-    last = replies(walk)[-1:]
+def _sample(run: Run, episode: Transcript, origin: float) -> dict[str, Any]:
+    """An episode as a sample."""
+    trace = episode.trace
+    said = [_message(*turn) for turn in turns(episode)]
+    last = replies(episode)[-1:]
     asked = next((message["content"] for message in said if message["role"] == "user"), "")
     return {
         "id": trace.sample,
@@ -180,35 +180,35 @@ def _sample(run: Run, walk: Transcript, origin: float) -> dict[str, Any]:
         "target": "",
         "messages": said,
         "output": _output(last[0]) if last else {"model": run.config.model, "choices": []},
-        "scores": {SCORER: _score(walk)},
-        "metadata": {"outcome": trace.outcome, "whole": walk.whole},
-        "events": [_call(call, origin) for call in walk.calls],
-        **_spent(walk),
+        "scores": {SCORER: _score(episode)},
+        "metadata": {"outcome": trace.outcome, "whole": episode.whole},
+        "events": [_call(call, origin) for call in episode.calls],
+        **_spent(episode),
         "uuid": hashlib.sha256(f"{run.path.name}/{trace.sample}/{trace.repeat}".encode()).hexdigest()[:22],
     }
 
 
-def _spent(walk: Transcript) -> dict[str, JSON]:
+def _spent(episode: Transcript) -> dict[str, JSON]:
     """Tokens by model, and the seconds of the calls one after the other."""
     used: dict[str, Usage] = {}
-    for call in walk.calls:
+    for call in episode.calls:
         before, more = used.get(call.reply.model, Usage()), call.reply.usage
         used[call.reply.model] = Usage(
             before.input_tokens + more.input_tokens,
             before.cached_input_tokens + more.cached_input_tokens,
             before.output_tokens + more.output_tokens,
         )
-    seconds = sum(call.reply.seconds for call in walk.calls)
+    seconds = sum(call.reply.seconds for call in episode.calls)
     models: dict[str, JSON] = {model: _usage(usage) for model, usage in used.items()}
     return {"model_usage": models, "total_time": seconds, "working_time": seconds}
 
 
-def _score(walk: Transcript) -> dict[str, JSON]:
-    score, outcome = walk.trace.score, walk.trace.outcome
+def _score(episode: Transcript) -> dict[str, JSON]:
+    score, outcome = episode.trace.score, episode.trace.outcome
     about: dict[str, JSON] = {"metadata": {**score.parts, "outcome": outcome}}
     if score.value is None:
-        return {"value": float("nan"), "reason": walk.trace.why or score.why or outcome, **about}
-    answer = next((reply.text for reply in reversed(replies(walk))), None)
+        return {"value": float("nan"), "reason": episode.trace.why or score.why or outcome, **about}
+    answer = next((reply.text for reply in reversed(replies(episode))), None)
     return {"value": score.value, "answer": answer, "explanation": outcome, **about}
 
 
@@ -265,7 +265,7 @@ def _output(reply: Reply) -> dict[str, JSON]:
 
 
 def turns(transcript: Transcript, role: str = "candidate") -> Iterator[tuple[str, str]]:
-    """Who speaks and what is said in one role's calls of a walk, call by call; a system message that stands already is not said again."""
+    """Who speaks and what is said in one role's calls of an episode, call by call; a system message that stands already is not said again."""
     said = ""
     for call in transcript.calls:
         if call.question.role != role:
@@ -281,7 +281,7 @@ def turns(transcript: Transcript, role: str = "candidate") -> Iterator[tuple[str
 
 
 def replies(transcript: Transcript, role: str = "candidate") -> list[Reply]:
-    """What the models of a role replied in a walk."""
+    """What the models of a role replied in an episode."""
     return [call.reply for call in transcript.calls if call.question.role == role]
 
 

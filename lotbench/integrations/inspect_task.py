@@ -1,7 +1,7 @@
 """Every benchmark as a task of inspect_ai: `inspect eval lotbench/lotbench --model NAME --model-role judge=NAME`.
 
-inspect takes the samples and asks the models; the graph, what is asked in it, how it is read and what a walk is worth are
-those of `lotbench evaluate`. A walk is a sample, its repeat the epoch. The run folder lies beside the log, with the
+inspect takes the samples and asks the models; the graph, what is asked in it, how it is read and what an episode is worth are
+those of `lotbench evaluate`. An episode is a sample, its repeat the epoch. The run folder lies beside the log, with the
 same files as any other, and the metrics of the log are those of the run.
 """
 
@@ -29,15 +29,13 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import span
 
 from lotbench import benchmarks
+from lotbench.calls.budget import Bucket
+from lotbench.calls.caller import Caller, RoleModel, owner
+from lotbench.calls.prices import price
+from lotbench.calls.store import Store
 from lotbench.config import experiment as config
 from lotbench.config.experiment import Limits, digest
 from lotbench.config.model_names import address
-from lotbench.edge.calls.budget import Bucket
-from lotbench.edge.calls.caller import Caller, RoleModel, owner
-from lotbench.edge.calls.prices import price
-from lotbench.edge.calls.store import Store
-from lotbench.edge.files import run_folder
-from lotbench.edge.files.datasets import config_file
 from lotbench.errors import LotbenchError, UsageError
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.episode import AnyEpisode
@@ -49,6 +47,8 @@ from lotbench.run.loading import Run, load_run, planned
 from lotbench.run.preview import first_question
 from lotbench.run.rescore import Call, Transcript
 from lotbench.run.session import loop
+from lotbench.storage import run_folder
+from lotbench.storage.datasets import config_file
 from lotbench.types import Answer, Question, Trace
 
 HELD = "lotbench_run"
@@ -67,25 +67,25 @@ class TaskRun:
         forms: See `InspectModel`.
 
     Raises:
-        UsageError: Walks follow each other, which inspect's samples do not.
+        UsageError: Episodes follow each other, which inspect's samples do not.
     """
 
     def __init__(
         self, made: plan.Plan, cast: Mapping[tuple[str, str], Model], out: str, *, forms: bool
     ) -> None:
-        lanes = made.lanes()
-        if any(len(lane) > 1 for lane in lanes):
+        sequences = made.sequences()
+        if any(len(sequence) > 1 for sequence in sequences):
             raise UsageError("with these settings tasks follow each other: `lotbench evaluate` plays them")
         self.name = uuid4().hex
         # Who fails too often, and how many go at once, is for inspect to say.
         self.plan = replace(made, limits=Limits(concurrency=1, max_failed=1.0))
-        self.planned = {(lane[0].sample, lane[0].repeat): lane[0] for lane in lanes}
+        self.planned = {(sequence[0].sample, sequence[0].repeat): sequence[0] for sequence in sequences}
         self._cast, self._out, self._forms = cast, out, forms
         self._opening, self._open = asyncio.Lock(), AsyncExitStack()
         self._caller: Caller | None = None
 
-    async def walk(self, sample: str, repeat: int) -> Transcript:
-        """Take a walk; one that is taken again gets the replies that came from the journal.
+    async def episode(self, sample: str, repeat: int) -> Transcript:
+        """Take an episode; one that is taken again gets the replies that came from the journal.
 
         Raises:
             UsageError: The run has no such repeat.
@@ -96,13 +96,13 @@ class TaskRun:
             raise UsageError(f"epoch {repeat}: the run has fewer repeats: -T repeats=N, without --epochs")
         caller = await self._opened()
         calls: list[Call] = []
-        walks = loop(self.plan, _asking(caller, calls))
+        episodes = loop(self.plan, _asking(caller, calls))
         try:
-            async with aclosing(walks.traces([[planned]])) as traces:
+            async with aclosing(episodes.traces([[planned]])) as traces:
                 async for trace in traces:
                     self.folder.append(trace)
                     return Transcript(trace, tuple(calls), whole=True)
-            raise walks.crashed[planned]
+            raise episodes.crashed[planned]
         except BaseException:
             for call in calls:
                 caller.journal.forget(call.request.key)
@@ -112,7 +112,7 @@ class TaskRun:
         """Write the report of what was played, and close the folder."""
         if self._caller is None:
             return
-        order = [(one.sample, one.repeat) for lane in self.plan.lanes() for one in lane]
+        order = [(one.sample, one.repeat) for sequence in self.plan.sequences() for one in sequence]
         run = replace(load_run(self.folder.path), traces=self.folder.order(order))
         wall_s, totals = time.monotonic() - self._began, self._caller.journal.totals
         results.write(run, self.plan, self.folder, wall_s, totals, embed=True)
@@ -151,12 +151,12 @@ class TaskRun:
 
 
 def _asking(caller: Caller, calls: list[Call]) -> Callable[[AnyEpisode, Question], Awaitable[Answer]]:
-    """`ask` of a walk: each call in a span of inspect's transcript, and kept."""
+    """`ask` of an episode: each call in a span of inspect's transcript, and kept."""
 
-    async def ask(walk: AnyEpisode, question: Question) -> Answer:
-        request = caller.request(question, *owner(walk, question))
+    async def ask(episode: AnyEpisode, question: Question) -> Answer:
+        request = caller.request(question, *owner(episode, question))
         async with span(f"{question.step}, round {question.round}", type=question.role):
-            answer = await caller.ask(walk, question)
+            answer = await caller.ask(episode, question)
         calls.append(Call(question, request, answer.reply))
         return answer
 
@@ -184,7 +184,7 @@ def _factory(benchmark: str) -> Callable[..., Task]:
         open_runs[run.name] = run
         return Task(
             dataset=MemoryDataset(list(_samples(run.plan)), name=run.plan.experiment.data),
-            solver=walk(run.name),
+            solver=episode(run.name),
             scorer=lotbench(),
             epochs=run.plan.experiment.repeats,
             version=declared.version,
@@ -195,7 +195,7 @@ def _factory(benchmark: str) -> Callable[..., Task]:
 
 
 def _cast(benchmark: Benchmark) -> dict[str, list[Model]]:
-    """Inspect's models by role: NAME, NAME2, NAME3... are the seats of role NAME; else the benchmark's default.
+    """Inspect's models by role: NAME, NAME2, NAME3... are the indexes of role NAME; else the benchmark's default.
 
     Raises:
         UsageError: A role has no model, or there is no such role.
@@ -203,8 +203,8 @@ def _cast(benchmark: Benchmark) -> dict[str, list[Model]]:
     bound, cast = dict(model_roles()), {"candidate": [get_model()]}
     others = [role for role in benchmark.roles if role != "candidate"]
     for role in others:
-        seats = takewhile(bound.__contains__, (f"{role}{seat if seat > 1 else ''}" for seat in count(1)))
-        cast[role] = [bound.pop(place) for place in seats]
+        indexes = takewhile(bound.__contains__, (f"{role}{index if index > 1 else ''}" for index in count(1)))
+        cast[role] = [bound.pop(place) for place in indexes]
         declared = benchmark.roles[role]
         if not cast[role] and declared.required:
             if not declared.default:
@@ -213,7 +213,7 @@ def _cast(benchmark: Benchmark) -> dict[str, list[Model]]:
     if bound:
         raise UsageError(
             f"--model-role {', '.join(bound)}: the roles of {benchmark.name} are {', '.join(others)}, "
-            "and their seats ROLE, ROLE2, ROLE3..."
+            "and their indexes ROLE, ROLE2, ROLE3..."
         )
     return {role: models for role, models in cast.items() if models}
 
@@ -248,12 +248,12 @@ def _samples(made: plan.Plan) -> Iterator[Sample]:
 
 
 @solver
-def walk(run: str) -> Solver:
-    """Takes a sample's walk in the run of that name."""
+def episode(run: str) -> Solver:
+    """Takes a sample's episode in the run of that name."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         held = open_runs[run]
-        taken = await held.walk(str(state.sample_id), state.epoch)
+        taken = await held.episode(str(state.sample_id), state.epoch)
         state.messages = [SPEAKERS[speaker](content=text) for speaker, text in turns(taken)]
         if said := replies(taken):
             state.output = ModelOutput.from_content(said[-1].model, said[-1].text)
@@ -274,7 +274,7 @@ def measures() -> Metric:
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
         runs = [load_run(path) for path in dict.fromkeys(one.score.metadata["run"] for one in scores)]
-        # Of a log that was retried, the walks of each attempt; in data order, which is that of the run's own sums.
+        # Of a log that was retried, the episodes of each attempt; in data order, which is that of the run's own sums.
         traces = {(trace.sample, trace.repeat): trace for run in runs for trace in run.traces}
         return measured(runs[-1], traces)
 
@@ -283,7 +283,7 @@ def measures() -> Metric:
 
 @scorer(metrics=[measures()])
 def lotbench() -> Scorer:
-    """What the walk is worth; one that failed is not scored, with the reason."""
+    """What the episode is worth; one that failed is not scored, with the reason."""
 
     async def score(state: TaskState, target: Target) -> Score:
         told = {key: state.store.get(key) for key in ("outcome", "parts", "run")}
@@ -299,12 +299,12 @@ def lotbench() -> Scorer:
 def measured(run: Run, traces: Mapping[tuple[str, int], Trace]) -> dict[str, float]:
     """The metrics of a run as far as it has come, NAME with NAME_low and NAME_high."""
     made = planned(run, Limits())
-    order = [(one.sample, one.repeat) for lane in made.lanes() for one in lane]
-    walked = [traces[place] for place in order if place in traces]
-    answers = made.benchmark.answers_by_sample(walked, made.settings) if len(walked) == len(order) else {}
+    order = [(one.sample, one.repeat) for sequence in made.sequences() for one in sequence]
+    played = [traces[place] for place in order if place in traces]
+    answers = made.benchmark.answers_by_sample(played, made.settings) if len(played) == len(order) else {}
     beside = results.evidence(made, run.path, answers, embed=True)
     found: dict[str, float] = {}
-    for key, one in made.benchmark.metrics(walked, made.settings, beside).items():
+    for key, one in made.benchmark.metrics(played, made.settings, beside).items():
         values = {key: one.value, f"{key}_low": one.low, f"{key}_high": one.high}
         found |= {place: value for place, value in values.items() if value is not None}
     return found

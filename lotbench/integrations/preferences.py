@@ -77,9 +77,9 @@ def _hear(run: Run, plan: Plan, scenes: dict[str, _Scene]) -> None:
         scene = scenes.setdefault(json.dumps(about), _Scene(about))
         place = {"run": run.path.resolve().name, "model": run.answered, "repeat": trace.repeat}
         for round, accepted in _judged(game(trace)):
-            content = {"response" if round.whole else "filling": round.filling}
+            content = {"response" if round.whole else "guess": round.guess}
             answer = {**place, "round": round.number, "content": json.dumps(content, ensure_ascii=False)}
-            (scene.accepted if accepted else scene.refused).setdefault(same(round.filling or ""), answer)
+            (scene.accepted if accepted else scene.refused).setdefault(same(round.guess or ""), answer)
 
 
 def _judged(game: Game) -> Iterator[tuple[Round, bool]]:

@@ -51,27 +51,27 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """Labels of one kind of verdict: how many there are in the run, labelled, and of these right fillings."""
+    """Labels of one kind of verdict: how many there are in the run, labelled, and of these right guesses."""
 
     size: int
     labelled: int
     right: int
 
     def drawn(self, rng: np.random.Generator) -> Floats:
-        """Draws of the share of right fillings from its Beta posterior with Jeffreys' prior."""
+        """Draws of the share of right guesses from its Beta posterior with Jeffreys' prior."""
         if not self.size:
             return np.zeros(DRAWS)
         return _share_draws(rng, self.right, self.labelled, DRAWS)
 
     @property
     def share(self) -> float:
-        """The share of right fillings."""
+        """The share of right guesses."""
         return self.right / self.labelled if self.labelled else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Verdicts of one kind: how many a run has, and of those that people labelled, how many were right fillings."""
+    """Verdicts of one kind: how many a run has, and of those that people labelled, how many were right guesses."""
 
     accepted: bool
     size: int
@@ -83,7 +83,7 @@ class Stratum:
 class Field:
     """Errors on a run's own verdicts, drawn by verdict, labelled, and weighted back by the strata's sizes.
 
-    A stratum's share of right fillings has a Beta posterior; FPR and FNR follow from all of them by Bayes.
+    A stratum's share of right guesses has a Beta posterior; FPR and FNR follow from all of them by Bayes.
     """
 
     strata: tuple[Stratum, ...]
@@ -94,7 +94,7 @@ class Field:
                 raise ValueError(f"a stratum of which nothing is known, or too much: {one}")
 
     def point(self) -> tuple[float, float]:
-        """FPR and FNR, NaN where there is no wrong or no right filling at all."""
+        """FPR and FNR, NaN where there is no wrong or no right guess at all."""
         shares = np.array([[_over(one.true, one.labelled) for one in self.strata if one.size]])
         fpr, fnr = self._rates(shares)
         return float(fpr[0]), float(fnr[0])

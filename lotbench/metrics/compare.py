@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
-from lotbench.metrics.headline import Headline, Weighted
 from lotbench.metrics.intervals import Floats
+from lotbench.metrics.primary_metric import PrimaryMetric, Weighted
 
 ALPHA = 0.05
 EXACT = 8
@@ -60,8 +60,8 @@ def difference(one: Mapping[str, float], other: Mapping[str, float]) -> Differen
     return tested(found, float(found.mean()), exact)
 
 
-def of_headlines(one: Headline, other: Headline, fpr: float = 0.0) -> Difference:
-    """How far the headline metric of one run is ahead of another's, on the samples that both have.
+def of_primary_metrics(one: PrimaryMetric, other: PrimaryMetric, fpr: float = 0.0) -> Difference:
+    """How far the primary metric of one run is ahead of another's, on the samples that both have.
 
     Its p holds at both ends of what broke off, and if the judge wrongly accepted `fpr` of what the run ahead guessed.
     """
@@ -79,7 +79,7 @@ def of_headlines(one: Headline, other: Headline, fpr: float = 0.0) -> Difference
 
 
 def _at_worst(
-    found: Difference, one: Headline, other: Headline, shared: Sequence[str], fpr: float
+    found: Difference, one: PrimaryMetric, other: PrimaryMetric, shared: Sequence[str], fpr: float
 ) -> Difference:
     """The difference with the larger p of two: as counted, and with all that is not known against `one`, which is ahead."""
     if not found.mean or found.p is None or one.weighted is None or one.least is None or other.most is None:
@@ -93,7 +93,7 @@ def _at_worst(
     return replace(found, p=max(found.p, worst.p or 0.0) if holds else 1.0)
 
 
-def _noise(run: Headline, shared: Sequence[str]) -> float:
+def _noise(run: PrimaryMetric, shared: Sequence[str]) -> float:
     """The variance of a run's metric that no number of samples would mend."""
     return 0.0 if run.noise is None else float(run.noise([run.records[name] for name in shared]).var())
 

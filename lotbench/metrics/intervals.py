@@ -1,6 +1,6 @@
 """95 % intervals over samples: Wilson's of a share-like statistic, Student's of marks, a bootstrap of any other.
 
-Walks on one sample are alike, so the unit is the whole sample. What its data cannot bound an interval leaves
+Episodes on one sample are alike, so the unit is the whole sample. What its data cannot bound an interval leaves
 open: one sample, values that never vary under a bootstrap, a draw in which a statistic does not exist.
 """
 
@@ -47,7 +47,7 @@ def bounded(
     so that few clusters that happen to agree are not taken for many.
 
     Args:
-        counts: [clusters, ...]; whatever adds up over the walks of a cluster.
+        counts: [clusters, ...]; whatever adds up over the episodes of a cluster.
         statistic: Maps sums [clusters, ...] to values [clusters]; smooth, NaN where it does not exist.
         ends: What the statistic can be at least and at most.
 
@@ -138,7 +138,7 @@ def bootstrap(
     """Percentile interval of a statistic of summed counts, drawing clusters with replacement; expanded for few (`expanded`).
 
     Args:
-        counts: [clusters, ...]; whatever adds up over the walks of a cluster.
+        counts: [clusters, ...]; whatever adds up over the episodes of a cluster.
         statistic: Maps sums [draws, ...] to values [draws]; NaN where the statistic does not exist.
         seed: The run's seed; one seed and one number of clusters give one set of draws, so that metrics
             of one run are drawn alike.

@@ -1,6 +1,6 @@
 """Survival over discrete rounds, after Kaplan and Meier: who is still without the event after each round.
 
-Everything is a function of two rows of counts a round, at risk and events, which add up over walks: the
+Everything is a function of two rows of counts a round, at risk and events, which add up over episodes: the
 same lines work on one run and on all draws of a bootstrap at once.
 """
 
@@ -16,10 +16,10 @@ from lotbench.metrics.intervals import Floats, divided
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """How long one walk was watched: `rounds` whole rounds, the last of which brought the event or not.
+    """How long one episode was watched: `rounds` whole rounds, the last of which brought the event or not.
 
     Without the event nothing happened in any of them, and what came after is not known (or the last
-    round was played). A walk of which not even the first round is known has 0 rounds.
+    round was played). An episode of which not even the first round is known has 0 rounds.
     """
 
     rounds: int
@@ -27,7 +27,7 @@ class Span:
 
 
 def counts(spans: Iterable[Span], last: int) -> Floats:
-    """Counts of shape [2, last]: in row 0 the walks at risk in rounds 1..last, in row 1 the events.
+    """Counts of shape [2, last]: in row 0 the episodes at risk in rounds 1..last, in row 1 the events.
 
     Raises:
         ValueError: A span is longer than `last`, or has an event in no round.

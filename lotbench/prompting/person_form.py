@@ -38,7 +38,7 @@ _LABELS = {
     "FOUND": "it counts",
 }
 """Labels of a prompt in the words of people; others stay as they are."""
-_WORDS = {"<MASK>": "____", "WRONG-ANS": "NOT IT", "Q and A": "QUESTION and ANSWER", "filling": "guess"}
+_WORDS = {"<MASK>": "____", "WRONG-ANS": "NOT IT", "Q and A": "QUESTION and ANSWER", "guess": "guess"}
 _LABEL = re.compile(r"^([^\S\n]*+)(Q|A)(?=: )", re.MULTILINE)
 """A question and its answer in an example."""
 LONGEST = 4_000

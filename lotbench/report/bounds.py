@@ -1,7 +1,7 @@
-"""What a score may be whatever had become of the tasks that broke off, in words: beside every headline.
+"""What a score may be whatever had become of the tasks that broke off, in words: beside every primary metric.
 
-Bounds are those of a Metric, or of a score in summary.json: `least` and `most`, the metric if every walk that broke off
-had ended in the worst way or in the best; `low` and `high`, the same with sampling error; `broken` walks, of `of`.
+Bounds are those of a Metric, or of a score in summary.json: `least` and `most`, the metric if every episode that broke off
+had ended in the worst way or in the best; `low` and `high`, the same with sampling error; `broken` episodes, of `of`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs of several models on one benchmark, ranked by its headline metric: values, ties, paired differences.
+"""Runs of several models on one benchmark, ranked by its primary metric: values, ties, paired differences.
 
 Only what was measured alike is ranked together: runs on other data, with other prompts, settings or judges
 are refused with what differs. What counts an answer that is none (wrong, censored) is the metric; a run of which the
@@ -17,7 +17,7 @@ from lotbench.config.experiment import differences
 from lotbench.errors import UsageError
 from lotbench.metrics import compare
 from lotbench.metrics.compare import ALPHA, Difference
-from lotbench.metrics.headline import Headline, mean_score
+from lotbench.metrics.primary_metric import PrimaryMetric, mean_score
 from lotbench.report.likeness import Said
 from lotbench.report.trust import MOST_UNANSWERED
 from lotbench.types import JSON, Metric, Trace
@@ -26,12 +26,12 @@ HUMAN = "human"
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
-    """What came of a run's walks, by sample in order of id.
+class SampleScores:
+    """What came of a run's episodes, by sample in order of id.
 
     Attributes:
-        scores: Of the walks that have one.
-        failed: Walks without a score.
+        scores: Of the episodes that have one.
+        failed: Episodes without a score.
     """
 
     scores: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -50,17 +50,17 @@ class Entry:
     Attributes:
         name: Of the run's folder.
         asked: The candidate's name as it was asked for, and `answered` the ids that it gave itself.
-        values: The mean score of each sample's walks that have one, for what people are held against.
-        failed: Walks without a score.
+        values: The mean score of each sample's episodes that have one, for what people are held against.
+        failed: Episodes without a score.
         conditions: What must be the same for runs to be ranked together; `roles` are the models of the
-            other roles by seat (`config.model_names.identity`), as they were asked for.
+            other roles by index (`config.model_names.identity`), as they were asked for.
         ids: Who answered in each role, as far as it was called.
         setup: All that was set, with the digests of data and prompts and the benchmark's version.
         scores: The metrics of the run's summary.
         reasons: Why the run may not be ranked; none if it may.
         arm: The name of its arm; None if it has one only.
-        headline: What it is ranked by; None for the mean of `values`.
-        by_labels: The headline by people's labels of the run's own verdicts; None without.
+        primary_metric: What it is ranked by; None for the mean of `values`.
+        by_labels: The primary metric by people's labels of the run's own verdicts; None without.
         checked: The judge's FPR on hard negatives as a check of it found it: `value`, `low`, `high`, `n`; None without one.
         said: What the candidate said.
     """
@@ -77,15 +77,15 @@ class Entry:
     scores: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     arm: str | None = None
-    headline: Headline | None = None
-    by_labels: Headline | None = None
+    primary_metric: PrimaryMetric | None = None
+    by_labels: PrimaryMetric | None = None
     checked: Mapping[str, Any] | None = None
     said: Said = field(default_factory=Said)
 
     @property
-    def metric(self) -> Headline:
+    def metric(self) -> PrimaryMetric:
         """What it is ranked by."""
-        return self.headline or mean_score(self.values)
+        return self.primary_metric or mean_score(self.values)
 
     @property
     def abstained(self) -> bool:
@@ -162,8 +162,8 @@ class Board:
     unlabelled: tuple[str, ...] = ()
 
 
-def walked(traces: Iterable[Trace]) -> Walked:
-    """Read what came of walks."""
+def sample_scores(traces: Iterable[Trace]) -> SampleScores:
+    """Read what came of episodes."""
     scores: dict[str, list[float]] = {}
     failed = 0
     for trace in traces:
@@ -171,7 +171,7 @@ def walked(traces: Iterable[Trace]) -> Walked:
         if trace.score.value is None:
             continue
         scores.setdefault(trace.sample, []).append(trace.score.value)
-    return Walked({name: scores[name] for name in sorted(scores)}, failed)
+    return SampleScores({name: scores[name] for name in sorted(scores)}, failed)
 
 
 def differing(one: Entry, other: Entry) -> list[str]:
@@ -257,7 +257,9 @@ def _corrected(entries: Sequence[Entry]) -> tuple[Sequence[Entry], tuple[str, ..
     without = tuple(entry.name for entry in models if entry.by_labels is None)
     if without or not models:
         return entries, without if len(without) < len(models) else ()
-    return [replace(entry, headline=entry.by_labels) if entry.by_labels else entry for entry in entries], ()
+    return [
+        replace(entry, primary_metric=entry.by_labels) if entry.by_labels else entry for entry in entries
+    ], ()
 
 
 def _rank(score: Metric) -> tuple[bool, float]:
@@ -276,14 +278,14 @@ def values(made: Board) -> dict[str, float]:
 
 def _pairs(order: Sequence[str], entries: Mapping[str, Entry]) -> tuple[Pair, ...]:
     def pair(one: str, other: str) -> tuple[str, str, Difference]:
-        ahead = compare.of_headlines(entries[one].metric, entries[other].metric, entries[one].most_fpr)
+        ahead = compare.of_primary_metrics(entries[one].metric, entries[other].metric, entries[one].most_fpr)
         if (ahead.mean or 0.0) >= 0:
             return one, other, ahead
         # On the samples that these two share, the order may be another than on those that all share.
         return (
             other,
             one,
-            compare.of_headlines(entries[other].metric, entries[one].metric, entries[other].most_fpr),
+            compare.of_primary_metrics(entries[other].metric, entries[one].metric, entries[other].most_fpr),
         )
 
     found = [pair(one, other) for one, other in combinations(order, 2)]

@@ -91,7 +91,7 @@ def _ranking(made: Board) -> Section:
 
 
 def _moving(place: Place) -> str | None:
-    """That a place rests on how broken walks would have ended more than its interval says."""
+    """That a place rests on how broken episodes would have ended more than its interval says."""
     return bounds.moving(place.label, place.mean.bounds, place.mean.low, place.mean.high)
 
 

@@ -1,7 +1,7 @@
 """A task told again from its trace, for a terminal and as JSON: step by step, who was asked, and what was read.
 
 `replay` knows no benchmark: a value is told as it stands in the trace, name by name. What a benchmark has to
-say of the walk itself, its readings, comes after the steps. A benchmark that can tell a walk better does so
+say of the episode itself, its readings, comes after the steps. A benchmark that can tell an episode better does so
 with the other parts of this file.
 """
 
@@ -24,17 +24,17 @@ HIDDEN = frozenset({"id", "language", "canary", "licence", "source"})
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A walk as it is told."""
+    """An episode as it is told."""
 
     text: str
     table: Mapping[str, JSON]
 
 
-def walk(traces: Sequence[Trace], sample: str | None, repeat: int | None) -> Trace:
+def find_trace(traces: Sequence[Trace], sample: str | None, repeat: int | None) -> Trace:
     """The trace of a sample and repeat; by default the first that there is.
 
     Raises:
-        UsageError: It was not walked, or is not finished.
+        UsageError: It was not played, or is not finished.
     """
     for trace in traces:
         if sample in (None, trace.sample) and repeat in (None, trace.repeat):
@@ -44,7 +44,7 @@ def walk(traces: Sequence[Trace], sample: str | None, repeat: int | None) -> Tra
 
 
 def replay(sample: Mapping[str, Any], trace: Trace, readings: Sequence[Reading]) -> Replay:
-    """A walk through the panel: its sample, its steps, and what there is to read of it."""
+    """An episode through the panel: its sample, its steps, and what there is to read of it."""
     lines = [f"{trace.sample}, repeat {trace.repeat}"]
     lines += _told({name: value for name, value in sample.items() if name not in HIDDEN}, 2)
     for step in trace.steps:
@@ -58,7 +58,7 @@ def replay(sample: Mapping[str, Any], trace: Trace, readings: Sequence[Reading])
 
 
 def ended(sample: Mapping[str, Any], trace: Trace, lines: Sequence[str], parts: Mapping[str, JSON]) -> Replay:
-    """What was told of a walk, with how it ended."""
+    """What was told of an episode, with how it ended."""
     worth = "no score" if trace.score.value is None else f"score {trace.score.value:.4f}"
     end = f"{trace.outcome}, {worth}" + (f": {trace.why}" if trace.why else "")
     table = {

@@ -61,18 +61,18 @@ class Facts:
         models: The ids of the models of each role, as the servers named them.
         arm: The variant of the benchmark that was run, part of every score's name; None if it has one only.
         n_samples: Samples that the run covers.
-        n_walks: Walks that the run is to have when it is complete.
+        n_episodes: Episodes that the run is to have when it is complete.
         reasons: Why the run may not be ranked; none if it may (`trust.reasons`).
         remarks: What has to be said of a run whether it may be ranked or not (`trust.remarks`).
         settings: The settings of the run by name.
         preset: The name of the reference preset.
         reference: The settings of the reference preset by name.
-        score_only: Settings that change the score of a finished trace and not the walk.
+        score_only: Settings that change the score of a finished trace and not the episode.
         spent: What each role used.
         digests: Of data, prompts, code and whatever else the scores depend on.
         wall_s: From the start of the run to its end, pauses left out.
         notes: What has to be said under the scores.
-        headline: The metric by which runs are ranked; the first where nothing is said.
+        primary_metric: The metric by which runs are ranked; the first where nothing is said.
         footprint: Energy and CO2e by role as an estimate, with the library that made it; None without it.
     """
 
@@ -81,7 +81,7 @@ class Facts:
     models: Mapping[str, Sequence[str]]
     arm: str | None
     n_samples: int
-    n_walks: int
+    n_episodes: int
     reasons: tuple[str, ...]
     settings: Mapping[str, JSON]
     preset: str
@@ -93,15 +93,15 @@ class Facts:
     footprint: Mapping[str, Any] | None = None
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
-    headline: str = ""
+    primary_metric: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """Everything that a report says, ready to be laid out.
 
-    `n_scored` counts the walks that have a score of their own; a metric's n counts what entered it, which
-    may hold more (walks that broke off and are censored) or less. `reference_scores` are the metrics of
+    `n_scored` counts the episodes that have a score of their own; a metric's n counts what entered it, which
+    may hold more (episodes that broke off and are censored) or less. `reference_scores` are the metrics of
     the same traces under the reference preset's score-only settings. One that is not `whole` has the sections that
     everybody reads, and says how to get the rest.
     """
@@ -117,8 +117,8 @@ class Report:
 
     @property
     def complete(self) -> bool:
-        """Whether every walk of the run has its trace."""
-        return self.n_traces >= self.facts.n_walks
+        """Whether every episode of the run has its trace."""
+        return self.n_traces >= self.facts.n_episodes
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -126,9 +126,13 @@ class Report:
         return self.facts.reasons
 
     @property
-    def headline(self) -> str:
+    def primary_metric(self) -> str:
         """The metric that stands first on every page; "" where there is none."""
-        return self.facts.headline if self.facts.headline in self.scores else next(iter(self.scores), "")
+        return (
+            self.facts.primary_metric
+            if self.facts.primary_metric in self.scores
+            else next(iter(self.scores), "")
+        )
 
     @property
     def rankable(self) -> bool:
@@ -177,7 +181,7 @@ def to_summary(report: Report) -> dict[str, JSON]:
         "n_samples": facts.n_samples,
         "n_traces": report.n_traces,
         "outcomes": dict(report.outcomes),
-        "headline": report.headline,
+        "primary_metric": report.primary_metric,
         "scores": {name: _score(metric) for name, metric in report.scores.items()},
         "usage": {
             **_spent(total(facts.spent)),
@@ -280,7 +284,7 @@ def _about(report: Report) -> str:
             f"benchmark {facts.benchmark} version {facts.version}, reference preset {facts.preset}",
             *([f"variant: {facts.arm}"] if facts.arm is not None else []),
             *lines,
-            f"{report.n_traces} of {facts.n_walks} tasks on {facts.n_samples} samples: {ended}",
+            f"{report.n_traces} of {facts.n_episodes} tasks on {facts.n_samples} samples: {ended}",
             f"time: {facts.wall_s:.1f} s{_paid(total(facts.spent))}",
         ]
     )
@@ -306,7 +310,7 @@ def scores_table(report: Report) -> Table:
     columns["n"] = [metric.n for metric in metrics]
     if any(metric.observations for metric in metrics):
         columns["observations"] = [metric.observations or None for metric in metrics]
-    columns["n scored / n total"] = [f"{report.n_scored} / {report.facts.n_walks}"] * len(metrics)
+    columns["n scored / n total"] = [f"{report.n_scored} / {report.facts.n_episodes}"] * len(metrics)
     columns["better"] = [metric.better for metric in metrics]
     if reference:
         values = [reference[name].value if name in reference else None for name in report.scores]
@@ -342,7 +346,7 @@ def score_notes(report: Report) -> list[str]:
 
 
 def moving(report: Report) -> list[str]:
-    """That the headline, or the headline corrected, may move further than its interval says."""
+    """That the primary metric, or the primary metric corrected, may move further than its interval says."""
     first = next(iter(report.scores), "")
     found = (
         bounds.moving(name, metric.bounds, metric.low, metric.high)

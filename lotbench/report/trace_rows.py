@@ -10,12 +10,12 @@ from typing import Any
 
 from lotbench.types import JSON, Trace
 
-SAID = ("filling", "question")
+SAID = ("guess", "question")
 """What a row says of its round, whatever its step is: tables of several runs are joined by these."""
 
 
-def walks(traces: Iterable[Trace], run: str, model: str) -> Iterator[dict[str, JSON]]:
-    """One row a walk: where it stands, how it ended, what was guessed and asked last, its score with its parts, what it used."""
+def episodes(traces: Iterable[Trace], run: str, model: str) -> Iterator[dict[str, JSON]]:
+    """One row an episode: where it stands, how it ended, what was guessed and asked last, its score with its parts, what it used."""
     for trace in traces:
         said = _said(trace)
         last = {
@@ -34,7 +34,7 @@ def walks(traces: Iterable[Trace], run: str, model: str) -> Iterator[dict[str, J
 
 
 def steps(traces: Iterable[Trace], run: str, model: str) -> Iterator[dict[str, JSON]]:
-    """One row a step of a walk, in order, with what was guessed and asked in its round."""
+    """One row a step of an episode, in order, with what was guessed and asked in its round."""
     for trace in traces:
         said = _said(trace)
         for step in trace.steps:
@@ -47,7 +47,7 @@ def _place(trace: Trace, run: str, model: str) -> dict[str, JSON]:
         "model": model,
         "sample": trace.sample,
         "repeat": trace.repeat,
-        "lane": trace.lane,
+        "sequence": trace.sequence,
         "outcome": trace.outcome,
     }
 

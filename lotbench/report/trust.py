@@ -17,9 +17,9 @@ from lotbench.config.makers import PEOPLE, one_maker
 from lotbench.config.model_names import Kind, related, without_address
 
 MOST_UNANSWERED = 0.05
-"""The share of its samples that a run's headline may leave out, and of its walks that may fail or have no score."""
-KNOWS_NOTHING = "the headline metric knows nothing"
-"""How the reason begins of a run whose headline leaves out more."""
+"""The share of its samples that a run's primary metric may leave out, and of its episodes that may fail or have no score."""
+KNOWS_NOTHING = "the primary metric knows nothing"
+"""How the reason begins of a run whose primary metric leaves out more."""
 
 
 MIN_SAMPLES = 50
@@ -133,9 +133,9 @@ class Case:
         checked: The roles whose verdicts the scores rest on.
         writers: How many samples each writer wrote (a model's name or family, `people`), or their gold; "" if not said.
         samples: Samples that are played, of `whole` in the data set (None: not known).
-        unanswered: Samples that the headline metric knows nothing of.
-        missing: Walks that failed or have no score.
-        walks: Walks that are done, and that the run is to have.
+        unanswered: Samples that the primary metric knows nothing of.
+        missing: Episodes that failed or have no score.
+        episodes: Episodes that are done, and that the run is to have.
         seen: Samples that the candidate's adapter was trained on; None if it does not say.
         demands: What the benchmark itself asks of a run and does not find.
     """
@@ -150,7 +150,7 @@ class Case:
     whole: int | None = None
     unanswered: int = 0
     missing: int = 0
-    walks: tuple[int, int] = (0, 0)
+    episodes: tuple[int, int] = (0, 0)
     seen: int | None = 0
     demands: Sequence[str] = ()
 
@@ -311,8 +311,8 @@ def _size(case: Case) -> Iterator[str]:
         yield f"the run is of {case.samples} samples, fewer than {least}"
     if case.unanswered > MOST_UNANSWERED * case.samples:
         yield f"{KNOWS_NOTHING} of {case.unanswered} of the {case.samples} samples"
-    done, wanted_walks = case.walks
+    done, wanted_episodes = case.episodes
     if case.missing > MOST_UNANSWERED * done:
         yield f"{case.missing} of {done} tasks failed or have no score, more than {MOST_UNANSWERED:.0%}"
-    if done < wanted_walks:
-        yield f"the run is not complete: {done} of {wanted_walks} tasks are done"
+    if done < wanted_episodes:
+        yield f"the run is not complete: {done} of {wanted_episodes} tasks are done"

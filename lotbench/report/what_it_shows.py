@@ -13,8 +13,8 @@ import numpy as np
 import scipy
 
 from lotbench.metrics.compare import ALPHA
-from lotbench.metrics.headline import Headline, Weighted
 from lotbench.metrics.intervals import Floats
+from lotbench.metrics.primary_metric import PrimaryMetric, Weighted
 from lotbench.report.markdown import number
 from lotbench.report.sections import Section
 from lotbench.types import JSON
@@ -25,12 +25,12 @@ GAP = 0.05
 """The gap that is planned for, as a share of the range of scores."""
 
 
-def section(headline: Headline) -> Section:
+def section(primary_metric: PrimaryMetric) -> Section:
     """How small a gap a run can show, and how many samples a gap of 5 % of the range of scores takes."""
-    low, high = headline.ends
-    gap, n = GAP * (high - low), len(headline.records)
-    numbers: dict[str, JSON] = {"metric": headline.name, "samples": n, "gap": gap}
-    sd, units = _spread(headline), f"{headline.unit}s"
+    low, high = primary_metric.ends
+    gap, n = GAP * (high - low), len(primary_metric.records)
+    numbers: dict[str, JSON] = {"metric": primary_metric.name, "samples": n, "gap": gap}
+    sd, units = _spread(primary_metric), f"{primary_metric.unit}s"
     if sd is None:
         why = f"{n} {units} do not show how much scores vary from one to another"
         return Section(
@@ -41,7 +41,7 @@ def section(headline: Headline) -> Section:
     found, takes = detectable(n) * paired, _needed(gap / paired)
     seen = "no gap" if found > high - low else f"a gap of {number(found)}"
     notes = (
-        f"{n} {units} show {seen} in {headline.name} to another model on the same {units}, with a power of {POWER:.0%} at the "
+        f"{n} {units} show {seen} in {primary_metric.name} to another model on the same {units}, with a power of {POWER:.0%} at the "
         f"level of {ALPHA:.0%} (paired t test).",
         f"A gap of {number(gap)} takes {takes:,} {units}.",
         f"Taken for that: the other model's scores vary as these do (standard deviation {number(sd)} over {units}), and are "
@@ -84,12 +84,12 @@ def _power(effect: float, n: int, level: float) -> float:
     return float(TTestPower().power(effect, n, level / 2, alternative="larger"))
 
 
-def _spread(headline: Headline) -> float | None:
+def _spread(primary_metric: PrimaryMetric) -> float | None:
     """The standard deviation over samples of what each adds to the metric; None if it is not known or 0."""
-    records = list(headline.records.values())
+    records = list(primary_metric.records.values())
     if len(records) < 2:
         return None
-    weighted = headline.weighted
+    weighted = primary_metric.weighted
     values = (
         np.asarray(records, dtype=float)
         if weighted is None

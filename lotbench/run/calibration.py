@@ -21,13 +21,13 @@ from lotbench.benchmarks.lotbench.games import game
 from lotbench.config.arm import arm
 from lotbench.config.experiment import validate
 from lotbench.config.makers import makers
-from lotbench.edge.files import atomic_write, datasets
-from lotbench.edge.files.jsonl import rows
 from lotbench.errors import DataError, RunFolderError, UsageError, at
 from lotbench.harness.sample_row import Text
 from lotbench.run import recorded
 from lotbench.run.folder_shapes import read_run_json
 from lotbench.run.loading import Run
+from lotbench.storage import atomic_write, datasets
+from lotbench.storage.jsonl import rows
 from lotbench.types import JSON
 
 FILE = "calibration.jsonl"

@@ -2,10 +2,10 @@
 
     async with calling(plan, partial(Folder, path)) as calls:
         await calls.check()
-        answer = await calls.caller.ask(walk, question)
+        answer = await calls.caller.ask(episode, question)
 
 Whatever asks models passes here: a run and its shards, a judge check, a data set under construction. Whoever has
-models already, or has none (a walk watched in the studio; a run that is walked again and calls nobody), takes
+models already, or has none (an episode watched in the studio; a run that is played again and calls nobody), takes
 `journaled` alone.
 """
 
@@ -17,16 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lotbench.calls import preflight
+from lotbench.calls.budget import Budget
+from lotbench.calls.caller import Caller, RoleModel
+from lotbench.calls.descriptors import room
+from lotbench.calls.journal import Journal
+from lotbench.calls.store import Store
 from lotbench.config.experiment import Limits
-from lotbench.edge.calls import preflight
-from lotbench.edge.calls.budget import Budget
-from lotbench.edge.calls.caller import Caller, RoleModel
-from lotbench.edge.calls.descriptors import room
-from lotbench.edge.calls.journal import Journal
-from lotbench.edge.calls.store import Store
-from lotbench.edge.files.run_folder import Folder
-from lotbench.edge.models.registry import Models
+from lotbench.models.registry import Models
 from lotbench.run.plan import Plan
+from lotbench.storage.run_folder import Folder
 
 CALLS = "calls.jsonl"
 
@@ -43,14 +43,14 @@ class Calls:
     """Those of the plan, with no more calls in flight than this process can have connections."""
 
     async def check(self, without: Collection[str] = ()) -> None:
-        """Ask every model of every role once, before the first walk; roles in `without` are not asked.
+        """Ask every model of every role once, before the first episode; roles in `without` are not asked.
 
         Raises:
             Unescapable: A model cannot be reached at all, with the reason in one line.
         """
         plan = self.plan
-        walk = plan.episode(plan.chosen[0].id, 0, self.caller.ask)
-        await preflight.check(self.caller, walk, plan.benchmark, plan.settings, without)
+        episode = plan.episode(plan.chosen[0].id, 0, self.caller.ask)
+        await preflight.check(self.caller, episode, plan.benchmark, plan.settings, without)
 
 
 @asynccontextmanager
@@ -107,7 +107,7 @@ async def journaled(
 
     Args:
         plan: What sampling, seed and limits are taken of.
-        role_models: The models of each role, by seat.
+        role_models: The models of each role, by index.
         path: The folder, locked by whoever calls if lines will be added.
         store: Where replies to shared questions are kept.
         before: Another run folder, whose replies count as if they stood here; nothing is written to it.

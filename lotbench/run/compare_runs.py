@@ -7,12 +7,12 @@ from pathlib import Path
 
 from lotbench import benchmarks
 from lotbench.config.experiment import validate
-from lotbench.edge.files.published_scores import read_published_scores
 from lotbench.errors import UsageError
 from lotbench.report.comparison import Comparison, compare
 from lotbench.report.sections import Section
 from lotbench.run import results
 from lotbench.run.loading import Run
+from lotbench.storage.published_scores import read_published_scores
 
 
 def compared(runs: Sequence[Run], table: Path | None = None) -> Comparison:
@@ -33,11 +33,11 @@ def compared(runs: Sequence[Run], table: Path | None = None) -> Comparison:
     def across(benchmark: str, called: Mapping[str, str]) -> Sequence[Section]:
         declared = benchmarks.get(benchmark)
         played = {shown: by_name[name] for name, shown in called.items()}
-        walked = {
+        traces = {
             shown: (run.traces, validate(declared.Settings, run.config.settings))
             for shown, run in played.items()
         }
-        return declared.across(walked)
+        return declared.across(traces)
 
     entries = [results.entry(run, said=True) for run in runs]
     return compare(entries, across, read_published_scores(table) if table else None)

@@ -22,11 +22,11 @@ from lotbench.benchmarks.lotbench.construction.responses import Rules, Scene, Vo
 from lotbench.benchmarks.lotbench.construction.writing import benchmark, item
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.standard.oogiri import Row
-from lotbench.edge.files import datasets, review_decisions, run_folder
 from lotbench.errors import DataError
 from lotbench.run import construction
 from lotbench.run.calling import calling
 from lotbench.run.construction import Dropped, Wanted
+from lotbench.storage import datasets, review_decisions, run_folder
 
 LICENCE = "not cleared: the picture and the responses are their owners'"
 """What a sample says of its rights; who publishes a set has to know better."""
@@ -68,7 +68,7 @@ async def build(wanted: Wanted, own: Mapping[str, Any] | None = None) -> BuiltGa
         raise DataError([f"{wanted.sources[0]}: no picture has responses that enough people voted on"])
     made = construction.plan(wanted, benchmark, scenes)
     async with calling(made, partial(run_folder.Folder, wanted.out), own) as calls:
-        traces = await construction.walked(calls, preflight=wanted.preflight)
+        traces = await construction.played(calls, preflight=wanted.preflight)
         models = construction.models(calls)
         rest = f"the rest proposed by {models['writer']}"
         done = construction.come_to("proposed", scenes, traces, dropped, lambda scene: f"{scene.group}: ")

@@ -17,12 +17,12 @@ from lotbench.benchmarks.rinobench.construction import papers as screening
 from lotbench.benchmarks.rinobench.construction.papers import Paper, Rated, Rules
 from lotbench.benchmarks.rinobench.construction.writing import Draft, benchmark, item
 from lotbench.benchmarks.rinobench.sample import LABELS, Item
-from lotbench.edge.files import run_folder
-from lotbench.edge.importers import published
 from lotbench.errors import DataError
 from lotbench.run import construction
 from lotbench.run.calling import calling
 from lotbench.run.construction import Dropped, Wanted
+from lotbench.storage import run_folder
+from lotbench.storage.importers import published
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ async def build(wanted: Wanted, own: Mapping[str, Any] | None = None) -> BuiltId
         raise DataError([f"{wanted.sources[0]}: no paper has {wanted.rules.min_works} related works"])
     made = construction.plan(wanted, benchmark, drafts)
     async with calling(made, partial(run_folder.Folder, wanted.out), own) as calls:
-        traces = await construction.walked(calls, preflight=wanted.preflight)
+        traces = await construction.played(calls, preflight=wanted.preflight)
         models = construction.models(calls)
         writer, done = models["writer"], construction.come_to("kept", drafts, traces, dropped)
         kept = [item(draft, found, [writer]) for draft, found in done]

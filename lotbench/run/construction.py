@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from lotbench import benchmarks
+from lotbench.calls.budget import refuse_unpriced
 from lotbench.config.experiment import Experiment, Limits
 from lotbench.config.model_names import parse
-from lotbench.edge.calls.budget import refuse_unpriced
-from lotbench.edge.files import datasets
-from lotbench.edge.files.run_folder import Folder
 from lotbench.harness.benchmark import Benchmark
 from lotbench.prompting.prompt import Pack, pack
 from lotbench.run.calling import Calls
 from lotbench.run.plan import Plan, version
 from lotbench.run.session import loop
+from lotbench.storage import datasets
+from lotbench.storage.run_folder import Folder
 from lotbench.types import Sample, Trace
 
 
@@ -57,12 +57,12 @@ class Dropped:
 
 
 def plan(wanted: Wanted, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan:
-    """The walks of all drafts as a run's, though no experiment of a user's.
+    """The episodes of all drafts as a run's, though no experiment of a user's.
 
     Args:
         wanted: What is to be built.
         benchmark: The steps of the construction.
-        drafts: What is walked; pictures are named by whole paths.
+        drafts: What is played; pictures are named by whole paths.
 
     Raises:
         UsageError: A limit of cost is set and a model has no price.
@@ -87,17 +87,17 @@ def plan(wanted: Wanted, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan
     return made
 
 
-async def walked(calls: Calls, *, preflight: bool) -> dict[str, Trace]:
-    """The walks of all drafts, by id.
+async def played(calls: Calls, *, preflight: bool) -> dict[str, Trace]:
+    """The episodes of all drafts, by id.
 
     Raises:
         LotbenchError: A model cannot be reached, or a limit is used up.
     """
     if preflight:
         await calls.check()
-    walks = loop(calls.plan, calls.caller.ask)
-    traces = {trace.sample: trace async for trace in walks.traces(calls.plan.lanes())}
-    for error in walks.crashed.values():
+    episodes = loop(calls.plan, calls.caller.ask)
+    traces = {trace.sample: trace async for trace in episodes.traces(calls.plan.sequences())}
+    for error in episodes.crashed.values():
         raise error
     return traces
 
@@ -109,7 +109,7 @@ def come_to(
     dropped: list[Dropped],
     about: Callable[[Any], str] = lambda draft: "",
 ) -> list[tuple[Any, Any]]:
-    """The drafts that came to this outcome, each with what its walk made of it; the others are noted with their reason.
+    """The drafts that came to this outcome, each with what its episode made of it; the others are noted with their reason.
 
     `about` says what stands before the reason.
     """

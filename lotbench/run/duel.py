@@ -65,7 +65,7 @@ async def duel(asked: Config, models: Sequence[str], say: Say = lambda look: Non
     if len(set(models)) < max(2, len(models)):
         raise UsageError(f"a duel is between two or more models, each named once (got {', '.join(models)})")
     first = plan.make(_of(asked, {"model": models[0]}))
-    if any(len({one.sample for one in lane}) > 1 for lane in first.lanes()):
+    if any(len({one.sample for one in sequence}) > 1 for sequence in first.sequences()):
         raise UsageError(
             "with these settings games hand memory on from sample to sample: no duel can be held"
         )

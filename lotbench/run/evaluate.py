@@ -9,18 +9,18 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
+from lotbench.calls.budget import refuse_unpriced
+from lotbench.calls.store import Store
 from lotbench.config import experiment as config
 from lotbench.config.experiment import Config, Limits, digest
-from lotbench.edge.calls.budget import refuse_unpriced
-from lotbench.edge.calls.store import Store
-from lotbench.edge.files import run_folder
-from lotbench.edge.files.traces import Traces
 from lotbench.errors import LotbenchError, Unreachable
 from lotbench.run import plan, recorded
 from lotbench.run import shards as sharded
 from lotbench.run.calling import Calls, budget, calling
 from lotbench.run.loading import Run, load_run, planned
 from lotbench.run.session import Session, Watch, synchronously
+from lotbench.storage import run_folder
+from lotbench.storage.traces import Traces
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -90,7 +90,7 @@ def configured(
         given["model"] = _named(model, "candidate", own)
     for role, players in (roles or {}).items():
         many = players if isinstance(players, list | tuple) else [players]
-        given[f"roles.{role}"] = [_named(player, f"{role}-{seat}", own) for seat, player in enumerate(many)]
+        given[f"roles.{role}"] = [_named(player, f"{role}-{index}", own) for index, player in enumerate(many)]
     for name, value in fields.items():
         given[f"limits.{name}" if name in Limits.model_fields else name] = value
     return config.load(Path(config_file) if config_file else None, (), given), own
@@ -122,7 +122,7 @@ async def begin(
 ) -> Run:
     """Begin a run from a configuration; see `evaluate`.
 
-    More than one of `shards` takes the walks in so many processes (on Ray): for models behind an API only. `only` names
+    More than one of `shards` takes the episodes in so many processes (on Ray): for models behind an API only. `only` names
     the samples that are played for now.
     """
     made = plan.make(asked)
@@ -156,7 +156,7 @@ async def _sharded(
     fresh: bool = False,
     retry_failed: bool = False,
 ) -> None:
-    """Take the walks in several processes; the session goes on with what is left to it, the report.
+    """Take the episodes in several processes; the session goes on with what is left to it, the report.
 
     Raises:
         LotbenchError, CancelledError: The run was stopped; the shards have ended, and what came is in the run.

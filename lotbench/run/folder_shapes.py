@@ -13,9 +13,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, FiniteFloat
 
 from lotbench.config.experiment import validate
-from lotbench.edge.files import run_folder
-from lotbench.edge.files.jsonl import rows
 from lotbench.errors import RunFolderError, UsageError
+from lotbench.storage import run_folder
+from lotbench.storage.jsonl import rows
 
 SCHEMA = 1
 

@@ -16,13 +16,13 @@ from lotbench.benchmarks.liveideabench import official, released
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.config import experiment as config
 from lotbench.config.experiment import digest
-from lotbench.edge.files import atomic_write, run_folder
-from lotbench.edge.importers import published
 from lotbench.errors import UsageError
 from lotbench.harness.episode import nobody
 from lotbench.harness.state import start
 from lotbench.run import plan, recorded, results
 from lotbench.run.loading import load_run
+from lotbench.storage import atomic_write, run_folder
+from lotbench.storage.importers import published
 from lotbench.types import Trace
 
 SETTINGS = {"exclude": "self", "panel": "released", "no_final": "judge_all", "fluency_orders": "one"}
@@ -87,13 +87,13 @@ def _run(
     }
     made = plan.make(config.load(None, (), given))
     sitting = [name.model for name in made.names["judge"]]
-    seats = {critic: seat for seat, critic in enumerate(dict.fromkeys([*sitting, *critics]))}
+    indexes = {critic: index for index, critic in enumerate(dict.fromkeys([*sitting, *critics]))}
     with run_folder.create(out / "runs", "liveideabench", model, digest(made.experiment)) as place:
         recorded.freeze(made, place)
         place.write("calls.jsonl", "")
         for item in items:
             if item.keyword in ideas:
-                steps = released.steps(ideas[item.keyword], seats, settings["version"])
+                steps = released.steps(ideas[item.keyword], indexes, settings["version"])
                 place.append(_trace(item, steps, made))
         run = load_run(place.path)
         results.write(run, made, place, 0.0, run.totals())

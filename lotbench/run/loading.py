@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lotbench import benchmarks
+from lotbench.calls.journal import Totals, read_totals
+from lotbench.calls.prices import Price
 from lotbench.config.experiment import Config, Experiment, Limits
-from lotbench.edge.calls.journal import Totals, read_totals
-from lotbench.edge.calls.prices import Price
-from lotbench.edge.files import run_folder
-from lotbench.edge.files.traces import Traces
 from lotbench.errors import RunFolderError, UsageError, suggestion
 from lotbench.report import trace_rows
 from lotbench.report.markdown import visible
 from lotbench.run import plan, recorded
 from lotbench.run.folder_shapes import later, read_run_json, read_samples, read_summary
+from lotbench.storage import run_folder
+from lotbench.storage.traces import Traces
 from lotbench.types import JSON, Trace
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Run:
         config: The frozen experiment.
         limits: What the first session might use, by name.
         digests: Of experiment, data, prompts and code, as recorded when the run began.
-        traces: The finished walks, in data order; each is read when it is looked at.
+        traces: The finished episodes, in data order; each is read when it is looked at.
         summary: The content of summary.json; empty if the run never ended in order.
     """
 
@@ -50,7 +50,7 @@ class Run:
         trusted = (
             "trusted" if self.summary["rankable"] else f"not trusted: {'; '.join(self.summary['reasons'])}"
         )
-        name = self.summary["headline"]
+        name = self.summary["primary_metric"]
         return visible(f"<run {self.path} of {self.answered}: {name} {self.score(name)}, {trusted}>")
 
     def score(self, name: str | None = None) -> float | None:
@@ -74,7 +74,7 @@ class Run:
 
     def to_frame(self) -> pd.DataFrame:
         """A row a finished task, as `lotbench export` writes them: outcome, score with its parts, last guess, usage."""
-        return _frame(trace_rows.walks(self.traces, self.path.name, self.answered))
+        return _frame(trace_rows.episodes(self.traces, self.path.name, self.answered))
 
     def steps_frame(self) -> pd.DataFrame:
         """A row a step of every finished task, in order, with what was guessed and asked in its round."""
@@ -103,7 +103,7 @@ def load_run(
     Args:
         run: A path, a folder name in `root`, or `latest`.
         root: Where runs are kept; by default runs/, and for `latest` wherever the latest was made.
-        seen: Is shown each walk as it is found.
+        seen: Is shown each episode as it is found.
 
     Raises:
         RunFolderError: It is not there or damaged.

@@ -14,16 +14,16 @@ from types import SimpleNamespace
 from typing import Any
 
 from lotbench import benchmarks
+from lotbench.calls.caller import sampling
 from lotbench.config.experiment import Config, Experiment, Limits, digest, read_toml, validate
 from lotbench.config.model_names import ModelName, parse
-from lotbench.edge.calls.caller import sampling
-from lotbench.edge.files import adapter_texts, datasets
 from lotbench.errors import UsageError
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.episode import AnyEpisode, Call, Episode
-from lotbench.harness.loop import Planned, lanes
+from lotbench.harness.loop import Planned, sequences
 from lotbench.harness.selection import select
 from lotbench.prompting.prompt import Pack
+from lotbench.storage import adapter_texts, datasets
 from lotbench.types import JSON, Sample, Sampling
 
 REPLY_TOKENS = 4096
@@ -45,7 +45,7 @@ class Plan:
         names: The models of each role, candidate included.
         seen: Of the chosen samples, those that the candidate's adapter was trained on; None if it does not say.
         recorded: The digests of a run that has begun, as it wrote them down.
-        share: Which of how many shares of the samples this plan takes; a lane goes with its first sample.
+        share: Which of how many shares of the samples this plan takes; a sequence goes with its first sample.
     """
 
     benchmark: Benchmark
@@ -83,12 +83,12 @@ class Plan:
         joined = getattr(self.settings, "join", "id") == "position"
         return tuple(item.id for item in self.beside) if joined else ()
 
-    def lanes(self) -> list[list[Planned]]:
-        """The walks of the plan's share of the run by lane, each lane in the order in which it is walked."""
-        how, (first, shares) = self.benchmark.lanes(self.settings), self.share
-        # Lanes of several samples go with the first sample.
+    def sequences(self) -> list[list[Planned]]:
+        """The episodes of the plan's share of the run by sequence, each sequence in the order in which it is played."""
+        how, (first, shares) = self.benchmark.sequences(self.settings), self.share
+        # Sequences of several samples go with the first sample.
         mine = self.chosen[first::shares] if how == "each" else () if first else self.chosen
-        return lanes(how, [one.id for one in mine], self.experiment.repeats, self.experiment.seed)
+        return sequences(how, [one.id for one in mine], self.experiment.repeats, self.experiment.seed)
 
     def episode(self, sample: str, repeat: int, call: Call) -> AnyEpisode:
         """The context of an episode: what its nodes know beside the state, and whom they ask through."""
@@ -98,7 +98,7 @@ class Plan:
             settings=self.settings,
             prompts=self.prompts,
             data=self.beside,
-            seats={role: len(names) for role, names in self.names.items()},
+            models={role: len(names) for role, names in self.names.items()},
             seed=self.experiment.seed,
             pictures=self.pictures,
             call=call,
@@ -215,7 +215,7 @@ def _seen(benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any]) -> 
 
 
 def glimpses(benchmark: Benchmark, data: Sequence[Any]) -> tuple[SimpleNamespace, ...]:
-    """What walks see of samples that they do not play: id, language, and what the benchmark names."""
+    """What episodes see of samples that they do not play: id, language, and what the benchmark names."""
     fields = {"id", "language", *(benchmark.beside or ())}
     return tuple(SimpleNamespace(**item.model_dump(mode="json", include=fields)) for item in data)
 

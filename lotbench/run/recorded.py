@@ -15,16 +15,16 @@ from typing import Any
 
 from lotbench import benchmarks
 from lotbench.config.experiment import Experiment, digest, validate
-from lotbench.edge.files import datasets, run_folder
-from lotbench.edge.files.jsonl import rows, tables
-from lotbench.edge.pictures.picture_file import PictureError
 from lotbench.errors import DataError, RunFolderError, UsageError
 from lotbench.prompting.prompt import Pack, pack
 from lotbench.run.folder_shapes import read_run_json, read_samples
 from lotbench.run.plan import Plan
+from lotbench.storage import datasets, run_folder
+from lotbench.storage.jsonl import rows, tables
+from lotbench.storage.pictures.picture_file import PictureError
 
 DATA = "data.jsonl"
-"""What walks see of every sample of the data set, in its order; not there if they see none but the played ones."""
+"""What episodes see of every sample of the data set, in its order; not there if they see none but the played ones."""
 
 
 def freeze(made: Plan, place: run_folder.Folder) -> None:

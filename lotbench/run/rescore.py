@@ -11,12 +11,12 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from lotbench.calls.budget import Bucket
+from lotbench.calls.caller import Caller, RoleModel, owner
+from lotbench.calls.journal import Journal, Totals
+from lotbench.calls.prices import price
+from lotbench.calls.store import Store
 from lotbench.config.experiment import Limits
-from lotbench.edge.calls.budget import Bucket
-from lotbench.edge.calls.caller import Caller, RoleModel, owner
-from lotbench.edge.calls.journal import Journal, Totals
-from lotbench.edge.calls.prices import price
-from lotbench.edge.calls.store import Store
 from lotbench.errors import CallFailed, UsageError
 from lotbench.harness.episode import AnyEpisode
 from lotbench.harness.loop import Graph, Loop, Planned
@@ -37,11 +37,11 @@ class Absent:
 
 @dataclass(slots=True)
 class Rewalked:
-    """What walking a run again came to.
+    """What playing a run again came to.
 
     Attributes:
         traces: The traces, in data order.
-        kept: Walks whose calls are not all in the journal (a question has changed): their old trace stands.
+        kept: Episodes whose calls are not all in the journal (a question has changed): their old trace stands.
         why: What was wanting where a question could not be put together at all.
     """
 
@@ -57,7 +57,7 @@ class Rewalked:
 
 @dataclass(frozen=True, slots=True)
 class Lenient:
-    """A graph in which a walk that wants what is gone (a picture, a sample) does not end those beside it."""
+    """A graph in which an episode that wants what is gone (a picture, a sample) does not end those beside it."""
 
     graph: Graph
 
@@ -65,7 +65,7 @@ class Lenient:
         """Run from the first node to the last; returns the last state.
 
         Raises:
-            LookupError: Something that the walk wants is gone, with what.
+            LookupError: Something that the episode wants is gone, with what.
         """
         try:
             return await self.graph.ainvoke(input, config, context=context)
@@ -75,7 +75,7 @@ class Lenient:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a walk: the question, the request as it was sent, the reply, and when it began.
+    """A call of an episode: the question, the request as it was sent, the reply, and when it began.
 
     `started` is in seconds since 1970; None if the reply is that of an earlier run, out of the store.
     """
@@ -88,12 +88,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A finished walk with what was asked and answered in it.
+    """A finished episode with what was asked and answered in it.
 
     Attributes:
         trace: As the run folder has it.
-        calls: In order; a shared question stands in the walk that asked it first.
-        whole: Whether every call of the walk is in the journal.
+        calls: In order; a shared question stands in the episode that asked it first.
+        whole: Whether every call of the episode is in the journal.
     """
 
     trace: Trace
@@ -113,30 +113,33 @@ async def _again(
     nothing = Store(run.path, fresh=True)
     async with journaled(made, _absent(made), run.path, nothing, writes=False) as caller:
 
-        async def ask(walk: AnyEpisode, question: Question) -> Answer:
-            request = caller.request(question, *owner(walk, question))
+        async def ask(episode: AnyEpisode, question: Question) -> Answer:
+            request = caller.request(question, *owner(episode, question))
             before(request)
-            answer = await caller.ask(walk, question)
-            after(walk, question, request, caller.journal)
+            answer = await caller.ask(episode, question)
+            after(episode, question, request, caller.journal)
             return answer
 
-        walks = loop(made, ask)
-        walks.course = replace(walks.course, graph=Lenient(walks.course.graph))
-        yield walks, made, caller
+        episodes = loop(made, ask)
+        episodes.course = replace(episodes.course, graph=Lenient(episodes.course.graph))
+        yield episodes, made, caller
 
 
 async def rewalk(run: Run, heard: Callable[[Request], None] = lambda request: None) -> Rewalked:
-    """Walk every finished walk of a run again over its journal.
+    """Episode every finished episode of a run again over its journal.
 
     Args:
         run: The run.
         heard: Is told every request, as it would be sent.
     """
     old = {(trace.sample, trace.repeat): trace for trace in run.traces}
-    async with _again(run, before=heard) as (walks, made, caller):
-        lanes = [[walk for walk in lane if (walk.sample, walk.repeat) in old] for lane in _lanes(made, run)]
-        new = {(trace.sample, trace.repeat): trace async for trace in walks.traces(lanes)}
-    why = [str(error) for error in walks.crashed.values()]
+    async with _again(run, before=heard) as (episodes, made, caller):
+        sequences = [
+            [episode for episode in sequence if (episode.sample, episode.repeat) in old]
+            for sequence in _sequences(made, run)
+        ]
+        new = {(trace.sample, trace.repeat): trace async for trace in episodes.traces(sequences)}
+    why = [str(error) for error in episodes.crashed.values()]
     result = Rewalked(made, caller.journal.totals, damaged=caller.journal.damaged, why=why)
     for place, trace in old.items():
         again = new.get(place)
@@ -148,72 +151,78 @@ async def rewalk(run: Run, heard: Callable[[Request], None] = lambda request: No
 
 
 async def transcripts(run: Run) -> AsyncGenerator[Transcript, None]:
-    """Every finished walk of a run with its calls, in data order; one is held at a time.
+    """Every finished episode of a run with its calls, in data order; one is held at a time.
 
-    A walk whose calls are not all in the journal has those that are.
+    An episode whose calls are not all in the journal has those that are.
     """
     calls: dict[tuple[str, int], list[Call]] = {}
     shared: set[str] = set()
 
-    def answered(walk: AnyEpisode, question: Question, request: Request, journal: Journal) -> None:
+    def answered(episode: AnyEpisode, question: Question, request: Request, journal: Journal) -> None:
         key, entry = str(request.key), journal.get(request.key)
         if entry is None or key in shared:
             return
         if question.shared:
             shared.add(key)
         call = Call(question, request, entry.reply, entry.started if entry.source == "call" else None)
-        calls.setdefault((walk.sample.id, walk.repeat), []).append(call)
+        calls.setdefault((episode.sample.id, episode.repeat), []).append(call)
 
-    async with _again(run, after=answered) as (walks, made, _):
-        order = {(walk.sample, walk.repeat): lane for lane in _lanes(made, run) for walk in lane}
+    async with _again(run, after=answered) as (episodes, made, _):
+        order = {
+            (episode.sample, episode.repeat): sequence
+            for sequence in _sequences(made, run)
+            for episode in sequence
+        }
         taken: set[str] = set()
         ended: dict[tuple[str, int], bool] = {}
         for trace in run.traces:
             place = (trace.sample, trace.repeat)
-            lane = order.get(place, [])
-            if trace.lane not in taken and lane:
-                taken.add(trace.lane)
-                async for again in walks.traces([lane]):
+            sequence = order.get(place, [])
+            if trace.sequence not in taken and sequence:
+                taken.add(trace.sequence)
+                async for again in episodes.traces([sequence]):
                     ended[again.sample, again.repeat] = again.arrived
             yield Transcript(trace, tuple(calls.pop(place, ())), ended.pop(place, False))
 
 
 async def requests(run: Run, trace: Trace) -> dict[str, Request]:
-    """What was sent in one finished walk, by key.
+    """What was sent in one finished episode, by key.
 
-    A question whose answer is not in the journal ends the walk, and what it would have sent after that is left out.
+    A question whose answer is not in the journal ends the episode, and what it would have sent after that is left out.
 
     Raises:
-        UsageError: The run can no longer be walked again, with what has changed.
+        UsageError: The run can no longer be played again, with what has changed.
     """
     found: dict[str, Request] = {}
 
     def heard(request: Request) -> None:
         found[str(request.key)] = request
 
-    async with _again(run, before=heard) as (walks, made, _):
-        lane = next(lane for lane in _lanes(made, run) if lane[0].lane == trace.lane)
-        place = next(at for at, one in enumerate(lane) if _is(one, trace))
-        # Walks before it in its lane are taken as they ended: only their memory is wanted.
-        before = {(one.sample, one.repeat) for one in lane[:place]}
+    async with _again(run, before=heard) as (episodes, made, _):
+        sequence = next(
+            sequence for sequence in _sequences(made, run) if sequence[0].sequence == trace.sequence
+        )
+        place = next(at for at, one in enumerate(sequence) if _is(one, trace))
+        # Episodes before it in its sequence are taken as they ended: only their memory is wanted.
+        before = {(one.sample, one.repeat) for one in sequence[:place]}
         if before:
             ended = {(one.sample, one.repeat): one for one in run.traces}
-            walks.done = {name: one for name, one in ended.items() if name in before}
+            episodes.done = {name: one for name, one in ended.items() if name in before}
         with suppress(CallFailed):
-            async for _ in walks.traces([lane[: place + 1]]):
+            async for _ in episodes.traces([sequence[: place + 1]]):
                 pass
     return found
 
 
-def _lanes(made: Plan, run: Run) -> list[list[Planned]]:
-    """The lanes of a run: those of its plan, and games that were stepped from outside, whose seeds no plan knows."""
-    lanes = {lane[0].lane: lane for lane in made.lanes()}
-    known = {(walk.sample, walk.repeat) for lane in lanes.values() for walk in lane}
+def _sequences(made: Plan, run: Run) -> list[list[Planned]]:
+    """The sequences of a run: those of its plan, and games that were stepped from outside, whose seeds no plan knows."""
+    sequences = {sequence[0].sequence: sequence for sequence in made.sequences()}
+    known = {(episode.sample, episode.repeat) for sequence in sequences.values() for episode in sequence}
     for trace in run.traces:
         if (trace.sample, trace.repeat) not in known:
-            walk = Planned(trace.sample, trace.repeat, trace.lane)
-            lanes.setdefault(trace.lane, []).append(walk)
-    return list(lanes.values())
+            episode = Planned(trace.sample, trace.repeat, trace.sequence)
+            sequences.setdefault(trace.sequence, []).append(episode)
+    return list(sequences.values())
 
 
 def _is(one: Planned, trace: Trace) -> bool:
@@ -224,7 +233,7 @@ async def sent(run: Run, key: str) -> Request:
     """The request that a key of the journal stands for, as it was meant.
 
     Raises:
-        UsageError: No walk of the run asks for that key.
+        UsageError: No episode of the run asks for that key.
     """
     found: list[Request] = []
 

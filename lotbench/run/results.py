@@ -15,29 +15,29 @@ from pathlib import Path
 from typing import Any
 
 from lotbench import benchmarks
+from lotbench.calls import embeddings, judge_records
+from lotbench.calls.footprint import Work, footprint
+from lotbench.calls.journal import CAME, Totals
+from lotbench.calls.prices import price
 from lotbench.config.arm import arm, score_settings
 from lotbench.config.experiment import Experiment, Limits, validate
 from lotbench.config.model_names import ModelName, address, identity, parse
-from lotbench.edge.calls import embeddings, judge_records
-from lotbench.edge.calls.footprint import Work, footprint
-from lotbench.edge.calls.journal import CAME, Totals
-from lotbench.edge.calls.prices import price
-from lotbench.edge.files import run_folder
-from lotbench.edge.files.jsonl import rows
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.harness import judge_standing
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.evidence import Evidence
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place
-from lotbench.metrics.headline import Headline
 from lotbench.metrics.likeness import Answers
+from lotbench.metrics.primary_metric import PrimaryMetric
 from lotbench.report import likeness, trust, what_it_shows
-from lotbench.report.leaderboard import Entry, walked
+from lotbench.report.leaderboard import Entry, sample_scores
 from lotbench.report.report import Facts, Report, Spent, brief, build, to_markdown, to_summary
 from lotbench.report.sections import Reading, Section
 from lotbench.run import plan
 from lotbench.run.folder_shapes import read_checks, read_run_json
 from lotbench.run.loading import Run, planned
+from lotbench.storage import run_folder
+from lotbench.storage.jsonl import rows
 from lotbench.types import Trace
 
 LABELS = "labels.jsonl"
@@ -93,7 +93,7 @@ class _Worked:
     answers: Answers
     beside: Evidence
     quality: JudgeQuality
-    headline: Headline
+    primary_metric: PrimaryMetric
     spending: Mapping[str, Spent]
     ids: Mapping[str, set[str]]
     works: Mapping[str, list[Work]]
@@ -118,7 +118,7 @@ def _measured(
         answers,
         evidence(made, path, answers, out, embed=embed),
         quality,
-        benchmark.headline(traces, settings),
+        benchmark.primary_metric(traces, settings),
         *spent(totals, made.names),
     )
     scored = benchmark.metrics(traces, settings, known.beside)
@@ -144,7 +144,7 @@ def _facts(made: plan.Plan, known: _Worked, wall_s: float) -> Facts:
     """What is known of a run beside its traces."""
     benchmark, settings, quality = made.benchmark, made.settings, known.quality
     preset, theirs = plan.reference(benchmark)
-    case = _case(made, known.ids, known.headline, known.traces, quality)
+    case = _case(made, known.ids, known.primary_metric, known.traces, quality)
     return Facts(
         benchmark=benchmark.name,
         version=benchmark.version,
@@ -154,7 +154,7 @@ def _facts(made: plan.Plan, known: _Worked, wall_s: float) -> Facts:
         },
         arm=arm(settings),
         n_samples=len(made.chosen),
-        n_walks=sum(map(len, made.lanes())),
+        n_episodes=sum(map(len, made.sequences())),
         reasons=trust.reasons(case),
         remarks=trust.remarks(case),
         settings=settings.model_dump(mode="json") | {"repeats": made.experiment.repeats},
@@ -163,8 +163,8 @@ def _facts(made: plan.Plan, known: _Worked, wall_s: float) -> Facts:
         score_only=score_settings(settings, only=True),
         spent=known.spending,
         footprint=footprint(known.works),
-        notes=tuple(note for note in (quality.said, known.headline.counted) if note),
-        headline=known.headline.name,
+        notes=tuple(note for note in (quality.said, known.primary_metric.counted) if note),
+        primary_metric=known.primary_metric.name,
         digests=made.digests,
         wall_s=round(wall_s, 1),
     )
@@ -176,7 +176,7 @@ def _sections(made: plan.Plan, known: _Worked) -> Sequence[Section]:
     own = made.benchmark.sections(known.traces, made.settings, beside)
     last = max((at for at, one in enumerate(own) if one.readings), default=len(own))
     alike = likeness.alone(likeness.Said(known.answers, beside.vectors, beside.encoder))
-    shows = what_it_shows.section(known.headline)
+    shows = what_it_shows.section(known.primary_metric)
     return [*known.quality.sections, shows, *own[:last], alike, *own[last:]]
 
 
@@ -222,7 +222,7 @@ def evidence(
 
 
 def readings(run: Run, trace: Trace) -> tuple[Reading, ...]:
-    """What a run's sections give to read of one walk; nothing if what it carries is not what it was."""
+    """What a run's sections give to read of one episode; nothing if what it carries is not what it was."""
     try:
         made = planned(run, Limits())
     except UsageError:
@@ -310,7 +310,7 @@ def spent(
 def _case(
     made: plan.Plan,
     ids: Mapping[str, set[str]],
-    headline: Headline,
+    primary_metric: PrimaryMetric,
     traces: Sequence[Trace],
     quality: JudgeQuality,
 ) -> trust.Case:
@@ -339,11 +339,11 @@ def _case(
         writers=_writers(made.chosen),
         samples=len(made.chosen),
         whole=made.of,
-        unanswered=headline.unanswered,
-        missing=walked(traces).failed,
-        walks=(len(traces), sum(map(len, made.lanes()))),
+        unanswered=primary_metric.unanswered,
+        missing=sample_scores(traces).failed,
+        episodes=(len(traces), sum(map(len, made.sequences()))),
         seen=None if made.seen is None else len(made.seen),
-        demands=headline.lacks,
+        demands=primary_metric.lacks,
     )
 
 
@@ -372,13 +372,13 @@ def entry(run: Run, *, said: bool = False) -> Entry:
     config, models = run.config, run.summary["models"]
     record = read_run_json(run.path)
     digests = {name: run.digests.get(name) for name in ("data", "prompts")}
-    played = walked(run.traces)
+    played = sample_scores(run.traces)
     declared = benchmarks.get(config.benchmark)
     settings = validate(declared.Settings, config.settings)
-    headline = declared.headline(run.traces, settings)
+    primary_metric = declared.primary_metric(run.traces, settings)
     kept = read_checks(run.path)
     labels = _labelled_verdicts(kept, run.path.name)
-    by_labels = headline.by_labels(labels) if labels and headline.by_labels else None
+    by_labels = primary_metric.by_labels(labels) if labels and primary_metric.by_labels else None
     return Entry(
         name=run.path.name,
         asked=config.model,
@@ -397,7 +397,7 @@ def entry(run: Run, *, said: bool = False) -> Entry:
         scores=run.summary["scores"],
         reasons=tuple(run.summary["reasons"]),
         arm=run.summary["arm"],
-        headline=headline,
+        primary_metric=primary_metric,
         by_labels=by_labels,
         checked=judge_standing.fpr(kept[0]) if kept else None,
         said=_said(run.path, run.traces, declared, settings) if said else likeness.Said(),
@@ -441,7 +441,7 @@ def _said(path: Path, traces: Sequence[Trace], declared: Benchmark, settings: An
 
 
 def _labelled_verdicts(records: Sequence[Mapping[str, Any]], run: str) -> dict[Place, bool]:
-    """What people said of the run's own fillings, as its report has it."""
+    """What people said of the run's own guesses, as its report has it."""
     found = [own for record in records for own in record.get("field", ()) if own["run"] == run]
     return {
         (sample, repeat, at): right

@@ -1,4 +1,4 @@
-"""One session of a run, from the first task that is not done to the report: where graph, edge and loop meet."""
+"""One session of a run, from the first task that is not done to the report: where graph, models and loop meet."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from lotbench.edge.calls.caller import Caller, CallStats
-from lotbench.edge.models.registry import Models
+from lotbench.calls.caller import Caller, CallStats
 from lotbench.errors import LimitReached, LotbenchError
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.episode import AnyEpisode, Call
 from lotbench.harness.loop import Course, Graph, Loop, Planned
+from lotbench.models.registry import Models
 from lotbench.run import results
 from lotbench.run.calling import Calls
 from lotbench.run.loading import Run
@@ -41,7 +41,7 @@ T = TypeVar("T")
 class Latest:
     """The question that was put last, and the episode that put it; None before the first."""
 
-    walk: AnyEpisode | None = None
+    episode: AnyEpisode | None = None
     question: Question | None = None
 
 
@@ -56,7 +56,7 @@ class Status:
     loop: Loop
     models: Models
     traces: Mapping[tuple[str, int], Trace]
-    """The finished walks, without their steps."""
+    """The finished episodes, without their steps."""
     damaged: Sequence[int] = ()
     """Lines of the journal that could not be read: their calls are made again."""
     latest: Latest = field(default_factory=Latest)
@@ -90,10 +90,10 @@ class Session:
         """Take over what earlier sessions came to.
 
         Args:
-            before: The finished walks.
-            retry_failed: Walk again where replies came and could not be read, too, and ask for them anew;
-                walks whose last call never arrived are always walked again.
-            taken: Walks that are done whatever they came to: those of a process that died in this session.
+            before: The finished episodes.
+            retry_failed: Episode again where replies came and could not be read, too, and ask for them anew;
+                episodes whose last call never arrived are always played again.
+            taken: Episodes that are done whatever they came to: those of a process that died in this session.
         """
         again = {(trace.sample, trace.repeat): _ended(trace) for trace in taken}
         for trace in before:
@@ -111,22 +111,22 @@ class Session:
             self.calls.folder.order(list(self._done))
 
     async def play(self, *, check: bool, watch: Watch | None) -> Run:
-        """Take every walk that is not done, and write the report, whatever ends the session; of a share without the report.
+        """Take every episode that is not done, and write the report, whatever ends the session; of a share without the report.
 
         Raises:
             LotbenchError: What stopped the run; its `run` is the folder.
         """
         caller = self.calls.caller
         plan = replace(self.calls.plan, limits=self.calls.limits)
-        walks = loop(plan, _noting(caller, self._latest), self._done, callbacks=self.callbacks)
+        episodes = loop(plan, _noting(caller, self._latest), self._done, callbacks=self.callbacks)
         try:
-            async with watched(watch, self._status(walks)):
+            async with watched(watch, self._status(episodes)):
                 if check:
                     await self.calls.check()
-                lanes = plan.lanes()
+                sequences = plan.sequences()
                 if self.only is not None:
-                    lanes = [one for one in lanes if one[0].sample in self.only]
-                await self._take(walks, lanes)
+                    sequences = [one for one in sequences if one[0].sample in self.only]
+                await self._take(episodes, sequences)
         except LotbenchError as error:
             error.run = self.calls.folder.path
             if isinstance(error, LimitReached) and caller.budget.overspent:
@@ -142,24 +142,24 @@ class Session:
             await caller.close()
             if not self.shard:
                 self.finish()
-        if walks.crashed:
-            raise _crash(walks, self.calls.folder.path)
+        if episodes.crashed:
+            raise _crash(episodes, self.calls.folder.path)
         return self.run
 
-    async def _take(self, walks: Loop, lanes: Sequence[Sequence[Planned]]) -> None:
-        async with aclosing(walks.traces(lanes)) as traces:
+    async def _take(self, episodes: Loop, sequences: Sequence[Sequence[Planned]]) -> None:
+        async with aclosing(episodes.traces(sequences)) as traces:
             async for trace in traces:
                 self.calls.folder.append(trace)
                 self._done[trace.sample, trace.repeat] = _ended(trace)
 
-    def _status(self, walks: Loop) -> Status:
-        total, caller = sum(map(len, self.calls.plan.lanes())), self.calls.caller
+    def _status(self, episodes: Loop) -> Status:
+        total, caller = sum(map(len, self.calls.plan.sequences())), self.calls.caller
         return Status(
             plan=self.calls.plan,
             path=self.calls.folder.path,
             total=total,
             stats=caller.stats,
-            loop=walks,
+            loop=episodes,
             models=self.calls.models,
             traces=self._done,
             damaged=caller.journal.damaged,
@@ -168,7 +168,7 @@ class Session:
 
     def finish(self) -> None:
         """Put the traces in data order and write the report, also of a run that was stopped."""
-        order = [(p.sample, p.repeat) for lane in self.calls.plan.lanes() for p in lane]
+        order = [(p.sample, p.repeat) for sequence in self.calls.plan.sequences() for p in sequence]
         # Games that were stepped from outside may have seeds that no plan knows.
         planned = set(order)
         order += [name for name in self._done if name not in planned]
@@ -185,7 +185,7 @@ def _noting(caller: Caller, latest: Latest) -> Call:
     """
 
     async def ask(episode: AnyEpisode, question: Question) -> Answer:
-        latest.walk, latest.question = episode, question
+        latest.episode, latest.question = episode, question
         return await caller.ask(episode, question)
 
     return ask
@@ -202,7 +202,7 @@ def collect_rarely() -> None:
 
 
 def _ended(trace: Trace) -> Trace:
-    """What a session remembers of a finished walk; its steps are on disk."""
+    """What a session remembers of a finished episode; its steps are on disk."""
     return replace(trace, steps=())
 
 
@@ -213,13 +213,13 @@ def loop(
     *,
     callbacks: Sequence[Any] = (),
 ) -> Loop:
-    """The loop of a plan's walks, those that are done left out."""
-    lanes = plan.lanes()
+    """The loop of a plan's episodes, those that are done left out."""
+    sequences = plan.sequences()
     return Loop(
         course=course(plan, ask, callbacks),
         done=dict(done or {}),
-        concurrency=min(len(lanes), plan.limits.concurrency),
-        max_failed=int(plan.limits.max_failed * sum(map(len, lanes))),
+        concurrency=min(len(sequences), plan.limits.concurrency),
+        max_failed=int(plan.limits.max_failed * sum(map(len, sequences))),
     )
 
 
@@ -241,11 +241,11 @@ def graph(benchmark: Benchmark) -> Graph:
     return made
 
 
-def _crash(walks: Loop, path: Path) -> LotbenchError:
-    planned, error = next(iter(walks.crashed.items()))
+def _crash(episodes: Loop, path: Path) -> LotbenchError:
+    planned, error = next(iter(episodes.crashed.items()))
     where = f"sample {planned.sample}, repeat {planned.repeat}"
     made = LotbenchError(
-        f"{len(walks.crashed)} tasks crashed, first {where}: {type(error).__name__}: {error}"
+        f"{len(episodes.crashed)} tasks crashed, first {where}: {type(error).__name__}: {error}"
     )
     made.run = path
     made.__cause__ = error
@@ -253,7 +253,7 @@ def _crash(walks: Loop, path: Path) -> LotbenchError:
 
 
 def _unread(trace: Trace, *, game: bool) -> list[str]:
-    """The calls of whoever failed in a walk for what was not read in the end, asked again or not; of a game, in its last round.
+    """The calls of whoever failed in an episode for what was not read in the end, asked again or not; of a game, in its last round.
 
     What could be read the second time stands, and so does what another judge was asked in its place in earlier rounds.
     """

@@ -18,22 +18,22 @@ from pathlib import Path
 from typing import Any
 
 from lotbench import errors
+from lotbench.calls.budget import Budget
+from lotbench.calls.journal import DISCARDED, Journal, read_journal
+from lotbench.calls.store import Store
 from lotbench.config.experiment import Limits, validate
-from lotbench.edge.calls.budget import Budget
-from lotbench.edge.calls.journal import DISCARDED, Journal, read_journal
-from lotbench.edge.calls.store import Store
-from lotbench.edge.files import jsonl, run_folder
-from lotbench.edge.files.ray_workers import side_by_side
-from lotbench.edge.files.traces import Traces
 from lotbench.errors import DataError, LotbenchError, RunFolderError, UsageError
 from lotbench.run.calling import CALLS, Calls, budget, calling
 from lotbench.run.loading import load_run, planned
 from lotbench.run.plan import Plan
 from lotbench.run.session import Session, collect_rarely
+from lotbench.storage import jsonl, run_folder
+from lotbench.storage.ray_workers import side_by_side
+from lotbench.storage.traces import Traces
 
 SHARDS = "shards"
 FAILED = "_failed"
-"""How the outcome of a walk ends that broke off."""
+"""How the outcome of an episode ends that broke off."""
 ENDING_S, POLL_S = 30.0, 0.25
 """Seconds that the processes of a run that was killed have to end, and between two looks whether they have."""
 DIED: tuple[str, Any] | None = ("LotbenchError", "a worker process died; the run can be resumed")
@@ -52,7 +52,7 @@ class Shard:
 
 
 async def take(calls: Calls, shards: int, *, fresh: bool, check: bool, retry_failed: bool = False) -> None:
-    """Take the walks that are not done in so many processes; what they came to is merged, whatever ends this.
+    """Take the episodes that are not done in so many processes; what they came to is merged, whatever ends this.
 
     Args:
         calls: What the run asks with, and its plan, with the limits of the whole.
@@ -136,16 +136,16 @@ async def _played(shard: Shard) -> None:
     async with calling(made, folder, store=store, before=run.path) as calls:
         session = Session(calls, run, shard=True)
         taken = Traces(place / run_folder.TRACES, strict=False)
-        own = {(one.sample, one.repeat) for lane in made.lanes() for one in lane}
+        own = {(one.sample, one.repeat) for sequence in made.sequences() for one in sequence}
         before = (one for one in run.traces if (one.sample, one.repeat) in own)
         session.continues(before, retry_failed=shard.retry_failed, taken=taken)
         await session.play(check=shard.check, watch=None)
 
 
 def merge(path: Path, opened: Journal | None = None) -> None:
-    """Put the calls and walks of shards into the run that they are part of.
+    """Put the calls and episodes of shards into the run that they are part of.
 
-    What is there already stays, but for replies and walks that were wanted anew and came later: those hold now. A process
+    What is there already stays, but for replies and episodes that were wanted anew and came later: those hold now. A process
     that has outlived the one that began it is waited for.
 
     Args:

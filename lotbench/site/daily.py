@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from lotbench.config.experiment import Config
-from lotbench.edge.files import atomic_write
-from lotbench.edge.pictures.picture_file import decoded
 from lotbench.errors import UsageError
 from lotbench.run.plan import Plan
 from lotbench.site.page import screen
 from lotbench.site.people_runs import planned
+from lotbench.storage import atomic_write
+from lotbench.storage.pictures.picture_file import decoded
 
 FIRST = datetime.date(2026, 1, 1)
 """The day of game 1."""

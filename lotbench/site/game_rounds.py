@@ -70,7 +70,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class LeapShown:
-    """One round with its calls, and each opinion on its filling with the intervened chain and the reasons."""
+    """One round with its calls, and each opinion on its guess with the intervened chain and the reasons."""
 
     round: Round
     opinions: tuple[tuple[Opinion, tuple[Node, ...], tuple[tuple[str, str], ...]], ...]
@@ -107,7 +107,7 @@ class Thought:
 
     @property
     def whole(self) -> bool:
-        """Whether its answers are whole responses, not fillings of the frame."""
+        """Whether its answers are whole responses, not guesses of the frame."""
         return any(leap.round.whole for leap in self.leaps)
 
 
@@ -143,7 +143,7 @@ def thought(trace: Trace, used: Mapping[str, Usage]) -> Thought:
 
 
 def calls(trace: Trace, used: Mapping[str, Usage]) -> list[Call]:
-    """Every step of a walk of any benchmark, in order."""
+    """Every step of an episode of any benchmark, in order."""
     return [_call(place, step, used) for place, step in enumerate(trace.steps, 1)]
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from lotbench.edge.files import run_folder
 from lotbench.errors import LotbenchError
 from lotbench.site.runs import Gallery
+from lotbench.storage import run_folder
 
 PEOPLE = "human:"
 

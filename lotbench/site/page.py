@@ -12,8 +12,8 @@ from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader
 
-from lotbench.edge.serve import Served
 from lotbench.report.html import page as report_page
+from lotbench.site.serve import Served
 
 FRAMES = "; frame-ancestors 'none'"
 """What only a header can say."""

@@ -15,9 +15,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from lotbench.calls.journal import read_journal
 from lotbench.config.experiment import Config
-from lotbench.edge.calls.journal import read_journal
-from lotbench.edge.files import run_folder
 from lotbench.errors import UsageError, faults_of
 from lotbench.run import plan
 from lotbench.run.evaluate import begin, resume
@@ -25,6 +24,7 @@ from lotbench.run.loading import Run, load_run
 from lotbench.run.plan import Plan
 from lotbench.run.session import Watch
 from lotbench.site.host import HOST, Decide, Host
+from lotbench.storage import run_folder
 
 LONGEST_NAME = 40
 DAILY_LANGUAGE = "en"

@@ -15,8 +15,6 @@ from functools import partial
 from pathlib import Path
 
 from lotbench.config.experiment import Config
-from lotbench.edge.pictures.picture_file import media_type
-from lotbench.edge.serve import Served
 from lotbench.errors import LotbenchError, UsageError
 from lotbench.prompting.person_form import interview
 from lotbench.run.loading import Run
@@ -29,6 +27,8 @@ from lotbench.site.play_result import result
 from lotbench.site.player import CONSENT, Player
 from lotbench.site.run_summary import Shelf, page_file
 from lotbench.site.runs import Gallery
+from lotbench.site.serve import Served
+from lotbench.storage.pictures.picture_file import media_type
 from lotbench.types import JSON, Trace
 
 MOST_PLAYING = 24
@@ -73,7 +73,7 @@ class PlaySite:
         self._plan = planned(self._of(self._day))
         self._out = out
         self._gallery = Gallery(out, HELD)
-        self._seats: dict[str, Player] = {}
+        self._players: dict[str, Player] = {}
 
     @property
     def _day(self) -> datetime.date | None:
@@ -87,44 +87,44 @@ class PlaySite:
         match path.split("/"):
             case [""] | ["index.html"]:
                 return self._join_page()
-            case ["seat", key, *rest]:
-                return self._seat_page(self._seat(key), rest)
+            case ["player", key, *rest]:
+                return self._player_page(self._player(key), rest)
         raise LookupError(path)
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
         """A person who sits down, or what they do in their game."""
         match path.split("/"):
             case ["join"]:
-                return {"go": f"seat/{self._join(sent).key}/index.html"}
-            case ["seat", key, move] if move in ("answer", "skip", "give-up", "next", "says"):
-                why = self._move(self._seat(key), move, sent)
+                return {"go": f"player/{self._join(sent).key}/index.html"}
+            case ["player", key, move] if move in ("answer", "skip", "give-up", "next", "says"):
+                why = self._move(self._player(key), move, sent)
                 return {"why": why} if why else {"go": "index.html"}
         raise LookupError(path)
 
-    def _seat(self, key: str) -> Player:
+    def _player(self, key: str) -> Player:
         """Who has a page, noted as being there; raises LookupError if nobody has it."""
-        seat = self._seats[key]
-        seat.seen = self._now()
-        return seat
+        player = self._players[key]
+        player.seen = self._now()
+        return player
 
     async def close(self) -> None:
         """Stop every game; each can be gone on with."""
-        tasks = [seat.task for seat in self._seats.values() if seat.task]
+        tasks = [player.task for player in self._players.values() if player.task]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _join(self, sent: object) -> Player:
         name = joined(sent)
-        found = [seat for seat in self._seats.values() if seat.name.casefold() == name.casefold()]
-        seat = found[0] if found else Player(secrets.token_urlsafe(12), name)
-        if not seat.playing:
+        found = [player for player in self._players.values() if player.name.casefold() == name.casefold()]
+        player = found[0] if found else Player(secrets.token_urlsafe(12), name)
+        if not player.playing:
             self._make_room()
-            seat.over, seat.day = None, self._day
-            seat.task = asyncio.create_task(self._play(seat))
-        seat.seen = self._now()
-        self._seats[seat.key] = seat
-        return seat
+            player.over, player.day = None, self._day
+            player.task = asyncio.create_task(self._play(player))
+        player.seen = self._now()
+        self._players[player.key] = player
+        return player
 
     def _make_room(self) -> None:
         """See that one more may play.
@@ -132,46 +132,53 @@ class PlaySite:
         Raises:
             UsageError: Every place is taken, and everybody is there.
         """
-        playing = sorted((seat for seat in self._seats.values() if seat.playing), key=lambda seat: seat.seen)
+        playing = sorted(
+            (player for player in self._players.values() if player.playing), key=lambda player: player.seen
+        )
         if len(playing) >= MOST_PLAYING:
             if playing[0].over is None and self._now() - playing[0].seen < GIVE_WAY_S:
                 raise UsageError(f"all {MOST_PLAYING} places are taken: come again in some minutes")
             _let_go(playing[0])
-        away = sorted((seat for seat in self._seats.values() if not seat.playing), key=lambda seat: seat.seen)
-        for seat in away[: max(0, len(self._seats) + 1 - MOST_NAMES)]:
-            del self._seats[seat.key]
+        away = sorted(
+            (player for player in self._players.values() if not player.playing),
+            key=lambda player: player.seen,
+        )
+        for player in away[: max(0, len(self._players) + 1 - MOST_NAMES)]:
+            del self._players[player.key]
 
-    async def _play(self, seat: Player) -> None:
+    async def _play(self, player: Player) -> None:
         """Play a person's next run; ended if nobody looks at its page any more."""
-        game = asyncio.ensure_future(self._game(seat))
+        game = asyncio.ensure_future(self._game(player))
         try:
             while not (await asyncio.wait({game}, timeout=LOOK_S))[0]:
-                if self._now() - seat.seen > IDLE_S:
-                    _let_go(seat)
+                if self._now() - player.seen > IDLE_S:
+                    _let_go(player)
             game.result()
-            seat.over = ""
+            player.over = ""
         except asyncio.CancelledError:
             game.cancel()
             await asyncio.wait({game})
             raise
         except NothingLeftError as error:
-            seat.over = str(error)
+            player.over = str(error)
             if error.played is not None:
-                seat.looks_back(error.played)
+                player.looks_back(error.played)
         except LotbenchError as error:
-            seat.over = str(error)
+            player.over = str(error)
         except Exception as error:  # noqa: BLE001 - a bug must be told to who waits, not only to the log
-            seat.over = f"{type(error).__name__}: {error}"
+            player.over = f"{type(error).__name__}: {error}"
         finally:
             # Hundreds of people may have played here: of a run that is over, its page shows how its games ended.
-            seat.task = seat.status = None
+            player.task = player.status = None
 
-    async def _game(self, seat: Player) -> Run:
+    async def _game(self, player: Player) -> Run:
         # In a thread: the sample of a day is drawn of the whole data set.
-        asked = await asyncio.to_thread(self._of, seat.day)
-        return await play_next(asked, self._out, seat.name, seat.model, partial(_told, seat), seat.decide)
+        asked = await asyncio.to_thread(self._of, player.day)
+        return await play_next(
+            asked, self._out, player.name, player.model, partial(_told, player), player.decide
+        )
 
-    def _move(self, seat: Player, move: str, sent: object) -> str | None:
+    def _move(self, player: Player, move: str, sent: object) -> str | None:
         """What a person does: an answer, none, no more of this game, or on to the next; returns why it is not taken."""
         if not isinstance(sent, Mapping):
             raise UsageError("not an answer")
@@ -179,30 +186,30 @@ class PlaySite:
         told = str(sent.get("version"))
         version = int(told) if told.isdecimal() and len(told) < 10 else -1
         if move == "answer":
-            return seat.answer(version, given)
+            return player.answer(version, given)
         if move == "skip":
-            seat.skip(version)
+            player.skip(version)
         elif move == "give-up":
-            seat.give_up(version)
+            player.give_up(version)
         elif move == "says":
-            seat.says(str(sent.get("said")))
+            player.says(str(sent.get("said")))
         else:
-            seat.goes_on()
+            player.goes_on()
         return None
 
-    def _seat_page(self, seat: Player, rest: list[str]) -> Served:
+    def _player_page(self, player: Player, rest: list[str]) -> Served:
         match rest:
             case ["index.html"]:
-                ended = seat.ended
-                return self._play_page(seat) if ended is None else self._result_page(seat, ended.sample)
+                ended = player.ended
+                return self._play_page(player) if ended is None else self._result_page(player, ended.sample)
             case ["state.json"]:
-                return Served(f'{{"version": "{seat.version}"}}'.encode(), "application/json")
+                return Served(f'{{"version": "{player.version}"}}'.encode(), "application/json")
             case ["picture", file]:
-                return self._picture(seat, file)
-            case ["result", sample] if seat.run:
-                return self._result_page(seat, sample.removesuffix(".html"), "../")
-            case ["game", sample] if seat.run:
-                return self._played(seat, sample.removesuffix(".html"))
+                return self._picture(player, file)
+            case ["result", sample] if player.run:
+                return self._result_page(player, sample.removesuffix(".html"), "../")
+            case ["game", sample] if player.run:
+                return self._played(player, sample.removesuffix(".html"))
         raise LookupError("/".join(rest))
 
     def _join_page(self) -> Served:
@@ -220,71 +227,71 @@ class PlaySite:
             longest=LONGEST_NAME,
         )
 
-    def _play_page(self, seat: Player) -> Served:
-        request = seat.model.asked
-        phase, view = seat.phase, seat.view
+    def _play_page(self, player: Player) -> Served:
+        request = player.model.asked
+        phase, view = player.phase, player.view
         return screen(
             "play",
             "",
-            name=seat.name,
-            title=_title(seat.day),
-            daily=seat.day is not None,
-            version=seat.version,
-            answer=seat.model.version,
+            name=player.name,
+            title=_title(player.day),
+            daily=player.day is not None,
+            version=player.version,
+            answer=player.model.version,
             phase=phase,
             view=view,
-            wait=round(seat.waited_s),
-            waiting=seat.waiting,
-            doubt=seat.doubt,
-            around=game_rounds.masked(seat.doubt.sample.model_dump()) if seat.doubt else None,
-            fields=seat.fields,
+            wait=round(player.waited_s),
+            waiting=player.waiting,
+            doubt=player.doubt,
+            around=game_rounds.masked(player.doubt.sample.model_dump()) if player.doubt else None,
+            fields=player.fields,
             asked=interview(request) if request and view is None else None,
-            over=seat.over,
-            done=list(seat.games.values())[::-1],
-            total=seat.run[1] if seat.run else None,
+            over=player.over,
+            done=list(player.games.values())[::-1],
+            total=player.run[1] if player.run else None,
         )
 
-    def _trace(self, seat: Player, sample: str) -> tuple[Shelf, Trace]:
+    def _trace(self, player: Player, sample: str) -> tuple[Shelf, Trace]:
         """A game that is over, and its run; raises LookupError if it is not over, or not theirs."""
-        if seat.run is None or (sample, 1) not in seat.games:
+        if player.run is None or (sample, 1) not in player.games:
             raise LookupError(sample)
-        shelf = self._gallery.shelf(seat.run[0].name)
+        shelf = self._gallery.shelf(player.run[0].name)
         return shelf, shelf.run.traces[shelf.at(page_file(sample, 1))]
 
-    def _result_page(self, seat: Player, sample: str, up: str = "") -> Served:
+    def _result_page(self, player: Player, sample: str, up: str = "") -> Served:
         """How a game came out: the answer, why it is funny, and how others did."""
-        shelf, trace = self._trace(seat, sample)
-        assert seat.run is not None
+        shelf, trace = self._trace(player, sample)
+        assert player.run is not None
         known = self._gallery.known(shelf, trace)
-        told, title = known["sample"], _title(seat.day)
+        told, title = known["sample"], _title(player.day)
         made = result(trace, int(getattr(self._plan.settings, "max_rounds", 1)))
         return screen(
             "result",
             up,
             **known,
-            player=seat.name,
+            player=player.name,
             title=title,
             result=made,
             thought=game_rounds.thought(trace, {}),
             around=game_rounds.masked(told),
-            others=others(self._gallery, sample, seat.run[0]),
-            about=title if seat.day else "One picture, one joke, a part of it missing",
-            shared=made.text(f"lotbench, {title[0].lower()}{title[1:]}" if seat.day else "lotbench"),
-            version=seat.version,
-            over=seat.over,
-            more=len(seat.games) < seat.run[1],
-            fresh=(sample, 1) not in seat.read,
+            others=others(self._gallery, sample, player.run[0]),
+            about=title if player.day else "One picture, one joke, a part of it missing",
+            shared=made.text(f"lotbench, {title[0].lower()}{title[1:]}" if player.day else "lotbench"),
+            version=player.version,
+            over=player.over,
+            more=len(player.games) < player.run[1],
+            fresh=(sample, 1) not in player.read,
         )
 
-    def _played(self, seat: Player, sample: str) -> Served:
+    def _played(self, player: Player, sample: str) -> Served:
         """A game that is over, told again."""
-        return self._gallery.told(*self._trace(seat, sample), "../", "played", {})
+        return self._gallery.told(*self._trace(player, sample), "../", "played", {})
 
-    def _picture(self, seat: Player, file: str) -> Served:
+    def _picture(self, player: Player, file: str) -> Served:
         """A picture that the person was shown, by the digest of its bytes."""
-        if seat.status is not None:
+        if player.status is not None:
             try:
-                shown = seat.status.plan.pictures.sent(file.removesuffix(".png"))
+                shown = player.status.plan.pictures.sent(file.removesuffix(".png"))
                 return Served(shown, media_type(shown), lasting=True)
             except KeyError:
                 pass
@@ -295,13 +302,13 @@ def _title(day: datetime.date | None) -> str:
     return f"The game of {day.day} {day:%B %Y}" if day else "Play"
 
 
-def _let_go(seat: Player) -> None:
+def _let_go(player: Player) -> None:
     """End a game that can be gone on with."""
-    seat.over = GONE
-    if seat.task:
-        seat.task.cancel()
+    player.over = GONE
+    if player.task:
+        player.task.cancel()
 
 
-async def _told(seat: Player, status: Status) -> None:
+async def _told(player: Player, status: Status) -> None:
     """Note of a run that has begun what its person's pages show, and what the person agreed to beside it."""
-    await asyncio.to_thread(seat.begins, status)
+    await asyncio.to_thread(player.begins, status)

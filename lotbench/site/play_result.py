@@ -68,6 +68,6 @@ def result(trace: Trace, most: int) -> Result:
 
 def _dot(one: Round) -> Dot:
     read = [opinion.accepted for opinion in one.opinions if opinion.accepted is not None]
-    if one.filling is None or not read:
+    if one.guess is None or not read:
         return "none"
     return "found" if read[-1] else "miss"

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from lotbench.benchmarks.lotbench import player_view
-from lotbench.edge.files import atomic_write
-from lotbench.edge.models.person import PageModel
 from lotbench.errors import UsageError
+from lotbench.models.person import PageModel
 from lotbench.prompting.person_form import Field, interview
 from lotbench.run.loading import Run
 from lotbench.run.session import Status
+from lotbench.storage import atomic_write
 from lotbench.types import Trace
 
 View: TypeAlias = player_view.View
@@ -28,7 +28,7 @@ CONSENT = (
     "What you type, how long you take and the name that you give are written into a folder on the machine that "
     "serves this page, judged by the models named below, and may be published in that form."
 )
-GUESSES = ("filling", "response")
+GUESSES = ("guess", "response")
 """The fields of a form by which a person says what goes into the blank, or a whole response."""
 
 
@@ -109,8 +109,8 @@ class Player:
     @property
     def view(self) -> player_view.View | None:
         """The game as they see it; None before it begins, and of a benchmark that is no game."""
-        walk = self._game
-        return player_view.view(walk) if walk is not None else None
+        episode = self._game
+        return player_view.view(episode) if episode is not None else None
 
     @property
     def fields(self) -> Sequence[Field]:
@@ -146,10 +146,10 @@ class Player:
             UsageError: Nothing is asked by now, or a field is missing or too long.
         """
         said = {name: str(value).strip() for name, value in given.items()}
-        walk: Any = self._game
-        if walk is not None and self.model.asked is not None:
+        episode: Any = self._game
+        if episode is not None and self.model.asked is not None:
             for name, text in said.items():
-                if text and (why := player_view.objection(walk, name, text)):
+                if text and (why := player_view.objection(episode, name, text)):
                     return why
         self.model.answer(version, given)
         self._sends(said)
@@ -198,9 +198,9 @@ class Player:
 
     @property
     def _game(self) -> Any:
-        """The walk that they are in, if it is one of the game."""
+        """The episode that they are in, if it is one of the game."""
         status = self.status
-        return status.latest.walk if status and status.plan.benchmark.graph == "game" else None
+        return status.latest.episode if status and status.plan.benchmark.graph == "game" else None
 
     def _sends(self, said: Mapping[str, str]) -> None:
         self.sent, self.sent_at = said, time.monotonic()

@@ -15,13 +15,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from lotbench.edge import serve
-from lotbench.edge.files import datasets, jsonl
-from lotbench.edge.pictures.picture_file import encoded
 from lotbench.errors import DataError, UsageError, at, faults_of
 from lotbench.harness.benchmark import Benchmark
+from lotbench.site import serve
 from lotbench.site.page import screen
 from lotbench.site.review_page import SUBJECTS, Card, decision, sample_card, verdict_card
+from lotbench.storage import datasets, jsonl
+from lotbench.storage.pictures.picture_file import encoded
 from lotbench.types import JSON
 
 MAX_PX = 1024

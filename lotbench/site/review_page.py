@@ -17,12 +17,12 @@ from lotbench.errors import UsageError, faults_of
 from lotbench.types import JSON
 
 Kind: TypeAlias = Literal["sample", "daeso", "oracle", "response", "idea"]
-SUBJECTS = {"daeso": "filling", "oracle": "question", "response": "response", "idea": "answer"}
+SUBJECTS = {"daeso": "guess", "oracle": "question", "response": "response", "idea": "answer"}
 """Under which name a decision keeps what it is about, by the kind of the card."""
 LABELLED: Mapping[Kind, str] = {
     "idea": "known",
     "response": "response",
-    "daeso": "filling",
+    "daeso": "guess",
     "oracle": "question",
 }
 """The field by which a judge-set row is told to be of a kind, the first that it has."""
@@ -62,7 +62,7 @@ class Card:
     Attributes:
         id: Of the sample.
         question: What is asked; empty for a sample, where the whole is the question.
-        subject: The filling or the question that a verdict is about.
+        subject: The guess or the question that a verdict is about.
         picture: Whether the sample has one, which the page asks for by the card's number.
         before: What was decided last, if anything was.
     """
@@ -117,10 +117,10 @@ def verdict_card(item: Any, row: Mapping[str, Any], picture: bool, criteria: str
         item: The sample that the row is about.
         row: The row.
         picture: Whether the sample has one.
-        criteria: What the two criteria mean, in the words of the judge's prompts, where a filling or a response is labelled.
+        criteria: What the two criteria mean, in the words of the judge's prompts, where a guess or a response is labelled.
 
     Raises:
-        UsageError: The row has no filling, response or question.
+        UsageError: The row has no guess, response or question.
     """
     kind = next((kind for kind, name in LABELLED.items() if row.get(name)), None)
     if kind is None:
@@ -130,10 +130,10 @@ def verdict_card(item: Any, row: Mapping[str, Any], picture: bool, criteria: str
         texts["known"] = row["known"]
     elif kind != "oracle":
         texts["explanation"] = item.explanation
-        texts |= {"rebuilt": item.rebuilt(row["filling"])} if kind == "daeso" else {}
+        texts |= {"rebuilt": item.rebuilt(row["guess"])} if kind == "daeso" else {}
         texts |= {"criteria": criteria} if criteria else {}
     fields = [Shown(name, _text(text), isinstance(text, list), locked=True) for name, text in texts.items()]
-    subject = row.get("filling") or row.get("response") if kind == "idea" else row[LABELLED[kind]]
+    subject = row.get("guess") or row.get("response") if kind == "idea" else row[LABELLED[kind]]
     return Card(item.id, kind, item.language, tuple(fields), ASKED[kind], str(subject), picture)
 
 

@@ -28,7 +28,7 @@ FILTERS = ("outcome", "language", "tier")
 
 
 @dataclass(frozen=True, slots=True)
-class WalkRow:
+class EpisodeRow:
     """A game or task as a line in its run.
 
     Attributes:
@@ -63,7 +63,7 @@ class Shelf:
 
     run: Run
     samples: Mapping[str, Mapping[str, Any]]
-    rows: Sequence[WalkRow]
+    rows: Sequence[EpisodeRow]
 
     @property
     def name(self) -> str:
@@ -92,7 +92,7 @@ class Shelf:
 
     @property
     def noun(self) -> str:
-        """What one of its walks is called."""
+        """What one of its episodes is called."""
         return "game" if self.played or self.run.config.benchmark == "lotbench" else "task"
 
     @cached_property
@@ -119,7 +119,7 @@ class Shelf:
         values = {name: sorted({self.value(row, name) for row in self.rows} - {""}) for name in FILTERS}
         return {name: found for name, found in values.items() if len(found) > 1}
 
-    def value(self, row: WalkRow, name: str) -> str:
+    def value(self, row: EpisodeRow, name: str) -> str:
         """The value by which a game is filtered."""
         if name == "outcome":
             return row.outcome
@@ -134,12 +134,12 @@ class Shelf:
 
 
 def page_file(sample: str, repeat: int) -> str:
-    """The name of the page of a walk."""
+    """The name of the page of an episode."""
     return f"{sample}-{repeat}.html"
 
 
-def walk_row(trace: Trace) -> WalkRow:
-    """A walk, as its run lists it.
+def episode_row(trace: Trace) -> EpisodeRow:
+    """An episode, as its run lists it.
 
     Raises:
         UsageError: The sample's name can be no part of an address.
@@ -148,14 +148,14 @@ def walk_row(trace: Trace) -> WalkRow:
         raise UsageError(f"{trace.sample[:80]!r}: no sample's name, so no part of an address")
     rounds = read_rounds(trace.steps)
     last = rounds[-1].number if rounds else None
-    return WalkRow(
+    return EpisodeRow(
         sample=trace.sample,
         repeat=trace.repeat,
         outcome=trace.outcome,
         score=trace.score.value,
         rounds=last,
         solved=next((one.number for one in rounds if one.leap), last if trace.outcome == "solved" else None),
-        last=next((str(one.filling)[:80] for one in reversed(rounds) if one.filling), ""),
+        last=next((str(one.guess)[:80] for one in reversed(rounds) if one.guess), ""),
     )
 
 
@@ -165,8 +165,8 @@ def read_run(path: Path) -> Shelf:
     Raises:
         UsageError: It is damaged, or a sample's name can be no part of an address.
     """
-    rows: list[WalkRow] = []
-    run = load_run(path, seen=lambda trace: rows.append(walk_row(trace)))
+    rows: list[EpisodeRow] = []
+    run = load_run(path, seen=lambda trace: rows.append(episode_row(trace)))
     return Shelf(run, run.samples, rows)
 
 

@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
-from lotbench.edge.pictures.picture_file import encoded
-from lotbench.edge.serve import Served
 from lotbench.errors import LotbenchError, UsageError
 from lotbench.report.bounds import in_words
 from lotbench.report.html.page import harmless
@@ -28,6 +26,8 @@ from lotbench.site import game_rounds as thought
 from lotbench.site import home, said
 from lotbench.site.page import FRAMES, screen
 from lotbench.site.run_summary import Shelf, page_file, read_run, stamp
+from lotbench.site.serve import Served
+from lotbench.storage.pictures.picture_file import encoded
 from lotbench.types import JSON, Trace
 
 SIZES = {"picture": 1024, "thumb": 112}
@@ -148,7 +148,7 @@ class Gallery:
     def run_page(self, shelf: Shelf) -> Served:
         """A run: what it came to, and its games."""
         summary, count = shelf.run.summary, len(shelf.rows)
-        name, cost = summary.get("headline"), summary.get("usage", {}).get("cost_usd")
+        name, cost = summary.get("primary_metric"), summary.get("usage", {}).get("cost_usd")
         score = summary.get("scores", {}).get(name)
         trust = home.badge(summary["reasons"], complete=summary["complete"]) if summary else None
         return screen(
@@ -169,7 +169,7 @@ class Gallery:
         )
 
     def game_page(self, shelf: Shelf, file: str) -> Served:
-        """A walk: a game as a thought trace, anything else step by step."""
+        """An episode: a game as a thought trace, anything else step by step."""
         place = shelf.at(file)
         row = shelf.rows[place]
         links = {
@@ -181,13 +181,13 @@ class Gallery:
         return self.told(shelf, shelf.run.traces[place], "../../", "game", links)
 
     def said_page(self, shelf: Shelf, file: str) -> Served:
-        """What was asked and said in a walk, call by call."""
+        """What was asked and said in an episode, call by call."""
         trace = shelf.run.traces[shelf.at(file)]
         calls, missing = said.said(shelf.run, trace)
         return screen("said", "../../", calls=calls, missing=missing, file=file, **self.known(shelf, trace))
 
     def known(self, shelf: Shelf, trace: Trace) -> dict[str, Any]:
-        """What is shown of a walk whatever it is a walk of."""
+        """What is shown of an episode whatever it is an episode of."""
         sample = shelf.samples.get(trace.sample, {"id": trace.sample})
         return {
             "shelf": shelf,
@@ -200,13 +200,13 @@ class Gallery:
     def told(
         self, shelf: Shelf, trace: Trace, up: str, template: str, links: Mapping[str, str | None]
     ) -> Served:
-        """A game as a thought trace; a walk of anything else by its benchmark's readings and step by step."""
+        """A game as a thought trace; an episode of anything else by its benchmark's readings and step by step."""
         known = self.known(shelf, trace) | {"links": links}
         used = {key: one.reply.usage for key, one in said.entries(shelf.run.path / CALLS, trace).items()}
         if (around := thought.masked(known["sample"])) is not None:
             return screen(template, up, thought=thought.thought(trace, used), around=around, **known)
         return screen(
-            "walk",
+            "episode",
             up,
             calls=thought.calls(trace, used),
             parts=thought.fields(trace.score.parts),

@@ -1,6 +1,6 @@
 """What was asked and said in a game or task, call by call: the messages as they were sent, and the reply as it came.
 
-Replies come from the journal; messages are not kept there, and are put together again by walking the walk anew. Where
+Replies come from the journal; messages are not kept there, and are put together again by playing the episode anew. Where
 that cannot be done any more, the replies are shown with the reason.
 """
 
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lotbench.edge.calls.journal import Entry, entry
-from lotbench.edge.files.jsonl import unsealed
+from lotbench.calls.journal import Entry, entry
 from lotbench.errors import LotbenchError
 from lotbench.run.calling import CALLS
 from lotbench.run.loading import Run
 from lotbench.run.rescore import requests
 from lotbench.run.session import synchronously
 from lotbench.site.game_rounds import Call, calls
+from lotbench.storage.jsonl import unsealed
 from lotbench.types import Image, Message, Request, Trace
 
 LONG = 240
@@ -38,7 +38,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One call of a walk.
+    """One call of an episode.
 
     Attributes:
         entry: Its line in the journal; None if that is not there.
@@ -53,7 +53,7 @@ class Said:
 
 
 def entries(journal: Path, trace: Trace) -> dict[str, Entry]:
-    """The journal's lines of the calls of a walk, by key; of two lines of one key the later counts."""
+    """The journal's lines of the calls of an episode, by key; of two lines of one key the later counts."""
     found: dict[str, Entry] = {}
     if not journal.is_file():
         return found
@@ -72,7 +72,7 @@ def entries(journal: Path, trace: Trace) -> dict[str, Entry]:
 
 
 def said(run: Run, trace: Trace) -> tuple[list[Said], str]:
-    """Every call of a walk, and why messages are wanting, if they are."""
+    """Every call of an episode, and why messages are wanting, if they are."""
     why, sent = "", dict[str, Request]()
     lines = entries(run.path / CALLS, trace)
     try:

@@ -17,14 +17,14 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from lotbench.edge.files import datasets
-from lotbench.edge.files.jsonl import append, rows
-from lotbench.edge.pictures.picture_file import encoded
-from lotbench.edge.serve import Served
 from lotbench.errors import UsageError, faults_of
 from lotbench.harness.ballot import Item, Response, Vote
 from lotbench.site.page import screen
 from lotbench.site.people_runs import LONGEST_NAME, joined
+from lotbench.site.serve import Served
+from lotbench.storage import datasets
+from lotbench.storage.jsonl import append, rows
+from lotbench.storage.pictures.picture_file import encoded
 from lotbench.types import JSON
 
 CONSENT = (
@@ -56,7 +56,7 @@ class Polls:
 
     ballot: Path
     votes: Path
-    _seats: dict[str, str] = field(default_factory=dict)
+    _voters: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.items = {item.id: item for _, item in rows(self.ballot, Item.model_validate)}
@@ -76,8 +76,8 @@ class Polls:
                     "longest": LONGEST_NAME,
                 }
                 return screen("join", about=about, **values)
-            case ["seat", key, "index.html"] if key in self._seats:
-                return self._page(self._seats[key])
+            case ["voter", key, "index.html"] if key in self._voters:
+                return self._page(self._voters[key])
             case ["picture", name] if picture := _picture(self.items[name]):
                 return Served(encoded(picture, MAX_PX), "image/png")
         raise LookupError(path)
@@ -86,16 +86,16 @@ class Polls:
         """A person who comes to vote, or a vote."""
         match path.split("/"):
             case ["join"]:
-                return {"go": f"seat/{self._join(joined(sent))}/index.html"}
-            case ["seat", key, "vote"]:
-                self._vote(self._seats[key], sent)
+                return {"go": f"voter/{self._join(joined(sent))}/index.html"}
+            case ["voter", key, "vote"]:
+                self._vote(self._voters[key], sent)
                 return {"go": "index.html"}
         raise LookupError(path)
 
     def _join(self, name: str) -> str:
-        key = next((key for key, voter in self._seats.items() if voter.casefold() == name.casefold()), None)
+        key = next((key for key, voter in self._voters.items() if voter.casefold() == name.casefold()), None)
         key = key or secrets.token_urlsafe(12)
-        self._seats[key] = name
+        self._voters[key] = name
         return key
 
     def _vote(self, voter: str, sent: object) -> None:

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from lotbench.cli import main as lotbench
-from lotbench.edge.files import datasets
 from lotbench.run.evaluate import evaluate
 from lotbench.run.loading import Run
 from lotbench.site.runs import Gallery
+from lotbench.storage import datasets
 from tests.rules import hear
 
 Player = Callable[[list[dict[str, Any]]], Awaitable[str]]
@@ -54,7 +54,7 @@ def candidate(name: str, skill: float) -> Player:
         if "word" in heard.form:
             return '{"word": "ready"}'
         sample = _sample(heard.text)
-        kind = next(one for one in ("filling", "question") if one in heard.form)
+        kind = next(one for one in ("guess", "question") if one in heard.form)
         at = turns[kind, sample["id"]]
         turns[kind, sample["id"]] += 1
         if kind == "question":

@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 
 from lotbench import evaluate_sync
-from lotbench.edge.calls.journal import read_journal
-from lotbench.edge.files.datasets import shipped
+from lotbench.calls.journal import read_journal
+from lotbench.storage.datasets import shipped
 from tests.bench.calls import REPEATS, Body, pictures_of, players
 from tests.rules import game_rule
 from tests.server import FakeServer

@@ -50,7 +50,7 @@ async def stepped(count: int, **settings: Any) -> Mapping[str, Any]:
                 number = 0
                 while (wanted := game.observation) is not None:
                     number += 1
-                    said = "A hat {}" if wanted.wants == "filling" else "Is it about hat {}?"
+                    said = "A hat {}" if wanted.wants == "guess" else "Is it about hat {}?"
                     await game.step(wanted.answer(said.format(number)))
                     turns += 1
                 outcomes[game.trace.outcome] += 1

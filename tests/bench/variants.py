@@ -83,7 +83,7 @@ def client(url: str, options: argparse.Namespace) -> Work:
     """An asyncio loop on the client of lotbench: ChatOpenAI, guarded, without games and journal."""
     from lotbench.config.experiment import Limits
     from lotbench.config.model_names import parse
-    from lotbench.edge.models.registry import Models
+    from lotbench.models.registry import Models
 
     recorded = scripts(options.scripts)
     pictures = {part["url"][-64:]: part["url"] for part in pictures_of(recorded)}
@@ -93,8 +93,8 @@ def client(url: str, options: argparse.Namespace) -> Work:
         seen = SimpleNamespace(data_url=pictures.__getitem__)
         async with Models(seen, Limits(concurrency=flight), {}) as models:
             roles = {name: [parse(f"{name}@{url}")] for name in "cjo"}
-            [*seats] = models.role_models(roles).items()
-            by_name = {name: seat.model for name, (seat,) in seats}
+            [*models] = models.role_models(roles).items()
+            by_name = {name: index.model for name, (index,) in models}
 
             async def play(game: Sequence[Body]) -> None:
                 for body in game:
@@ -128,7 +128,7 @@ def _request(body: Body) -> Any:
 def lotbench(url: str, options: argparse.Namespace) -> Work:
     """`evaluate`, whole: data set, prompts, graph, desk, journal, reading of replies, score and report; as the command has it."""
     from lotbench import evaluate_sync
-    from lotbench.edge.calls.journal import read_journal
+    from lotbench.calls.journal import read_journal
     from lotbench.run.session import collect_rarely
 
     collect_rarely()

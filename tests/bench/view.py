@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lotbench.edge.files import datasets
 from lotbench.site.runs import Gallery, export
+from lotbench.storage import datasets
 from tests.views import made_runs
 
 
@@ -39,7 +39,7 @@ def multiplied(place: Path, samples: list[dict[str, Any]], repeats: int, rng: ra
                     **json.loads(text),
                     "sample": sample["id"],
                     "repeat": repeat,
-                    "lane": f"{sample['id']}/{repeat}",
+                    "sequence": f"{sample['id']}/{repeat}",
                 }
                 solved = rng.random() < 1 - (1 - skill) ** 15
                 made |= {"outcome": "solved" if solved else "unsolved"}

@@ -10,8 +10,8 @@ import pytest
 
 from lotbench.benchmarks.lotbench.games import read_game
 from lotbench.checks.field_labels import labelled
-from lotbench.edge.files.home import home
 from lotbench.errors import DataError, LotbenchError
+from lotbench.storage.home import home
 
 DRAW = {
     "schema": 1,

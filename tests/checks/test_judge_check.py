@@ -12,18 +12,18 @@ import pytest
 
 from lotbench import evaluate, load_run
 from lotbench.benchmarks.lotbench import words
+from lotbench.calls import judge_records
+from lotbench.calls.journal import read_journal
 from lotbench.checks.field_labels import draw, labelled
 from lotbench.checks.judge_check import Checked, judge_check
 from lotbench.checks.judge_check_plan import WantedCheck, prepare
 from lotbench.cli import main
 from lotbench.config.experiment import Config, Experiment, Limits
-from lotbench.edge.calls import judge_records
-from lotbench.edge.calls.journal import read_journal
-from lotbench.edge.files import datasets, judge_set
 from lotbench.errors import DataError, LimitReached, UsageError
 from lotbench.report import trust
 from lotbench.run import results
 from lotbench.run.loading import Run
+from lotbench.storage import datasets, judge_set
 from lotbench.types import Reply, Request
 from tests.fakes import reply_from
 from tests.judging import PlantedJudge, asked, data_set, filled, shipped, write
@@ -61,7 +61,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def wanted(
     data: Path, rows: Path, out: Path, judges: int = 1, oracle: bool = False, **more: Any
 ) -> WantedCheck:
-    roles = {"judge": tuple(f"python:j{seat}" for seat in range(judges))} if judges else {}
+    roles = {"judge": tuple(f"python:j{index}" for index in range(judges))} if judges else {}
     if oracle:
         roles["oracle"] = ("python:o",)
     limits = more.pop("limits", Limits())
@@ -71,7 +71,7 @@ def wanted(
 
 
 def players(*judges: PlantedJudge) -> dict[str, Player]:
-    made = {f"python:j{seat}": Player(judge, f"judge-{seat}") for seat, judge in enumerate(judges)}
+    made = {f"python:j{index}": Player(judge, f"judge-{index}") for index, judge in enumerate(judges)}
     return made | {"python:o": Player(PlantedJudge(ITEMS), "o")}
 
 
@@ -80,7 +80,7 @@ def planted(judge: PlantedJudge) -> dict[str, int]:
     responses = {item.id: item.response for item in ITEMS}
     made = {"fp": 0, "fn": 0}
     for row in filled(ITEMS):
-        wrong = judge.verdict(responses[row["sample"]], row["filling"]) is not row["label"]
+        wrong = judge.verdict(responses[row["sample"]], row["guess"]) is not row["label"]
         made["fn" if row["label"] else "fp"] += wrong
     return made
 
@@ -89,7 +89,7 @@ def counted(checked: Checked, what: str, model: str) -> tuple[int, int]:
     (one,) = [
         one
         for one in checked.measures
-        if one.what == what and "+".join(checked.names[one.role][seat] for seat in one.seats) == model
+        if one.what == what and "+".join(checked.names[one.role][index] for index in one.indexes) == model
     ]
     return one.groups["all"].fpr.hits, one.groups["all"].fnr.hits
 
@@ -127,22 +127,22 @@ async def test_the_pair_is_one_judge_whose_errors_are_joint_and_each_judge_stand
         assert counted(checked, "check alone", model) == (errors["fp"], errors["fn"])
     responses = {item.id: item.response for item in ITEMS}
     both = [
-        (row["label"], all(j.verdict(responses[row["sample"]], row["filling"]) for j in (one, other)))
+        (row["label"], all(j.verdict(responses[row["sample"]], row["guess"]) for j in (one, other)))
         for row in filled(ITEMS)
     ]
     joint = (sum(yes and not label for label, yes in both), sum(label and not yes for label, yes in both))
     assert counted(checked, "check, then confirm", "python:j0+python:j1") == joint
-    # Errors tied to the filling: the second judge removes none of them, where a product would remove most.
+    # Errors tied to the guess: the second judge removes none of them, where a product would remove most.
     twin = await judge_check(wanted(data, rows, tmp_path / "twin", judges=2), own=players(one, one))
     assert counted(twin, "check, then confirm", "python:j0+python:j1")[0] == planted(one)["fp"]
 
 
 async def test_a_verdict_that_cannot_be_read_is_counted_apart(data: Path, rows: Path, tmp_path: Path) -> None:
     mute = {item.reject[0].text for item in ITEMS[:10]}
-    judge = PlantedJudge(ITEMS, unreadable=lambda filling: filling in mute)
+    judge = PlantedJudge(ITEMS, unreadable=lambda guess: guess in mute)
     checked = await judge_check(wanted(data, rows, tmp_path), own=players(judge))
     (one,) = checked.measures
-    silent = sum(row["filling"] in mute for row in filled(ITEMS))
+    silent = sum(row["guess"] in mute for row in filled(ITEMS))
     assert one.unreadable == silent >= 10
     assert one.groups["all"].n == one.of - silent
     assert one.groups["all"].accuracy.value == 1.0
@@ -203,12 +203,12 @@ def candidate(request: Any) -> Mapping[str, Any]:
     heard = hear(request)
     if "question" in heard.form:
         return {"question": f"Is it thing {number(heard.text, heard.seed) % 10_000}?"}
-    if "filling" not in heard.form:
+    if "guess" not in heard.form:
         return {"word": "ready"}
     item = next(item for item in ITEMS if item.frame in heard.text)
     said = [one.text for one in item.reject] + list(item.accept)
     left = [text for text in said if f"WRONG-ANS: {text}" not in heard.text]
-    return {"filling": left[number(heard.text, heard.seed) % len(left)]}
+    return {"guess": left[number(heard.text, heard.seed) % len(left)]}
 
 
 @pytest.fixture(autouse=True)
@@ -356,15 +356,13 @@ def put(file: Path, rows: list[dict[str, Any]]) -> None:
 
 def labelled_rightly(file: Path) -> list[dict[str, Any]]:
     """The rows of a draw, labelled in its file as the judge set labels them."""
-    truth = {(row["sample"], words.same(row["filling"])): row["label"] for row in filled(ITEMS)}
-    rows = [row | {"label": truth[row["sample"], words.same(row["filling"])]} for row in lines_of(file)]
+    truth = {(row["sample"], words.same(row["guess"])): row["label"] for row in filled(ITEMS)}
+    rows = [row | {"label": truth[row["sample"], words.same(row["guess"])]} for row in lines_of(file)]
     put(file, rows)
     return rows
 
 
-async def test_people_label_fillings_of_a_run_and_its_scores_are_corrected(
-    data: Path, tmp_path: Path
-) -> None:
+async def test_people_label_guesses_of_a_run_and_its_scores_are_corrected(data: Path, tmp_path: Path) -> None:
     judge = PlantedJudge(ITEMS, 0.15, 0.3)
     run = await game(data, tmp_path, judge, repeats=3)
     file = draw(run, 120, tmp_path)
@@ -459,7 +457,7 @@ async def test_contested_rows_and_other_splits_are_left_out_and_only_test_is_kep
     data: Path, tmp_path: Path
 ) -> None:
     rows = filled(ITEMS[:4], "tune") + filled(ITEMS[4:8], "test")
-    contested = {**rows[-1], "filling": "something in between", "labels": [True, False], "contested": True}
+    contested = {**rows[-1], "guess": "something in between", "labels": [True, False], "contested": True}
     folder = write(tmp_path / "set", daeso=[*rows, contested])
     own = players(PlantedJudge(ITEMS))
     tune = await judge_check(wanted(data, folder, tmp_path, split="tune"), own=own)
@@ -476,7 +474,7 @@ async def test_chains_are_exported_for_people_to_mark(data: Path, rows: Path, tm
     lines = lines_of(stages / "stages.jsonl")
     chains = [line for line in lines if line["stage"] == "chain"]
     assert len({line["sample"] for line in chains}) == len(chains) > 3
-    assert sum(line["stage"] == "intervened chain" and line["filling"] is not None for line in lines) == 20
+    assert sum(line["stage"] == "intervened chain" and line["guess"] is not None for line in lines) == 20
     assert all(line["mark"] is None and line["text"] for line in lines)
 
 
@@ -502,8 +500,8 @@ def fault(data: Path, tmp_path: Path, **change: Any) -> str:
     [
         ({"sample": "lot-9999"}, "daeso.jsonl:2: sample: no sample 'lot-9999'"),
         ({"language": "zh"}, "daeso.jsonl:2: language: sample"),
-        ({"filling": ITEMS[0].key_text.upper()}, "daeso.jsonl:2: filling: is the key text itself"),
-        ({"filling": ITEMS[0].accept[0]}, "daeso.jsonl:2: stands in row 1 already"),
+        ({"guess": ITEMS[0].key_text.upper()}, "daeso.jsonl:2: guess: is the key text itself"),
+        ({"guess": ITEMS[0].accept[0]}, "daeso.jsonl:2: stands in row 1 already"),
         ({"split": "tune"}, "daeso.jsonl:2: split: sample"),
         ({"labels": [True, False]}, "daeso.jsonl:2: contested: true if and only if"),
         ({"label": False, "difficulty": "easy"}, "daeso.jsonl:2: label: is not what both labellings say"),
@@ -567,7 +565,7 @@ def test_marks_on_exported_chains_are_read_back_as_success_rates(
 ) -> None:
     def line(sample: int, stage: str, mark: bool | None, judge: str = "gpt-4o-mini") -> dict[str, Any]:
         about = {"sample": f"s{sample}", "judge": judge, "stage": stage}
-        return about | {"filling": None, "text": "a -> b", "mark": mark}
+        return about | {"guess": None, "text": "a -> b", "mark": mark}
 
     file = tmp_path / "stages.jsonl"
     lines = [line(n, "chain", n != 0) for n in range(20)]

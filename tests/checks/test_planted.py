@@ -12,9 +12,9 @@ from lotbench.checks.judge_check import Checked, judge_check
 from lotbench.checks.judge_check_plan import WantedCheck, prepare, read_set
 from lotbench.cli import main
 from lotbench.config.experiment import Config, Experiment, Limits
-from lotbench.edge.files import datasets
 from lotbench.errors import DataError
 from lotbench.metrics.agreement import Agreement
+from lotbench.storage import datasets
 from tests.fakes import RuleModel
 from tests.rules import hear
 

@@ -11,8 +11,8 @@ import pytest
 
 from lotbench import benchmarks, evaluate_sync
 from lotbench.cli import main
-from lotbench.edge.files import datasets
 from lotbench.errors import UsageError
+from lotbench.storage import datasets
 from lotbench.types import Request
 from tests.adding import build
 from tests.fakes import RuleModel

@@ -26,7 +26,7 @@ from lotbench.cli.evaluate import configuration
 from lotbench.cli.parser import parser
 from lotbench.config import experiment as config
 from lotbench.config import model_names
-from lotbench.edge.files import datasets
+from lotbench.storage import datasets
 from tests.adding import build
 from tests.fakes import RuleModel
 from tests.pages import PAGES, ROOT
@@ -153,7 +153,9 @@ def usable(asked: config.Config, shown: str) -> None:
     experiment = asked.experiment
     declared = benchmarks.get(experiment.benchmark)
     config.validate(declared.Settings, experiment.settings, Path(shown))
-    for model in filter(None, [experiment.model, *(m for seats in experiment.roles.values() for m in seats)]):
+    for model in filter(
+        None, [experiment.model, *(m for models in experiment.roles.values() for m in models)]
+    ):
         model_names.parse(model)
     assert experiment.roles.keys() | experiment.sampling.keys() <= declared.roles.keys(), shown
 

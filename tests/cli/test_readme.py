@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from lotbench.cli import main
-from lotbench.edge import serve
-from lotbench.edge.models import embedded
+from lotbench.models import embedded
+from lotbench.site import serve
 from tests.cli.test_docs import commands, fenced
 from tests.cli.test_reproduce import named, providers, tables
 from tests.server import FakeServer

@@ -39,7 +39,7 @@ import logging, sys, warnings
 from lotbench.cli import main
 sys.argv = ["lotbench", "list"]
 main()
-for name in ("a_library", "lotbench.edge"):
+for name in ("a_library", "lotbench.models"):
     warnings.warn_explicit(f"warning of {name}", UserWarning, "file.py", 1, module=name)
     logging.getLogger(name).warning("log of " + name)
 """
@@ -48,10 +48,10 @@ for name in ("a_library", "lotbench.edge"):
 @pytest.mark.parametrize(
     ("flags", "shown"),
     [
-        ([], {"warning of lotbench.edge", "log of lotbench.edge"}),
+        ([], {"warning of lotbench.models", "log of lotbench.models"}),
         (
             ["-Wdefault"],
-            {f"{kind} of {name}" for kind in ("warning", "log") for name in ("a_library", "lotbench.edge")},
+            {f"{kind} of {name}" for kind in ("warning", "log") for name in ("a_library", "lotbench.models")},
         ),
     ],
 )

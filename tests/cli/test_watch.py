@@ -34,7 +34,7 @@ async def test_a_live_game_is_printed_to_its_last_guess(tmp_path: Path, guesses:
     left = iter([*guesses, *["again"] * 4])
 
     async def player(messages: list[dict[str, Any]]) -> str:
-        return f'{{"filling": "{next(left)}"}}'
+        return f'{{"guess": "{next(left)}"}}'
 
     asked = config.load(None, (), {**watch.ASKED, "samples": [watch.LIVE], "model": "python:player"})
     console, written = drawn()

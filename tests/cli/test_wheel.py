@@ -106,7 +106,7 @@ def test_lotbench_comes_from_the_wheel_alone(place: Place) -> None:
     told = place.run(
         "python",
         "-c",
-        "import lotbench, graphs, json; from lotbench.edge.files.datasets import shipped; from lotbench.run.plan import version;"
+        "import lotbench, graphs, json; from lotbench.storage.datasets import shipped; from lotbench.run.plan import version;"
         "print(json.dumps([lotbench.__file__, graphs.__file__, str(shipped('data', 'lotbench_easy')), version()]))",
     )
     *paths, version = json.loads(told.stdout)
@@ -122,7 +122,7 @@ def test_what_there_is_can_be_listed_and_checked(place: Place) -> None:
     path = place.run(
         "python",
         "-c",
-        "from lotbench.edge.files import datasets; print(datasets.shipped('data', 'lotbench_easy'))",
+        "from lotbench.storage import datasets; print(datasets.shipped('data', 'lotbench_easy'))",
     )
     place.run("lotbench", "data", "check", path.stdout.strip())
 

@@ -1,4 +1,4 @@
-"""The words that people read: those of a game, not those of the code (walk, arm, filling, censored, rankable, told apart).
+"""The words that people read: those of a game, not those of the code (episode, arm, guess, censored, rankable, told apart).
 
 Names of settings, JSON keys and code keep theirs, and are written as code; docs/judges.md is for those
 who check the statistics and the judges, and CHANGELOG.md tells of what was called so.
@@ -29,7 +29,7 @@ TEMPLATES = sorted(
     path.relative_to(ROOT).as_posix() for path in (ROOT / "lotbench").rglob("*.html") if path.is_file()
 )
 OLD = re.compile(
-    r"\b(walks?|arms?|fillings?|censor(ed|ing)|(un)?rankable|told apart|tells? .{1,30} apart|DAESOs?|HHCR)\b",
+    r"\b(episodes?|arms?|guesses?|censor(ed|ing)|(un)?rankable|told apart|tells? .{1,30} apart|DAESOs?|HHCR)\b",
     re.I,
 )
 CODE = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)|https?://\S+|<!--.*?-->", re.DOTALL)
@@ -41,7 +41,7 @@ SENT = frozenset(
         "benchmarks/lotbench/construction/writing.py",
     )
 )
-NAMES = re.compile(r"arm=|filling: |walk \{|\{walks\}|walks?\.|\"filling\"|'filling'")
+NAMES = re.compile(r"arm=|guess: |episode \{|\{episodes\}|episodes?\.|\"guess\"|'guess'")
 """Settings, fields and template fields inside a message."""
 
 

@@ -259,7 +259,7 @@ def test_two_processes_do_not_explore_into_one_file(tmp_path: Path) -> None:
 def test_questions_are_compared_by_the_sentence_encoder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lotbench.edge.calls.embeddings import Encoder
+    from lotbench.calls.embeddings import Encoder
 
     monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "home"))
     animals, tools = "cat dog horse cow goat rabbit", "hammer saw drill wrench nail screw"

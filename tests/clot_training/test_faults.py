@@ -18,8 +18,8 @@ from clot_training.data import instructions
 from clot_training.exploring import clip, vocabulary
 from clot_training.exploring import explore as step
 from clot_training.records import Work
-from lotbench.edge.models.transformers.loading import load
 from lotbench.errors import RunFolderError, UsageError
+from lotbench.models.transformers.loading import load
 from tests.clot_training.test_explore import random_run
 from tests.full_disk import full_disk
 from tests.leaping import HashPolicy, data_set, plain, split_words
@@ -142,7 +142,7 @@ def test_code_that_came_with_a_model_does_not_run_and_nobody_is_asked(base: Path
     shutil.copytree(base, model)
     (model / "evil.py").write_text(f"open({str(mark)!r}, 'w')\nclass Config: pass\n")
     (model / "config.json").write_text('{"model_type": "evil", "auto_map": {"AutoConfig": "evil.Config"}}')
-    code = "import sys; from lotbench.edge.models.transformers.loading import load; load(sys.argv[1], None)"
+    code = "import sys; from lotbench.models.transformers.loading import load; load(sys.argv[1], None)"
     ended = subprocess.run(
         [sys.executable, "-c", code, str(model)], input="y\n" * 9, capture_output=True, text=True, check=False
     )

@@ -18,7 +18,7 @@ def test_the_embedded_model_is_converted_once_tuned_and_asked(
     from clot_training.config import load
     from clot_training.exploring.policy import transformers_policy
     from clot_training.tuning.weights import folder
-    from lotbench.edge.files.datasets import shipped
+    from lotbench.storage.datasets import shipped
 
     file = shipped("configs", "clot", "smoke.toml")
     trainer = ("max_steps=4", "logging_steps=1", "per_device_train_batch_size=2")

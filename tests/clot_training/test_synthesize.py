@@ -14,9 +14,9 @@ from clot_training.synthesize import synthesize
 from lotbench import evaluate
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.cli import main
-from lotbench.edge.files import datasets
 from lotbench.errors import UsageError
 from lotbench.site.review_page import decision, sample_card
+from lotbench.storage import datasets
 from tests.playing import SETTINGS
 from tests.run.test_python_api import mine
 

@@ -15,8 +15,8 @@ import pytest
 
 from clot_training.config import Config
 from clot_training.records import Instruction, Prompt
-from lotbench.edge.files import adapter_texts
 from lotbench.errors import UsageError
+from lotbench.storage import adapter_texts
 from lotbench.types import Sampling
 from tests.tiny import llava, saved_llama, square
 
@@ -167,7 +167,7 @@ def test_pictures_are_scaled_down_to_so_many_pixels(tmp_path: Path) -> None:
 
 def test_a_token_that_spans_the_seam_is_the_responses(text_base: str) -> None:
     from clot_training.tuning.examples import written as added
-    from lotbench.edge.models.transformers.loading import load
+    from lotbench.models.transformers.loading import load
 
     loaded = load(text_base, None)
     ids = loaded.tokenizer("the c" + "at sat")["input_ids"]
@@ -179,7 +179,7 @@ def test_lora_keeps_out_of_the_vision_tower(seeing_base: str, text_base: str) ->
     from peft import LoraConfig, get_peft_model
 
     from clot_training.tuning.weights import linear_layers
-    from lotbench.edge.models.transformers.loading import load
+    from lotbench.models.transformers.loading import load
 
     for base, count in ((seeing_base, 14), (text_base, 14)):
         model = load(base, None).model
@@ -211,7 +211,7 @@ def test_the_layers_of_an_architecture_are_found(kind: str) -> None:
     import transformers
 
     from clot_training.tuning.weights import linear_layers
-    from lotbench.edge.models.transformers.loading import model_class
+    from lotbench.models.transformers.loading import model_class
 
     shape = transformers.AutoConfig.for_model(kind)
     words = shape.get_text_config()
@@ -301,9 +301,9 @@ async def test_an_adapter_that_sees_meets_the_benchmark(tuned: Path, pictures: d
     import asyncio
 
     from lotbench.config.model_names import parse
-    from lotbench.edge.models.transformers import TransformersModel
+    from lotbench.models.transformers import TransformersModel
     from lotbench.types import Image
-    from tests.edge.test_transformers_model import request
+    from tests.models.test_transformers_model import request
 
     named = parse(json.loads((tuned / "stage1" / "tune.json").read_text())["model"])
     model = TransformersModel(
@@ -402,7 +402,7 @@ def test_an_adapter_is_merged_into_its_base(text_base: str, tmp_path: Path) -> N
 
     from clot_training.tuning.publish import merge
     from clot_training.tuning.tune import tune
-    from lotbench.edge.models.transformers.loading import load
+    from lotbench.models.transformers.loading import load
 
     files = written(tmp_path, [instruction(n, f"number {n}?", "red") for n in range(4)])
     chosen = config(text_base, tmp_path, num_train_epochs=6)

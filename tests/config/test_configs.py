@@ -12,8 +12,8 @@ from lotbench.benchmarks.liveideabench.task import benchmark as ideas_benchmark
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.config.experiment import load
-from lotbench.edge.files import datasets
 from lotbench.run.plan import make
+from lotbench.storage import datasets
 
 EVERY = sorted(datasets.shipped("configs").glob("**/*.toml"))
 TRAINING = [path for path in EVERY if path.parent.name == "clot" or path.stem == "clot"]

@@ -11,9 +11,9 @@ from lotbench.cli.evaluate import configuration
 from lotbench.cli.parser import parser
 from lotbench.config import judge_panel
 from lotbench.config.model_names import PROVIDERS, Provider, parse
-from lotbench.edge.files.datasets import shipped
 from lotbench.errors import UsageError
 from lotbench.run.plan import make
+from lotbench.storage.datasets import shipped
 from tests.server import FakeServer
 
 SHIPPED = shipped("configs", "panels", "paper-2025-03.toml")

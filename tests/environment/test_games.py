@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 import lotbench
+from lotbench.calls.journal import read_journal
 from lotbench.cli import main
-from lotbench.edge.calls.journal import read_journal
 from lotbench.environment.game import LONGEST, Game
 from lotbench.errors import CallFailed, LimitReached, RunFolderError, Unreachable, UsageError
 from lotbench.run.evaluate import evaluate, resume
@@ -77,10 +77,12 @@ async def test_stepped_games_leave_the_traces_of_evaluate(arm: str, tmp_path: Pa
 async def test_other_benchmarks_step_alike(benchmark: str, roles: list[str], tmp_path: Path) -> None:
     # Forms with lists in them are told by their schema alone.
     count = 3 if benchmark == "liveideabench" else 1
-    seats = {role: [ruled(f"{role}{seat}") for seat in range(count)] for role in roles}
+    models = {role: [ruled(f"{role}{index}") for index in range(count)] for role in roles}
     asked: dict[str, Any] = {"limit": 2, "repeats": 1, "check": False}
-    run = await evaluate(benchmark, model=player, roles=seats, out=tmp_path / "run", **asked)
-    async with lotbench.games(benchmark, roles=seats, out=tmp_path / "stepped", fresh=True, **asked) as games:
+    run = await evaluate(benchmark, model=player, roles=models, out=tmp_path / "run", **asked)
+    async with lotbench.games(
+        benchmark, roles=models, out=tmp_path / "stepped", fresh=True, **asked
+    ) as games:
         traces = [await play(await games.new(before.sample, before.repeat)) for before in run.traces]
     assert list(map(timeless, traces)) == list(map(timeless, run.traces))
 
@@ -105,7 +107,7 @@ async def test_an_observation_is_what_the_candidate_would_be_sent(tmp_path: Path
     assert shown == sent
     parts = [part for message in shown[0] for part in message["content"] if isinstance(part, dict)]
     assert any(part["type"] == "image_url" for part in parts)
-    assert set(wanted) == {"filling", "question"}
+    assert set(wanted) == {"guess", "question"}
 
 
 async def test_a_step_tells_what_came_of_it(tmp_path: Path) -> None:
@@ -118,7 +120,7 @@ async def test_a_step_tells_what_came_of_it(tmp_path: Path) -> None:
     assert observation is None
     assert done
     assert [step["step"] for step in info["steps"]][-1] in ("check", "chain_accepted")
-    assert info["steps"][0]["value"]["filling"] == "a blue kettle"
+    assert info["steps"][0]["value"]["guess"] == "a blue kettle"
     assert info["outcome"] in ("solved", "unsolved")
     assert reward == info["score"]["value"] == game.reward
     assert {"rounds", "first_positive", "attempts", "tier"} <= info["score"]["parts"].keys()
@@ -145,7 +147,7 @@ async def wrong_actions(game: Game, before: str) -> None:
     assert game.observation is not None
     here = game.observation
     for action, told in (
-        ("", "the action is empty; a (filling|question) is wanted"),
+        ("", "the action is empty; a (guess|question) is wanted"),
         (" \n", "is empty"),
         ("x" * 1_000_000, f"1,000,000 characters, {LONGEST:,} at most"),
         (Reply("x" * 1_000_000, "mine"), "at most"),
@@ -338,10 +340,10 @@ async def test_a_game_that_waits_for_its_player_uses_up_no_limit(tmp_path: Path)
 
 
 async def test_tasks_that_follow_each_other_are_not_stepped(tmp_path: Path) -> None:
-    seats: dict[str, Any] = {"judge": [ruled("judge0"), ruled("judge1")]}
+    models: dict[str, Any] = {"judge": [ruled("judge0"), ruled("judge1")]}
     settings = {"dhp": True, "dhp_judge": "panel", "answers": 2}
     with pytest.raises(UsageError, match="tasks follow each other: `lotbench evaluate` plays them"):
-        async with lotbench.games("hicbench", roles=seats, settings=settings, out=tmp_path, check=False):
+        async with lotbench.games("hicbench", roles=models, settings=settings, out=tmp_path, check=False):
             pass
 
 

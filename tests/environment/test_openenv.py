@@ -74,7 +74,7 @@ async def test_a_client_plays_the_games_of_evaluate(tmp_path: Path) -> None:
             with pytest.raises(UsageError, match="reset first"):
                 await client.step("a kettle")
             begun = await client.reset(1, "mine", sample)
-            assert (begun["reward"], begun["done"], begun["wants"]) == (None, False, "filling")
+            assert (begun["reward"], begun["done"], begun["wants"]) == (None, False, "guess")
             assert client.episode.state()["episode_id"] == "mine"
             last = await client.play(begun)
             assert last["reward"] == trace.score.value
@@ -112,7 +112,7 @@ async def test_a_reset_gives_up_the_game_before_and_the_step_that_is_under_way(t
     async with served(tmp_path / "games", **slow.players) as games:
         client = Client(games)
         await client.reset(1)
-        stepping = asyncio.create_task(client.step('{"filling": "a kettle"}'))
+        stepping = asyncio.create_task(client.step('{"guess": "a kettle"}'))
         await slow.asked.wait()
         await client.reset(2)
         with pytest.raises(UsageError, match="was closed"):
@@ -133,7 +133,7 @@ async def test_what_went_wrong_with_a_judge_tells_the_player_nothing(
         client = Client(episodes)
         begun = await client.reset(1)
         try:
-            last = await client.step(json.dumps({"filling": "a kettle"}))
+            last = await client.step(json.dumps({"guess": "a kettle"}))
         except LotbenchError as error:
             last = {"error": str(error)}
     run = lotbench.load_run(tmp_path / "games")
@@ -186,7 +186,7 @@ async def main(address, key):
             while not result.done:
                 wants = result.observation["wants"]
                 said = "skiing" if seed == 2 else "a kettle"
-                text = json.dumps({wants: said if wants == "filling" else "Is it alive?"})
+                text = json.dumps({wants: said if wants == "guess" else "Is it alive?"})
                 result = await env.step({"text": text, "to": result.observation["key"]})
             state = await env.state()
             rewards.append([result.reward, state["episode_id"], state["outcome"]])

@@ -22,7 +22,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from graphs import studio
 from graphs.studio import Asked, StudioError, graph
-from lotbench.edge.calls import journal
+from lotbench.calls import journal
 from tests.pages import ROOT
 from tests.playing import outcomes, play
 from tests.rules import game_rule
@@ -52,7 +52,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-async def walk(context: dict[str, Any], state: dict[str, Any] | None = None) -> dict[str, Any]:
+async def run_episodes(context: dict[str, Any], state: dict[str, Any] | None = None) -> dict[str, Any]:
     return dict(await graph.ainvoke(state or {}, context=Asked(**context)))
 
 
@@ -62,7 +62,7 @@ def rounds(last: dict[str, Any], step: str) -> list[int]:
 
 async def test_two_rounds_are_played_from_plain_json(temporary: Path) -> None:
     with FakeServer(game_rule(solve=0)) as server:
-        last = await walk(asked(server.url))
+        last = await run_episodes(asked(server.url))
         came = server.log()["requests"]
     assert last["outcome"] == "unsolved"
     assert rounds(last, "check") == [1, 2]
@@ -76,7 +76,7 @@ async def test_two_rounds_are_played_from_plain_json(temporary: Path) -> None:
 
 async def test_the_state_is_plain_json_and_nothing_stays_open(temporary: Path) -> None:
     with FakeServer(game_rule(solve=1)) as server:
-        last = await walk(asked(server.url, settings=SETTINGS | {"arm": "image+caption"}))
+        last = await run_episodes(asked(server.url, settings=SETTINGS | {"arm": "image+caption"}))
     assert json.loads(json.dumps(last)) == last
     assert last["outcome"] == "solved"
     assert studio._live == {}
@@ -98,13 +98,13 @@ async def test_the_studio_comes_to_what_a_run_comes_to(
         run = await play(server, tmp_path / "runs", limit=2, repeats=2, settings=settings)
         for trace in run.traces:
             place = {"sample": trace.sample, "repeat": trace.repeat, "settings": settings}
-            last = await walk(asked(server.url, **place))
+            last = await run_episodes(asked(server.url, **place))
             assert last["outcome"] == outcomes(run)[f"{trace.sample}/{trace.repeat}"]
             assert last["score"] == json.loads(json.dumps(asdict(trace.score)))
             assert [s["call"] for s in last["steps"]] == [s["call"] for s in trace.steps]
 
 
-async def test_a_walk_taken_again_from_the_middle_pays_for_no_reply_twice(temporary: Path) -> None:
+async def test_an_episode_taken_again_from_the_middle_pays_for_no_reply_twice(temporary: Path) -> None:
     kept = studio.build().compile(checkpointer=InMemorySaver())
     with FakeServer(game_rule(solve=0)) as server:
         context = Asked(**asked(server.url))
@@ -131,15 +131,15 @@ async def test_what_does_not_fit_is_said_at_the_first_node(
     temporary: Path, changed: dict[str, Any], word: str
 ) -> None:
     with pytest.raises(StudioError, match=word):
-        await walk(asked("http://127.0.0.1:1/v1") | changed)
+        await run_episodes(asked("http://127.0.0.1:1/v1") | changed)
     assert studio._live == {}
 
 
-async def test_a_call_that_brings_no_reply_ends_the_walk(temporary: Path, waits: list[float]) -> None:
+async def test_a_call_that_brings_no_reply_ends_the_episode(temporary: Path, waits: list[float]) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         nobody = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-        last = await walk(asked(nobody))
+        last = await run_episodes(asked(nobody))
     assert last["outcome"] in ("candidate_failed", "judge_failed")
     assert studio._live == {}
 

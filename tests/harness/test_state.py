@@ -1,4 +1,4 @@
-"""The state of a walk: small plain JSON, joined by the same rules in a node as in the graph."""
+"""The state of an episode: small plain JSON, joined by the same rules in a node as in the graph."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lotbench.harness.state import REDUCED, EpisodeState, joined, start
 from tests.play import NO, candidate, judge, oracle, play
 
 
-def test_a_walk_begins_with_every_declared_key() -> None:
+def test_an_episode_begins_with_every_declared_key() -> None:
     assert start("s", 2, {"a": 1}).keys() == EpisodeState.__annotations__.keys()
     begun = start("s", 2, {"a": 1})
     assert (begun["round"], begun["outcome"], begun["arrived"], begun["memory"]) == (1, None, True, {"a": 1})
@@ -30,7 +30,7 @@ UPDATES = st.fixed_dictionaries(
     {},
     optional={
         "turn": st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
-        "history": st.lists(st.just({"filling": "x"}), max_size=2),
+        "history": st.lists(st.just({"guess": "x"}), max_size=2),
         "steps": st.lists(st.just({"step": "check"}), max_size=2),
         "usage": COUNTS,
         "outcome": st.sampled_from([None, "solved"]),
@@ -61,7 +61,7 @@ async def test_the_state_of_a_played_game_is_plain_json_and_small() -> None:
     assert len(json.dumps(game.trace.steps)) < 40_000
 
 
-async def test_usage_is_the_sum_over_a_walks_own_calls() -> None:
+async def test_usage_is_the_sum_over_a_episodes_own_calls() -> None:
     player, checker, teller = candidate(), judge(NO), oracle()
     game = await play(player, checker, teller, max_rounds=3, judge_mode="explained")
     calls = len(player.asked) + len(checker.asked) + len(teller.asked)

@@ -1,4 +1,4 @@
-"""Every exporter on recorded runs of all five benchmarks: each value survives, and no failed walk becomes a number."""
+"""Every exporter on recorded runs of all five benchmarks: each value survives, and no failed episode becomes a number."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def broken(tmp_path: Path) -> Path:
 
 def test_a_game_that_broke_off_is_a_number_nowhere(broken: Path, tmp_path: Path) -> None:
     exported("huggingface", broken, tmp_path / "hf")
-    rows = lines(next((tmp_path / "hf").glob("walks-*")) / "walks.jsonl")
+    rows = lines(next((tmp_path / "hf").glob("episodes-*")) / "episodes.jsonl")
     assert [row["score"] for row in rows if row["outcome"] == "judge_failed"] == [None]
     [log] = exported("inspect", broken, tmp_path / "inspect")
     values = [one["scores"]["lotbench"]["value"] for one in parts(log, "summaries.json")]
@@ -83,7 +83,7 @@ def test_a_log_of_inspect_has_every_metric_score_and_judge(name: str, tmp_path: 
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_the_hub_gets_an_entry_walks_and_a_card_that_can_be_read(name: str, tmp_path: Path) -> None:
+def test_the_hub_gets_an_entry_episodes_and_a_card_that_can_be_read(name: str, tmp_path: Path) -> None:
     exported("huggingface", FOLDER / name, tmp_path)
     [entry] = [yaml.safe_load(path.read_text()) for path in (tmp_path / "model_repository").rglob("*.yaml")]
     scores = summary(name)["scores"]
@@ -91,12 +91,12 @@ def test_the_hub_gets_an_entry_walks_and_a_card_that_can_be_read(name: str, tmp_
     assert entry[0]["value"] == scores[metric]["value"] and entry[0]["notes"].startswith(metric)
     # The hub refuses an entry whose source has no address.
     assert entry[0].keys() == {"dataset", "value", "notes"}
-    [folder] = tmp_path.glob("walks-*")
+    [folder] = tmp_path.glob("episodes-*")
     card = (folder / "README.md").read_text()
     head = yaml.safe_load(card.split("---\n")[1])
-    assert [one["data_files"] for one in head["configs"]] == ["walks.jsonl", "steps.jsonl"]
+    assert [one["data_files"] for one in head["configs"]] == ["episodes.jsonl", "steps.jsonl"]
     run = load_run(FOLDER / name)
-    rows = lines(folder / "walks.jsonl")
+    rows = lines(folder / "episodes.jsonl")
     assert [(row["sample"], row["repeat"], row["score"]) for row in rows] == [
         (trace.sample, trace.repeat, trace.score.value) for trace in run.traces
     ]
@@ -169,7 +169,7 @@ def test_what_is_made_to_be_published_tells_no_reference_and_has_the_canary(
     assert not [one for one in {*told, JUDGED} for text in texts if one in text]
     assert all(any(one["canary"] in text for text in texts) for one in samples if one.get("canary"))
     if said:
-        made = lines(next((tmp_path / "out").glob("walks-*")) / "steps.jsonl")
+        made = lines(next((tmp_path / "out").glob("episodes-*")) / "steps.jsonl")
         judged = [json.loads(row["value"]) for row in made if row["role"] == "judge"]
         assert all("status" in one or "accepted" in one for one in judged)
 
@@ -186,7 +186,7 @@ def test_where_somebody_serves_a_model_is_not_told_and_a_person_is_noted(tool: s
     assert b"10.1.2.3" not in texts
 
 
-def test_no_other_metric_stands_for_a_headline_without_a_value(
+def test_no_other_metric_stands_for_a_primary_metric_without_a_value(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copy = tmp_path / RUNS[0]
@@ -197,4 +197,4 @@ def test_no_other_metric_stands_for_a_headline_without_a_value(
     (copy / "summary.json").write_text(json.dumps(table))
     exported("huggingface", copy, tmp_path / "hf")
     assert not list(tmp_path.rglob(".eval_results"))
-    assert "no value of its headline metric" in capsys.readouterr().out
+    assert "no value of its primary metric" in capsys.readouterr().out

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from lotbench.cli import main
-from lotbench.edge.files.jsonl import sealed
 from lotbench.integrations import EXPORTERS, inspect_log
 from lotbench.run.loading import Run
 from lotbench.run.rescore import Transcript
+from lotbench.storage.jsonl import sealed
 from tests.recorded import FOLDER, RUNS
 
 GAME = next(name for name in RUNS if "-lotbench-" in name)
@@ -71,8 +71,8 @@ def test_a_sample_s_name_is_no_way_out_of_a_log(
     read = inspect_log.transcripts
 
     async def renamed(run: Run) -> AsyncIterator[Transcript]:
-        async for walk in read(run):
-            yield replace(walk, trace=replace(walk.trace, sample="../../../etc/cron.d/x"))
+        async for episode in read(run):
+            yield replace(episode, trace=replace(episode.trace, sample="../../../etc/cron.d/x"))
 
     monkeypatch.setattr(inspect_log, "transcripts", renamed)
     out = tmp_path / "out"
@@ -92,7 +92,7 @@ def test_a_card_has_no_line_that_a_run_wrote(run: Path, tmp_path: Path) -> None:
     }
     summary.write_text(json.dumps(told))
     assert main(["export", str(run), "--to", "huggingface", "--out", str(tmp_path / "out")]) == 0
-    card = (next((tmp_path / "out").glob("walks-*")) / "README.md").read_text()
+    card = (next((tmp_path / "out").glob("episodes-*")) / "README.md").read_text()
     assert not [line for line in card.splitlines() if line.startswith(("# Owned", "license:"))]
     assert "<script>" not in card
 
@@ -110,7 +110,7 @@ def test_no_cell_of_a_table_is_a_formula(run: Path, tmp_path: Path) -> None:
     assert not [cell for cell in cells if cell.startswith(("=", "+", "@")) or cell.startswith("-2")]
 
 
-def test_half_a_character_in_a_walk_is_damage(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_half_a_character_in_an_episode_is_damage(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     traces = run / "traces.jsonl"
     lines = traces.read_text(encoding="utf-8").splitlines(keepends=True)
     table = json.loads(lines[0])

@@ -1,4 +1,4 @@
-"""What the hub's own tools make of our exports: `datasets` loads the walks, the hub parses the entries."""
+"""What the hub's own tools make of our exports: `datasets` loads the episodes, the hub parses the entries."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ import json, sys
 from datasets import load_dataset
 told = {}
 for folder in sys.argv[1:]:
-    tables = {name: load_dataset(folder, name)["train"] for name in ("walks", "steps")}
+    tables = {name: load_dataset(folder, name)["train"] for name in ("episodes", "steps")}
     told[folder] = {
         "steps": tables["steps"].num_rows,
-        "walks": [[row["sample"], row["repeat"], row["score"]] for row in tables["walks"]],
+        "episodes": [[row["sample"], row["repeat"], row["score"]] for row in tables["episodes"]],
     }
 print(json.dumps(told))
 """
@@ -62,12 +62,12 @@ def test_load_dataset_reads_each_run_and_takes_none_for_another(programs: Path, 
     places = {}
     for name in RUNS:
         assert main(["export", str(FOLDER / name), "--to", "huggingface", "--out", str(tmp_path / name)]) == 0
-        [places[name]] = (tmp_path / name).glob("walks-*")
+        [places[name]] = (tmp_path / name).glob("episodes-*")
     # One cache for all: two folders of one name would be one data set to it.
     loaded = told(programs, tmp_path, LOADS, *places.values())
     for name, place in places.items():
         traces = load_run(FOLDER / name).traces
-        assert loaded[str(place)]["walks"] == [[one.sample, one.repeat, one.score.value] for one in traces]
+        assert loaded[str(place)]["episodes"] == [[one.sample, one.repeat, one.score.value] for one in traces]
         assert loaded[str(place)]["steps"] == sum(len(one.steps) for one in traces)
 
 

@@ -140,10 +140,10 @@ def named(place: str) -> str:
     return f"openai-api/fake/{place}"
 
 
-def seats(roles: Mapping[str, int]) -> dict[str, list[str]]:
+def models(roles: Mapping[str, int]) -> dict[str, list[str]]:
     """The places of each role, as inspect is told them."""
     return {
-        role: [role if seat == 1 else f"{role}{seat}" for seat in range(1, number + 1)]
+        role: [role if index == 1 else f"{role}{index}" for index in range(1, number + 1)]
         for role, number in roles.items()
     }
 
@@ -158,7 +158,7 @@ def own_run(
         model.__name__ = named(place)  # type: ignore[attr-defined]
         return model
 
-    cast = {role: [player(place) for place in places] for role, places in seats(roles).items()}
+    cast = {role: [player(place) for place in places] for role, places in models(roles).items()}
     fields = {name: settings[name] for name in ("limit", "repeats", "config_file") if name in settings}
     rest = {name: value for name, value in settings.items() if name not in fields}
     return evaluate_sync(
@@ -173,7 +173,7 @@ def own_run(
     )
 
 
-def walks(run: Run) -> list[dict[str, Any]]:
+def episodes(run: Run) -> list[dict[str, Any]]:
     """The traces without their seconds."""
     rows = [asdict(trace) for trace in run.traces]
     for row in rows:
@@ -190,7 +190,7 @@ def beside(folder: Path) -> tuple[Run, Path]:
 
 def agree(mine: Run, theirs: Run, log: Mapping[str, Any]) -> None:
     """That two runs went alike, and that the log says what the run says."""
-    assert walks(theirs) == walks(mine)
+    assert episodes(theirs) == episodes(mine)
     assert theirs.summary["scores"] == mine.summary["scores"]
     for name, score in mine.summary["scores"].items():
         told = [log["metrics"].get(f"{name}{end}") for end in ("", "_low", "_high")]
@@ -202,14 +202,14 @@ def agree(mine: Run, theirs: Run, log: Mapping[str, Any]) -> None:
 def broken_run(
     folder: Path, roles: Mapping[str, int], settings: Mapping[str, Any], patch: pytest.MonkeyPatch
 ) -> tuple[Recording, Run]:
-    """A run of the game in which walks broke off and others did not, whatever samples and prompts are today."""
+    """A run of the game in which episodes broke off and others did not, whatever samples and prompts are today."""
     for seed in range(20):
         patch.setenv("LOTBENCH_HOME", str(folder / f"home-{seed}"))
         recording = Recording(game_rule(solve=0.3, unreadable=0.05, judge_unreadable=0.4, seed=seed))
         run = own_run(folder / f"runs-{seed}", "lotbench", roles, settings, recording)
         if run.summary["outcomes"].get("judge_failed") and 0 < (run.score() or 0) < 1:
             return recording, run
-    raise AssertionError("no walk broke off in 20 runs")
+    raise AssertionError("no episode broke off in 20 runs")
 
 
 def test_the_game_under_inspect_scores_as_lotbench_does(
@@ -243,7 +243,7 @@ def test_the_other_benchmarks_under_inspect_score_as_lotbench_does(tool: Tool, t
     evals = [
         (
             f"lotbench/{name}",
-            {place: named(place) for places in seats(roles).values() for place in places},
+            {place: named(place) for places in models(roles).values() for place in places},
             dict(settings),
             str(tmp_path / "logs" / name),
         )

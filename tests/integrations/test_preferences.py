@@ -29,12 +29,12 @@ BY_ID = {item.id: item for item in ITEMS}
 def says_what_is_listed(request: Request) -> str | Mapping[str, Any]:
     """Right and wrong answers of the sample's own lists, in another order each game."""
     form, key = hear(request).form, request.key
-    if "filling" not in form:
+    if "guess" not in form:
         return {name: "Is it false 1?" if name == "question" else "ready" for name in form}
     item = BY_ID[key.sample]
     said = [*item.accept, *(one.text for one in item.reject)]
     Random(f"{key.sample}/{key.repeat}").shuffle(said)
-    return {"filling": said[(key.round - 1) % len(said)]}
+    return {"guess": said[(key.round - 1) % len(said)]}
 
 
 def played(out: Path, data: Path, judge: Callable[[Any], Any] | None = None, **settings: Any) -> Run:
@@ -70,7 +70,7 @@ def exported(out: Path, *runs: Run, most: int = 16) -> list[dict[str, Any]]:
 def said(row: Mapping[str, Any], side: str) -> str:
     (turn,) = row[side]
     assert turn["role"] == "assistant"
-    return str(json.loads(turn["content"])["filling"])
+    return str(json.loads(turn["content"])["guess"])
 
 
 def test_an_accepted_answer_stands_beside_a_refused_one_of_the_same_scene(run: Run, tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_an_accepted_answer_stands_beside_a_refused_one_of_the_same_scene(run: R
             place = row[f"{side}_from"]
             assert (place["run"], place["model"]) == (run.path.name, "lister")
             rounds = games[item.id, place["repeat"]].rounds
-            assert said(row, side) in [one.filling for one in rounds if one.number == place["round"]]
+            assert said(row, side) in [one.guess for one in rounds if one.number == place["round"]]
 
 
 def test_a_sample_has_so_many_rows_at_most_and_none_twice(run: Run, tmp_path: Path) -> None:
@@ -109,8 +109,8 @@ def test_an_answer_that_was_judged_both_ways_gives_no_row(run: Run, data: Path, 
     sample, text = rows[0]["sample"], said(rows[0], "chosen")
 
     class Other(PlantedJudge):
-        def verdict(self, response: str, filling: str, call: object = None) -> bool:
-            return filling != text and super().verdict(response, filling, call)
+        def verdict(self, response: str, guess: str, call: object = None) -> bool:
+            return guess != text and super().verdict(response, guess, call)
 
     both = exported(tmp_path / "both.jsonl", run, played(tmp_path / "runs", data, Other(ITEMS)))
     here = [row for row in both if row["sample"] == sample]

@@ -34,8 +34,8 @@ def test_the_interval_of_a_mean_stays_inside_the_data(values: list[float]) -> No
     assert min(values) - 1e-9 <= low <= high <= max(values) + 1e-9
 
 
-def test_walks_of_a_sample_are_drawn_together() -> None:
-    # 4 samples of 25 equal walks each are 4 observations, not 100.
+def test_episodes_of_a_sample_are_drawn_together() -> None:
+    # 4 samples of 25 equal episodes each are 4 observations, not 100.
     alike = np.array([[25, 25], [25, 25], [0, 25], [0, 25]], dtype=float)
     apart = clusters([1.0] * 50 + [0.0] * 50)
     assert bootstrap(alike, mean, seed=0) == (0.0, 1.0)

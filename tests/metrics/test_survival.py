@@ -22,12 +22,12 @@ spans = st.lists(
 
 
 @given(spans)
-def test_scipy_draws_the_same_curve(walks: list[Span]) -> None:
-    ended = [walk.rounds for walk in walks if walk.event]
-    cut = [walk.rounds for walk in walks if not walk.event]
+def test_scipy_draws_the_same_curve(episodes: list[Span]) -> None:
+    ended = [episode.rounds for episode in episodes if episode.event]
+    cut = [episode.rounds for episode in episodes if not episode.event]
     reference = stats.ecdf(stats.CensoredData(uncensored=ended, right=cut)).sf
-    longest = max(walk.rounds for walk in walks)
-    found = curve(counts(walks, LAST))
+    longest = max(episode.rounds for episode in episodes)
+    found = curve(counts(episodes, LAST))
     watched = np.arange(longest + 1)
     assert found[: longest + 1] == pytest.approx(reference.evaluate(watched))
 
@@ -40,9 +40,9 @@ def test_many_tables_at_once_are_each_alone(groups: list[list[Span]]) -> None:
 
 
 def test_a_hand_worked_curve() -> None:
-    # 5 walks: events in rounds 1 and 3; cut after rounds 0 and 1; one played all 3 rounds.
-    walks = [Span(1, True), Span(3, True), Span(0, False), Span(1, False), Span(3, False)]
-    table = counts(walks, 3)
+    # 5 episodes: events in rounds 1 and 3; cut after rounds 0 and 1; one played all 3 rounds.
+    episodes = [Span(1, True), Span(3, True), Span(0, False), Span(1, False), Span(3, False)]
+    table = counts(episodes, 3)
     np.testing.assert_array_equal(table, [[4, 2, 2], [1, 0, 1]])
     assert hazards(table) == pytest.approx([1 / 4, 0, 1 / 2])
     assert curve(table) == pytest.approx([1, 3 / 4, 3 / 4, 3 / 8])

@@ -23,7 +23,7 @@ import pytest
 from lotbench.benchmarks.hicbench.candidate import tokens
 from lotbench.benchmarks.liveideabench.candidate import length
 from lotbench.benchmarks.lotbench.responses import response
-from lotbench.benchmarks.lotbench.words import filling
+from lotbench.benchmarks.lotbench.words import guess
 from lotbench.errors import Unread
 from lotbench.site.game_rounds import nodes
 from tests import fuzzing
@@ -69,7 +69,7 @@ def patterns() -> dict[str, tuple[re.Pattern[str], Callable[[str], object]]]:
     """Each pattern of the package by its module and text, with how it is used; one that is handed on, as if to search."""
     uses: dict[re.Pattern[str], tuple[str, set[str]]] = {}
     for package in ("lotbench", "clot_training", "graphs"):
-        for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+        for found in pkgutil.episode_packages(importlib.import_module(package).__path__, f"{package}."):
             folder, _, name = found.name.rpartition(".")
             place = files(folder) / (f"{name}/__init__.py" if found.ispkg else f"{name}.py")
             if not re.search(r"\bre\.", text := place.read_text("utf-8")) or name == "__main__":
@@ -96,25 +96,25 @@ def begun(pattern: re.Pattern[str]) -> dict[str, list[str]]:
     """What may stand before each repeat without an end, and what it repeats."""
     made: dict[str, list[str]] = {"": []}
 
-    def walk(items: Any, before: str) -> str:
+    def run_episodes(items: Any, before: str) -> str:
         for kind, given in items:
             if kind in (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT):
                 least, most, inner = given
-                one = walk(inner, before)[len(before) :]
+                one = run_episodes(inner, before)[len(before) :]
                 if most > 500:
                     made.setdefault(before, []).append(one)
                 before += one * max(least, 0)
             elif kind is op.BRANCH:
-                before, *_ = [walk(inner, before) for inner in given[1]]
+                before, *_ = [run_episodes(inner, before) for inner in given[1]]
             elif kind is op.SUBPATTERN:
-                before = walk(given[3], before)
+                before = run_episodes(given[3], before)
             elif kind is op.ATOMIC_GROUP:
-                before = walk(given, before)
+                before = run_episodes(given, before)
             else:
                 before += letter(kind, given)
         return before
 
-    walk(_parser.parse(pattern.pattern, pattern.flags), "")
+    run_episodes(_parser.parse(pattern.pattern, pattern.flags), "")
     return made
 
 
@@ -204,7 +204,7 @@ def holdup(read: Callable[[str], object], among: list[Text]) -> str:
 READERS: dict[str, Callable[[str], object]] = {
     **{name: lambda text, name=name: fuzzing.TARGETS[name](text.encode()) for name in ("reply", "phrase", "completion")},
     "response": lambda text: response(text, 40, 80),
-    "repeats the frame": lambda text: filling("My neighbour keeps a" + text + "tank", fuzzing.FRAME, 8, 16),
+    "repeats the frame": lambda text: guess("My neighbour keeps a" + text + "tank", fuzzing.FRAME, 8, 16),
     "length": length,
     "tokens": tokens,
     "nodes": nodes,

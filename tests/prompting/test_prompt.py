@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lotbench.edge.files import datasets
 from lotbench.errors import UsageError
 from lotbench.prompting.prompt import Prompt, pack, parse
+from lotbench.storage import datasets
 from lotbench.types import Image, Message
 from tests.pages import ROOT
 

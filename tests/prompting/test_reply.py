@@ -27,7 +27,7 @@ from lotbench.types import Answer, Key, Question, Reply, Verdict
 
 
 class One(Form):
-    filling: Annotated[str, prose(40, "what is missing")]
+    guess: Annotated[str, prose(40, "what is missing")]
 
 
 class Two(Form):
@@ -49,12 +49,12 @@ def status(text: str, form: type[Form] = One, **reply: Any) -> str:
     return "read"
 
 
-BELL = '{"filling": "bell"}'
+BELL = '{"guess": "bell"}'
 READ = {
     "alone": BELL,
     "spaces around it": f"\n\n {BELL} \n",
-    "several lines": '{\n  "filling":\n  "bell"\n}',
-    "more fields": '{"note": [1, {"a": {}}], "filling": "bell"}',
+    "several lines": '{\n  "guess":\n  "bell"\n}',
+    "more fields": '{"note": [1, {"a": {}}], "guess": "bell"}',
     "fenced": f"```json\n{BELL}\n```",
     "fenced without a name": f"```\n{BELL}\n```",
     "fenced in capitals": f"```JSON\n{BELL}\n```",
@@ -67,17 +67,17 @@ READ = {
     "after a bold label": f"**Answer:** {BELL}",
     "after an apology": f"I apologize for the confusion. Here is the corrected answer:\n{BELL}",
     "after a Chinese label": f"答案：{BELL}",
-    "after reasoning": f'<think>{{"filling": "drum"}} no</think>\n{BELL}',
+    "after reasoning": f'<think>{{"guess": "drum"}} no</think>\n{BELL}',
     "after reasoning in capitals": f"<THINKING>so</THINKING>{BELL}",
     "after reasoning that was opened elsewhere": f"so it is a bell</think>{BELL}",
     "after reasoning within reasoning": f"<think>a<think>b</think>c</think>{BELL}",
-    "escaped": '{"filling": "b\\u0065ll"}',
+    "escaped": '{"guess": "b\\u0065ll"}',
     "cut off after its end": BELL,
     "plain": "bell",
     "plain in quotes": '"bell"',
     "plain and bold": "**bell**",
-    "plain after a label": "Filling: bell",
-    "plain after a bold label": "**Filling:** bell",
+    "plain after a label": "Guess: bell",
+    "plain after a bold label": "**Guess:** bell",
     "plain after the prompt's label": "OUTPUT: bell",
     "plain after reasoning": "<think>hm</think>\n\nbell\n",
 }
@@ -86,7 +86,7 @@ READ = {
 @pytest.mark.parametrize("how", READ)
 def test_an_answer_is_read(how: str) -> None:
     finish: Any = "length" if how.startswith("cut off") else "stop"
-    assert read_form(Reply(READ[how], "m", finish=finish), One) == One(filling="bell")
+    assert read_form(Reply(READ[how], "m", finish=finish), One) == One(guess="bell")
 
 
 UNPARSED = {
@@ -94,23 +94,23 @@ UNPARSED = {
     "blank": " \n ",
     "only reasoning": "<think>a bell</think>",
     "prose of several lines": "It may be a bell.\nOr not.",
-    "JSON cut short": '{"filling": "bell"',
-    "single quotes": "{'filling': 'bell'}",
+    "JSON cut short": '{"guess": "bell"',
+    "single quotes": "{'guess': 'bell'}",
     "a list": '["bell"]',
-    "a number": '{"filling": 7}',
-    "null": '{"filling": null}',
-    "an object": '{"filling": {"text": "bell"}}',
+    "a number": '{"guess": 7}',
+    "null": '{"guess": null}',
+    "an object": '{"guess": {"text": "bell"}}',
     "another field": '{"answer": "bell"}',
-    "a field twice": '{"filling": "bell", "filling": "drum"}',
-    "a twin further in": '{"filling": "bell", "more": {"a": 1, "a": 2}}',
+    "a field twice": '{"guess": "bell", "guess": "drum"}',
+    "a twin further in": '{"guess": "bell", "more": {"a": 1, "a": 2}}',
     "two objects": f"{BELL}\n{BELL}",
     "two fences": f"```\n{BELL}\n```\n```\n{BELL}\n```",
     "prose after it": f"{BELL} is my answer",
     "in the middle of a sentence": f"I would never say {BELL}",
-    "NaN beside it": '{"filling": "bell", "x": NaN}',
-    "Infinity beside it": '{"filling": "bell", "x": -Infinity}',
+    "NaN beside it": '{"guess": "bell", "x": NaN}',
+    "Infinity beside it": '{"guess": "bell", "x": -Infinity}',
     "nested without end": '{"a":' * 50_000,
-    "a number without end": '{"filling": "bell", "x": ' + "9" * 10_000 + "}",
+    "a number without end": '{"guess": "bell", "x": ' + "9" * 10_000 + "}",
 }
 
 
@@ -126,15 +126,15 @@ def test_a_form_of_several_fields_is_never_read_from_plain_text() -> None:
 
 def test_the_reason_names_the_field_and_not_what_was_in_it() -> None:
     with pytest.raises(Unread) as caught:
-        read_form(Reply('{"filling": 12345}', "m"), One)
-    assert caught.value.reason == "filling: Input should be a valid string"
+        read_form(Reply('{"guess": 12345}', "m"), One)
+    assert caught.value.reason == "guess: Input should be a valid string"
 
 
 TRUNCATED = {
-    "JSON": '{"filling": "be',
+    "JSON": '{"guess": "be',
     "plain text": "an old chu",
     "nothing": "",
-    "a fence": '```json\n{"filling": "bell',
+    "a fence": '```json\n{"guess": "bell',
 }
 
 
@@ -160,12 +160,12 @@ REFUSED = [
     "I can't answer that question.",
     "I am not able to continue.",
     "I won't help with this.",
-    "As an AI language model, I cannot provide the filling.",
+    "As an AI language model, I cannot provide the guess.",
     "抱歉，我不能回答这个问题。",
     "我无法提供答案。",
     "很遗憾，我帮不了你。",
-    '{"filling": "I cannot help with that."}',
-    '{"filling": "我无法提供该内容"}',
+    '{"guess": "I cannot help with that."}',
+    '{"guess": "我无法提供该内容"}',
 ]
 
 
@@ -182,11 +182,11 @@ NOT_REFUSED = [
     "I can't help laughing",
     "apology letter",
     "the one who cannot help",
-    '{"filling": "I\'m sorry"}',
-    '{"filling": "sorry, wrong number"}',
-    '{"filling": "I can\'t help thinking of you"}',
-    '{"filling": "对不起"}',
-    '{"filling": "我不能回家"}',
+    '{"guess": "I\'m sorry"}',
+    '{"guess": "sorry, wrong number"}',
+    '{"guess": "I can\'t help thinking of you"}',
+    '{"guess": "对不起"}',
+    '{"guess": "我不能回家"}',
 ]
 
 
@@ -253,8 +253,8 @@ def test_prose_is_bounded_in_the_schema_and_read_where_a_server_let_it_run_on() 
 
 
 def test_half_a_character_which_no_file_can_hold_becomes_a_mark() -> None:
-    assert read_form(Reply('{"filling": "bell \\ud83d"}', "m"), One).filling == "bell \ufffd"
-    assert read_form(Reply('{"filling": "bell \\ud83d\\ude00"}', "m"), One).filling == "bell 😀"
+    assert read_form(Reply('{"guess": "bell \\ud83d"}', "m"), One).guess == "bell \ufffd"
+    assert read_form(Reply('{"guess": "bell \\ud83d\\ude00"}', "m"), One).guess == "bell 😀"
 
 
 @pytest.mark.parametrize("said", ["NaN", "Infinity", "1e999", "11", '"7"x', "[7]"])
@@ -270,9 +270,9 @@ def test_any_text_is_read_or_has_a_reason(text: str) -> None:
 
 @given(st.text(max_size=40).filter(lambda text: status(text) != "refused" and "<" not in text))
 def test_what_is_said_in_json_is_read_as_it_was_said(said: str) -> None:
-    text = json.dumps({"filling": said}, ensure_ascii=False)
+    text = json.dumps({"guess": said}, ensure_ascii=False)
     for around in (text, f"```json\n{text}\n```" if "`" not in said else text, f"Thus:\n{text}"):
-        assert read_form(Reply(around, "m"), One).filling == said
+        assert read_form(Reply(around, "m"), One).guess == said
 
 
 def test_the_text_without_its_reasoning() -> None:

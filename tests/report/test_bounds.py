@@ -1,4 +1,4 @@
-"""Walks that broke off: what the score may be stands beside it wherever it is headlined, with sampling error."""
+"""Episodes that broke off: what the score may be stands beside it wherever it is headlined, with sampling error."""
 
 import math
 from dataclasses import replace
@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from lotbench.benchmarks.lotbench.headline import by_labels
+from lotbench.benchmarks.lotbench.primary_metric import by_labels
 from lotbench.benchmarks.lotbench.score import metrics
 from lotbench.cli.evaluate import print_result
 from lotbench.report import bounds
@@ -72,10 +72,10 @@ def test_a_score_that_failures_bend_further_than_its_interval_says_so(informativ
     assert bounds.in_words({**few.bounds, "low": None}).endswith("(open to " + f"{few.bounds['high']:.4g})")  # type: ignore[union-attr]
 
 
-def test_bounds_stand_beside_the_score_in_every_headline_place(
+def test_bounds_stand_beside_the_score_in_every_primary_metric_place(
     informative: list[Trace], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = build(informative, metrics(informative, Rules()), (), replace(FACTS, n_walks=180))
+    made = build(informative, metrics(informative, Rules()), (), replace(FACTS, n_episodes=180))
     shown = bounds.in_words(made.scores["creativity_score"].bounds)
     assert shown is not None and shown.count(" to ") == 2
     summary = to_summary(made)

@@ -1,4 +1,4 @@
-"""Runs are ranked by what their benchmark headlines: no gain in giving no answer, none in games that break off."""
+"""Runs are ranked by what their benchmark primary metrics: no gain in giving no answer, none in games that break off."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from lotbench.benchmarks.lotbench import headline as lotbench
-from lotbench.metrics.headline import Headline
-from lotbench.report.leaderboard import Entry, board, walked
+from lotbench.benchmarks.lotbench import primary_metric as lotbench
+from lotbench.metrics.primary_metric import PrimaryMetric
+from lotbench.report.leaderboard import Entry, board, sample_scores
 from lotbench.types import Trace
 from tests.games import Rules, broken, unsolved, won
 from tests.report.test_leaderboard import CONDITIONS
 
 
-def run(name: str, traces: Sequence[Trace], headline: Headline) -> Entry:
+def run(name: str, traces: Sequence[Trace], primary_metric: PrimaryMetric) -> Entry:
     values = {one.sample: one.score.value for one in traces if one.score.value is not None}
     given: dict[str, Any] = {"asked": name, "answered": (name,), "benchmark": "b", "failed": 0}
     given |= {"conditions": CONDITIONS}
-    return Entry(name=name, values=values, headline=headline, **given)
+    return Entry(name=name, values=values, primary_metric=primary_metric, **given)
 
 
 def entry(name: str, traces: Sequence[Trace], most_fpr: float | None = None) -> Entry:
     checked = None if most_fpr is None else {"value": 0.0, "low": 0.0, "high": most_fpr, "n": 100}
-    return replace(run(name, traces, lotbench.headline(traces, Rules())), checked=checked)
+    return replace(run(name, traces, lotbench.primary_metric(traces, Rules())), checked=checked)
 
 
 def half_solved(failed: str | None = None, at: int = 2) -> list[Trace]:
@@ -36,7 +36,7 @@ def test_a_candidate_that_fails_where_it_cannot_solve_is_worth_no_more_than_one_
     honest, failing = entry("honest", half_solved()), entry("failing", half_solved("candidate_failed"))
     (pair,) = board([honest, failing]).pairs
     assert (pair.difference.mean, pair.apart) == (0.0, False)
-    assert walked(half_solved("candidate_failed")).failed == 20
+    assert sample_scores(half_solved("candidate_failed")).failed == 20
 
 
 def test_a_lead_that_hangs_on_games_that_the_judge_broke_off_is_not_clear() -> None:

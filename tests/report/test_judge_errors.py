@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from lotbench.benchmarks.lotbench.games import game
-from lotbench.benchmarks.lotbench.headline import by_labels, headline
 from lotbench.benchmarks.lotbench.labelled import corrected
+from lotbench.benchmarks.lotbench.primary_metric import by_labels, primary_metric
 from lotbench.benchmarks.lotbench.validation import drawn
 from lotbench.harness.judge_validation import Place
-from lotbench.metrics.compare import of_headlines
-from lotbench.metrics.headline import Headline
+from lotbench.metrics.compare import of_primary_metrics
+from lotbench.metrics.primary_metric import PrimaryMetric
 from lotbench.report.leaderboard import Entry, board
 from lotbench.report.ranking_sections import sections
 from lotbench.report.sections import Section
@@ -39,7 +39,7 @@ def two(player: Player, seed: int, fprs: tuple[float, float]) -> list[tuple[list
     return found
 
 
-def by_people(run: Sequence[Trace], labels: Labels) -> Headline:
+def by_people(run: Sequence[Trace], labels: Labels) -> PrimaryMetric:
     made = by_labels(run, Rules(), labels)
     assert made is not None
     return made
@@ -48,7 +48,7 @@ def by_people(run: Sequence[Trace], labels: Labels) -> Headline:
 def entry(name: str, run: Sequence[Trace], labels: Labels | None, **other: Any) -> Entry:
     made = by_labels(run, Rules(), labels) if labels else None
     given: dict[str, Any] = {"asked": name, "answered": (name,), "benchmark": "b", "failed": 0, "values": {}}
-    given |= {"conditions": CONDITIONS, "headline": headline(run, Rules())}
+    given |= {"conditions": CONDITIONS, "primary_metric": primary_metric(run, Rules())}
     given |= {"by_labels": made}
     return Entry(name=name, **given | other)
 
@@ -57,7 +57,7 @@ def differences(runs: Sequence[Entry]) -> Section:
     return next(part for part in sections(board(runs)) if part.title == "Differences")
 
 
-def test_the_corrected_headline_is_the_score_of_the_summary() -> None:
+def test_the_corrected_primary_metric_is_the_score_of_the_summary() -> None:
     run, labels = two(PLAYERS["strong"], 0, (0.01, 0.03))[0]
     found = by_people(run, labels).whole()
     theirs = corrected([game(one) for one in run], labels, Rules())[1]
@@ -69,9 +69,9 @@ def test_the_corrected_headline_is_the_score_of_the_summary() -> None:
 
 def test_labels_end_a_difference_that_only_the_judge_made() -> None:
     (one, its), (other, theirs) = two(PLAYERS["weak"], 1, (0.01, 0.05))
-    raw = of_headlines(headline(other, Rules()), headline(one, Rules()))
+    raw = of_primary_metrics(primary_metric(other, Rules()), primary_metric(one, Rules()))
     assert raw.p is not None and raw.p < 0.01 and raw.mean is not None and raw.mean > 0.05
-    found = of_headlines(by_people(other, theirs), by_people(one, its))
+    found = of_primary_metrics(by_people(other, theirs), by_people(one, its))
     assert found.p is not None and found.p > 0.05
     assert found.low is not None and found.high is not None and found.low < 0 < found.high
     made = board([entry("one", one, its), entry("other", other, theirs)])
@@ -98,17 +98,17 @@ def test_runs_without_labels_are_named_with_what_is_known_of_the_judge() -> None
 def test_what_labels_leave_open_widens_a_difference(n: int) -> None:
     rng = np.random.default_rng(n)
 
-    def run(values: Sequence[float], noisy: bool) -> Headline:
+    def run(values: Sequence[float], noisy: bool) -> PrimaryMetric:
         def weighted(records: Sequence[float]) -> Any:
             return lambda weights: weights @ np.array(records) / weights.sum(axis=-1)
 
         records = {f"s{at:02}": float(value) for at, value in enumerate(values)}
         noise = rng.normal(0, 0.3, 2000)
         drawn = (lambda some: noise) if noisy else None
-        return Headline("m", records, lambda some: None, weighted, noise=drawn, judgements=50)  # type: ignore[arg-type, return-value]
+        return PrimaryMetric("m", records, lambda some: None, weighted, noise=drawn, judgements=50)  # type: ignore[arg-type, return-value]
 
     one, other = rng.normal(0.5, 0.5, n), rng.normal(0, 0.5, n)
-    plain, open_ = (of_headlines(run(one, noisy), run(other, noisy)) for noisy in (False, True))
+    plain, open_ = (of_primary_metrics(run(one, noisy), run(other, noisy)) for noisy in (False, True))
     assert open_.noise == pytest.approx(2 * 0.09, rel=0.2) and open_.judgements == 50
     assert plain.p is not None and open_.p is not None and open_.p > plain.p >= 2 / 2**n * (n < 8)
     assert open_.low is not None and plain.low is not None and open_.low < plain.low

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from lotbench.cli import main
-from lotbench.edge.files.published_scores import read_published_scores
 from lotbench.errors import DataError, RunFolderError, UsageError
 from lotbench.report.comparison import Comparison, compare, to_json, to_markdown
 from lotbench.report.html.comparison_page import page
-from lotbench.report.leaderboard import Board, Entry, board, differing, walked
+from lotbench.report.leaderboard import Board, Entry, board, differing, sample_scores
 from lotbench.report.ranking_sections import sections
 from lotbench.report.sections import Section
 from lotbench.run.evaluate import evaluate_sync
 from lotbench.run.loading import Run, load_run
 from lotbench.run.results import entry
+from lotbench.storage.published_scores import read_published_scores
 from lotbench.types import Score
 from tests.fakes import RuleModel, game_rule
 from tests.games import trace, won
@@ -50,10 +50,10 @@ def section(made: Board, title: str) -> Section:
     return found
 
 
-def test_a_samples_value_is_the_mean_of_its_scored_walks() -> None:
+def test_a_samples_value_is_the_mean_of_its_scored_episodes() -> None:
     failed = replace(trace("a", 3, "judge_failed", []), score=Score(None, "no verdict"))
     half = replace(won("a", 2, 1), score=Score(0.5))
-    found = walked([won("b", 1, 1), won("a", 1, 1), half, failed])
+    found = sample_scores([won("b", 1, 1), won("a", 1, 1), half, failed])
     assert found.means == {"a": 0.75, "b": 1.0} and found.failed == 1
     assert found.scores == {"a": [1.0, 0.5], "b": [1.0]}
 
@@ -107,12 +107,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     models = (("strong", 0.9, 3), ("fair", 0.5, 3), ("weak", 0.0, 3), ("strong", 0.9, 2), ("short", 0.5, 2))
     for name, solve, rounds in models:
         rule = game_rule(solve=solve)
-        seats = {role: RuleModel(rule, model_id=f"{role}-model") for role in ("judge", "oracle")}
+        models = {role: RuleModel(rule, model_id=f"{role}-model") for role in ("judge", "oracle")}
         settings = {**SETTINGS, "max_rounds": rounds}
         model = RuleModel(rule, model_id=name)
         other: Any = {"seed": 1} if name == "short" else {}
         made.append(
-            evaluate_sync(model=model, roles=seats, out=out, limit=3, repeats=1, settings=settings, **other)
+            evaluate_sync(model=model, roles=models, out=out, limit=3, repeats=1, settings=settings, **other)
         )
     return made
 
@@ -187,7 +187,7 @@ def test_a_report_is_drawn_on_demand(runs: list[Run], capsys: pytest.CaptureFixt
     before = (path / "report.html").read_text(encoding="utf-8")
     assert main(["report", str(path), "--png"]) == 0
     assert f"plots: {path / 'plots'} (2 as PNG" in capsys.readouterr().out
-    assert (path / "plots" / "headline.png").read_bytes().startswith(b"\x89PNG")
+    assert (path / "plots" / "primary_metric.png").read_bytes().startswith(b"\x89PNG")
     assert (path / "report.html").read_text(encoding="utf-8") == before
     assert load_run(path).summary == runs[0].summary
 

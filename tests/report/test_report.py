@@ -19,7 +19,7 @@ FACTS = Facts(
     models={"candidate": ["gpt-x"], "judge": ["gpt-y", "gpt-z"]},
     arm="image+caption",
     n_samples=2,
-    n_walks=4,
+    n_episodes=4,
     reasons=(),
     settings={"alpha": 0.2, "max_rounds": 3, "unsolved": "zero", "ask": True},
     preset="paper/lotbench",
@@ -72,7 +72,7 @@ def test_calls_tokens_and_cost_add_up() -> None:
 def test_the_summary_has_its_fields_and_survives_json() -> None:
     found = json.loads(json.dumps(to_summary(report()), allow_nan=False))
     assert " ".join(found) == (
-        "schema benchmark models arm complete rankable reasons remarks n_samples n_traces outcomes headline scores usage "
+        "schema benchmark models arm complete rankable reasons remarks n_samples n_traces outcomes primary metrics usage "
         "diagnostics digests footprint wall_s"
     )
     assert found["schema"] == 1 and found["complete"] is True and found["rankable"] is True

@@ -106,7 +106,7 @@ def test_the_data_of_a_plot_can_be_saved_from_disk(chromium: Browser, folder: Pa
     assert (tmp_path / "data.csv").read_text(encoding="utf-8").startswith("series,name,creativity_score")
 
 
-def test_the_page_is_walked_by_keyboard(chromium: Browser, folder: Path) -> None:
+def test_the_page_is_played_by_keyboard(chromium: Browser, folder: Path) -> None:
     with opened(chromium, (folder / "gallery.html").as_uri()) as (page, _):
         page.focus("nav a[href='#settings']")
         page.keyboard.press("Enter")

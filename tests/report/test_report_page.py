@@ -127,7 +127,7 @@ def test_a_run_without_a_value_says_why() -> None:
 def test_drawings_become_pictures_with_their_data() -> None:
     made = dict(files(drawings(replace(report(), sections=(hostile.gallery(),)))))
     pictures = [name for name in made if name.endswith(".png")]
-    assert len(pictures) == 8 and "headline.png" in pictures
+    assert len(pictures) == 8 and "primary_metric.png" in pictures
     assert {name.replace(".png", ".csv") for name in pictures} < made.keys() - set(pictures)
     for name in pictures:
         picture = made[name]

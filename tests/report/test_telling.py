@@ -1,4 +1,4 @@
-"""`lotbench replay` of a walk through the panel: every step, who said it, and what the benchmark has to read."""
+"""`lotbench replay` of an episode through the panel: every step, who said it, and what the benchmark has to read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ async def played(folder: Path) -> Run:
     )
 
 
-async def test_a_panel_walk_is_told_step_by_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_panel_episode_is_told_step_by_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = await played(tmp_path)
     assert main(["replay", str(run.path), "--sample", "idea-2"]) == 0
     told = capsys.readouterr().out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lotbench.report.trace_rows import steps, walks
+from lotbench.report.trace_rows import episodes, steps
 from tests.games import answer, ask, check, respond, trace
 
 STEPS = [
@@ -18,7 +18,7 @@ STEPS = [
 def test_a_row_of_a_step_says_what_was_guessed_and_asked_in_its_round() -> None:
     made = list(steps([trace("s", 1, "solved", STEPS)], "run-1", "nova"))
     assert {(row["run"], row["model"], row["sample"]) for row in made} == {("run-1", "nova", "s")}
-    assert [(row["step"], row["filling"], row["question"]) for row in made] == [
+    assert [(row["step"], row["guess"], row["question"]) for row in made] == [
         ("respond", "a bell", "Is it loud?"),
         ("check", "a bell", "Is it loud?"),
         ("ask", "a bell", "Is it loud?"),
@@ -29,13 +29,13 @@ def test_a_row_of_a_step_says_what_was_guessed_and_asked_in_its_round() -> None:
     assert list(made[0])[:4] == ["run", "model", "sample", "repeat"]
 
 
-def test_a_row_of_a_walk_says_what_was_guessed_and_asked_last() -> None:
-    (row,) = walks([trace("s", 1, "solved", STEPS)], "run-1", "nova")
-    assert (row["run"], row["model"], row["filling"], row["question"]) == (
+def test_a_row_of_an_episode_says_what_was_guessed_and_asked_last() -> None:
+    (row,) = episodes([trace("s", 1, "solved", STEPS)], "run-1", "nova")
+    assert (row["run"], row["model"], row["guess"], row["question"]) == (
         "run-1",
         "nova",
         "a gong",
         "Is it loud?",
     )
-    (none,) = walks([trace("s", 1, "scored", [])], "run-1", "nova")
-    assert (none["filling"], none["question"]) == (None, None)
+    (none,) = episodes([trace("s", 1, "scored", [])], "run-1", "nova")
+    assert (none["guess"], none["question"]) == (None, None)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from lotbench.edge.files import datasets
 from lotbench.metrics.agreement import rate
 from lotbench.report.trust import Case, Check, Player, Rates, reasons, remarks
+from lotbench.storage import datasets
 
 GOOD = Rates(fpr=0.02, fnr=0.1, kappa=0.85, negatives=120, positives=60, unreadable=0.01)
 JUDGE = Check("judge", "gpt-4o-mini-2024-07-18", GOOD, labels="author")
@@ -24,7 +24,7 @@ TRUSTED = Case(
     writers={"claude": 108},
     samples=108,
     whole=108,
-    walks=(324, 324),
+    episodes=(324, 324),
 )
 
 
@@ -68,8 +68,8 @@ ASKED: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (
         "of 19 samples, fewer than the data set's 20",
     ),
     ({"samples": 49, "whole": None}, {"samples": 50, "whole": None}, "the run is of 49 samples, fewer than"),
-    ({"walks": (323, 324)}, {}, "the run is not complete: 323 of 324 tasks are done"),
-    ({"unanswered": 6}, {"unanswered": 5}, "the headline metric knows nothing of 6 of the 108 samples"),
+    ({"episodes": (323, 324)}, {}, "the run is not complete: 323 of 324 tasks are done"),
+    ({"unanswered": 6}, {"unanswered": 5}, "the primary metric knows nothing of 6 of the 108 samples"),
     ({"missing": 17}, {"missing": 16}, "17 of 324 tasks failed or have no score, more than 5%"),
     ({"writers": {"gpt-oss-120b": 3, "people": 105}}, {"writers": {"people": 108}}, "wrote 3 of the 108"),
     ({"seen": 12}, {"seen": 0}, "the candidate's adapter was trained on 12 of the 108 samples"),
@@ -78,7 +78,7 @@ ASKED: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (
 """What else is known of a run that bars it, and what just does not."""
 
 
-def seats(**others: Player) -> Case:
+def indexes(**others: Player) -> Case:
     return case(others={**TRUSTED.others, **others})
 
 
@@ -127,13 +127,13 @@ def checks(*found: Check) -> Case:
         ),
         # Kinship.
         (
-            seats(judge=Player(("gpt-4o-mini",))),
-            seats(judge=Player(("o3",))),
+            indexes(judge=Player(("gpt-4o-mini",))),
+            indexes(judge=Player(("o3",))),
             "the candidate and the judge are of one family of models",
         ),
         (
-            seats(oracle=Player(("x", "gpt-4.1-2025-04-14@http://h:1/v1"))),
-            seats(captioner=Player(("gpt-4.1",))),
+            indexes(oracle=Player(("x", "gpt-4.1-2025-04-14@http://h:1/v1"))),
+            indexes(captioner=Player(("gpt-4.1",))),
             "the candidate and the oracle are of one family of models",
         ),
         (
@@ -147,7 +147,7 @@ def checks(*found: Check) -> Case:
             plays("python:mine", "python"),
             "the candidate's answers are a recording",
         ),
-        (seats(judge=Player(("local",), frozenset({"local"}))), TRUSTED, "an embedded model played"),
+        (indexes(judge=Player(("local",), frozenset({"local"}))), TRUSTED, "an embedded model played"),
     ],
 )
 def test_each_part_of_the_rule_bars_one_run_and_lets_the_one_beside_it_pass(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.power import TTestPower
 
-from lotbench.metrics.headline import Headline, mean_score, of_sums
+from lotbench.metrics.primary_metric import PrimaryMetric, mean_score, of_sums
 from lotbench.report.what_it_shows import detectable, section
 from lotbench.types import Metric
 
@@ -43,9 +43,9 @@ def test_of_a_metric_that_is_no_mean_a_sample_adds_its_pseudo_value() -> None:
     counts = np.stack([rng.uniform(1, 2, 200), rng.uniform(3, 4, 200)], axis=1)
     names = [f"s{at}" for at in range(200)]
 
-    def made(table: np.ndarray[Any, Any]) -> Headline:
+    def made(table: np.ndarray[Any, Any]) -> PrimaryMetric:
         records = dict(zip(names, table, strict=True))
-        return Headline(
+        return PrimaryMetric(
             "ratio",
             records,
             lambda some: Metric(0.5),

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from lotbench.calls.budget import Budget, refuse_tier
+from lotbench.calls.caller import CallStats
+from lotbench.calls.journal import DISCARDED, read_journal
+from lotbench.calls.prices import price
 from lotbench.cli.progress import STALL_S, stalled
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
-from lotbench.edge.calls.budget import Budget, refuse_tier
-from lotbench.edge.calls.caller import CallStats
-from lotbench.edge.calls.journal import DISCARDED, read_journal
-from lotbench.edge.calls.prices import price
-from lotbench.edge.models import retrying
 from lotbench.errors import LimitReached, UsageError
+from lotbench.models import retrying
 from lotbench.run.evaluate import resume
 from lotbench.run.loading import Run, load_run
 from lotbench.types import Usage

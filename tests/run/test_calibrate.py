@@ -11,11 +11,11 @@ import pytest
 
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.cli import main
-from lotbench.edge.files import datasets
 from lotbench.errors import DataError
 from lotbench.run import calibration
 from lotbench.run.evaluate import evaluate
 from lotbench.run.loading import Run
+from lotbench.storage import datasets
 from tests.fakes import RuleModel
 from tests.judging import data_set, shipped
 from tests.rules import game_rule

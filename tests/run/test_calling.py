@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from lotbench.calls import journal
+from lotbench.calls.store import Store
 from lotbench.config.experiment import Config, Experiment, Limits
-from lotbench.edge.calls import journal
-from lotbench.edge.calls.store import Store
-from lotbench.edge.files.run_folder import Folder
 from lotbench.errors import LimitReached, UsageError
 from lotbench.run import plan
 from lotbench.run.calling import calling
 from lotbench.run.plan import Plan
+from lotbench.storage.run_folder import Folder
 from tests.fakes import ScriptedModel
 
 READY = ScriptedModel({"word": "ready"}, loop=True)

@@ -11,8 +11,8 @@ from lotbench import evaluate
 from lotbench.checks.judge_check import judge_check
 from lotbench.checks.judge_check_plan import WantedCheck
 from lotbench.config.experiment import Config, Experiment, Limits
-from lotbench.edge.files import datasets
 from lotbench.report import trust
+from lotbench.storage import datasets
 from tests.bench import planted_rates
 from tests.checks.test_planted import rino
 from tests.fakes import RuleModel
@@ -124,7 +124,7 @@ SETTINGS: Mapping[str, dict[str, Any]] = {
 
 async def run(benchmark: str, out: Path) -> Any:
     """A run over six samples, which is enough by its own settings."""
-    judges = [RuleModel(PERFECT[benchmark], model_id=f"judge-{seat}") for seat in range(JUDGES[benchmark])]
+    judges = [RuleModel(PERFECT[benchmark], model_id=f"judge-{index}") for index in range(JUDGES[benchmark])]
     return await evaluate(
         benchmark,
         model=RuleModel(candidate, model_id="candidate"),
@@ -145,13 +145,13 @@ async def test_checked_judges_make_a_run_rankable_and_unchecked_ones_do_not(
     assert unchecked.summary["rankable"] is False
     assert any("never checked" in reason for reason in unchecked.summary["reasons"])
     folder = planted(benchmark, tmp_path / "set")
-    for seat in range(JUDGES[benchmark]):
-        judge = RuleModel(PERFECT[benchmark], model_id=f"judge-{seat}")
+    for index in range(JUDGES[benchmark]):
+        judge = RuleModel(PERFECT[benchmark], model_id=f"judge-{index}")
         checked = await judge_check(wanted(benchmark, folder, tmp_path), own={"python:j": judge})
         assert checked.kept and all("good enough." in told for told in checked.sentences), checked.sentences
-        if seat + 1 < JUDGES[benchmark]:
+        if index + 1 < JUDGES[benchmark]:
             part = await run(benchmark, tmp_path)
-            assert any(f"unchecked: judge-{seat + 1}" in reason for reason in part.summary["reasons"])
+            assert any(f"unchecked: judge-{index + 1}" in reason for reason in part.summary["reasons"])
         (checked.path / "calls.jsonl").unlink()
     good = await run(benchmark, tmp_path)
     assert good.summary["reasons"] == [] and good.summary["rankable"] is True
@@ -165,8 +165,8 @@ async def test_a_judge_that_sees_no_falsehood_bars_a_run_and_is_told_so(tmp_path
     def blind(request: Any) -> Mapping[str, Any]:
         return {**hic(request), "hallucination": "No"}
 
-    for seat in range(2):
-        judge = RuleModel(blind, model_id=f"judge-{seat}")
+    for index in range(2):
+        judge = RuleModel(blind, model_id=f"judge-{index}")
         checked = await judge_check(wanted("hicbench", folder, tmp_path), own={"python:j": judge})
         (checked.path / "calls.jsonl").unlink()
     told = next(one for one in checked.sentences if "hallucination" in one)

@@ -21,9 +21,9 @@ from typing import Any, TypeAlias
 import pytest
 
 from lotbench.cli import main
-from lotbench.edge.files.datasets import shipped
-from lotbench.edge.models import retrying
+from lotbench.models import retrying
 from lotbench.run.loading import Run, load_run
+from lotbench.storage.datasets import shipped
 from tests.faults import FAULTS, Fault, Plan, Status
 from tests.killing import PATIENCE_S, ROOT, finish, lost, running, serving, stop_at, the_run
 from tests.rules import game_rule

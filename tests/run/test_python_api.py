@@ -16,7 +16,7 @@ from langchain_core.messages import BaseMessage
 
 import lotbench
 from lotbench import evaluate, evaluate_sync, load_run
-from lotbench.edge.calls.journal import read_journal
+from lotbench.calls.journal import read_journal
 from lotbench.errors import TooManyFailures, Unescapable, Unreachable, UsageError
 from lotbench.run.evaluate import resume
 from lotbench.run.session import synchronously
@@ -54,7 +54,7 @@ class Chat(SimpleChatModel):
 
 
 def small(out: Path, **other: Any) -> dict[str, Any]:
-    """Two samples, one walk each, three rounds, everybody played by the callable."""
+    """Two samples, one episode each, three rounds, everybody played by the callable."""
     given: dict[str, Any] = {"model": mine, "roles": {"judge": mine, "oracle": mine}, "out": out}
     return given | {"limit": 2, "repeats": 1, "settings": SETTINGS} | other
 
@@ -76,7 +76,7 @@ async def test_a_chat_model_of_langchain_judges(tmp_path: Path) -> None:
     assert steps(run, "check")
 
 
-async def test_a_callable_that_raises_ends_its_walk_as_candidate_failed(tmp_path: Path) -> None:
+async def test_a_callable_that_raises_ends_its_episode_as_candidate_failed(tmp_path: Path) -> None:
     async def breaks(messages: list[dict[str, Any]]) -> str:
         if connection_test(messages):
             return said(messages)
@@ -199,7 +199,7 @@ def test_the_notebook_runs_from_its_first_cell_to_its_last(
     keen, slow = known["runs"]
     assert keen.score() == 1.0 > slow.score() > 0.0 and not any(cell["outputs"] for cell in cells)
     table = keen.to_frame()
-    assert list(table["outcome"]) == ["solved"] * 3 and "snowboarding" in set(table["filling"])
+    assert list(table["outcome"]) == ["solved"] * 3 and "snowboarding" in set(table["guess"])
     assert len(slow.steps_frame()) == sum(len(trace.steps) for trace in slow.traces)
     ranked = known["compared"].to_frame()
     assert list(ranked["model"]) == ["python:keen", "python:slow"]

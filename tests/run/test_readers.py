@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from lotbench.calls.journal import Journal
 from lotbench.cli import main
-from lotbench.edge.calls.journal import Journal
-from lotbench.edge.files import jsonl
-from lotbench.edge.files.run_folder import Folder
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.run.evaluate import resume
+from lotbench.storage import jsonl
+from lotbench.storage.run_folder import Folder
 from tests.recorded import FOLDER, copied, own
 
 GAME = "20261122-0826-lotbench-python-candidate-aa37"

@@ -13,9 +13,9 @@ import pytest
 
 from lotbench import benchmarks
 from lotbench.cli import main
-from lotbench.edge.files import datasets
 from lotbench.run.evaluate import evaluate, resume
-from tests.recorded import FOLDER, RUNS, copied, cut_off, own, players, summary, walks
+from lotbench.storage import datasets
+from tests.recorded import FOLDER, RUNS, copied, cut_off, episodes, own, players, summary
 
 LOTBENCH = "20261122-0826-lotbench-python-candidate-aa37"
 MOVED = {"lotbench": "lotbench_easy", "rinobench": "rinobench_easy"}
@@ -91,7 +91,7 @@ def test_scoring_and_replay_want_no_data_set(
     run = copied(name, tmp_path)
     assert main(["score", str(run)]) == 0
     assert summary(run) == summary(FOLDER / name)
-    assert walks(run) == walks(FOLDER / name)
+    assert episodes(run) == episodes(FOLDER / name)
     capsys.readouterr()
     assert main(["replay", str(run)]) == 0
     assert capsys.readouterr().out
@@ -121,7 +121,7 @@ def test_a_run_begun_today_goes_on_whatever_becomes_of_its_data_set(
     cut_off(run)
     change(shelf / MOVED.get(benchmark, benchmark))
     asyncio.run(resume(run, own=own(benchmark)))
-    assert walks(run) == walks(whole)
+    assert episodes(run) == episodes(whole)
     assert summary(run)["scores"] == summary(whole)["scores"]
     assert keys(run) <= keys(whole)
 
@@ -135,8 +135,8 @@ def keys(run: Path) -> set[str]:
 def call_with_a_picture(run: Path, capsys: pytest.CaptureFixture[str]) -> str:
     key = next(
         step["call"]
-        for walk in walks(run)
-        for step in walk["steps"]
+        for episode in episodes(run)
+        for step in episode["steps"]
         if step["role"] == "candidate" and step["step"] == "respond"
     )
     capsys.readouterr()

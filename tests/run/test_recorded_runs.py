@@ -15,9 +15,9 @@ from tests.recorded import (
     benchmark_of,
     copied,
     cut_off,
+    episodes,
     own,
     summary,
-    walks,
 )
 
 
@@ -27,7 +27,7 @@ def test_scoring_again_gives_the_same_summary_and_report(name: str, tmp_path: Pa
     assert main(["score", str(run)]) == 0
     assert summary(run) == summary(FOLDER / name)
     assert (run / "report.md").read_text("utf-8") == (FOLDER / name / "report.md").read_text("utf-8")
-    assert walks(run) == walks(FOLDER / name)
+    assert episodes(run) == episodes(FOLDER / name)
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -35,5 +35,5 @@ def test_a_run_cut_off_in_the_middle_is_gone_on_with_to_the_same_end(name: str, 
     run = copied(name, tmp_path)
     cut_off(run)
     asyncio.run(resume(run, own=own(benchmark_of(name))))
-    assert walks(run) == walks(FOLDER / name)
+    assert episodes(run) == episodes(FOLDER / name)
     assert summary(run)["scores"] == summary(FOLDER / name)["scores"]

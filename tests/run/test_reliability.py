@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from lotbench.edge.calls.journal import Journal
-from lotbench.edge.files.run_folder import Folder
-from lotbench.edge.models.retrying import LONGEST_WAIT_S, MALFORMED_TRIES, Waiting
+from lotbench.calls.journal import Journal
 from lotbench.errors import (
     CallFailed,
     LotbenchError,
@@ -21,11 +19,13 @@ from lotbench.errors import (
     Unescapable,
     Unread,
 )
+from lotbench.models.retrying import LONGEST_WAIT_S, MALFORMED_TRIES, Waiting
 from lotbench.prompting.reply import read_form
 from lotbench.run.evaluate import resume
 from lotbench.run.loading import load_run
+from lotbench.storage.run_folder import Folder
 from lotbench.types import Finish, Reply, Request
-from tests.asking import Filling, asked, question
+from tests.asking import Guess, asked, question
 from tests.fakes import RuleModel, game_rule
 from tests.faults import FAULTS, Fault, Mixed, Spoil, Status, Wire
 from tests.playing import outcomes, play, steps
@@ -53,7 +53,7 @@ async def test_a_passing_trouble_is_met_again_and_never_shown(fault: str, waits:
         found = await answer(server)
         assert server.log()["requests"] == 3
 
-    assert read_form(found, Filling).filling
+    assert read_form(found, Guess).guess
     assert len(waits) == 2
 
 
@@ -255,20 +255,20 @@ async def test_a_reply_that_came_is_read_as_what_it_is_and_not_asked_for_again(f
         found = await answer(server)
         assert server.log()["requests"] == 1
     with pytest.raises(Unread) as caught:
-        read_form(found, Filling)
+        read_form(found, Guess)
     assert caught.value.kind == kind
 
 
 async def test_a_completion_under_the_wrong_content_type_is_read() -> None:
     with FakeServer(faults=["wrong_type"]) as server:
-        assert read_form(await answer(server), Filling).filling
+        assert read_form(await answer(server), Guess).guess
         assert server.log()["requests"] == 1
 
 
 def test_every_fault_of_the_server_is_in_a_test_above() -> None:
     tested = {*PASSING, *MALFORMED, "429_second", "429_late", "429_quota", "401", "403", "404"}
     content = {fault for fault in FAULTS if isinstance(FAULTS[fault], Spoil)}
-    # A reply that unpacks to gigabytes and one that sends on to another host: tests/edge/test_hostile_server.py.
+    # A reply that unpacks to gigabytes and one that sends on to another host: tests/models/test_hostile_server.py.
     hostile = {"bomb", "elsewhere"}
     assert FAULTS.keys() == tested | content | hostile | {"hang", "drip", "wrong_type"}
 
@@ -279,7 +279,7 @@ def test_every_fault_of_the_server_is_in_a_test_above() -> None:
 async def test_a_run_through_transport_troubles_ends_as_one_without(
     tmp_path: Path, waits: list[float]
 ) -> None:
-    # The model's name is its address, and the address draws the walk: one server for both runs.
+    # The model's name is its address, and the address draws the episode: one server for both runs.
     with FakeServer() as server:
         calm = await play(server, tmp_path / "calm", fresh=True)
         server.change(faults=Mixed(rate=0.5, seed=1))
@@ -366,7 +366,7 @@ async def test_one_sample_whose_calls_always_fail_does_not_stop_the_others(
         run = await play(server, tmp_path, samples=FIRST, max_failed=0.5)
 
     ends = outcomes(run)
-    assert [walk for walk, outcome in ends.items() if outcome == "candidate_failed"] == [f"{name}/1"]
+    assert [episode for episode, outcome in ends.items() if outcome == "candidate_failed"] == [f"{name}/1"]
     assert len(ends) == 3
     (broken,) = [trace for trace in run.traces if trace.outcome == "candidate_failed"]
     assert not broken.arrived
@@ -419,7 +419,7 @@ class Buggy(RuleModel):
         return await super().__call__(request)
 
 
-async def test_a_bug_in_one_walk_does_not_stop_the_others_and_ends_as_an_error(tmp_path: Path) -> None:
+async def test_a_bug_in_one_episode_does_not_stop_the_others_and_ends_as_an_error(tmp_path: Path) -> None:
     models = {"candidate": Buggy(), "judge": Buggy(game_rule(solve=0)), "oracle": Buggy()}
     with pytest.raises(
         LotbenchError, match=rf"1 tasks crashed, first sample {CAPTIONS[0][0]}, repeat 1: KeyError"
@@ -458,12 +458,12 @@ REPLIES = {
 
 
 @pytest.mark.parametrize("fault", REPLIES)
-async def test_a_filling_that_came_and_cannot_be_read_is_a_used_round_of_its_kind(
+async def test_a_guess_that_came_and_cannot_be_read_is_a_used_round_of_its_kind(
     tmp_path: Path, fault: str
 ) -> None:
     def plan(index: int, body: Mapping[str, Any]) -> str | None:
         asks_for = json.dumps(body.get("response_format", {}))
-        return fault if body["model"] == "candidate" and '"filling"' in asks_for else None
+        return fault if body["model"] == "candidate" and '"guess"' in asks_for else None
 
     with FakeServer(faults=plan) as server:
         run = await play(server, tmp_path, limit=1, settings={"max_rounds": 2})
@@ -471,10 +471,10 @@ async def test_a_filling_that_came_and_cannot_be_read_is_a_used_round_of_its_kin
 
     (trace,) = run.traces
     assert trace.outcome == "unsolved" and trace.score.value == 0.0
-    fillings = steps(run, "respond")
-    assert {step["status"] for step in fillings} == {"not_a_phrase" if fault == "huge" else REPLIES[fault]}
+    guesses = steps(run, "respond")
+    assert {step["status"] for step in guesses} == {"not_a_phrase" if fault == "huge" else REPLIES[fault]}
     # Asked again once a round, but for a refusal, which is an answer.
-    assert responds == len(fillings) == (2 if REPLIES[fault] == "refused" else 4)
+    assert responds == len(guesses) == (2 if REPLIES[fault] == "refused" else 4)
 
 
 @pytest.mark.parametrize("fault", REPLIES)
@@ -541,7 +541,7 @@ async def test_a_full_disk_stops_the_run_which_can_be_resumed(
         assert (await resume(caught.value.run)).summary["complete"] is True
 
 
-@pytest.mark.parametrize("text", ['{"filling": "a \ud83d b"}', r'{"filling": "a \ud83d b"}'])
+@pytest.mark.parametrize("text", ['{"guess": "a \ud83d b"}', r'{"guess": "a \ud83d b"}'])
 async def test_half_of_a_character_pair_stops_nobody(tmp_path: Path, text: str) -> None:
     """JSON can spell it, in the response or once more in the text, and no file can hold it."""
     broken = Reply(text, "candidate-\ud83d", reasoning="\udc00")
@@ -552,7 +552,7 @@ async def test_half_of_a_character_pair_stops_nobody(tmp_path: Path, text: str) 
     with FakeServer(rule=game_rule(solve=0)) as server:
         run = await play(server, tmp_path, limit=1, candidate=candidate, settings={"ask": False})
 
-    assert {step["filling"] for step in steps(run, "respond")} == {"a \ufffd b"}
+    assert {step["guess"] for step in steps(run, "respond")} == {"a \ufffd b"}
     assert run.summary["models"]["candidate"] == ["candidate-\ufffd"]
 
 

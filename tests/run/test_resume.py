@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from lotbench.edge.files import datasets
-from lotbench.edge.files.datasets import shipped
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.run.evaluate import resume
 from lotbench.run.loading import Run, load_run
 from lotbench.run.session import Status
+from lotbench.storage import datasets
+from lotbench.storage.datasets import shipped
 from tests.fakes import game_rule
 from tests.faults import Mixed
 from tests.killing import essence, finish, journaled, lost, running, serving, stop_at, the_run
@@ -300,7 +300,7 @@ def judged(body: Any) -> bool:
     return "same_creative_point" in json.dumps(body.get("response_format", {}))
 
 
-async def test_walks_whose_last_call_never_arrived_are_walked_again(
+async def test_episodes_whose_last_call_never_arrived_are_played_again(
     tmp_path: Path, waits: list[float]
 ) -> None:
     with FakeServer(
@@ -317,7 +317,7 @@ async def test_walks_whose_last_call_never_arrived_are_walked_again(
     assert len(done.traces) == len(run.traces) == 3
 
 
-async def test_walks_that_ended_on_unreadable_replies_stand_until_they_are_wanted_anew(
+async def test_episodes_that_ended_on_unreadable_replies_stand_until_they_are_wanted_anew(
     tmp_path: Path,
 ) -> None:
     with FakeServer(
@@ -337,7 +337,7 @@ async def test_walks_that_ended_on_unreadable_replies_stand_until_they_are_wante
         again = await resume(run.path)
     assert set(outcomes(done).values()) == {"unsolved"}
     assert outcomes(again) == outcomes(done)
-    # The fillings that came before the verdict were readable and are not asked for again.
+    # The guesses that came before the verdict were readable and are not asked for again.
     responds = [line["key"] for line in lines(run.path) if line["key"]["step"] == "respond"]
     assert len(responds) == len({json.dumps(key) for key in responds})
 
@@ -413,7 +413,7 @@ async def test_a_damaged_journal_line_costs_that_call(damage: str, tmp_path: Pat
     assert essence(done.path) == before
 
 
-async def test_a_damaged_trace_is_walked_again_without_a_call(tmp_path: Path) -> None:
+async def test_a_damaged_trace_is_played_again_without_a_call(tmp_path: Path) -> None:
     with FakeServer(caches=False) as server:
         run = await play(server, tmp_path, **SMALL)
         before, calls = essence(run.path), server.log()["finished"]

@@ -17,14 +17,14 @@ from typing import Any
 
 import pytest
 
+from lotbench.calls.budget import Budget
+from lotbench.calls.journal import Journal, read_journal
 from lotbench.config.experiment import Config, Limits
-from lotbench.edge.calls.budget import Budget
-from lotbench.edge.calls.journal import Journal, read_journal
-from lotbench.edge.files.run_folder import Folder
 from lotbench.errors import LimitReached, LotbenchError, RunFolderError, Unescapable, UsageError
 from lotbench.run import plan, shards
 from lotbench.run.evaluate import begin, resume
 from lotbench.run.loading import Run, load_run
+from lotbench.storage.run_folder import Folder
 from lotbench.types import Usage
 from tests.killing import essence, finish, running, serving, the_run
 from tests.playing import SETTINGS, players
@@ -139,10 +139,10 @@ def test_a_shard_gets_its_part_of_every_rate_and_of_what_is_left() -> None:
 async def test_samples_are_shared_out_with_all_their_repeats(tmp_path: Path) -> None:
     with FakeServer() as server:
         made = plan.make(asked(server))
-    whole = made.lanes()
-    parts = [replace(made, share=(number, 3)).lanes() for number in range(3)]
-    assert sorted(map(str, whole)) == sorted(str(lane) for part in parts for lane in part)
-    samples = [{walk.sample for lane in part for walk in lane} for part in parts]
+    whole = made.sequences()
+    parts = [replace(made, share=(number, 3)).sequences() for number in range(3)]
+    assert sorted(map(str, whole)) == sorted(str(sequence) for part in parts for sequence in part)
+    samples = [{episode.sample for sequence in part for episode in sequence} for part in parts]
     assert sum(map(len, samples)) == len(set.union(*samples))
 
 

@@ -11,11 +11,11 @@ import pytest
 from lotbench import evaluate
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.config.experiment import Config, Experiment, Limits
-from lotbench.edge.files import adapter_texts, datasets
-from lotbench.edge.files.run_folder import Folder, read_json
 from lotbench.errors import DataError
 from lotbench.report import trust
 from lotbench.run import plan, recorded
+from lotbench.storage import adapter_texts, datasets
+from lotbench.storage.run_folder import Folder, read_json
 from tests.fakes import RuleModel
 from tests.rules import game_rule
 

@@ -10,8 +10,8 @@ import pytest
 
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.cli import main
-from lotbench.edge.files import datasets
 from lotbench.site.daily import hashed, masked, rough
+from lotbench.storage import datasets
 from tests import browsing
 
 EASY = [

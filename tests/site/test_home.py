@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from lotbench.edge.serve import Served
 from lotbench.report.html.page import harmless
 from lotbench.report.leaderboard import Entry
 from lotbench.site.home import Badge, across, badge, boards
 from lotbench.site.runs import REPORT_POLICY, Gallery
+from lotbench.site.serve import Served
 from tests.recorded import FOLDER, RUNS
 from tests.report.test_leaderboard import CONDITIONS
 

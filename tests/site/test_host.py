@@ -19,11 +19,11 @@ from lotbench.cli.people import KEYLESS
 from lotbench.cli.play_terminal import play_here
 from lotbench.config import experiment as config
 from lotbench.config.experiment import Config
-from lotbench.edge.files import datasets
 from lotbench.run.loading import Run
 from lotbench.site.host import OWN_WORD, answer, verdict
 from lotbench.site.people_runs import of_a_day, planned
 from lotbench.site.play import PlaySite
+from lotbench.storage import datasets
 from tests.site.test_view import client, given, joined, sent, until
 
 EASY = {item.id: item for item in datasets.samples(datasets.data_folder("", "lotbench_easy"), Item)}
@@ -113,17 +113,17 @@ async def test_who_is_shown_the_answer_and_says_no_has_ended_the_game(tmp_path: 
 async def test_on_a_page_the_answer_comes_only_when_it_is_asked_for(tmp_path: Path) -> None:
     table = PlaySite(keyless(samples=["lot-0034"]), tmp_path)
     async with client(table) as browser:
-        seat = await joined(browser, "Ann")
-        await given(browser, seat, filling="sailing")
-        page = await until(browser, seat, "on none of my lists")
+        index = await joined(browser, "Ann")
+        await given(browser, index, guess="sailing")
+        page = await until(browser, index, "on none of my lists")
         assert "for skiing" not in page and "Show me the answer" in page
-        told = await sent(browser, f"{seat}/says", {"said": "counts"}, 400)
+        told = await sent(browser, f"{index}/says", {"said": "counts"}, 400)
         assert "answered already" in told["error"]
-        await sent(browser, f"{seat}/says", {"said": "show"})
-        page = await until(browser, seat, "It does not")
+        await sent(browser, f"{index}/says", {"said": "show"})
+        page = await until(browser, index, "It does not")
         assert "<mark>skiing</mark>" in page and SLOPE.explanation[:30] in page
-        await sent(browser, f"{seat}/says", {"said": "counts"})
-        page = await until(browser, seat, "by your own word")
+        await sent(browser, f"{index}/says", {"said": "counts"})
+        page = await until(browser, index, "by your own word")
         assert "with your words" in page
         await table.close()
 

@@ -19,15 +19,15 @@ from lotbench.site.people_runs import of_the_day, play_next
 from lotbench.site.play import PlaySite
 from lotbench.site.play_result import result
 from lotbench.site.runs import Gallery
+from tests.episodes import resolved
 from tests.games import ask, check, respond, trace
 from tests.games import won as solved
 from tests.play import SAMPLE, episode
 from tests.rules import game_rule
 from tests.server import FakeServer
 from tests.site.test_view import Ready, client, game, given, joined, runs, sent, text, until
-from tests.walking import resolved
 
-PAST = {"filling": "drum", "status": "ok", "verdict": False, "question": "Is it big?", "answer": "No"}
+PAST = {"guess": "drum", "status": "ok", "verdict": False, "question": "Is it big?", "answer": "No"}
 
 
 def seen(history: list[dict[str, Any]], turn: dict[str, Any] | None = None, **settings: Any) -> Any:
@@ -36,7 +36,7 @@ def seen(history: list[dict[str, Any]], turn: dict[str, Any] | None = None, **se
 
 
 def test_a_player_sees_the_blank_the_turns_and_when_clues_come_and_no_answer() -> None:
-    shown = view(seen([PAST, {**PAST, "clues": ["It is an object."]}], {"filling": "gong", "verdict": False}))
+    shown = view(seen([PAST, {**PAST, "clues": ["It is an object."]}], {"guess": "gong", "verdict": False}))
     assert shown.joke == ("My neighbour keeps a(n) ", " in the tank.")
     assert [(one.number, one.guess, one.counts) for one in shown.turns] == [
         (1, "drum", False),
@@ -49,7 +49,7 @@ def test_a_player_sees_the_blank_the_turns_and_when_clues_come_and_no_answer() -
 
 
 def test_who_is_told_nothing_sees_no_turns_and_no_verdict() -> None:
-    shown = view(seen([PAST], {"filling": "gong", "verdict": False}, feedback=False))
+    shown = view(seen([PAST], {"guess": "gong", "verdict": False}, feedback=False))
     assert [(one.number, one.guess, one.counts) for one in shown.turns] == [(2, "gong", None)]
     assert view(seen([], arm="caption")).picture is None and view(seen([], frame="hidden")).joke is None
 
@@ -57,13 +57,13 @@ def test_who_is_told_nothing_sees_no_turns_and_no_verdict() -> None:
 @pytest.mark.parametrize(
     ("field", "said", "why"),
     [
-        ("filling", "Drum!", "already tried that, in round 1"),
-        ("filling", "a drum; a gong", "a list, not one guess"),
+        ("guess", "Drum!", "already tried that, in round 1"),
+        ("guess", "a drum; a gong", "a list, not one guess"),
         ("question", "What is it?", "what, who or how"),
         ("question", "Is it a plant or an animal?", "which of two"),
         ("question", "is it BIG?", "asked that before"),
         ("question", "Big", "not a yes/no question"),
-        ("filling", "a gong", None),
+        ("guess", "a gong", None),
         ("question", "Is it small?", None),
     ],
 )
@@ -78,23 +78,24 @@ async def test_a_miss_is_said_at_once_and_a_slip_costs_nothing(tmp_path: Path) -
     with FakeServer(game_rule(solve=0.0)) as server:
         table = PlaySite(game(server), tmp_path)
         async with client(table) as browser:
-            seat = await joined(browser, "Ann")
-            await given(browser, seat, filling="a wooden spoon")
-            page = await until(browser, seat, 'name="question"')
+            index = await joined(browser, "Ann")
+            await given(browser, index, guess="a wooden spoon")
+            page = await until(browser, index, 'name="question"')
             assert "not it" in page and "a wooden spoon" in page
             version = re.findall(r'name="version" value="(\d+)"', page)[0]
-            told = await sent(browser, f"{seat}/answer", {"version": version, "question": "What is it?"})
+            told = await sent(browser, f"{index}/answer", {"version": version, "question": "What is it?"})
             assert "Nothing is used up" in told["why"]
-            await sent(browser, f"{seat}/skip", {"version": version})
-            page = await until(browser, seat, 'name="filling"')
+            await sent(browser, f"{index}/skip", {"version": version})
+            page = await until(browser, index, 'name="guess"')
             version = re.findall(r'name="version" value="(\d+)"', page)[0]
             assert "Round 2 of 3" in page
-            for word in ("WRONG-ANS", "&lt;MASK&gt;", "IMAGE CAPTION", "filling:"):
+            for word in ("WRONG-ANS", "&lt;MASK&gt;", "IMAGE CAPTION", "guess:"):
                 assert word not in page
-            told = await sent(browser, f"{seat}/answer", {"version": version, "filling": "Wooden spoon"})
+            told = await sent(browser, f"{index}/answer", {"version": version, "guess": "Wooden spoon"})
             assert told["why"] == "You already tried that, in round 1. Nothing is used up."
             assert (
-                "only a question" in (await sent(browser, f"{seat}/skip", {"version": version}, 400))["error"]
+                "only a question"
+                in (await sent(browser, f"{index}/skip", {"version": version}, 400))["error"]
             )
             await table.close()
 
@@ -103,19 +104,19 @@ async def test_giving_up_counts_as_unsolved_and_shows_the_answer(tmp_path: Path)
     with FakeServer(game_rule(solve=0.0)) as server:
         table = PlaySite(game(server, limit=1), tmp_path)
         async with client(table) as browser:
-            seat = await joined(browser, "Ann")
-            await given(browser, seat, filling="a wooden spoon")
-            page = await until(browser, seat, 'name="question"')
+            index = await joined(browser, "Ann")
+            await given(browser, index, guess="a wooden spoon")
+            page = await until(browser, index, 'name="question"')
             version = re.findall(r'name="version" value="(\d+)"', page)[0]
-            await sent(browser, f"{seat}/give-up", {"version": version})
-            page = await until(browser, seat, "Given up after round 1")
+            await sent(browser, f"{index}/give-up", {"version": version})
+            page = await until(browser, index, "Given up after round 1")
             assert table._plan.chosen[0].key_text in page
             [shared] = re.findall(r"<textarea id=\"shared\"[^>]*>([^<]*)<", page)
             assert table._plan.chosen[0].key_text not in shared and "🏳️" in shared
             await table.close()
     [run] = runs(tmp_path)
-    [walk] = run.traces
-    assert (walk.outcome, walk.score.value) == ("unsolved", 0.0)
+    [episode] = run.traces
+    assert (episode.outcome, episode.score.value) == ("unsolved", 0.0)
     journal = (run.path / "calls.jsonl").read_text("utf-8")
     assert journal.count("The player gave up.") == 4, "one question and two guesses with one question"
 
@@ -128,19 +129,19 @@ async def test_a_daily_game_that_was_played_is_shown_again_and_not_played_again(
         table = PlaySite(asked, tmp_path, today=lambda: day)
         async with client(table) as browser:
             assert "The game of 22 November 2026" in await text(browser, "")
-            seat = await joined(browser, "Ann")
-            page = await until(browser, seat, "Come back tomorrow")
+            index = await joined(browser, "Ann")
+            page = await until(browser, index, "Come back tomorrow")
             [sample] = run.samples
             assert f"result/{sample}.html" in page
-            shown = await text(browser, f"{seat}/result/{sample}.html")
+            shown = await text(browser, f"{index}/result/{sample}.html")
             assert "lotbench, the game of 22 November 2026" in shown
             day += datetime.timedelta(days=1)
             assert "The game of 23 November 2026" in await text(browser, "")
-            assert await joined(browser, "Ann") == seat
-            page = await until(browser, seat, 'name="filling"')
+            assert await joined(browser, "Ann") == index
+            page = await until(browser, index, 'name="guess"')
             assert "The game of 23 November 2026" in page
             day += datetime.timedelta(days=1)
-            page = await text(browser, f"{seat}/index.html")
+            page = await text(browser, f"{index}/index.html")
             assert "The game of 23 November 2026" in page, "a game goes on over midnight as what it is"
             await table.close()
 

@@ -14,12 +14,12 @@ from aiohttp.test_utils import TestClient, TestServer
 from lotbench import benchmarks
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.cli import main, people
-from lotbench.edge import serve
-from lotbench.edge.serve import application
 from lotbench.errors import DataError, UsageError
+from lotbench.site import serve
 from lotbench.site.review import Review, past
 from lotbench.site.review_page import Card, decision, sample_card, verdict_card, with_past
 from lotbench.site.runs import Gallery
+from lotbench.site.serve import application
 from tests.benchmarks.lotbench.test_lints import EN, ZH, folder
 from tests.full_disk import full_disk
 
@@ -45,7 +45,7 @@ def shown(html: str) -> list[dict[str, Any]]:
 
 
 def test_a_card_to_label_shows_no_label() -> None:
-    row = {"sample": "s1", "filling": "rooster", "label": True, "labels": [True, False], "contested": True}
+    row = {"sample": "s1", "guess": "rooster", "label": True, "labels": [True, False], "contested": True}
     card = verdict_card(item(), row, picture=True)
     assert card.kind == "daeso"
     assert card.choices == ("yes", "no", "unsure")
@@ -64,7 +64,7 @@ def test_a_card_to_label_shows_no_label() -> None:
 def test_rows_of_whole_responses_and_of_ideas_have_cards_without_their_labels() -> None:
     response = verdict_card(item(), {"response": "A joke.", "label": True}, picture=True)
     assert (response.kind, response.subject) == ("response", "A joke.")
-    idea = verdict_card(item(), {"known": ["one", "two"], "filling": "three", "label": False}, picture=True)
+    idea = verdict_card(item(), {"known": ["one", "two"], "guess": "three", "label": False}, picture=True)
     assert (idea.kind, idea.subject) == ("idea", "three")
     assert next(shown.text for shown in idea.fields if shown.name == "known") == "one\ntwo"
     for card in (response, idea):
@@ -257,16 +257,14 @@ def test_judge_set_rows_are_labelled_with_their_samples(
     place = tmp_path / "mine"
     place.mkdir()
     rows = tmp_path / "daeso.jsonl"
-    rows.write_text(
-        json.dumps({"sample": "s1", "filling": "rooster", "label": True}) + "\n", encoding="utf-8"
-    )
+    rows.write_text(json.dumps({"sample": "s1", "guess": "rooster", "label": True}) + "\n", encoding="utf-8")
     sites = served(monkeypatch)
     command = ["data", "review", str(rows), "--data", str(folder(place, EN)), "--no-browser"]
     assert main(command) == 0
     asyncio.run(sites[0].post("decision", {"card": 0, "decision": "yes"}))
     [line] = (tmp_path / "daeso.review.jsonl").read_text(encoding="utf-8").splitlines()
-    assert json.loads(line)["filling"] == "rooster"
-    rows.write_text('{"sample": "nobody", "filling": "x"}\n', encoding="utf-8")
+    assert json.loads(line)["guess"] == "rooster"
+    rows.write_text('{"sample": "nobody", "guess": "x"}\n', encoding="utf-8")
     assert main(command) == 2
     assert "daeso.jsonl:1" in capsys.readouterr().err
 

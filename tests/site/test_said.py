@@ -1,4 +1,4 @@
-"""What was asked and said in a walk, on a page, one click from each of its steps; in every benchmark."""
+"""What was asked and said in an episode, on a page, one click from each of its steps; in every benchmark."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from lotbench.calls.journal import read_journal
 from lotbench.cli import main
-from lotbench.edge.calls.journal import read_journal
 from lotbench.run.loading import load_run
 from lotbench.run.rescore import sent
 from lotbench.site.runs import Gallery
@@ -26,13 +26,13 @@ def read(root: Path, path: str) -> str:
 
 
 @pytest.mark.parametrize("name", WHOLE)
-async def test_every_call_of_a_walk_has_its_messages_and_its_reply(name: str, tmp_path: Path) -> None:
+async def test_every_call_of_an_episode_has_its_messages_and_its_reply(name: str, tmp_path: Path) -> None:
     shutil.copytree(OLD / name, tmp_path / name)
     run = load_run(tmp_path / name)
     shelf = Gallery(tmp_path).shelf(name)
     places = {(trace.sample, trace.repeat): at for at, trace in enumerate(run.traces)}
-    # The last walk of a lane: what it is asked may hang on the memory of those before it.
-    trace = [one for one in run.traces if one.lane == run.traces[0].lane][-1]
+    # The last episode of a sequence: what it is asked may hang on the memory of those before it.
+    trace = [one for one in run.traces if one.sequence == run.traces[0].sequence][-1]
     page = read(tmp_path, f"said/{name}/{shelf.rows[places[trace.sample, trace.repeat]].file}")
     replies = {str(one.key): one.reply.text for one in read_journal(run.path / "calls.jsonl")}
     asked = [(at, str(step["call"])) for at, step in enumerate(trace.steps, 1) if step.get("call")]

@@ -1,4 +1,4 @@
-"""A walk as a thought trace, and what a request asks of a person."""
+"""An episode as a thought trace, and what a request asks of a person."""
 
 from dataclasses import replace
 from typing import Any
@@ -71,20 +71,20 @@ def test_a_game_is_told_round_by_round() -> None:
         used,
     )  # fmt: skip
     first, second, third = made.leaps
-    assert (first.round.filling, first.verdict) == ("drum", "not it")
+    assert (first.round.guess, first.verdict) == ("drum", "not it")
     assert (first.round.question, first.round.answer) == ("Is it alive?", "No")
     assert first.round.clues == ("It is an object.",)
     assert (first.tokens, first.seconds) == (110, 1.5)
     _, changes, reasons = first.opinions[0]
     assert [node.changed for node in changes] == [True, False]
     assert reasons == (("same_function: no", "no"),)
-    assert (second.round.filling, second.round.status, second.verdict) == (None, "unparsed", "unjudged")
+    assert (second.round.guess, second.round.status, second.verdict) == (None, "unparsed", "unjudged")
     assert third.verdict == "unread"
     assert made.chains[0].point == "swelling is ringing"
     assert [one.step for one in made.setup] == ["chain"]
 
 
-def test_a_walk_of_anything_is_told_step_by_step() -> None:
+def test_an_episode_of_anything_is_told_step_by_step() -> None:
     found = calls(trace(remark("grade", 1, {"scores": {"a": 1}, "texts": ["x", "y"], "none": None})), {})
     assert found[0].texts == (("scores", "a: 1"), ("texts", "x\ny"))
 
@@ -99,7 +99,7 @@ def test_the_mask_is_where_the_key_text_stands() -> None:
 
 
 def asked(schema: dict[str, Any] | None = SCHEMA) -> Request:
-    system = 'Rules.\nOUTPUT: {"filling": "a \\"b\\""}\nAnswer with one JSON object of this form:\n{\n  "x": ...\n}\n'
+    system = 'Rules.\nOUTPUT: {"guess": "a \\"b\\""}\nAnswer with one JSON object of this form:\n{\n  "x": ...\n}\n'
     user = "INPUT\nIMAGE: ", Image("ab"), "\nIMAGE CAPTION: A fish.\nA: Yes\nplain words: so\nOUTPUT:"
     messages = (Message("system", (system,)), Message("user", user))
     return Request(Key("s", 1, 1, "check", 0, 0, "d"), "human:Ann", messages, schema, Sampling())

@@ -22,12 +22,12 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from lotbench.cli import main, people
 from lotbench.config import experiment as config
-from lotbench.edge import serve
 from lotbench.errors import DataError, UsageError
 from lotbench.run.evaluate import begin
 from lotbench.run.loading import Run, load_run
 from lotbench.run.results import readings
 from lotbench.site import play as play_site
+from lotbench.site import serve
 from lotbench.site.people_runs import person, play_next
 from lotbench.site.play import PlaySite
 from lotbench.site.runs import Gallery, export
@@ -280,19 +280,19 @@ def game(server: FakeServer, **more: Any) -> config.Config:
     )
 
 
-async def until(browser: TestClient[Any, Any], seat: str, wanted: str) -> str:
+async def until(browser: TestClient[Any, Any], player: str, wanted: str) -> str:
     for _ in range(400):
-        page = await text(browser, f"{seat}/index.html")
+        page = await text(browser, f"{player}/index.html")
         if wanted in page:
             return page
         await asyncio.sleep(0.02)
     raise AssertionError(page.split("<main")[1].split("<script>")[0])
 
 
-async def given(browser: TestClient[Any, Any], seat: str, **fields: str) -> None:
-    page = await until(browser, seat, f'name="{next(iter(fields))}"')
+async def given(browser: TestClient[Any, Any], player: str, **fields: str) -> None:
+    page = await until(browser, player, f'name="{next(iter(fields))}"')
     version = re.findall(r'name="version" value="(\d+)"', page)[0]
-    await sent(browser, f"{seat}/answer", {**fields, "version": version})
+    await sent(browser, f"{player}/answer", {**fields, "version": version})
 
 
 async def test_a_person_plays_pauses_and_goes_on(tmp_path: Path) -> None:
@@ -303,40 +303,40 @@ async def test_a_person_plays_pauses_and_goes_on(tmp_path: Path) -> None:
             assert "may be published" in await text(browser, "")
             assert "agreement" in (await sent(browser, "join", {"name": "Ann"}, 400))["error"]
             assert "letters" in (await sent(browser, "join", {"name": "<b>", "agree": ["yes"]}, 400))["error"]
-            seat = await joined(browser, " Ann ")
-            assert await joined(browser, "ANN") == seat
-            page = await until(browser, seat, 'name="filling"')
+            player = await joined(browser, " Ann ")
+            assert await joined(browser, "ANN") == player
+            page = await until(browser, player, 'name="guess"')
             secret = table._plan.chosen[0]
             for hidden in (secret.key_text, secret.explanation, *secret.clues):
                 assert hidden not in page
-            await text(browser, f"{seat}/game/{secret.id}.html", 404)
+            await text(browser, f"{player}/game/{secret.id}.html", 404)
             await text(browser, f"game/{secret.id}.html", 404)
-            await given(browser, seat, filling="a wooden spoon")
-            stale = await sent(browser, f"{seat}/answer", {"version": "1", "filling": "x"}, 400)
+            await given(browser, player, guess="a wooden spoon")
+            stale = await sent(browser, f"{player}/answer", {"version": "1", "guess": "x"}, 400)
             assert "answered already" in stale["error"]
-            assert "not it" in await until(browser, seat, 'name="question"')
+            assert "not it" in await until(browser, player, 'name="question"')
             await table.close()
         [run] = runs(tmp_path)
         assert run.config.model == "human:Ann" and not run.traces
 
         table = PlaySite(asked, tmp_path)
         async with client(table) as browser:
-            seat = await joined(browser, "ann")
-            await given(browser, seat, question="Is it made of wood?")
+            player = await joined(browser, "ann")
+            await given(browser, player, question="Is it made of wood?")
             for number in (2, 3):
-                await given(browser, seat, filling=f"thing {number}")
+                await given(browser, player, guess=f"thing {number}")
                 if number == 2:
-                    await given(browser, seat, question="Is it alive?")
-            page = await until(browser, seat, "Not solved in 3 rounds")
+                    await given(browser, player, question="Is it alive?")
+            page = await until(browser, player, "Not solved in 3 rounds")
             assert secret.key_text in page and html.escape(secret.explanation) in page
-            assert secret.key_text in await text(browser, f"{seat}/game/{secret.id}.html")
-            await sent(browser, f"{seat}/next", {})
-            await given(browser, seat, filling=table._plan.chosen[1].key_text)
-            await until(browser, seat, "Solved in round 1 of 3")
-            await sent(browser, f"{seat}/next", {})
-            await until(browser, seat, "That was the last game")
+            assert secret.key_text in await text(browser, f"{player}/game/{secret.id}.html")
+            await sent(browser, f"{player}/next", {})
+            await given(browser, player, guess=table._plan.chosen[1].key_text)
+            await until(browser, player, "Solved in round 1 of 3")
+            await sent(browser, f"{player}/next", {})
+            await until(browser, player, "That was the last game")
             await joined(browser, "Ann")
-            await until(browser, seat, "has played every sample")
+            await until(browser, player, "has played every sample")
             await table.close()
     [run] = runs(tmp_path)
     assert {trace.sample: trace.outcome for trace in run.traces} == {
@@ -361,7 +361,7 @@ async def test_no_more_people_play_at_once_than_there_are_places(
         table = PlaySite(game(server), tmp_path, lambda: now[0])
         async with client(table) as browser:
             ann, _ = [await joined(browser, name) for name in ("Ann", "Bob")]
-            await given(browser, ann, filling="a wooden spoon")
+            await given(browser, ann, guess="a wooden spoon")
             await until(browser, ann, 'name="question"')
             refused = await sent(browser, "join", {"name": "Cleo", "agree": ["yes"]}, 400)
             assert refused["error"] == "all 2 places are taken: come again in some minutes"
@@ -370,14 +370,14 @@ async def test_no_more_people_play_at_once_than_there_are_places(
             now[0] = play_site.GIVE_WAY_S + 1
             await text(browser, f"{ann}/state.json")
             cleo = await joined(browser, "Cleo")
-            await until(browser, cleo, 'name="filling"')
-            [bob] = [seat for seat in table._seats.values() if seat.name == "Bob"]
-            assert play_site.GONE in await until(browser, f"seat/{bob.key}", "The game has stopped")
+            await until(browser, cleo, 'name="guess"')
+            [bob] = [player for player in table._players.values() if player.name == "Bob"]
+            assert play_site.GONE in await until(browser, f"player/{bob.key}", "The game has stopped")
             await until(browser, ann, 'name="question"')
             now[0] *= 2
             await text(browser, f"{ann}/state.json")
-            assert await joined(browser, "Bob") == f"seat/{bob.key}", "Cleo was not seen for longest"
-            await until(browser, f"seat/{bob.key}", 'name="filling"')
+            assert await joined(browser, "Bob") == f"player/{bob.key}", "Cleo was not seen for longest"
+            await until(browser, f"player/{bob.key}", 'name="guess"')
             await table.close()
     assert len(runs(tmp_path)) == 3, "Bob went on with his run"
 
@@ -391,26 +391,26 @@ async def test_a_game_that_nobody_looks_at_is_let_go_and_gone_on_with_later(
     with FakeServer(game_rule(solve=0.0)) as server:
         table = PlaySite(game(server), tmp_path, lambda: now[0])
         async with client(table) as browser:
-            seat = await joined(browser, "Ann")
-            await given(browser, seat, filling="a wooden spoon")
-            await until(browser, seat, 'name="question"')
+            player = await joined(browser, "Ann")
+            await given(browser, player, guess="a wooden spoon")
+            await until(browser, player, 'name="question"')
             now[0] = play_site.IDLE_S - 1
             await asyncio.sleep(0.05)
-            [player] = table._seats.values()
+            [player] = table._players.values()
             assert player.playing
             now[0] = play_site.IDLE_S + 1
             while player.playing:
                 await asyncio.sleep(0.01)
-            assert play_site.GONE in await text(browser, f"{seat}/index.html")
+            assert play_site.GONE in await text(browser, f"{player}/index.html")
             again = await joined(browser, "Ann")
-            assert again == seat
-            await given(browser, seat, question="Is it made of wood?")
-            await until(browser, seat, 'name="filling"')
+            assert again == player
+            await given(browser, player, question="Is it made of wood?")
+            await until(browser, player, 'name="guess"')
             now[0] *= 3
             while player.playing:
                 await asyncio.sleep(0.01)
-            await until(browser, await joined(browser, "Bob"), 'name="filling"')
-            await text(browser, f"{seat}/index.html", 404)
+            await until(browser, await joined(browser, "Bob"), 'name="guess"')
+            await text(browser, f"{player}/index.html", 404)
             await table.close()
     assert sorted(run.config.model for run in runs(tmp_path)) == ["human:Ann", "human:Bob"]
 
@@ -425,19 +425,19 @@ async def test_of_a_game_that_is_over_its_page_keeps_how_it_ended_and_nothing_th
         files = []
         async with client(table) as browser:
             for name in ("Ann", "Bob", "Cleo"):
-                seat = await joined(browser, name)
-                await given(browser, seat, filling="a wooden spoon")
-                page = await until(browser, seat, "Not solved in 1 round")
+                player = await joined(browser, name)
+                await given(browser, player, guess="a wooden spoon")
+                page = await until(browser, player, "Not solved in 1 round")
                 [game_page] = re.findall(r'href="(game/[^"]+)"', page)
                 for _ in range(200):
-                    if not table._seats[seat.partition("/")[2]].playing:
+                    if not table._players[player.partition("/")[2]].playing:
                         break
                     await asyncio.sleep(0.01)
-                await text(browser, f"{seat}/{game_page}")
+                await text(browser, f"{player}/{game_page}")
                 gc.collect()
                 files.append(len(list(Path("/proc/self/fd").iterdir())))
-            assert [(seat.task, seat.status) for seat in table._seats.values()] == [(None, None)] * 3
-            await text(browser, f"{seat}/{game_page}")
+            assert [(player.task, player.status) for player in table._players.values()] == [(None, None)] * 3
+            await text(browser, f"{player}/{game_page}")
             await table.close()
     # The traces of one run are open at a time.
     assert files[2] <= files[1] <= files[0] + 1
@@ -449,7 +449,7 @@ class Ready:
     takes_requests = True
 
     async def __call__(self, request: Request) -> Reply:
-        return Reply('{"filling": "sunbathers", "question": "Is it alive?"}', request.model)
+        return Reply('{"guess": "sunbathers", "question": "Is it alive?"}', request.model)
 
 
 async def test_a_report_has_the_lines_of_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -520,36 +520,36 @@ async def test_votes_are_kept_one_a_person_and_prompt(tmp_path: Path) -> None:
     polls = Polls(file, votes)
     async with client(polls) as browser:
         assert "Your name" in await text(browser, "index.html")
-        seat = await joined(browser, "Ann")
-        page = await text(browser, f"{seat}/index.html")
+        player = await joined(browser, "Ann")
+        page = await text(browser, f"{player}/index.html")
         item = re.findall(r'name="item" value="(p\d)"', page)[0]
         assert '"A"' not in page and "<script>document" not in page
         for wrong in ({"item": "p9"}, {"choice": ["7"]}, {"voter": "Bob"}):
-            await sent(browser, f"{seat}/vote", {"item": item, "choice": ["1"]} | wrong, 400)
-        refused = await sent(browser, f"{seat}/vote", {"item": item, "choice": "1"}, 400)
+            await sent(browser, f"{player}/vote", {"item": item, "choice": ["1"]} | wrong, 400)
+        refused = await sent(browser, f"{player}/vote", {"item": item, "choice": "1"}, 400)
         assert refused["error"] == "choice: Input should be a valid list"
-        await sent(browser, f"{seat}/vote", {"item": item, "choice": ["3", "1"]})
-        assert "already" in (await sent(browser, f"{seat}/vote", {"item": item}, 400))["error"]
-        await sent(browser, "seat/none/vote", {"item": item}, 404)
+        await sent(browser, f"{player}/vote", {"item": item, "choice": ["3", "1"]})
+        assert "already" in (await sent(browser, f"{player}/vote", {"item": item}, 400))["error"]
+        await sent(browser, "player/none/vote", {"item": item}, 404)
     shown = polls.order("Ann", item)
     [line] = [json.loads(one) for one in votes.read_text("utf-8").splitlines()]
     assert line == {"id": item, "voter": "Ann", "letters": sorted([shown[0].letter, shown[2].letter])}
     async with client(Polls(file, votes)) as browser:
-        seat = await joined(browser, "ANN")
-        assert "already" in (await sent(browser, f"{seat}/vote", {"item": item}, 400))["error"]
-        await sent(browser, f"{seat}/vote", {"item": "p1" if item == "p2" else "p2"})
-        assert "last prompt" in await text(browser, f"{seat}/index.html")
+        player = await joined(browser, "ANN")
+        assert "already" in (await sent(browser, f"{player}/vote", {"item": item}, 400))["error"]
+        await sent(browser, f"{player}/vote", {"item": "p1" if item == "p2" else "p2"})
+        assert "last prompt" in await text(browser, f"{player}/index.html")
     assert json.loads(votes.read_text("utf-8").splitlines()[1])["letters"] == []
 
 
 async def test_a_vote_on_a_full_disk_is_refused_and_can_be_cast_later(tmp_path: Path) -> None:
     file, votes = ballot(tmp_path), tmp_path / "votes.jsonl"
     async with client(Polls(file, votes)) as browser:
-        seat = await joined(browser, "Ann")
+        player = await joined(browser, "Ann")
         with full_disk(10):
-            refused = await sent(browser, f"{seat}/vote", {"item": "p1"}, 400)
+            refused = await sent(browser, f"{player}/vote", {"item": "p1"}, 400)
         assert "votes.jsonl: File too large" in refused["error"]
-        await sent(browser, f"{seat}/vote", {"item": "p1"})
+        await sent(browser, f"{player}/vote", {"item": "p1"})
     assert Polls(file, votes).voted == {("ann", "p1")}
 
 

@@ -16,7 +16,6 @@ from lotbench import benchmarks
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.config import experiment as config
-from lotbench.edge.files import datasets
 from lotbench.run.evaluate import evaluate
 from lotbench.run.loading import load_run
 from lotbench.site.play import PlaySite
@@ -24,6 +23,7 @@ from lotbench.site.review import Review
 from lotbench.site.review_page import sample_card
 from lotbench.site.runs import Gallery, export
 from lotbench.site.vote import Polls
+from lotbench.storage import datasets
 from tests import hostile
 from tests.benchmarks.lotbench.test_lints import EN, folder
 from tests.browsing import PHONE, opened, overflow, serious
@@ -70,8 +70,8 @@ def test_from_the_leaderboard_to_round_fifteen_by_keyboard(chromium: Browser, ru
             page.keyboard.press("ArrowRight")
         assert page.evaluate("document.activeElement.id") == "r15"
         assert page.locator("[aria-current]").text_content() == "15"
-        said = page.locator("#r15 [data-filling]").text_content()
-        assert page.locator("#filling").text_content() == said
+        said = page.locator("#r15 [data-guess]").text_content()
+        assert page.locator("#guess").text_content() == said
         box = page.locator("#r15").bounding_box()
         assert box and 0 <= box["y"] < 900
         page.keyboard.press("ArrowLeft")
@@ -311,8 +311,8 @@ def test_a_person_plays_every_arm_in_the_browser(chromium: Browser, tmp_path: Pa
         table = PlaySite(asked(server, **settings), tmp_path / "runs")
         with serving(table) as address, opened(chromium, address) as (ann, faults):
             secret = table._plan.chosen[0]
-            field = "filling" if settings.get("frame", "shown") == "shown" else "response"
-            guess = "Your guess" if field == "filling" else "Your joke"
+            field = "guess" if settings.get("frame", "shown") == "shown" else "response"
+            guess = "Your guess" if field == "guess" else "Your joke"
             join(ann, "Ann", guess)
             said = 0
             while not ann.locator("main.over").count():
@@ -378,9 +378,9 @@ def answer(page: Page, text: str, label: str = "") -> None:
 def test_a_task_of_a_panel_benchmark_is_shown_step_by_step(chromium: Browser, tmp_path: Path) -> None:
     with FakeServer(game_rule()) as server, ThreadPoolExecutor(1) as thread:
         run = evaluate("standard", model=f"nova@{server.url}", out=tmp_path, limit=1, repeats=1)
-        walked = thread.submit(asyncio.run, run).result()
-    [trace] = walked.traces
-    path = f"game/{walked.path.name}/{trace.sample}-1.html"
+        played = thread.submit(asyncio.run, run).result()
+    [trace] = played.traces
+    path = f"game/{played.path.name}/{trace.sample}-1.html"
     with serving(Gallery(tmp_path)) as address, opened(chromium, address + path) as (page, faults):
         assert page.locator("section[data-round]").count() == len(trace.steps)
         page.keyboard.press("ArrowRight")

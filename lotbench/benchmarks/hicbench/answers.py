@@ -46,10 +46,10 @@ def spread(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
 
 def _keywords(rated: Ratings, settings: Settings, evidence: Evidence) -> list[float]:
     """What kwPrec is of each answer that has a keyword; where a model was to name them, an answer for which it did not has none."""
-    models = [named(walk.steps) for walk in rated.walks] if settings.keywords else []
+    models = [named(episode.steps) for episode in rated.episodes] if settings.keywords else []
     found = []
-    for text, task, walk, draw in zip(rated.texts, rated.task, rated.walk, rated.draw, strict=True):
-        said = models[walk].get(int(draw), []) if settings.keywords else keywords(text)
+    for text, task, episode, draw in zip(rated.texts, rated.task, rated.episode, rated.draw, strict=True):
+        said = models[episode].get(int(draw), []) if settings.keywords else keywords(text)
         if sample := evidence.samples.get(rated.tasks[task]):
             found.append(precision(said, sample.knowledge))
     return [value for value in found if value is not None]
@@ -108,10 +108,10 @@ def shown(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
     names = reviewing.names(rated)
 
     def reading(kind: str, at: int) -> Reading:
-        task, walk = rated.tasks[rated.task[at]], rated.walks[rated.walk[at]]
+        task, episode = rated.tasks[rated.task[at]], rated.episodes[rated.episode[at]]
         sample = evidence.samples.get(task)
         asked = (("question", sample.question),) if sample else ()
-        return Reading(f"{kind}: {names[at]}", (*asked, ("answer", rated.texts[at])), task, walk.repeat)
+        return Reading(f"{kind}: {names[at]}", (*asked, ("answer", rated.texts[at])), task, episode.repeat)
 
     chosen = (("IH", best[:SHOWN]), ("DH", worst[:SHOWN]))
     readings = tuple(reading(kind, at) for kind, places in chosen for at in places)

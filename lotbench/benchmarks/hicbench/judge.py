@@ -44,7 +44,7 @@ class Verdict(Form):
 
 
 Place = tuple[int, str, int]
-"""The number of an answer, and the role and the seat that judge it."""
+"""The number of an answer, and the role and the index that judge it."""
 
 
 async def judge(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
@@ -65,7 +65,7 @@ async def judge(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
 
 async def _verdict(episode: TaskEpisode, place: Place) -> Reading[Verdict]:
     """What one judge says of one answer."""
-    number, role, seat = place
+    number, role, index = place
     return await episode.ask(
         role,
         role,
@@ -75,11 +75,11 @@ async def _verdict(episode: TaskEpisode, place: Place) -> Reading[Verdict]:
         read=lambda answer: read_form(answer.reply, Verdict),
         value=lambda said: {"status": "ok", **said.model_dump(mode="json")},
         missing=lambda error: {"status": error.kind},
-        common=lambda answer: {"answer": number, "seat": seat},
+        common=lambda answer: {"answer": number, "index": index},
         round=number + 1,
-        seat=seat,
-        # Two seats may be one model, whose calls would otherwise have one key.
-        draw=seat,
+        index=index,
+        # Two indexes may be one model, whose calls would otherwise have one key.
+        draw=index,
     )
 
 
@@ -115,10 +115,10 @@ def rated(episode: TaskEpisode, steps: Sequence[Any]) -> list[memory.Rated]:
 
 
 def _places(episode: TaskEpisode) -> Iterator[Place]:
-    """The number of each answer, with each role and seat that judges it."""
+    """The number of each answer, with each role and index that judges it."""
     separate = episode.settings.dhp and episode.settings.dhp_judge == "separate"
     for number, text in enumerate(episode.state["turn"]["answers"]):
         if text is not None:
-            yield from ((number, "judge", seat) for seat in range(episode.seats["judge"]))
+            yield from ((number, "judge", index) for index in range(episode.models["judge"]))
             if separate:
                 yield number, "dhp_judge", 0

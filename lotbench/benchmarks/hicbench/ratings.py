@@ -41,7 +41,7 @@ UNREAD = Rating(np.nan, np.nan, np.nan, np.nan)
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One of the answers of a walk; its number is from 0, its status `ok` or why there is none."""
+    """One of the answers of an episode; its number is from 0, its status `ok` or why there is none."""
 
     number: int
     status: str
@@ -58,21 +58,21 @@ class Ratings:
         tasks: The ids of all tasks with an answer, in order of id.
         texts: The answers, A of them.
         task: [A] index of each answer's task.
-        walk: [A] index of each answer's walk.
-        draw: [A] number of the answer within its walk, from 0.
+        episode: [A] index of each answer's episode.
+        draw: [A] number of the answer within its episode, from 0.
         marks: [A, J, 3] of each judge, 1 to 5, NaN where a verdict could not be read.
         hallucinated: [A, J] 0 or 1, NaN likewise.
-        walks: The trace of each walk.
+        episodes: The trace of each episode.
     """
 
     tasks: tuple[str, ...]
     texts: tuple[str, ...]
     task: NDArray[np.intp]
-    walk: NDArray[np.intp]
+    episode: NDArray[np.intp]
     draw: NDArray[np.intp]
     marks: Floats
     hallucinated: Floats
-    walks: tuple[Trace, ...] = field(repr=False)
+    episodes: tuple[Trace, ...] = field(repr=False)
 
     @property
     def judges(self) -> int:
@@ -81,48 +81,48 @@ class Ratings:
 
 
 def ratings(traces: Iterable[Trace]) -> Ratings:
-    """The ratings in the traces of walks that were scored."""
-    walks = tuple(trace for trace in traces if trace.outcome == "scored")
-    tasks = sorted({trace.sample for trace in walks})
+    """The ratings in the traces of episodes that were scored."""
+    episodes = tuple(trace for trace in traces if trace.outcome == "scored")
+    tasks = sorted({trace.sample for trace in episodes})
     place = {name: index for index, name in enumerate(tasks)}
     rows = [
         (number, place[trace.sample], answer)
-        for number, trace in enumerate(walks)
+        for number, trace in enumerate(episodes)
         for answer in read_answered(trace.steps)
         if answer.status == "ok"
     ]
     judges = max((len(answer.ratings) for *_, answer in rows), default=0)
     table = np.full((len(rows), judges, 4), np.nan)
     for index, (*_, answer) in enumerate(rows):
-        for seat, rating in enumerate(answer.ratings):
-            table[index, seat] = rating
+        for judge, rating in enumerate(answer.ratings):
+            table[index, judge] = rating
     return Ratings(
         tasks=tuple(tasks),
         texts=tuple(answer.text for *_, answer in rows),
         task=np.array([row[1] for row in rows], dtype=np.intp),
-        walk=np.array([row[0] for row in rows], dtype=np.intp),
+        episode=np.array([row[0] for row in rows], dtype=np.intp),
         draw=np.array([answer.number for *_, answer in rows], dtype=np.intp),
         marks=table[..., :3],
         hallucinated=table[..., 3],
-        walks=walks,
+        episodes=episodes,
     )
 
 
 def read_answered(steps: Sequence[Mapping[str, Any]], role: str = "judge") -> list[Answered]:
-    """The answers of a walk in their order, with the last verdict of each seat of a role."""
+    """The answers of an episode in their order, with the last verdict of each index of a role."""
     answers: dict[int, Mapping[str, Any]] = {}
     verdicts: dict[int, dict[int, Rating]] = {}
     for step in steps:
         value = step["value"]
         if step["step"] == "respond":
             answers[step["draw"]] = value
-        elif step["role"] == role and "seat" in value:
+        elif step["role"] == role and "index" in value:
             said = Rating(*(value[mark] for mark in Rating._fields)) if value["status"] == "ok" else UNREAD
-            verdicts.setdefault(value["answer"], {})[value["seat"]] = said
+            verdicts.setdefault(value["answer"], {})[value["index"]] = said
     made = []
     for number, value in sorted(answers.items()):
-        seats = verdicts.get(number, {})
-        rated = tuple(seats.get(seat, UNREAD) for seat in range(max(seats, default=-1) + 1))
+        indexes = verdicts.get(number, {})
+        rated = tuple(indexes.get(index, UNREAD) for index in range(max(indexes, default=-1) + 1))
         made.append(Answered(number, value["status"], value["answer"] or "", value["over_length"], rated))
     return made
 
@@ -149,12 +149,12 @@ def classes_of(rated: Ratings, classes: Classes) -> tuple[Booleans, Booleans]:
 
 
 def part(rated: Ratings, chosen: Booleans) -> Ratings:
-    """Some of the answers, with the numbering of tasks and walks as it was."""
+    """Some of the answers, with the numbering of tasks and episodes as it was."""
     return replace(
         rated,
         texts=tuple(text for text, kept in zip(rated.texts, chosen, strict=True) if kept),
         task=rated.task[chosen],
-        walk=rated.walk[chosen],
+        episode=rated.episode[chosen],
         draw=rated.draw[chosen],
         marks=rated.marks[chosen],
         hallucinated=rated.hallucinated[chosen],

@@ -85,8 +85,8 @@ def rows(
 def names(rated: Ratings) -> list[str]:
     """The name of each answer: task, repeat and number, from 1."""
     return [
-        f"{rated.walks[walk].sample}/{rated.walks[walk].repeat}/{draw + 1}"
-        for walk, draw in zip(rated.walk, rated.draw, strict=True)
+        f"{rated.episodes[episode].sample}/{rated.episodes[episode].repeat}/{draw + 1}"
+        for episode, draw in zip(rated.episode, rated.draw, strict=True)
     ]
 
 

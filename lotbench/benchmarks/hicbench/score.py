@@ -31,8 +31,8 @@ from lotbench.benchmarks.hicbench.ratings import (
 )
 from lotbench.benchmarks.hicbench.settings import Settings, TaskEpisode
 from lotbench.harness.evidence import NOTHING, Evidence
-from lotbench.metrics.headline import Headline, Weighted, by_sample, missing, of_sums
 from lotbench.metrics.intervals import Interval, bounded, divided, studentised
+from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, by_sample, missing, of_sums
 from lotbench.types import JSON, Metric, Score, Trace
 
 NO_ANSWERS = "no answer was judged"
@@ -148,17 +148,17 @@ def by_measure(rated: Ratings, settings: Settings) -> Mapping[str, Metric]:
 
 def by_field(rated: Ratings, settings: Settings) -> dict[str, Mapping[str, Metric]]:
     """Each of MEASURES over the answers to the tasks of each field."""
-    of = np.array([str(rated.walks[walk].score.parts.get("field") or "") for walk in rated.walk])
+    of = np.array([str(rated.episodes[episode].score.parts.get("field") or "") for episode in rated.episode])
     fields = sorted(set(of.tolist()) - {""})
     return {field: by_measure(part(rated, of == field), settings) for field in fields}
 
 
-def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
+def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
     """IFS, task by task; a task of which no answer was judged is left out, and an answer that did not come is missing."""
     records: dict[str, Floats] = {}
     shares: list[float] = []
-    for name, walks in by_sample(traces):
-        table, asked = _table(rated := ratings(walks), settings), settings.answers * len(walks)
+    for name, episodes in by_sample(traces):
+        table, asked = _table(rated := ratings(episodes), settings), settings.answers * len(episodes)
         lacking = asked - len(rated.texts) if table.any() else asked
         shares.append(lacking / asked)
         if table.any():
@@ -170,7 +170,7 @@ def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
     def measure(tasks: Sequence[Floats]) -> Metric:
         return _balance(_stacked(tasks), settings, 0)
 
-    return Headline(
+    return PrimaryMetric(
         "ifs",
         records,
         measure,
@@ -216,7 +216,7 @@ def balance(sums: Floats, w1: float) -> Floats:
 
 
 def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:
-    """The mean cosine of the answers to one task, walk by walk, averaged over tasks; lower is more diverse.
+    """The mean cosine of the answers to one task, episode by episode, averaged over tasks; lower is more diverse.
 
     There is none by an encoder other than the one that the answers were embedded by.
     """
@@ -224,13 +224,13 @@ def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:
     if vectors is None or encoder != evidence.encoder:
         why = NO_ANSWERS if not rated.texts else evidence.why or f"the answers are not embedded by {encoder}"
         return Metric(None, better="lower", why=why, instrument=encoder, observations=len(rated.texts))
-    alike = similarity.within(vectors, rated.walk, len(rated.walks))
+    alike = similarity.within(vectors, rated.episode, len(rated.episodes))
     place = {name: index for index, name in enumerate(rated.tasks)}
     table = np.zeros((len(rated.tasks), 2))
-    for trace, value in zip(rated.walks, alike, strict=True):
+    for trace, value in zip(rated.episodes, alike, strict=True):
         if not np.isnan(value):
             table[place[trace.sample]] += (1, value)
-    # A task counts once, however many walks it has.
+    # A task counts once, however many episodes it has.
     table[:, 1], table[:, 0] = np.nan_to_num(divided(table[:, 1], table[:, 0])), table[:, 0] > 0
     metric = _estimate(
         table[table[:, 0] > 0],
@@ -283,7 +283,7 @@ def sampling_part(rated: Ratings) -> float | None:
 
 
 def answers(trace: Trace, settings: Settings) -> list[str]:
-    """The answers of a walk that was scored."""
+    """The answers of an episode that was scored."""
     if trace.outcome != "scored":
         return []
     return [one.text for one in read_answered(trace.steps) if one.status == "ok"]

@@ -77,16 +77,16 @@ def _answers(traces: Sequence[Trace], settings: Settings) -> Section:
 def _judges(rated: Ratings, settings: Settings) -> Section:
     """Each judge alone, and how far two of them agree."""
     rows: list[tuple[Cell, ...]] = []
-    for seat in range(rated.judges):
+    for index in range(rated.judges):
         alone = replace(
             rated,
-            marks=rated.marks[:, [seat]],
-            hallucinated=rated.hallucinated[:, [seat]],
+            marks=rated.marks[:, [index]],
+            hallucinated=rated.hallucinated[:, [index]],
         )
         read = int((~np.isnan(alone.hallucinated)).sum())
         marks = [mean_mark(alone, at) for at in range(3)]
         ih, dh = shares(alone, "mean_of_rates", settings.classes)
-        rows.append((seat + 1, read, len(rated.texts) - read, *map(finite, (*marks, ih, dh))))
+        rows.append((index + 1, read, len(rated.texts) - read, *map(finite, (*marks, ih, dh))))
     tables = [Table(("judge", "verdicts", "unread", *MARKS, "IH", "DH"), tuple(rows))]
     if rated.judges > 1:
         columns = ("judges", "class", "agree", "of", "kappa", "low", "high")

@@ -14,7 +14,7 @@ from lotbench.benchmarks.hicbench.comparing import across
 from lotbench.benchmarks.hicbench.official import published
 from lotbench.benchmarks.hicbench.reviewing import Label, rows
 from lotbench.benchmarks.hicbench.sample import Item
-from lotbench.benchmarks.hicbench.score import answers, grade, headline, metrics
+from lotbench.benchmarks.hicbench.score import answers, grade, metrics, primary_metric
 from lotbench.benchmarks.hicbench.sections import sections
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.benchmarks.hicbench.validation import CHECKED
@@ -68,7 +68,7 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
-    """The most calls that one walk makes, by role, askings-again left out."""
+    """The most calls that one episode makes, by role, askings-again left out."""
     separate = settings.dhp and settings.dhp_judge == "separate"
     return {
         "candidate": settings.answers,
@@ -93,10 +93,10 @@ benchmark = Benchmark(
     cast=cast,
     strata=("field",),
     published=published,
-    lanes=lambda settings: settings.order if settings.dhp else "each",
+    sequences=lambda settings: settings.order if settings.dhp else "each",
     validation=CHECKED,
     review=Review(rows, Label),
-    headline=headline,
+    primary_metric=primary_metric,
     answers=answers,
     across=across,
 )

@@ -87,10 +87,10 @@ def _answer_probe(role: str, row: Planted) -> Probe:
     )
 
 
-def panels(role: str, seats: int, settings: Settings, every: bool) -> list[JudgePanel]:
+def panels(role: str, models: int, settings: Settings, every: bool) -> list[JudgePanel]:
     """Each judge alone: a panel's verdicts are taken one by one."""
     alone = settings.model_copy(update={"dhp": False, "judges": 1})
-    return [JudgePanel(role, (seat,), "", alone) for seat in range(seats)]
+    return [JudgePanel(role, (index,), "", alone) for index in range(models)]
 
 
 def probe_result(probe: Probe, state: State) -> ProbeResult:

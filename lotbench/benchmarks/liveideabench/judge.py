@@ -1,6 +1,6 @@
 """The panel's half: three judges score each idea, and one compares the ideas of a keyword (v2, Methods).
 
-Seats come from a rotation over the data set's own order, so --limit, resume and the order of finishing never
+Judges come from a rotation over the data set's own order, so --limit, resume and the order of finishing never
 change who judges what. A verdict that cannot be read is asked for once more and is then a judge failure: it
 lowers n and is never filled in.
 """
@@ -60,9 +60,9 @@ class Likeness(Form):
 SCORES: Mapping[str, type[Form]] = {"v1": Scores, "v2": Review}
 """The form of a judge's answer, by version."""
 Pair = tuple[int, int]
-Seat = tuple[int, int, int]
+Position = tuple[int, int, int]
 """Of a question to the panel: the number of the idea or the pair, the draw, and who is asked."""
-Asked = tuple[type[Form], str, Seat, Mapping[str, str], Mapping[str, JSON]]
+Asked = tuple[type[Form], str, Position, Mapping[str, str], Mapping[str, JSON]]
 """A question to the panel: its form, step and place, what fills the prompt, and what the trace keeps beside."""
 
 
@@ -91,7 +91,7 @@ async def grade(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update
 
 async def _verdict(episode: KeywordEpisode, asked: Asked) -> None:
     """What one judge says: a step of the trace, with a status and no scores where it cannot be read."""
-    form, step, (number, draw, seat), values, about = asked
+    form, step, (number, draw, index), values, about = asked
     await episode.ask(
         "judge",
         step,
@@ -101,10 +101,10 @@ async def _verdict(episode: KeywordEpisode, asked: Asked) -> None:
         read=lambda answer: read_form(answer.reply, form),
         value=lambda said: {"status": "ok", **said.model_dump(mode="json")},
         missing=lambda error: {"status": error.kind, "reason": error.reason},
-        common=lambda answer: {"judge": seat, "model": answer.reply.model, **about},
+        common=lambda answer: {"judge": index, "model": answer.reply.model, **about},
         round=number,
         draw=draw,
-        seat=seat,
+        index=index,
     )
 
 
@@ -119,13 +119,13 @@ def pairs(episode: KeywordEpisode) -> list[Pair]:
     return list(combinations(judged(episode), 2))
 
 
-def seats(episode: KeywordEpisode, number: int) -> list[int]:
-    """The seats of an idea's judges: a window on the panel that moves on by one with each idea.
+def indexes(episode: KeywordEpisode, number: int) -> list[int]:
+    """The indexes of an idea's judges: a window on the panel that moves on by one with each idea.
 
     Every judge sits in as many windows as any other.
     """
     first = _turn(episode) * episode.settings.ideas + number - 1
-    return [(first + place) % episode.seats["judge"] for place in range(episode.settings.judges)]
+    return [(first + place) % episode.models["judge"] for place in range(episode.settings.judges)]
 
 
 def _turn(episode: KeywordEpisode) -> int:
@@ -134,23 +134,23 @@ def _turn(episode: KeywordEpisode) -> int:
     return (episode.repeat - 1) * len(episode.data) + place
 
 
-def _scoring(episode: KeywordEpisode) -> Iterator[tuple[Seat, Mapping[str, str], Mapping[str, JSON]]]:
+def _scoring(episode: KeywordEpisode) -> Iterator[tuple[Position, Mapping[str, str], Mapping[str, JSON]]]:
     """Where each score is asked for, with what its prompt is filled with and what the trace keeps beside."""
     for number, idea in judged(episode).items():
-        for place, seat in enumerate(seats(episode, number)):
-            yield (number, place, seat), {"idea": idea}, {}
+        for place, index in enumerate(indexes(episode, number)):
+            yield (number, place, index), {"idea": idea}, {}
 
 
-def _comparing(episode: KeywordEpisode) -> Iterator[tuple[Seat, Mapping[str, str], Mapping[str, JSON]]]:
+def _comparing(episode: KeywordEpisode) -> Iterator[tuple[Position, Mapping[str, str], Mapping[str, JSON]]]:
     """The same of each comparison."""
-    ideas, seat = judged(episode), _turn(episode) % episode.seats["judge"]
+    ideas, index = judged(episode), _turn(episode) % episode.models["judge"]
     for number, pair in enumerate(pairs(episode), 1):
         if _identical(episode, pair):
             continue
         for order in range(2 if episode.settings.fluency_orders == "both" else 1):
             first, second = _ordered(pair, order)
             values = {"keyword": episode.sample.keyword, "one": ideas[first], "other": ideas[second]}
-            yield (number, order, seat), values, {"ideas": [first, second]}
+            yield (number, order, index), values, {"ideas": [first, second]}
 
 
 def _ordered(pair: Pair, order: int) -> Pair:

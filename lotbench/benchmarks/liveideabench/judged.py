@@ -21,7 +21,7 @@ FLUENCY = "fluency"
 class Row:
     """One judge's verdict on one idea: the public code's unit."""
 
-    seat: int
+    index: int
     model: str
     scores: Mapping[str, float]
 
@@ -92,7 +92,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """One walk: one keyword, one repeat."""
+    """One episode: one keyword, one repeat."""
 
     sample: str
     repeat: int

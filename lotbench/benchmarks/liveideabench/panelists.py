@@ -17,29 +17,29 @@ def judges(keywords: Sequence[Keyword], version: Version) -> tuple[Section, Sect
 
 
 def severity(keywords: Sequence[Keyword], dimension: str) -> dict[int, float] | None:
-    """What each seat gives above the mean of the panel; None if the seats did not meet on enough ideas."""
+    """What each index gives above the mean of the panel; None if the indexes did not meet on enough ideas."""
     rows = [
-        (number, row.seat, row.scores[dimension])
+        (number, row.index, row.scores[dimension])
         for number, idea in enumerate(idea for one in keywords for idea in one.ideas)
         for row in idea.rows
     ]
-    seats = sorted({seat for _, seat, _ in rows})
-    places = {seat: place for place, seat in enumerate(seats)}
+    indexes = sorted({index for _, index, _ in rows})
+    places = {index: place for place, index in enumerate(indexes)}
     found = severities(
-        [n for n, _, _ in rows], [places[seat] for _, seat, _ in rows], [s for _, _, s in rows]
+        [n for n, _, _ in rows], [places[index] for _, index, _ in rows], [s for _, _, s in rows]
     )
-    return None if found is None else dict(zip(seats, map(float, found), strict=True))
+    return None if found is None else dict(zip(indexes, map(float, found), strict=True))
 
 
 def _severity(keywords: Sequence[Keyword], version: Version) -> Section:
     effects = {name: severity(keywords, name) for name in version.dimensions}
     rows = [row for one in keywords for idea in one.ideas for row in idea.rows]
-    seen, names = Counter(row.seat for row in rows), {row.seat: row.model for row in rows}
+    seen, names = Counter(row.index for row in rows), {row.index: row.model for row in rows}
     table = Table(
         ("judge", "verdicts", *version.dimensions),
         tuple(
-            (names[seat], seen[seat], *(None if by is None else by[seat] for by in effects.values()))
-            for seat in sorted(seen)
+            (names[index], seen[index], *(None if by is None else by[index] for by in effects.values()))
+            for index in sorted(seen)
         ),
         "Points above the mean of the panel; below zero is severe",
     )

@@ -168,12 +168,12 @@ def leaderboard(version: str, ideas: Ideas) -> list[dict[str, JSON]]:
     return sorted(made, key=lambda row: (row["average"] is None, -float(row["average"] or 0)))  # type: ignore[arg-type]
 
 
-def steps(ideas: Sequence[Idea], seats: Mapping[str, int], version: str) -> list[dict[str, Any]]:
+def steps(ideas: Sequence[Idea], indexes: Mapping[str, int], version: str) -> list[dict[str, Any]]:
     """The steps of an episode on one keyword; no calls stand behind them.
 
     Args:
         ideas: Of one model on one keyword.
-        seats: The place of each critic on the panel.
+        indexes: The place of each critic on the panel.
         version: Of the benchmark.
     """
     made: list[dict[str, Any]] = []
@@ -186,7 +186,7 @@ def steps(ideas: Sequence[Idea], seats: Mapping[str, int], version: str) -> list
         value["reasoning"] = max(0, len(idea.full.strip()) - len(idea.text.strip()))
         made.append(_step("fallback" if idea.declined else "respond", number, "candidate", 0, value))
         for draw, one in enumerate(idea.critiques):
-            said: dict[str, Any] = {"judge": seats[one.critic], "model": one.critic}
+            said: dict[str, Any] = {"judge": indexes[one.critic], "model": one.critic}
             if one.scores is None:
                 said |= {"status": "unparsed", "reason": "the row has no scores"}
             else:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from lotbench.benchmarks.liveideabench.judged import FLUENCY, Keyword, from_steps, mean, read_keyword
 from lotbench.benchmarks.liveideabench.settings import KeywordEpisode, Settings, Version, lacks
 from lotbench.harness.evidence import NOTHING, Evidence
-from lotbench.metrics.headline import Headline, Weighted, by_sample, missing
 from lotbench.metrics.intervals import Floats, bootstrap, divided, studentised
+from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, by_sample, missing
 from lotbench.types import JSON, Metric, Score, Trace
 
 NAMES = ("average", "originality", "feasibility", "clarity", FLUENCY, "flexibility")
@@ -138,11 +138,11 @@ def sheet(keywords: Sequence[Keyword], version: Version, unit: str) -> Sheet:
     names = (*version.dimensions, FLUENCY)
     values = np.full((len(samples), len(names)), np.nan)
     units: list[tuple[float, int]] = []
-    for row, walks in enumerate(samples.values()):
-        of = {name: mean(walk.mean(name) for walk in walks) for name in version.dimensions}
-        of[FLUENCY] = mean(walk.fluency(version) for walk in walks)
+    for row, episodes in enumerate(samples.values()):
+        of = {name: mean(episode.mean(name) for episode in episodes) for name in version.dimensions}
+        of[FLUENCY] = mean(episode.fluency(version) for episode in episodes)
         values[row] = [np.nan if (value := of[name]) is None else value for name in names]
-        found = [value for walk in walks for value in walk.composites(version, unit)]
+        found = [value for episode in episodes for value in episode.composites(version, unit)]
         units += [(value, row) for value in ([fmean(found)] if found and unit == "keyword" else found)]
     units.sort()
     return Sheet(
@@ -159,33 +159,37 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
     return dimensions([read_keyword(trace, version) for trace in traces], settings)
 
 
-def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
+def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
     """The average of the dimensions, keyword by keyword; a keyword of which nothing was judged is left out."""
     version = settings.rules
-    found = {name: [read_keyword(walk, version) for walk in walks] for name, walks in by_sample(traces)}
+    found = {
+        name: [read_keyword(episode, version) for episode in episodes] for name, episodes in by_sample(traces)
+    }
     return of_keywords(found, settings)
 
 
-def of_keywords(found: Mapping[str, Sequence[Keyword]], settings: Settings) -> Headline:
+def of_keywords(found: Mapping[str, Sequence[Keyword]], settings: Settings) -> PrimaryMetric:
     """The average of the keywords that something was judged of; an idea that did not come is an answer that is missing."""
     version, unit = settings.rules, settings.flexibility_unit
-    records = {name: walks for name, walks in found.items() if any(one.known(version) for one in walks)}
+    records = {
+        name: episodes for name, episodes in found.items() if any(one.known(version) for one in episodes)
+    }
     lacking = missing(
-        1 - sum(idea.ok for one in walks for idea in one.ideas) / (settings.ideas * len(walks))
+        1 - sum(idea.ok for one in episodes for idea in one.ideas) / (settings.ideas * len(episodes))
         if name in records
         else 1
-        for name, walks in found.items()
+        for name, episodes in found.items()
     )
 
     def weighted(keywords: Sequence[Sequence[Keyword]]) -> Weighted:
         # A keyword of two runs is two records.
-        apart = [replace(one, sample=str(at)) for at, walks in enumerate(keywords) for one in walks]
+        apart = [replace(one, sample=str(at)) for at, episodes in enumerate(keywords) for one in episodes]
         return sheet(apart, version, unit).average
 
     def measure(keywords: Sequence[Sequence[Keyword]]) -> Metric:
-        return dimensions([one for walks in keywords for one in walks], settings)["average"]
+        return dimensions([one for episodes in keywords for one in episodes], settings)["average"]
 
-    return Headline(
+    return PrimaryMetric(
         "average",
         records,
         measure,

@@ -14,7 +14,7 @@ from lotbench.benchmarks.liveideabench.across import across
 from lotbench.benchmarks.liveideabench.official import published
 from lotbench.benchmarks.liveideabench.people import Label, review
 from lotbench.benchmarks.liveideabench.sample import Item
-from lotbench.benchmarks.liveideabench.score import grade, headline, metrics
+from lotbench.benchmarks.liveideabench.score import grade, metrics, primary_metric
 from lotbench.benchmarks.liveideabench.sections import answers, sections
 from lotbench.benchmarks.liveideabench.settings import Settings, cast
 from lotbench.benchmarks.liveideabench.validation import CHECKED
@@ -75,7 +75,7 @@ benchmark = Benchmark(
     published=published,
     validation=CHECKED,
     review=Review(review, Label),
-    headline=headline,
+    primary_metric=primary_metric,
     answers=answers,
     across=across,
 )

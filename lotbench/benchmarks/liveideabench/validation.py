@@ -97,7 +97,7 @@ def probes(
     return made, faults
 
 
-def _walked(*ideas: str) -> dict[str, JSON]:
+def _played(*ideas: str) -> dict[str, JSON]:
     """The steps of a candidate that had these ideas."""
     return {
         "steps": [
@@ -119,7 +119,7 @@ def _pair_probe(role: str, row: Pair) -> Probe:
         split=row.split,
         labels=(alike,) if row.blind_letter is None else (alike, row.blind_letter in ALIKE),
         contested=row.contested,
-        state=_walked(row.one, row.other),
+        state=_played(row.one, row.other),
         task="pairs",
         known={"letter": row.letter},
     )
@@ -135,21 +135,21 @@ def _triple_probes(role: str, row: Triple) -> Iterator[Probe]:
             label=place == 0,
             split=row.split,
             contested=row.contested,
-            state=_walked(version),
+            state=_played(version),
             task="triples",
             group=row.id,
             known={"respect": row.respect, "place": place},
         )
 
 
-def panels(role: str, seats: int, settings: Settings, every: bool) -> list[JudgePanel]:
+def panels(role: str, models: int, settings: Settings, every: bool) -> list[JudgePanel]:
     """Each judge alone, on ideas that it scores and on pairs that it compares."""
     # Without judges an idea is compared and not scored.
     scores, compares = (settings.model_copy(update={"judges": n}) for n in (1, 0))
     tasks = {"triples": scores, "pairs": compares}
     return [
-        JudgePanel(role, (seat,), settings.version, asked, task=task)
-        for seat in range(seats)
+        JudgePanel(role, (index,), settings.version, asked, task=task)
+        for index in range(models)
         for task, asked in tasks.items()
     ]
 

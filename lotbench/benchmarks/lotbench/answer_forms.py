@@ -10,10 +10,10 @@ from pydantic import BeforeValidator
 from lotbench.prompting.reply import Form, prose, yes_or_no
 
 
-class Filling(Form):
+class Guess(Form):
     """The answer of respond."""
 
-    filling: Annotated[str, prose(120)]
+    guess: Annotated[str, prose(120)]
 
 
 class Word(Form):

@@ -34,17 +34,17 @@ def prompt(fields: Mapping[str, Any]) -> Scene:
 def responses(
     traces: Sequence[Trace], samples: Mapping[str, Mapping[str, Any]], settings: object
 ) -> Mapping[str, str]:
-    """The first attempt of the first game on each sample as a whole response (R_1); none where it had no filling."""
+    """The first attempt of the first game on each sample as a whole response (R_1); none where it had no guess."""
     written = {}
     for trace in traces:
         first = next((one for one in read_rounds(trace.steps) if one.number == 1), None)
-        if trace.repeat == 1 and first is not None and first.filling and first.status == "ok":
+        if trace.repeat == 1 and first is not None and first.guess and first.status == "ok":
             written[trace.sample] = _whole(first, Item.model_validate(samples[trace.sample]))
     return written
 
 
 def _whole(attempt: Round, sample: Item) -> str:
-    return str(attempt.filling) if attempt.whole else sample.rebuilt(str(attempt.filling))
+    return str(attempt.guess) if attempt.whole else sample.rebuilt(str(attempt.guess))
 
 
 BALLOT = Ballot("evaluate lotbench", responses, prompt)

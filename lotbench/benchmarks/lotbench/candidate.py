@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lotbench.benchmarks.lotbench import encore, responses, whole, words
-from lotbench.benchmarks.lotbench.answer_forms import ANSWERS, Asking, Filling, Notes, Word
+from lotbench.benchmarks.lotbench.answer_forms import ANSWERS, Asking, Guess, Notes, Word
 from lotbench.benchmarks.lotbench.questions import question
 from lotbench.benchmarks.lotbench.scene import request, unclear
 from lotbench.benchmarks.lotbench.settings import GameEpisode, prompt, reveals
@@ -35,11 +35,11 @@ async def respond(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
         drawn = await episode.each(partial(_draw, notes=notes, unread=unread[-1]), draws)
     guesses = [one.value for one in drawn if one.value]
     if not guesses:
-        return {"turn": {"filling": None, "status": drawn[-1].status}}
-    votes = Counter(words.same(guess["filling"]) for guess in guesses)
-    chosen = max(guesses, key=lambda guess: votes[words.same(guess["filling"])])
+        return {"turn": {"guess": None, "status": drawn[-1].status}}
+    votes = Counter(words.same(guess["guess"]) for guess in guesses)
+    chosen = max(guesses, key=lambda guess: votes[words.same(guess["guess"])])
     if len(draws) > 1:
-        episode.remark("respond", {**chosen, "votes": votes[words.same(chosen["filling"])], "of": len(draws)})
+        episode.remark("respond", {**chosen, "votes": votes[words.same(chosen["guess"])], "of": len(draws)})
     return {"turn": chosen}
 
 
@@ -53,7 +53,7 @@ async def ask(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     form = framework.form(Asking)
     notes = await _notes(episode, draw=1) if framework.notes else ""
     asked = [past["question"] for past in state["history"] if past.get("question")]
-    tried = [past["filling"] for past in [*state["history"], turn] if past.get("filling")]
+    tried = [past["guess"] for past in [*state["history"], turn] if past.get("guess")]
     secrets = [*whole.secrets(episode.sample, whole=episode.settings.whole), *tried]
     reading = await episode.ask(
         "candidate",
@@ -123,7 +123,7 @@ async def _draw(
         form,
         read=partial(_guess, episode),
         value=dict,
-        missing=lambda error: {"filling": None, "status": error.kind},
+        missing=lambda error: {"guess": None, "status": error.kind},
         once=True,
         unread=unread,
         round=episode.round,
@@ -132,7 +132,7 @@ async def _draw(
 
 
 def _guess(episode: GameEpisode, answer: Answer) -> dict[str, Any]:
-    """What one reply is as a filling, or as a whole response where no frame is shown.
+    """What one reply is as a guess, or as a whole response where no frame is shown.
 
     Raises:
         Unread: It is none.
@@ -142,9 +142,9 @@ def _guess(episode: GameEpisode, answer: Answer) -> dict[str, Any]:
     if settings.whole:
         text = responses.response(said, settings.max_response_words, settings.max_response_characters)
     else:
-        text = words.filling(said, episode.sample.frame, settings.max_words, settings.max_characters)
+        text = words.guess(said, episode.sample.frame, settings.max_words, settings.max_characters)
     mismatch = words.other_language(text, episode.sample.language)
-    value: dict[str, Any] = {"filling": text, "status": "ok", "language_mismatch": mismatch}
+    value: dict[str, Any] = {"guess": text, "status": "ok", "language_mismatch": mismatch}
     return value | ({"whole": True} if settings.whole else {})
 
 
@@ -155,7 +155,7 @@ def _guess_form(episode: GameEpisode) -> tuple[type[Form], str]:
         return framework.form(whole.Written), "response"
     if settings.wording == "paper":
         return framework.form(Word), "WORD"
-    return framework.form(Filling), "filling"
+    return framework.form(Guess), "guess"
 
 
 async def _notes(episode: GameEpisode, draw: int = 0) -> str:

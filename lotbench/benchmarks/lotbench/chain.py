@@ -29,12 +29,12 @@ Chains: TypeAlias = dict[str, Any]
 """The chains of a game so far, by `name`."""
 
 
-def name(seat: int, target: int = 0) -> str:
+def name(index: int, target: int = 0) -> str:
     """The place of a judge's chain in the shared part of the state."""
-    return f"chain {seat}" + (f" of {target}" if target else "")
+    return f"chain {index}" + (f" of {target}" if target else "")
 
 
-async def causal_chain(episode: GameEpisode, seat: int, target: int, chains: Chains) -> str | None:
+async def causal_chain(episode: GameEpisode, index: int, target: int, chains: Chains) -> str | None:
     """The chain that a judge is given, built if it is not there yet; None if it works without one.
 
     Raises:
@@ -42,12 +42,12 @@ async def causal_chain(episode: GameEpisode, seat: int, target: int, chains: Cha
     """
     if episode.settings.judge_mode != "causal" or episode.settings.chain != "stored":
         return None
-    if name(seat, target) not in chains:
-        chains[name(seat, target)] = await _built(episode, seat, target)
-    return str(chains[name(seat, target)]["text"])
+    if name(index, target) not in chains:
+        chains[name(index, target)] = await _built(episode, index, target)
+    return str(chains[name(index, target)]["text"])
 
 
-async def _built(episode: GameEpisode, seat: int, target: int) -> dict[str, Any]:
+async def _built(episode: GameEpisode, index: int, target: int) -> dict[str, Any]:
     """The first chain that the judge can use, or the last that can be read; reports count those it cannot use.
 
     Raises:
@@ -55,19 +55,19 @@ async def _built(episode: GameEpisode, seat: int, target: int) -> dict[str, Any]
     """
     text, usable = None, False
     for build in range(REBUILDS + 1):
-        written = await _written(episode, seat, target, build)
+        written = await _written(episode, index, target, build)
         if written.value is not None:
-            text, usable = written.value, await _usable(episode, written.value, seat, target, build)
+            text, usable = written.value, await _usable(episode, written.value, index, target, build)
         if usable:
             break
     if text is None:
         raise Unread(written.status, f"no causal chain that can be read: {written.reason}")
     about = {"accepted": usable, "builds": build + 1}
-    episode.remark("chain_accepted", {"judge": seat, **about, **_of(target)})
+    episode.remark("chain_accepted", {"judge": index, **about, **_of(target)})
     return {"text": text, **about}
 
 
-async def _written(episode: GameEpisode, seat: int, target: int, build: int) -> Reading[str]:
+async def _written(episode: GameEpisode, index: int, target: int, build: int) -> Reading[str]:
     """The chain of the response that is looked for (Eq. 2-4)."""
     sample, wanted = episode.sample, whole.targets(episode.sample)[target]
     marked: dict[str, Value] = {"key_text": sample.key_text}
@@ -86,16 +86,16 @@ async def _written(episode: GameEpisode, seat: int, target: int, build: int) -> 
             **marked,
         },
         read=lambda answer: read_form(answer.reply, Chain).text(),
-        value=lambda text: {"chain": text, "status": "ok", "judge": seat, **_of(target)},
-        missing=lambda error: {"chain": None, "status": error.kind, "judge": seat},
-        seat=seat,
+        value=lambda text: {"chain": text, "status": "ok", "judge": index, **_of(target)},
+        missing=lambda error: {"chain": None, "status": error.kind, "judge": index},
+        index=index,
         draw=build,
         shared=True,
         temperature=REBUILD_TEMPERATURE if build else None,
     )
 
 
-async def _usable(episode: GameEpisode, chain: str, seat: int, target: int, build: int) -> bool:
+async def _usable(episode: GameEpisode, chain: str, index: int, target: int, build: int) -> bool:
     """Whether the chain has the author's point, and the judge accepts what is looked for with it and refuses every control."""
     wanted = whole.targets(episode.sample)[target]
     if _fixed(episode, target) and not judge.contains(chain, wanted.point):
@@ -104,7 +104,7 @@ async def _usable(episode: GameEpisode, chain: str, seat: int, target: int, buil
     for trial, guess in enumerate([right, *controls(episode)]):
         number = build * (CONTROLS + 1) + trial
         verdict = await judge.trial(
-            episode, guess, seat=seat, chain=chain, target=target, number=number, expected=trial == 0
+            episode, guess, index=index, chain=chain, target=target, number=number, expected=trial == 0
         )
         if verdict is not (trial == 0):
             return False
@@ -118,7 +118,7 @@ def _fixed(episode: GameEpisode, target: int) -> dict[str, Value]:
 def controls(episode: GameEpisode) -> list[str]:
     """What must fail: the sample's near misses, or, where it has none, key texts of other samples, drawn by sample.
 
-    Where no frame is shown, responses of other samples. Never a filling of its own lists, on which judges are measured.
+    Where no frame is shown, responses of other samples. Never a guess of its own lists, on which judges are measured.
     """
     sample, rng = episode.sample, Random(f"{episode.sample.id}:chain")
     others = [other for other in episode.data if other.language == sample.language]
@@ -134,11 +134,11 @@ def controls(episode: GameEpisode) -> list[str]:
     return rng.sample(sorted(strange), min(CONTROLS, len(strange)))
 
 
-def beyond(sample: Item, settings: Settings, episodes: int, seats: Mapping[str, int]) -> dict[str, int]:
+def beyond(sample: Item, settings: Settings, episodes: int, models: Mapping[str, int]) -> dict[str, int]:
     """The most calls that games on a sample make beyond `settings.calls`: chains, and checks against further responses."""
     wanted = len(whole.targets(sample)) if settings.whole else 1
     stored = settings.judge_mode == "causal" and settings.chain == "stored"
-    chains = (REBUILDS + 1) * (2 + CONTROLS) * seats.get("judge", 0) if stored else 0
+    chains = (REBUILDS + 1) * (2 + CONTROLS) * models.get("judge", 0) if stored else 0
     checks = episodes * settings.max_rounds * (1 if settings.confirm == "never" else 2)
     return {"judge": wanted * chains + (wanted - 1) * checks}
 

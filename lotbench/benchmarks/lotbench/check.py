@@ -58,8 +58,8 @@ def decided_without_judge(state: State, episode: GameEpisode) -> Ruling | None:
         return Ruling(False, "none")
     if episode.settings.judged == "every":
         return None
-    said = words.same(turn["filling"])
-    if any(past.get("filling") and words.same(past["filling"]) == said for past in state["history"]):
+    said = words.same(turn["guess"])
+    if any(past.get("guess") and words.same(past["guess"]) == said for past in state["history"]):
         return Ruling(False, "repeat")
     right = [target.response for target in whole.targets(episode.sample)]
     for target, text in enumerate(right if episode.settings.whole else [episode.sample.key_text]):
@@ -71,44 +71,44 @@ def decided_without_judge(state: State, episode: GameEpisode) -> Ruling | None:
 
 async def is_daeso(state: State, episode: GameEpisode, target: int, chains: Chains) -> bool:
     """What E1 says of the guess, confirmed by a second opinion if the settings want one."""
-    every, confirm = range(episode.seats["judge"]), episode.settings.confirm
+    every, confirm = range(episode.models["judge"]), episode.settings.confirm
 
-    async def ask(step: str, seat: int, once: bool) -> Reading[Verdict]:
+    async def ask(step: str, index: int, once: bool) -> Reading[Verdict]:
         try:
-            chain = await causal_chain(episode, seat, target, chains)
+            chain = await causal_chain(episode, index, target, chains)
         except Unread as error:
             return Reading(None, error.kind, error.reason)
-        guess = state["turn"]["filling"]
-        return await judge.opinion(episode, step, guess, seat=seat, chain=chain, target=target, once=once)
+        guess = state["turn"]["guess"]
+        return await judge.opinion(episode, step, guess, index=index, chain=chain, target=target, once=once)
 
     first, verdict = await first_readable(every, partial(ask, "check"))
     if verdict.accepted and confirm != "never":
-        others = [first] if confirm == "same_judge" else [seat for seat in every if seat != first]
+        others = [first] if confirm == "same_judge" else [index for index in every if index != first]
         _, verdict = await first_readable(others, partial(ask, "confirm"))
     return verdict.accepted
 
 
 async def is_another_idea(state: State, episode: GameEpisode) -> bool:
     """What a judge says of an accepted guess beside those that counted before."""
-    _, verdict = await first_readable(range(episode.seats["judge"]), partial(encore.opinion, state, episode))
+    _, verdict = await first_readable(range(episode.models["judge"]), partial(encore.opinion, state, episode))
     return verdict.accepted
 
 
 async def first_readable(
-    seats: Sequence[int], ask: Callable[[int, bool], Awaitable[Reading[Verdict]]]
+    indexes: Sequence[int], ask: Callable[[int, bool], Awaitable[Reading[Verdict]]]
 ) -> tuple[int, Verdict]:
     """The first of two judges that can be read, and its verdict; the second is asked only once.
 
-    `ask` puts the question to the judge in a seat, only once or again if it cannot be read.
+    `ask` puts the question to the judge in an index, only once or again if it cannot be read.
 
     Raises:
         EpisodeFailed: Neither can be read.
     """
-    for seat in seats[:2]:
-        reading = await ask(seat, seat != seats[0])
+    for index in indexes[:2]:
+        reading = await ask(index, index != indexes[0])
         if reading.value is not None:
-            return seat, reading.value
-    raise EpisodeFailed("judge", f"judge {seat + 1}: {reading.reason}")
+            return index, reading.value
+    raise EpisodeFailed("judge", f"judge {index + 1}: {reading.reason}")
 
 
 def settled(state: State, episode: GameEpisode, ruled: Ruling) -> Update:
@@ -121,7 +121,7 @@ def settled(state: State, episode: GameEpisode, ruled: Ruling) -> Update:
         turn["target"] = ruled.target
     leaps, settings = encore.leaps(state), episode.settings
     if settings.encore and ruled.accepted:
-        found = {"text": turn["filling"], "failed": encore.failed(state), **judge.met(episode, ruled.target)}
+        found = {"text": turn["guess"], "failed": encore.failed(state), **judge.met(episode, ruled.target)}
         episode.remark("leap", {"number": len(leaps) + 1, **found})
     update: Update = {"turn": turn}
     if episode.round >= settings.max_rounds or (ruled.accepted and not settings.encore):

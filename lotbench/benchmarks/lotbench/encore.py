@@ -43,7 +43,7 @@ def known(state: State, episode: GameEpisode) -> list[str]:
     found: list[str] = [*state["turn"].get("known", ())]
     for past in leaps(state):
         met = whole.targets(episode.sample)[past.get("target", 0)].response
-        found += [met if episode.settings.whole else episode.sample.key_text, past["filling"]]
+        found += [met if episode.settings.whole else episode.sample.key_text, past["guess"]]
     firsts: dict[str, str] = {}
     for text in found:
         firsts.setdefault(words.same(text), text)
@@ -55,14 +55,14 @@ def wanted(state: State, episode: GameEpisode) -> bool:
     return "known" in state["turn"] or (episode.settings.encore and bool(known(state, episode)))
 
 
-async def opinion(state: State, episode: GameEpisode, seat: int, once: bool) -> Reading[Verdict]:
+async def opinion(state: State, episode: GameEpisode, index: int, once: bool) -> Reading[Verdict]:
     """What a judge says: is the answer of this round a different idea?"""
     sample = episode.sample
     left, right, between = ("“", "”", "；") if sample.language == "zh" else ('"', '"', "; ")
     values: dict[str, Value] = {
         "caption": sample.caption,
         "known": between.join(f"{left}{quotable(text)}{right}" for text in known(state, episode)),
-        "filling": quotable(state["turn"]["filling"]),
+        "guess": quotable(state["turn"]["guess"]),
     }
     if not episode.settings.whole:
         values["response"] = sample.frame
@@ -73,10 +73,10 @@ async def opinion(state: State, episode: GameEpisode, seat: int, once: bool) -> 
         Different,
         values,
         read=lambda answer: verdict(answer, Different, lambda form: form.different_approach),
-        value=lambda said: judged(said, seat, {}),
-        missing=lambda error: {"status": error.kind, "judge": seat},
+        value=lambda said: judged(said, index, {}),
+        missing=lambda error: {"status": error.kind, "judge": index},
         once=once,
         round=episode.round,
-        seat=seat,
-        draw=seat,
+        index=index,
+        draw=index,
     )

@@ -30,7 +30,7 @@ TEXTS = (
     "closest",
     "difference_reason",
 )
-"""What a judge writes about a filling."""
+"""What a judge writes about a guess."""
 CRITERIA = ("same_creative_point", "same_function", "different_approach")
 VERDICTS = ("check", "confirm", "different")
 """The steps in which a judge says yes or no to an answer; the last only in an encore."""
@@ -41,16 +41,16 @@ Decision: TypeAlias = Literal["exact", "accepted", "overturned", "alike", "refus
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What one judge made of a filling, or a rule in its place.
+    """What one judge made of a guess, or a rule in its place.
 
     Attributes:
         step: `check`, `confirm` for the second opinion on a yes, `different` for whether it is another idea.
         accepted: None where the judge could not be read.
-        how: `judge`, or the rule that decided: `exact`, `repeat`, or `none` where there is no filling.
+        how: `judge`, or the rule that decided: `exact`, `repeat`, or `none` where there is no guess.
         status: `ok`, or why the judge could not be read.
         criteria: Each criterion that was decided (Eq. 6, 7).
         texts: Each of TEXTS that the judge wrote.
-        overlap: Whether the filling contains or shortens the key text; "" for neither.
+        overlap: Whether the guess contains or shortens the key text; "" for neither.
         target: Which of `of` responses that are looked for the answer was compared with, from 0.
     """
 
@@ -81,16 +81,16 @@ class Round:
     """One round; of an asking again, and of several draws, what counted in the end.
 
     Attributes:
-        status: `ok`, or why there is no filling; "" if no reply came.
+        status: `ok`, or why there is no guess; "" if no reply came.
         opinions: In the order in which they were asked for, those that could not be read among them.
-        whole: Whether the filling is a whole response.
+        whole: Whether the guess is a whole response.
         frame: What of an earned frame was shown at its end.
         asked: `ok`, or why there is no question; None if none was asked for.
         answered: Whether the oracle replied; `answer` is None if it could not be read.
     """
 
     number: int
-    filling: str | None = None
+    guess: str | None = None
     status: str = ""
     language_mismatch: bool = False
     opinions: tuple[Opinion, ...] = ()
@@ -116,7 +116,7 @@ class Round:
 
     @property
     def decision(self) -> Decision:
-        """What decided the round; `none` if no judge saw its filling for the first time."""
+        """What decided the round; `none` if no judge saw its guess for the first time."""
         check, confirm = self.check, self.confirm
         if check is None or check.how != "judge":
             return "exact" if check and check.accepted else "none"
@@ -163,7 +163,7 @@ class CausalChain:
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """A finished game; rounds count from 1, and `solved` is that of the filling that solved it (its first leap).
+    """A finished game; rounds count from 1, and `solved` is that of the guess that solved it (its first leap).
 
     `picture` is what its sample shares with others: games on one picture are alike, and count as one unit of what is drawn.
     """
@@ -203,7 +203,7 @@ class Game:
 
     @property
     def valid(self) -> bool:
-        """Whether any filling could be judged."""
+        """Whether any guess could be judged."""
         return any(one.status == "ok" for one in self.rounds)
 
     @property
@@ -244,8 +244,8 @@ class Game:
 
 
 def answers(trace: Trace, settings: object) -> list[str]:
-    """The first filling of a game, in its normal form."""
-    return [same(one.filling) for one in read_rounds(trace.steps) if one.number == 1 and one.filling]
+    """The first guess of a game, in its normal form."""
+    return [same(one.guess) for one in read_rounds(trace.steps) if one.number == 1 and one.guess]
 
 
 def game(trace: Trace) -> Game:
@@ -308,7 +308,7 @@ def _round(number: int, steps: Sequence[tuple[str, Mapping[str, Any]]]) -> Round
     respond, ask, answer, reveal = (last.get(name, {}) for name in ("respond", "ask", "answer", "reveal"))
     return Round(
         number=number,
-        filling=respond.get("filling"),
+        guess=respond.get("guess"),
         status=str(respond.get("status", "")),
         language_mismatch=bool(respond.get("language_mismatch")),
         opinions=tuple(_opinion(name, value) for name, value in steps if name in VERDICTS),

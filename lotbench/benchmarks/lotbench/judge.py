@@ -54,7 +54,7 @@ def _letters(text: str) -> set[str]:
 
 
 async def opinion(
-    episode: GameEpisode, step: str, guess: str, *, seat: int, chain: str | None, target: int, once: bool
+    episode: GameEpisode, step: str, guess: str, *, index: int, chain: str | None, target: int, once: bool
 ) -> Reading[Verdict]:
     """What a judge says of a guess (`check`), or says a second time (`confirm`).
 
@@ -62,7 +62,7 @@ async def opinion(
         episode: The episode.
         step: check or confirm.
         guess: What takes the place of the key text, or a whole response where no frame is shown.
-        seat: Which judge.
+        index: Which judge.
         chain: The causal chain that this judge built, in causal mode.
         target: Which of the responses that are looked for a whole response is compared with; see `whole.targets`.
         once: Whether a reply that cannot be read stands.
@@ -75,18 +75,18 @@ async def opinion(
         guess,
         chain,
         target,
-        value=lambda said: {**judged(said, seat, met(episode, target)), **beside},
-        missing=lambda error: {"status": error.kind, "judge": seat},
+        value=lambda said: {**judged(said, index, met(episode, target)), **beside},
+        missing=lambda error: {"status": error.kind, "judge": index},
         once=once,
         round=episode.round,
-        seat=seat,
-        # Two seats may be one model, whose calls would otherwise have one key.
-        draw=seat,
+        index=index,
+        # Two indexes may be one model, whose calls would otherwise have one key.
+        draw=index,
     )
 
 
 async def trial(
-    episode: GameEpisode, guess: str, *, seat: int, chain: str, target: int, number: int, expected: bool
+    episode: GameEpisode, guess: str, *, index: int, chain: str, target: int, number: int, expected: bool
 ) -> bool | None:
     """Whether a judge accepts a guess of which the verdict is known; None if it cannot be read.
 
@@ -98,10 +98,10 @@ async def trial(
         guess,
         chain,
         target,
-        value=lambda said: {"accepted": said.accepted, "expected": expected, "judge": seat},
-        missing=lambda error: {"accepted": None, "expected": expected, "judge": seat},
+        value=lambda said: {"accepted": said.accepted, "expected": expected, "judge": index},
+        missing=lambda error: {"accepted": None, "expected": expected, "judge": index},
         once=True,
-        seat=seat,
+        index=index,
         draw=number,
         shared=True,
     )
@@ -115,9 +115,9 @@ def daeso(form: Any) -> bool:
     return bool(form.same_creative_point and form.same_function)
 
 
-def judged(said: Verdict, seat: int, place: Mapping[str, JSON]) -> dict[str, JSON]:
+def judged(said: Verdict, index: int, place: Mapping[str, JSON]) -> dict[str, JSON]:
     """What the trace keeps of a verdict."""
-    how: dict[str, JSON] = {"accepted": said.accepted, "how": "judge", "judge": seat, "status": "ok"}
+    how: dict[str, JSON] = {"accepted": said.accepted, "how": "judge", "judge": index, "status": "ok"}
     return {**how, **place, **said.parts}
 
 
@@ -144,10 +144,10 @@ async def _asked(
     name, form = _prompt_and_form(episode, step)
     values: dict[str, Value] = {"caption": sample.caption, "response": wanted.response}
     if settings.whole:
-        values["filling"] = quotable(guess)
+        values["guess"] = quotable(guess)
         values["key"] = episode.line("key", text=wanted.key_text) if wanted.key_text else None
     else:
-        values["filling"] = guess.replace('"', "'")
+        values["guess"] = guess.replace('"', "'")
         values["key_text"] = sample.key_text
     if name != "check_zero_shot":
         explained = settings.judge_mode != "zero_shot"

@@ -1,6 +1,6 @@
 """What a report says about the judge of a run: its error rates, whether they still hold, the corrected scores.
 
-Rates on the judge set stand beside the score; only labels of this very run's fillings correct it.
+Rates on the judge set stand beside the score; only labels of this very run's guesses correct it.
 Whether judge and oracle are good enough is decided in `report.trust`, which is told here what is known of them.
 """
 
@@ -16,7 +16,7 @@ from lotbench.benchmarks.lotbench import labelled
 from lotbench.benchmarks.lotbench.chance import chance_line
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.settings import Settings
-from lotbench.benchmarks.lotbench.validation import BOUNDS, deciding_seats
+from lotbench.benchmarks.lotbench.validation import BOUNDS, deciding_judges
 from lotbench.harness import judge_standing
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place, Validation
 from lotbench.metrics.agreement import Field, Stratum
@@ -32,24 +32,24 @@ LABEL_ERRORS = (0.01, 0.02)
 
 def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     """How well judge and oracle of a run are known to judge, and what wrong guesses get from the judge."""
-    settings, seats = context.settings, deciding_seats(context.settings)
+    settings, indexes = context.settings, deciding_judges(context.settings)
 
-    def record(role: str, seats: Sequence[int], settings: Settings) -> Record | None:
-        return judge_standing.by_criterion(context, declared, role, seats, settings).get("")
+    def record(role: str, indexes: Sequence[int], settings: Settings) -> Record | None:
+        return judge_standing.by_criterion(context, declared, role, indexes, settings).get("")
 
-    decides = record("judge", seats, settings)
-    alone = record("judge", seats[:1], settings.model_copy(update={"confirm": "never"}))
+    decides = record("judge", indexes, settings)
+    alone = record("judge", indexes[:1], settings.model_copy(update={"confirm": "never"}))
     oracle = record("oracle", (0,), settings)
     others = ((name, one) for name, one in (("check alone", alone), ("oracle", oracle)) if one is not decides)
     known = [(name, one) for name, one in (("the run's judge", decides), *others) if one is not None]
     # Labels of other runs are other candidates': they would correct this one wrongly.
     fields = decides["field"] if decides is not None else ()
     own = next((one for one in fields if one["run"] == context.run), None)
-    judge = _check(context, "judge", seats, decides)
+    judge = _check(context, "judge", indexes, decides)
     if judge.rates is not None and own is not None:
         judge = replace(judge, rates=_in_the_field(judge.rates, _field(own)))
     if decides is None:
-        notes = [f"unchecked: {judge.who}", _nearest(context, declared, seats)]
+        notes = [f"unchecked: {judge.who}", _nearest(context, declared, indexes)]
     else:
         notes = [*_about(decides), *(_fielded(own, context) if own else [_how_to_label(context)])]
         if unused := ", ".join(one["run"] for one in fields if one is not own):
@@ -65,8 +65,8 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     )
 
 
-def _check(context: JudgeContext, role: str, seats: Sequence[int], record: Record | None) -> Check:
-    who = judge_standing.who(context, role, seats)
+def _check(context: JudgeContext, role: str, indexes: Sequence[int], record: Record | None) -> Check:
+    who = judge_standing.who(context, role, indexes)
     if record is None:
         return Check(role, who, None)
     labels = record["set"].get("labels", "")
@@ -75,7 +75,7 @@ def _check(context: JudgeContext, role: str, seats: Sequence[int], record: Recor
 
 def _in_the_field(rates: Rates, field: Field) -> Rates:
     """The rates by the labels of this run, and the others as the judge set has them."""
-    # A candidate that never says the right thing leaves no right filling to be refused.
+    # A candidate that never says the right thing leaves no right guess to be refused.
     fpr, fnr, kappa = (None if np.isnan(rate) else rate for rate in (*field.point(), field.kappa()))
     return replace(
         rates,
@@ -88,9 +88,9 @@ def _in_the_field(rates: Rates, field: Field) -> Rates:
     )
 
 
-def _nearest(context: JudgeContext, declared: Validation, seats: Sequence[int]) -> str:
+def _nearest(context: JudgeContext, declared: Validation, indexes: Sequence[int]) -> str:
     """What the same judges were checked with, if not with what this run has."""
-    known = judge_standing.wanted_key(context, declared, "judge", seats, context.settings)
+    known = judge_standing.wanted_key(context, declared, "judge", indexes, context.settings)
     wanted = known or {"models": None}
     near = [one["key"] for one in context.records if one["key"].get("models") == wanted["models"]]
     differ: list[list[str]] = [
@@ -178,7 +178,7 @@ def _kappa(rate: Mapping[str, Any]) -> str:
 
 
 def _rate(value: float, draws: Floats) -> str:
-    """A rate with its interval; no right filling at all leaves none to be refused."""
+    """A rate with its interval; no right guess at all leaves none to be refused."""
     if np.isnan(value):
         return "not known (no right guess was labelled)"
     low, high = np.quantile(draws[~np.isnan(draws)], (0.025, 0.975))

@@ -1,6 +1,6 @@
 """The rows of a judge set: labelled guesses, responses, questions and ideas, and the probes made of them.
 
-A row of daeso.jsonl is a filling, of hidden.jsonl a whole response, of oracle.jsonl a question, each put where a
+A row of daeso.jsonl is a guess, of hidden.jsonl a whole response, of oracle.jsonl a question, each put where a
 candidate's would stand; one of different.jsonl is an answer after those that counted. The arm says which are read.
 """
 
@@ -62,14 +62,14 @@ class _Judged(_Row):
 
 
 class Filled(_Judged):
-    """A filling that is a DAESO of the key text, or is not."""
+    """A guess that is a DAESO of the key text, or is not."""
 
-    filling: Text
+    guess: Text
 
     @property
     def text(self) -> str:
-        """The filling."""
-        return self.filling
+        """The guess."""
+        return self.guess
 
 
 class Responded(_Judged):
@@ -100,18 +100,18 @@ class Asked(_Row):
 class Compared(_Row):
     """An answer that is another idea than those that are known, or one of them in other words.
 
-    A filling where the frame is shown, else a whole response.
+    A guess where the frame is shown, else a whole response.
     """
 
     known: Annotated[tuple[Text, ...], Field(min_length=1)]
-    filling: Text | None = None
+    guess: Text | None = None
     response: Text | None = None
     difficulty: Literal["easy", "hard"] | None
 
     @model_validator(mode="after")
     def _one_answer(self) -> Compared:
-        if (self.filling is None) is (self.response is None):
-            raise ValueError("filling: a row has a guess or a response, not both")
+        if (self.guess is None) is (self.response is None):
+            raise ValueError("guess: a row has a guess or a response, not both")
         if not self.contested and (self.difficulty is None) is not self.label:
             raise ValueError("difficulty: a negative is easy or hard, a positive is null")
         if words.same(self.text) in map(words.same, self.known):
@@ -121,7 +121,7 @@ class Compared(_Row):
     @property
     def text(self) -> str:
         """The answer."""
-        return self.filling or self.response or ""
+        return self.guess or self.response or ""
 
 
 Row: TypeAlias = Filled | Responded | Asked | Compared
@@ -131,7 +131,7 @@ ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {
 }
 RESPONSES = "responses"
 IDEAS = ("ideas", "ideas of responses")
-"""What a judge is asked of a whole response; and of an answer after others, a filling or a whole response."""
+"""What a judge is asked of a whole response; and of an answer after others, a guess or a whole response."""
 DIFFERENT = "different approach"
 """The criterion of IDEAS."""
 
@@ -160,8 +160,8 @@ def probes(role: str, rows: Sequence[Row], data: Mapping[str, Item]) -> tuple[li
 
 def _itself(row: Row, sample: Item) -> str | None:
     """Why a row is decided by words, if it is."""
-    if isinstance(row, Filled) and words.same(row.filling) == words.same(sample.key_text):
-        return "filling: is the key text itself"
+    if isinstance(row, Filled) and words.same(row.guess) == words.same(sample.key_text):
+        return "guess: is the key text itself"
     if isinstance(row, Responded) and words.same(row.response) in (
         words.same(target.response) for target in whole.targets(sample)
     ):
@@ -173,19 +173,19 @@ def _said(row: Row) -> tuple[str, ...]:
     """What tells a row from the others of its file."""
     beside: list[str] = []
     if isinstance(row, Compared):
-        beside = [str(row.filling is None), *sorted(map(words.same, row.known))]
+        beside = [str(row.guess is None), *sorted(map(words.same, row.known))]
     return row.sample, words.same(row.text), *beside
 
 
 def _probe(role: str, row: Row) -> Probe:
-    turn: dict[str, JSON] = {"filling": row.text, "status": "ok"}
+    turn: dict[str, JSON] = {"guess": row.text, "status": "ok"}
     step, task, named = "check", "", list[JSON]([role, row.text])
     if isinstance(row, Asked):
         step, turn = "answer", {"question": row.text}
     elif isinstance(row, Responded):
         task = RESPONSES
     elif isinstance(row, Compared):
-        task = IDEAS[row.filling is None]
+        task = IDEAS[row.guess is None]
         turn["known"] = list(row.known)
         named = [task, row.text, list(row.known)]
     return Probe(

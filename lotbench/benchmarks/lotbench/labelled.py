@@ -2,8 +2,8 @@
 
 A stop that people call false did not solve its game: all that is known is that the game was not solved until
 then, so it is censored there, as a game that broke off is (Kaplan and Meier 1958). Where only some stops are
-labelled, each right one stands for as many as were drawn from. A right filling that the judge refused is missed:
-a labelled draw of refusals says how many, and these are added where right fillings were found.
+labelled, each right one stands for as many as were drawn from. A right guess that the judge refused is missed:
+a labelled draw of refusals says how many, and these are added where right guesses were found.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lotbench.types import Metric
 
 AT_RISK, CERTAIN, RIGHT, UNLABELLED, REFUSED, OVERTURNED, MISSED = range(7)
 """Rows of a tally: games at risk in a round; solved there without a judge; right stops, weighted; stops that nobody
-labelled; first-seen fillings that the first judge refused, or the second; in the last column, the right fillings that
+labelled; first-seen guesses that the first judge refused, or the second; in the last column, the right guesses that
 labels let expect among what was refused."""
 
 
@@ -64,23 +64,23 @@ def tally(games: Sequence[Game], labels: Mapping[Place, bool], last: int, stops:
 
 
 def expecting(counts: Floats, found: Mapping[str, Labelled]) -> Floats:
-    """Counts, [..., 7, last], with the right fillings that the labels of their run let expect among what was refused."""
+    """Counts, [..., 7, last], with the right guesses that the labels of their run let expect among what was refused."""
     made = counts.copy()
     made[..., MISSED, -1] = _missed(counts, np.array([found["refused"].share, found["overturned"].share]))
     return made
 
 
 def curve(sums: Floats, missed: Floats, right: Floats) -> Floats:
-    """S_0..S_N of who is without a right filling; [..., 7, N] to [..., N + 1].
+    """S_0..S_N of who is without a right guess; [..., 7, N] to [..., N + 1].
 
     Args:
         sums: Counts.
-        missed: How many of the refused and overturned fillings were right, [...].
+        missed: How many of the refused and overturned guesses were right, [...].
         right: What is added to the share of unlabelled stops that were right, [...].
     """
     found = sums[..., RIGHT, :] + np.asarray(right)[..., None] * sums[..., UNLABELLED, :]
     refused = sums[..., REFUSED, :] + sums[..., OVERTURNED, :]
-    # Right fillings are missed where right ones are found; one more, spread as refusals are, for where none was.
+    # Right guesses are missed where right ones are found; one more, spread as refusals are, for where none was.
     spread = refused / np.maximum(refused.sum(axis=-1, keepdims=True), 1)
     where = (found + spread) / (found.sum(axis=-1, keepdims=True) + 1)
     events = sums[..., CERTAIN, :] + found + np.asarray(missed)[..., None] * where
@@ -169,7 +169,7 @@ def posterior(sums: Floats, found: Mapping[str, Labelled], settings: Settings) -
 
 
 def _missed(sums: Floats, shares: Floats) -> Floats:
-    """How many of the refused and of the overturned fillings were right, of which the shares are given, [..., 2]."""
+    """How many of the refused and of the overturned guesses were right, of which the shares are given, [..., 2]."""
     return np.asarray((shares * sums[..., (REFUSED, OVERTURNED), :].sum(axis=-1)).sum(axis=-1))
 
 

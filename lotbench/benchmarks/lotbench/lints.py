@@ -88,8 +88,8 @@ def texts(item: Item) -> Iterator[tuple[str, str]]:
         yield f"clues.{number}", clue
 
 
-def fillings(item: Item) -> Iterator[tuple[str, str]]:
-    """The fillings that a sample lists, by field."""
+def guesses(item: Item) -> Iterator[tuple[str, str]]:
+    """The guesses that a sample lists, by field."""
     yield "key_text", item.key_text
     for number, text in enumerate(item.accept):
         yield f"accept.{number}", text
@@ -110,11 +110,11 @@ def given_away(item: Item) -> Iterator[Finding]:
 
 
 def accepted_in_clue(item: Item) -> Iterator[Finding]:
-    """A clue that says an accepted filling outright wins the game for whoever copies it."""
+    """A clue that says an accepted guess outright wins the game for whoever copies it."""
     for number, clue in enumerate(item.clues):
-        for filling in item.accept:
-            if words.leaks(clue, [filling]):
-                yield Finding(item.id, f"clues.{number}", f"says the accepted guess {filling!r}")
+        for guess in item.accept:
+            if words.leaks(clue, [guess]):
+                yield Finding(item.id, f"clues.{number}", f"says the accepted guess {guess!r}")
 
 
 def no_cause(item: Item) -> Iterator[Finding]:
@@ -136,19 +136,19 @@ def nothing_left(item: Item) -> Iterator[Finding]:
 
 
 def twins(item: Item) -> Iterator[Finding]:
-    """Two fillings of a sample that are the same after normalisation: then one verdict has two labels."""
+    """Two guesses of a sample that are the same after normalisation: then one verdict has two labels."""
     seen_at: dict[str, str] = {}
-    for field, text in fillings(item):
+    for field, text in guesses(item):
         if (first := seen_at.setdefault(words.same(text), field)) != field:
             yield Finding(item.id, field, f"{text!r} is the same as {first}")
 
 
-def no_filling(item: Item) -> Iterator[Finding]:
-    """An alternative that the game would not take as a filling, or would cut."""
+def no_guess(item: Item) -> Iterator[Finding]:
+    """An alternative that the game would not take as a guess, or would cut."""
     limits = Settings()
-    for field, text in fillings(item):
+    for field, text in guesses(item):
         try:
-            taken = words.filling(text, item.frame, limits.max_words, limits.max_characters)
+            taken = words.guess(text, item.frame, limits.max_words, limits.max_characters)
         except Unread as error:
             yield Finding(item.id, field, f"{text!r} is no guess: {error.reason}")
             continue
@@ -199,7 +199,7 @@ LINTS: tuple[Callable[[Item], Iterable[Finding]], ...] = (
     no_cause,
     nothing_left,
     twins,
-    no_filling,
+    no_guess,
     no_point,
     likeness_in_effect,
     unsigned,

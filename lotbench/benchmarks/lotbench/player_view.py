@@ -79,14 +79,16 @@ class View:
         return next((one for one in self.clue_rounds if one >= self.round), None)
 
 
-def view(walk: GameEpisode) -> View:
-    """What the player of a walk sees."""
-    arm, sample, settings = walk.settings.arm, walk.sample, walk.settings
-    picture = walk.pictures.get(sample.id) if "image" in arm else None
+def view(episode: GameEpisode) -> View:
+    """What the player of an episode sees."""
+    arm, sample, settings = episode.settings.arm, episode.sample, episode.settings
+    picture = episode.pictures.get(sample.id) if "image" in arm else None
     before, _, after = sample.frame.partition(words.MASK)
-    past = list(walk.state["history"]) if settings.feedback else []
-    number = walk.round - len(past)
-    turn = {name: said for name, said in walk.state["turn"].items() if name != "verdict" or settings.feedback}
+    past = list(episode.state["history"]) if settings.feedback else []
+    number = episode.round - len(past)
+    turn = {
+        name: said for name, said in episode.state["turn"].items() if name != "verdict" or settings.feedback
+    }
     turns = [_turn(number + at, one) for at, one in enumerate([*past, turn])]
     return View(
         joke=None if settings.whole else (before, after),
@@ -94,34 +96,34 @@ def view(walk: GameEpisode) -> View:
         picture=picture.sha256 if picture else None,
         turns=tuple(turns),
         most=settings.max_rounds,
-        clue_rounds=_clue_rounds(walk),
+        clue_rounds=_clue_rounds(episode),
         whole=settings.whole,
         language=sample.language,
     )
 
 
-def objection(walk: GameEpisode, name: str, said: str) -> str | None:
+def objection(episode: GameEpisode, name: str, said: str) -> str | None:
     """Why what a person typed in a field is not sent on, in words for them; None if it is.
 
     A model that says such a thing loses a round or an answer by it; a person is told before anything is used up.
     """
-    settings, history = walk.settings, walk.state["history"]
+    settings, history = episode.settings, episode.state["history"]
     try:
         if name == "question":
             question(said, [past["question"] for past in history if past.get("question")])
-        elif name == "filling":
-            said = words.filling(said, walk.sample.frame, settings.max_words, settings.max_characters)
+        elif name == "guess":
+            said = words.guess(said, episode.sample.frame, settings.max_words, settings.max_characters)
         elif name == "response":
             most = settings.max_response_words, settings.max_response_characters
             said = responses.response(said, *most)
     except Unread as error:
-        why = error.reason.replace("filling", "guess")
+        why = error.reason.replace("guess", "guess")
         told = _REASONS.get(error.kind) or _REASONS.get(error.reason) or f"That cannot be used: {why}."
         return f"{told} {FREE}"
-    if name not in ("filling", "response"):
+    if name not in ("guess", "response"):
         return None
     for number, past in enumerate(history, 1):
-        if past.get("filling") and words.same(past["filling"]) == words.same(said):
+        if past.get("guess") and words.same(past["guess"]) == words.same(said):
             return f"You already tried that, in round {number}. {FREE}"
     return None
 
@@ -134,7 +136,7 @@ def blanked(text: str) -> str:
 def _turn(number: int, past: Mapping[str, Any]) -> Turn:
     return Turn(
         number=number,
-        guess=past.get("filling"),
+        guess=past.get("guess"),
         counts=past.get("verdict"),
         question=past.get("question"),
         answer=past.get("answer"),
@@ -143,12 +145,12 @@ def _turn(number: int, past: Mapping[str, Any]) -> Turn:
     )
 
 
-def _clue_rounds(walk: GameEpisode) -> tuple[int, ...]:
-    settings = walk.settings
-    shown = reveals(walk.sample.clues, settings)
+def _clue_rounds(episode: GameEpisode) -> tuple[int, ...]:
+    settings = episode.settings
+    shown = reveals(episode.sample.clues, settings)
     count = max(len(shown), usable_reveals(settings))
     return tuple(
         (at + 1) * settings.clue_interval
         for at in range(count)
-        if (at < len(shown) and shown[at]) or frame_at(walk.sample, settings, at + 1)
+        if (at < len(shown) and shown[at]) or frame_at(episode.sample, settings, at + 1)
     )

@@ -46,7 +46,7 @@ def _reading(title: str, one: Game, evidence: Evidence) -> Reading:
     )
     for at in one.rounds:
         if at.status:
-            lines = [f"{at.filling or 'nothing'} ({at.status if at.status != 'ok' else verdict(at)})"]
+            lines = [f"{at.guess or 'nothing'} ({at.status if at.status != 'ok' else verdict(at)})"]
             lines += [f"{at.question} – {at.answer or 'no answer'}"] if at.question else []
             texts.append((f"round {at.number}", "\n".join(lines)))
     return Reading(title, (*texts, ("end", one.outcome)), one.sample, one.repeat)
@@ -58,5 +58,5 @@ def _overturned(one: Game) -> int | None:
 
 
 def _tried(one: Game) -> set[str]:
-    """The different fillings of a game."""
-    return {str(at.filling).casefold() for at in one.rounds if at.status == "ok"}
+    """The different guesses of a game."""
+    return {str(at.guess).casefold() for at in one.rounds if at.status == "ok"}

@@ -35,7 +35,7 @@ def replay(sample: Mapping[str, Any], trace: Trace) -> Replay:
 
 def _lines(at: Round) -> list[str]:
     lines = ["", f"round {at.number}"]
-    lines += wrapped("writes" if at.whole else "fills in", at.filling or f"nothing ({at.status})")
+    lines += wrapped("writes" if at.whole else "fills in", at.guess or f"nothing ({at.status})")
     for name, text in _story(at).items():
         lines += wrapped(name.replace("_", " "), text, indent=4)
     lines += wrapped("verdict", verdict(at))
@@ -56,7 +56,7 @@ def _lines(at: Round) -> list[str]:
 def _table(at: Round) -> dict[str, JSON]:
     return {
         "number": at.number,
-        "filling": at.filling,
+        "guess": at.guess,
         "status": at.status,
         "verdict": verdict(at),
         "story": _story(at),
@@ -67,7 +67,7 @@ def _table(at: Round) -> dict[str, JSON]:
 
 
 def _story(at: Round) -> dict[str, str]:
-    """What the judges wrote about the filling: the intervened chain, and the reason of each criterion."""
+    """What the judges wrote about the guess: the intervened chain, and the reason of each criterion."""
     return {
         ("second opinion: " if opinion.step == "confirm" else "") + name: text
         for opinion in at.opinions

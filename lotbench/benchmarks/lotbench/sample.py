@@ -17,7 +17,7 @@ from lotbench.harness.sample_row import SampleRow, Text
 
 
 class Rejected(BaseModel):
-    """A filling that should not count, and how hard that is to see."""
+    """A guess that should not count, and how hard that is to see."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -143,7 +143,7 @@ class Item(SampleRow):
         """The response with the key text masked."""
         return words.frame(self.response, self.span, self.language)
 
-    def rebuilt(self, filling: str) -> str:
-        """R_t: the response with another filling in the place of the key text."""
+    def rebuilt(self, guess: str) -> str:
+        """R_t: the response with another guess in the place of the key text."""
         start, end = self.span
-        return self.response[:start] + filling + self.response[end:]
+        return self.response[:start] + guess + self.response[end:]

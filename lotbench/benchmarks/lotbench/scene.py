@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lotbench.benchmarks.lotbench import whole, words
-from lotbench.benchmarks.lotbench.answer_forms import Asking, Filling
+from lotbench.benchmarks.lotbench.answer_forms import Asking, Guess
 from lotbench.benchmarks.lotbench.settings import GameEpisode, prompt
 from lotbench.harness.episode import Render
 from lotbench.prompting.frameworks import FRAMEWORKS
@@ -57,7 +57,7 @@ def _method(episode: GameEpisode) -> str:
 
 
 def _limits(episode: GameEpisode) -> dict[str, Value]:
-    """How long a filling, or a whole response, may be."""
+    """How long a guess, or a whole response, may be."""
     limits = episode.settings
     most = (limits.max_words, limits.max_characters)
     if limits.whole:
@@ -89,7 +89,7 @@ def _blocks(episode: GameEpisode) -> list[str]:
     """The same in the paper's three blocks (App. A, B): what is wrong, clues, questions with answers."""
     past = [*episode.state["history"], episode.state["turn"]]
     blocks: dict[str, list[dict[str, str]]] = {
-        "wrong": [{"text": one["filling"]} for one in past if one.get("filling")],
+        "wrong": [{"text": one["guess"]} for one in past if one.get("guess")],
         "clue": [{"text": clue} for one in past for clue in one.get("clues", ())],
         "asked": [
             {"question": one["question"], "answer": one["answer"]}
@@ -108,8 +108,8 @@ def _tips(episode: GameEpisode) -> list[str]:
     """One line for each thing that the candidate knows, oldest first."""
     told: list[str] = []
     for past in [*episode.state["history"], episode.state["turn"]]:
-        if past.get("filling"):
-            told.append(episode.line("found" if past.get("verdict") else "wrong", text=past["filling"]))
+        if past.get("guess"):
+            told.append(episode.line("found" if past.get("verdict") else "wrong", text=past["guess"]))
         if past.get("question") and past.get("answer"):
             told.append(episode.line("question", text=past["question"]))
             told.append(episode.line("answer", text=episode.line(past["answer"].lower())))
@@ -122,7 +122,7 @@ def _tips(episode: GameEpisode) -> list[str]:
 def _grown(episode: GameEpisode, step: str, form: type[Form]) -> list[Message]:
     """The conversation of a game up to the turn in which a step is asked for."""
     framework = FRAMEWORKS[episode.settings.framework]
-    responding: type[Form] = whole.Written if episode.settings.whole else Filling
+    responding: type[Form] = whole.Written if episode.settings.whole else Guess
     shapes: dict[str, type[Form]] = {
         "respond": framework.form(responding),
         "ask": framework.form(Asking),
@@ -152,10 +152,10 @@ def _round(
     episode: GameEpisode, told: list[Message], past: Mapping[str, Any], shapes: Mapping[str, type[Form]]
 ) -> None:
     """An attempt and what came of it; one that could not be read is not there."""
-    if past.get("filling"):
+    if past.get("guess"):
         field = [*shapes["respond"].model_fields][-1]
-        told.append(Message("assistant", (_object(field, past["filling"]),)))
-        _say(told, episode.line("found" if past.get("verdict") else "wrong", text=past["filling"]))
+        told.append(Message("assistant", (_object(field, past["guess"]),)))
+        _say(told, episode.line("found" if past.get("verdict") else "wrong", text=past["guess"]))
 
 
 def _asked(episode: GameEpisode, told: list[Message], past: Mapping[str, Any]) -> None:

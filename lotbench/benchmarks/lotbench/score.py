@@ -36,7 +36,7 @@ def grade(episode: GameEpisode) -> Score:
     """The score of one finished game.
 
     A game that broke off has none. Parts: `rounds` is t of Eq. 8 (N if unsolved), `first_positive` the
-    round of the first accepted filling, `attempts` the rounds used.
+    round of the first accepted guess, `attempts` the rounds used.
     """
     settings = episode.settings
     outcome = episode.state["outcome"]
@@ -61,7 +61,7 @@ def grade(episode: GameEpisode) -> Score:
             "first_positive": played.first_positive,
             "attempts": played.played,
             "unsolved_through": played.unsolved_through,
-            "valid_filling": played.valid,
+            "valid_guess": played.valid,
             "picture": getattr(episode.sample, "image", None),
             "language": getattr(episode.sample, "language", None),
             "tier": getattr(episode.sample, "tier", None),
@@ -85,10 +85,10 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
 
 
 def expected(stop: float, first: float | None, settings: Settings) -> dict[str, float | None]:
-    """What each metric of a run is expected to be whose fillings all stop a game with one probability.
+    """What each metric of a run is expected to be whose guesses all stop a game with one probability.
 
     Args:
-        stop: The probability that a round ends the game: with wrong fillings, the FPR of all who decide.
+        stop: The probability that a round ends the game: with wrong guesses, the FPR of all who decide.
         first: The same of the first judge alone; None if it is not known.
         settings: Of the run.
     """
@@ -160,7 +160,7 @@ def with_bounds(
 ) -> Metric:
     """A metric of games with what it would be if every censored one had been solved at once, and if none ever had.
 
-    A judge that fails mostly on right fillings makes every censored game one that was solved (informative censoring,
+    A judge that fails mostly on right guesses makes every censored game one that was solved (informative censoring,
     of which the Kaplan-Meier estimate knows nothing).
     """
     metric = measure(games, settings)

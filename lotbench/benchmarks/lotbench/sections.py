@@ -124,7 +124,7 @@ def _leaps(games: Sequence[Game], settings: Settings) -> tuple[Section, ...]:
 
 
 def _outcomes(games: Sequence[Game]) -> Section:
-    """How the games ended; games without any valid filling are shown apart."""
+    """How the games ended; games without any valid guess are shown apart."""
     seen = Counter(one.outcome for one in games)
     rows: list[tuple[Cell, ...]] = [
         (outcome, seen[outcome], share(seen[outcome], len(games)))
@@ -190,7 +190,7 @@ def _openings(games: Sequence[Game]) -> tuple[Sequence[Any], int]:
     """The samples of which several games open with a guess, and in how many of them all open with the same."""
     samples: dict[str, list[str]] = {}
     for one in games:
-        if one.rounds and (said := one.rounds[0].filling) is not None:
+        if one.rounds and (said := one.rounds[0].guess) is not None:
             samples.setdefault(one.sample, []).append(words.same(said))
     several = [openings for openings in samples.values() if len(openings) > 1]
     return several, sum(len(set(openings)) == 1 for openings in several)
@@ -218,7 +218,7 @@ def _judging(games: Sequence[Game], settings: Settings) -> Section:
 
 
 def _groups(traces: Sequence[Trace], games: Sequence[Game], settings: Settings) -> Section:
-    """The score by language and by tier, as far as the graded walks name them."""
+    """The score by language and by tier, as far as the graded episodes name them."""
     rows: list[tuple[Cell, ...]] = []
     for name in ("language", "tier"):
         labels = [parts(trace, name) for trace in traces]

@@ -85,7 +85,7 @@ class Settings(BaseModel):
 
     @property
     def whole(self) -> bool:
-        """Whether answers are whole responses, not fillings."""
+        """Whether answers are whole responses, not guesses."""
         return self.frame != "shown"
 
     def worth(self, t: int) -> float:

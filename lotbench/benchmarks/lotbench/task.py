@@ -18,8 +18,8 @@ from lotbench.benchmarks.lotbench import (
 )
 from lotbench.benchmarks.lotbench.ballot import BALLOT
 from lotbench.benchmarks.lotbench.games import answers
-from lotbench.benchmarks.lotbench.headline import headline
 from lotbench.benchmarks.lotbench.judge_quality import standing
+from lotbench.benchmarks.lotbench.primary_metric import primary_metric
 from lotbench.benchmarks.lotbench.replay import replay
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.score import grade, metrics
@@ -91,6 +91,6 @@ benchmark = Benchmark(
     ),
     ballot=BALLOT,
     replay=replay,
-    headline=headline,
+    primary_metric=primary_metric,
     answers=answers,
 )

@@ -30,7 +30,7 @@ from lotbench.types import JSON, Trace
 BOUNDS = {"judge": "game", "oracle": "oracle"}
 """The bounds of `report.trust` that the verdicts of a role are held to."""
 STRATA = {"accepted": True, "overturned": False, "refused": False, "alike": False}
-"""The kinds of verdict that a run's fillings are drawn from, and whether they accept; the last only in an encore."""
+"""The kinds of verdict that a run's guesses are drawn from, and whether they accept; the last only in an encore."""
 
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
@@ -42,7 +42,7 @@ def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
     ]
 
 
-def panels(role: str, seats: int, settings: Settings, every: bool) -> list[JudgePanel]:
+def panels(role: str, models: int, settings: Settings, every: bool) -> list[JudgePanel]:
     """Who is measured how: the judges as a game has them, then each further one alone.
 
     `every` wants all judge modes (Fig. 15, right). The oracle is measured with all that it may see: a question
@@ -56,21 +56,21 @@ def panels(role: str, seats: int, settings: Settings, every: bool) -> list[Judge
     modes = ("zero_shot", "explained", "causal") if every else (settings.judge_mode,)
     for mode in modes:
         played = settings.model_copy(update={"judge_mode": mode})
-        together = tuple(range(seats)) if played.confirm == "other_judge" else (0,)
+        together = tuple(range(models)) if played.confirm == "other_judge" else (0,)
         alone = played.model_copy(update={"confirm": "never"})
         first = alone if played.confirm != "never" else None
         made.append(JudgePanel(role, together, mode, played, first, task=RESPONSES * settings.whole))
         made.extend(
-            JudgePanel(role, (seat,), mode, alone, task=RESPONSES * settings.whole)
-            for seat in range(1, seats)
+            JudgePanel(role, (index,), mode, alone, task=RESPONSES * settings.whole)
+            for index in range(1, models)
         )
     if settings.encore:
         task = IDEAS[settings.whole]
-        made.extend(JudgePanel(role, (seat,), "different", settings, task=task) for seat in range(seats))
+        made.extend(JudgePanel(role, (index,), "different", settings, task=task) for index in range(models))
     return made
 
 
-def deciding_seats(settings: Settings) -> tuple[int, ...]:
+def deciding_judges(settings: Settings) -> tuple[int, ...]:
     """The judges whose verdicts end a game."""
     return (0, 1) if settings.confirm == "other_judge" else (0,)
 
@@ -134,7 +134,7 @@ def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
 def draw(
     traces: Sequence[Trace], samples: Mapping[str, Mapping[str, Any]], settings: Settings, n: int, seed: int
 ) -> Draw:
-    """First-seen fillings that the judge decided, in no order; see `drawn`."""
+    """First-seen guesses that the judge decided, in no order; see `drawn`."""
     games = [game(trace) for trace in traces]
     rounds = {
         (one.sample, one.repeat, at.number): (one, at)
@@ -148,7 +148,7 @@ def draw(
         sizes={name: (size, STRATA[name]) for name, size in sizes.items()},
         places=[at for _, at in chosen],
         role="judge",
-        seats=deciding_seats(settings),
+        indexes=deciding_judges(settings),
     )
 
 
@@ -157,7 +157,7 @@ def drawn(
 ) -> tuple[dict[str, int], list[tuple[str, Place]]]:
     """How many verdicts of each kind there are, and at most n of them: kind and place, in no order.
 
-    Half are stops, or all if these are fewer, and of the rest refused and overturned fillings alike as far as
+    Half are stops, or all if these are fewer, and of the rest refused and overturned guesses alike as far as
     they go. Each kind is drawn at equal distances in order of the round, so that every part of the game has its share.
     """
     rng = Random(f"{seed}:field")
@@ -203,6 +203,6 @@ def _labelling(number: int, sample: Mapping[str, Any], one: Game, at: Round) -> 
         **{name: sample[name] for name in shown},
         **({"points": sample["points"]} if at.whole and sample.get("points") else {}),
         **({"known": known} if found else {}),
-        "filling": str(at.filling),
+        "guess": str(at.guess),
         "label": None,
     }

@@ -50,7 +50,7 @@ _ORDER = re.compile(
     r"\b(?:ignore|disregard|forget)\b.{0,40}\b(?:instructions?|rules?|above|previous|prompt)\b"
     r"|\b(?:same|both|creative)[ _](?:creative[ _])?(?:points?|functions?|criteri(?:a|on)|decisions?)\b|\bcriteria\b"
     r"|\b(?:accept|approve|mark|judge|count|rate|answer)\b.{0,20}\b(?:this|the|my) "
-    r"(?:response|caption|candidate|answer|filling)\b"
+    r"(?:response|caption|candidate|answer|guess)\b"
     r"|\b(?:say|answer|output|return|reply)(?: with)? (?:true\b|yes to (?:both|all)\b)"
     r"|\b(?:mark|count|accept)\b.{0,6}\b(?:this|it|me)\b.{0,6}\b(?:correct|right|true|accepted)\b"
     r"|\b(?:candidate|reference) (?:is|was|says)\b|\bkey text\b|\w_\w"
@@ -69,7 +69,7 @@ _BETWEEN = re.compile(r"[\s\-‐‑‒–—―.…·•/\\|+,;:\u115f\u1160\u28
 _CHARACTERS = 15
 """Characters that a word may have on the average: 120 for a guess of eight words, whatever it is made of."""
 _SENTENCE = re.compile(r"(?<=\w{3})[.!]\s+\w|[。！]")
-"""The end of a sentence within a filling; "Dr. No" and "St. Nicholas" have shorter ones."""
+"""The end of a sentence within a guess; "Dr. No" and "St. Nicholas" have shorter ones."""
 _EDGES = " \t\"'`*_“”‘’「」『』《》.,!。，！:："
 _DETERMINERS = {
     "a": "a(n)", "an": "a(n)",
@@ -107,8 +107,8 @@ def _neutral(word: str, table: Mapping[str, str]) -> str:
     return neutral[0].upper() + neutral[1:] if word[0].isupper() else neutral
 
 
-def filling(text: str, framed: str, max_words: int, max_cjk: int) -> str:
-    """A candidate's filling, cut out of the frame if it repeats the frame.
+def guess(text: str, framed: str, max_words: int, max_cjk: int) -> str:
+    """A candidate's guess, cut out of the frame if it repeats the frame.
 
     Raises:
         Unread: `not_a_phrase`, with the reason.
@@ -123,13 +123,13 @@ def filling(text: str, framed: str, max_words: int, max_cjk: int) -> str:
     if not re.search(r"\w", words) or re.search(r"\bMASK\b", words):
         raise Unread("not_a_phrase", "no word in it")
     if _NUMBERING.match(words) or _lists(words):
-        raise Unread("not_a_phrase", "a list, not one filling")
+        raise Unread("not_a_phrase", "a list, not one guess")
     if _MARKUP.search(words) or orders(words):
         raise Unread("not_a_phrase", "holds markup or an instruction, not only a phrase")
     if _SENTENCE.search(words):
         raise Unread("not_a_phrase", "more than one sentence")
     if "?" in words or "？" in words:
-        raise Unread("not_a_phrase", "a question, not a filling")
+        raise Unread("not_a_phrase", "a question, not a guess")
     if too_long(words, max_words, max_cjk):
         raise Unread("not_a_phrase", f"longer than {max_words} words or {max_cjk} characters")
     return words
@@ -147,7 +147,7 @@ def too_long(text: str, max_words: int, max_cjk: int) -> bool:
 
 
 def _lists(words: str) -> bool:
-    """Whether a filling offers several things to choose from."""
+    """Whether a guess offers several things to choose from."""
     rest = _PAIRED.sub(" ", words)
     return any(sign.search(rest) for sign in (_LIST, _MANY, EITHER_ZH))
 
@@ -167,7 +167,7 @@ def _around(framed: str) -> re.Pattern[str] | None:
     loose = [r"\W*+".join(map(_any_form, _TOKEN.findall(part))) for part in (before, after)]
     if not any(loose):
         return None
-    # Where the frame has a space at the mask, a filling does not begin or end within a word.
+    # Where the frame has a space at the mask, a guess does not begin or end within a word.
     opens = r"(?![A-Za-z0-9])" if loose[0] and before[-1:].isspace() else ""
     closes = r"(?<![A-Za-z0-9])" if loose[1] and after[:1].isspace() else ""
     return re.compile(rf"^\W*+{loose[0]}{opens}\W*+(.*?){closes}{loose[1]}\W*+$", re.IGNORECASE)
@@ -182,7 +182,7 @@ def _any_form(token: str) -> str:
 
 @lru_cache(maxsize=8192)
 def same(text: str) -> str:
-    """The normal form by which two fillings or questions are the same.
+    """The normal form by which two guesses or questions are the same.
 
     NFKC, case, quotes, punctuation, a leading article, and simplified for traditional Chinese.
     """
@@ -193,12 +193,12 @@ def same(text: str) -> str:
     return re.sub(r"\s+", " ", _ARTICLE.sub("", text.strip())).strip()
 
 
-def overlap(filling: str, key: str) -> Literal["contains", "shortens"] | None:
-    """Whether a filling has the whole key text in it, or is a part of it, by whole words; Chinese has none.
+def overlap(guess: str, key: str) -> Literal["contains", "shortens"] | None:
+    """Whether a guess has the whole key text in it, or is a part of it, by whole words; Chinese has none.
 
-    Such a filling is no exact match: a judge is told to go by what it then names.
+    Such a guess is no exact match: a judge is told to go by what it then names.
     """
-    said, meant = same(filling), same(key)
+    said, meant = same(guess), same(key)
     if not said or said == meant:
         return None
     if _within(meant, said):
@@ -224,7 +224,7 @@ def leaks(question: str, secrets: list[str]) -> bool:
 
 
 def other_language(text: str, language: str) -> bool:
-    """Whether a filling is written in another language than the sample's, as far as its script shows."""
+    """Whether a guess is written in another language than the sample's, as far as its script shows."""
     if not re.search(r"[^\W\d_]", text):
         return False
     if language == "zh":

@@ -107,7 +107,7 @@ CEILING = "People among themselves: the ceiling of what the judge can agree with
 
 
 def _claims(traces: Sequence[Trace]) -> Iterator[_Claim]:
-    """The checked claims of a run, in the order of its walks."""
+    """The checked claims of a run, in the order of its episodes."""
     for trace in traces:
         answer = read_answered(trace.steps)
         if answer is None or answer.gold is None or answer.claims is None:

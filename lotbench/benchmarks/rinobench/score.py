@@ -1,6 +1,6 @@
 """The nine metrics: two of the novelty score, seven of the justification (Sec. 4.2, Eq. 1-3).
 
-Counts are taken from the trace when a walk is graded; every ratio is of one idea and is then averaged over
+Counts are taken from the trace when an episode is graded; every ratio is of one idea and is then averaged over
 ideas. An idea without a readable judge keeps its novelty score and has no justification scores: n says so.
 """
 
@@ -19,8 +19,8 @@ from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.benchmarks.rinobench.settings import IdeaEpisode, Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import classification
-from lotbench.metrics.headline import Headline, Weighted, by_sample, of_sums
 from lotbench.metrics.intervals import Floats, bounded, clustered_mean, studentised
+from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, by_sample, of_sums
 from lotbench.types import JSON, Metric, Score, Trace
 
 Counts = Mapping[str, int]
@@ -131,7 +131,7 @@ def hallucination(one: Counts, rule: str = "paper") -> float:
 
 
 def judged(traces: Sequence[Trace]) -> list[Judged]:
-    """The answers of a run; a walk whose candidate never replied has none."""
+    """The answers of a run; an episode whose candidate never replied has none."""
     made = []
     for trace in traces:
         parts: Mapping[str, Any] = trace.score.parts
@@ -183,12 +183,12 @@ def macro_f1(answers: Sequence[Judged]) -> Metric:
     return replace(metric, high=min(1.0, metric.high + unseen / len(LABELS)))
 
 
-def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
+def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
     """Macro F1, by idea or by block; an answer without a score of 1 to 5 is in it, wrong.
 
     A block goes by the ideas of it that were played: two runs are paired where these are the same.
     """
-    played = {name: judged(walks) for name, walks in by_sample(traces)}
+    played = {name: judged(episodes) for name, episodes in by_sample(traces)}
     units: dict[str, list[str]] = {}
     for name, found in played.items():
         units.setdefault(found[0].unit if found else name, []).append(name)
@@ -205,7 +205,7 @@ def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
         return macro_f1([one for answers in ideas for one in answers])
 
     unanswered = sum(not found for found in played.values())
-    return Headline("macro_f1", records, measure, weighted, unanswered, played=len(played))
+    return PrimaryMetric("macro_f1", records, measure, weighted, unanswered, played=len(played))
 
 
 def of_justifications(

@@ -14,7 +14,7 @@ from lotbench.benchmarks.rinobench.lints import lints
 from lotbench.benchmarks.rinobench.official import published
 from lotbench.benchmarks.rinobench.people import Label, review
 from lotbench.benchmarks.rinobench.sample import Item
-from lotbench.benchmarks.rinobench.score import answers, grade, headline, metrics
+from lotbench.benchmarks.rinobench.score import answers, grade, metrics, primary_metric
 from lotbench.benchmarks.rinobench.sections import sections
 from lotbench.benchmarks.rinobench.settings import Settings, cast
 from lotbench.benchmarks.rinobench.validation import CHECKED
@@ -37,7 +37,7 @@ ROLES = {
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
-    """The most calls that one walk makes, by role, askings-again left out; shared ones count as its own."""
+    """The most calls that one episode makes, by role, askings-again left out; shared ones count as its own."""
     checks = 1 if settings.grounding == "joint" else 2
     judging = 3 + checks + settings.alignment_calls if settings.justification else 0
     return {"candidate": 1} | ({"judge": judging} if judging else {})
@@ -62,7 +62,7 @@ benchmark = Benchmark(
     published=published,
     validation=CHECKED,
     review=Review(review, Label),
-    headline=headline,
+    primary_metric=primary_metric,
     answers=answers,
     across=across,
 )

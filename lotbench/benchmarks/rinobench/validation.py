@@ -128,12 +128,12 @@ def _probe(role: str, sample: str, task: str, text: str, name: str, known: Mappi
     )
 
 
-def panels(role: str, seats: int, settings: Settings, every: bool) -> list[JudgePanel]:
+def panels(role: str, models: int, settings: Settings, every: bool) -> list[JudgePanel]:
     """The judge, without its alignment calls, on every task."""
     asked = settings.model_copy(update={"justification": True, "alignment_calls": 0})
     return [
-        JudgePanel(role, (seat,), settings.grounding, asked, task=task)
-        for seat in range(seats)
+        JudgePanel(role, (index,), settings.grounding, asked, task=task)
+        for index in range(models)
         for task in (CLAIMS, JUSTIFICATION, RECALL)
     ]
 

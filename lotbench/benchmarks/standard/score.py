@@ -1,7 +1,7 @@
 """What an answer is worth, and the metrics over problems (Sec. 4, 6.1).
 
 A reply that came and could not be read is a wrong answer, and what the read ones are worth stands beside it
-with their share; a walk that broke off has no score and is left out. Intervals are over pictures and questions.
+with their share; an episode that broke off has no score and is left out. Intervals are over pictures and questions.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from lotbench.benchmarks.standard.oogiri.problems import Kind, Problem
 from lotbench.benchmarks.standard.settings import ProblemEpisode, Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import ranking
-from lotbench.metrics.headline import Headline, Weighted, of_sums
 from lotbench.metrics.intervals import Floats, bounded, clustered_mean, ratio
+from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, of_sums
 from lotbench.types import Metric, Score, Trace
 
 CHOICES: Mapping[Kind, float] = {"2t1": 1 / 2, "3t1": 1 / 3, "4t1": 1 / 4, "5t2": 1 / 10}
@@ -121,7 +121,7 @@ def _averaged(sums: Floats) -> Floats:
     return np.asarray(ratio(sums).mean(axis=-1))
 
 
-def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
+def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
     """The first metric that the run has problems for, by picture or question; an unread answer is wrong.
 
     A picture goes by the problems on it that were played: two runs are paired where these are the same.
@@ -145,7 +145,7 @@ def headline(traces: Sequence[Trace], settings: Settings) -> Headline:
         return of_sums(counts, ratio)
 
     name = "rank_top1" if kind == "rank" else f"accuracy_{kind}"
-    return Headline(name, records, measure, weighted, len(problems) - len(records))
+    return PrimaryMetric(name, records, measure, weighted, len(problems) - len(records))
 
 
 def _mark(trace: Trace) -> float:
@@ -168,7 +168,7 @@ def answers(trace: Trace, settings: Settings) -> list[str]:
 
 
 def answered(traces: Sequence[Trace], evidence: Evidence) -> list[Answered]:
-    """The problems that were answered, in data order; free responses and broken walks left out."""
+    """The problems that were answered, in data order; free responses and broken episodes left out."""
     return [
         Answered(evidence.samples[trace.sample], _answer(trace.score.parts["answers"]))
         for trace in traces

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from lotbench.benchmarks.standard import candidate
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
-from lotbench.benchmarks.standard.score import answers, grade, headline, metrics
+from lotbench.benchmarks.standard.score import answers, grade, metrics, primary_metric
 from lotbench.benchmarks.standard.sections import sections
 from lotbench.benchmarks.standard.settings import Settings, build, cast
 from lotbench.harness.ballot import Ballot
@@ -64,6 +64,6 @@ benchmark = Benchmark(
     strata=("language", "kind", "type"),
     right=lambda problem: problem.liked,
     ballot=Ballot("evaluate standard with --set kind=generate", responses, Problem.model_validate),
-    headline=headline,
+    primary_metric=primary_metric,
     answers=answers,
 )

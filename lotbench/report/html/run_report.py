@@ -31,7 +31,9 @@ def page(report: Report) -> str:
             "report": report,
             "facts": report.facts,
             "candidate": ", ".join(report.facts.models.get("candidate", ())) or "no candidate",
-            "headline": (report.headline, report.scores[report.headline]) if report.headline else None,
+            "primary_metric": (report.primary_metric, report.scores[report.primary_metric])
+            if report.primary_metric
+            else None,
             "lines": lines(report),
             "bounds": next((in_words(metric.bounds) for metric in report.scores.values()), None),
             "moving": moving(report),
@@ -48,11 +50,11 @@ def page(report: Report) -> str:
 
 
 def lines(report: Report) -> Plot | None:
-    """The headline among what it is to be seen against: baselines, and the reference's way of scoring.
+    """The primary metric among what it is to be seen against: baselines, and the reference's way of scoring.
 
     None if there is nothing to see.
     """
-    name = report.headline
+    name = report.primary_metric
     metric = report.scores.get(name, Metric(None, why="no metric"))
     if metric.value is None:
         return None
@@ -77,8 +79,8 @@ def lines(report: Report) -> Plot | None:
 
 def drawings(report: Report) -> Iterator[tuple[str, Plot | Grid]]:
     """Everything in a report that is drawn, with a name for its file."""
-    if (headline := lines(report)) is not None:
-        yield "headline", headline
+    if (primary_metric := lines(report)) is not None:
+        yield "primary_metric", primary_metric
     yield from drawn(report.sections)
 
 

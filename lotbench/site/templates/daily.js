@@ -113,7 +113,7 @@ function draw(doubt = "") {
   at("game").classList.toggle("over", over);
   at("guessing").hidden = over || doubt === "own";
   at("guess").disabled = Boolean(doubt);
-  at("headline").hidden = at("over").hidden = !over;
+  at("lead").hidden = at("over").hidden = !over;
   at("heading").hidden = over;
   at("answer").hidden = !over && doubt !== "own";
   at("menu").hidden = over || Boolean(doubt);

@@ -131,7 +131,7 @@ function card(title, words, most, dots, scene) {
 }
 const shared = document.querySelector("#card[data-title]");
 if (shared) addEventListener("load", () => {
-  const dots = all(".headline .dots li").map(({classList}) => Object.fromEntries(["found", "miss", "clue"].map((name) => [name, classList.contains(name)])));
-  shared.href = card(shared.dataset.title, document.querySelector(".headline h1").textContent, Number(shared.dataset.most), dots, document.querySelector(".stage img"));
+  const dots = all(".lead .dots li").map(({classList}) => Object.fromEntries(["found", "miss", "clue"].map((name) => [name, classList.contains(name)])));
+  shared.href = card(shared.dataset.title, document.querySelector(".lead h1").textContent, Number(shared.dataset.most), dots, document.querySelector(".stage img"));
 });
 settle();

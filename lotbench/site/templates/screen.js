@@ -15,9 +15,9 @@ function step(place, move = true) {
     else link.removeAttribute("aria-current");
   }
   const current = document.querySelector(`.leap[data-round="${number}"]`);
-  const filling = document.getElementById("filling");
-  const said = current?.querySelector("[data-filling]");
-  if (filling && said) filling.textContent = said.querySelector("i") ? "____" : said.textContent;
+  const guess = document.getElementById("guess");
+  const said = current?.querySelector("[data-guess]");
+  if (guess && said) guess.textContent = said.querySelector("i") ? "____" : said.textContent;
   if (!move) return;
   if (current) {
     current.focus({preventScroll: true});
@@ -108,7 +108,7 @@ if (search) {
 }
 for (const button of all("[data-sort]")) button.addEventListener("click", () => order(button));
 
-// Filters of the walks of a run.
+// Filters of the episodes of a run.
 const filters = all("[data-filter]");
 function filter() {
   const rows = all("tr[data-outcome]");

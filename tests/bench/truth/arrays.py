@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lotbench.benchmarks.lotbench.headline import Record, of_counts
-from lotbench.metrics.headline import Headline
+from lotbench.benchmarks.lotbench.primary_metric import Record, of_counts
+from lotbench.metrics.primary_metric import PrimaryMetric
 from lotbench.report.leaderboard import Entry, Pair, board
 from tests.bench.truth.worlds import ROUNDS, Booleans, Errors, Floats, Player
 from tests.games import Rules
@@ -24,8 +24,8 @@ def tallies(yes: Booleans) -> Floats:
     return np.stack([at_risk.sum(axis=1), (at_risk & yes).sum(axis=1)], axis=1).astype(float)
 
 
-def headline(yes: Booleans) -> Headline:
-    """The headline of a run of such games; none broke off."""
+def primary_metric(yes: Booleans) -> PrimaryMetric:
+    """The primary metric of a run of such games; none broke off."""
     records = {
         f"p{at:03}": Record(one[None], (one[None], one[None]), yes.shape[1], 0)
         for at, one in enumerate(tallies(yes))
@@ -56,10 +56,10 @@ def of_pictures(
     return np.where(rng.random((pictures, 1)) < alike, shared[:, :1], own)
 
 
-def entry(name: str, found: Headline, **fields: Any) -> Entry:
+def entry(name: str, found: PrimaryMetric, **fields: Any) -> Entry:
     """A run as a ranking sees it."""
     given: dict[str, Any] = {"asked": name, "answered": (name,), "benchmark": "b", "failed": 0, "values": {}}
-    return Entry(**given | {"name": name, "conditions": {}, "headline": found} | fields)
+    return Entry(**given | {"name": name, "conditions": {}, "primary_metric": found} | fields)
 
 
 def clear(entries: Sequence[Entry]) -> list[Pair]:

@@ -18,10 +18,10 @@ from lotbench.benchmarks.lotbench import leaps, score
 from lotbench.benchmarks.lotbench.games import Game, Leap, Opinion, Round
 from lotbench.benchmarks.rinobench import score as rino
 from lotbench.metrics import classification
-from lotbench.metrics.compare import of_headlines
+from lotbench.metrics.compare import of_primary_metrics
 from lotbench.metrics.intervals import clustered_mean
 from lotbench.types import Metric
-from tests.bench.truth.arrays import RULES, headline, of_pictures, played, share, table, tallies
+from tests.bench.truth.arrays import RULES, of_pictures, played, primary_metric, share, table, tallies
 from tests.bench.truth.worlds import PLAYERS, ROUNDS, WORTH
 
 UNITS = (5, 8, 12, 24, 66)
@@ -45,8 +45,8 @@ def differences(n: int, rng: Rng) -> Measured:
     """The difference of two players on the same pictures: equal ones, and one that is twice as likely to be right."""
     own = PLAYERS["strong"].chances(n, rng)
     for name, factor in (("equal", 1.0), ("half as good", 0.5)):
-        one, other = (headline(played(own * k, rng, 3)) for k in (1.0, factor))
-        found = of_headlines(one, other)
+        one, other = (primary_metric(played(own * k, rng, 3)) for k in (1.0, factor))
+        found = of_primary_metrics(one, other)
         yield f"difference, {name}", Metric(found.mean, found.low, found.high, n), _gap(factor)
 
 
@@ -115,7 +115,7 @@ def keywords(n: int, rng: Rng) -> list[Keyword]:
             tuple(
                 Idea(
                     number + 1, "ok", "", None,
-                    tuple(Row(seat, "j", dict(zip(version.dimensions, row, strict=True))) for seat, row in enumerate(rows)),
+                    tuple(Row(index, "j", dict(zip(version.dimensions, row, strict=True))) for index, row in enumerate(rows)),
                     0,
                 )
                 for number, rows in enumerate(marks[at])

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from lotbench.metrics.compare import Difference, difference, of_headlines
-from lotbench.metrics.headline import mean_score
+from lotbench.metrics.compare import Difference, difference, of_primary_metrics
+from lotbench.metrics.primary_metric import mean_score
 from lotbench.metrics.sequential import levels
 from lotbench.run.duel import LOOKS
 from tests.bench.truth.arrays import played, share, table
@@ -97,7 +97,7 @@ def _levels(n: int, ends: tuple[int, ...]) -> list[float]:
 
 def _p(one: Floats, other: Floats) -> float:
     runs = [mean_score({str(at): float(value) for at, value in enumerate(run)}) for run in (one, other)]
-    found = of_headlines(*runs)
+    found = of_primary_metrics(*runs)
     return 1.0 if found.p is None else found.p
 
 

@@ -13,7 +13,7 @@ from lotbench.benchmarks.hicbench.settings import Settings as HicSettings
 from lotbench.benchmarks.liveideabench.judged import Keyword
 from lotbench.benchmarks.liveideabench.score import of_keywords
 from lotbench.benchmarks.liveideabench.settings import Settings as IdeaSettings
-from lotbench.benchmarks.lotbench import headline as game_headline
+from lotbench.benchmarks.lotbench import primary_metric as game_primary_metric
 from lotbench.benchmarks.lotbench.labelled import at_error, corrected
 from lotbench.benchmarks.lotbench.validation import drawn
 from lotbench.checks.field_labels import decided
@@ -21,13 +21,13 @@ from lotbench.harness.episode import remark
 from lotbench.harness.judge_validation import Place
 from lotbench.metrics.agreement import rate
 from lotbench.metrics.bradley_terry import Votes, ratings
-from lotbench.metrics.headline import Headline
-from lotbench.report.leaderboard import walked
+from lotbench.metrics.primary_metric import PrimaryMetric
+from lotbench.report.leaderboard import sample_scores
 from lotbench.report.trust import Case, Check, Rates, faults, reasons
 from lotbench.report.trust import Player as Asked
 from lotbench.types import Score, Trace
 from tests.bench.truth import games
-from tests.bench.truth.arrays import RULES, clear, entry, headline, played, share, table
+from tests.bench.truth.arrays import RULES, clear, entry, played, primary_metric, share, table
 from tests.bench.truth.coverage import keywords, rated
 from tests.bench.truth.worlds import PLAYERS, ROUNDS, Errors, Floats
 from tests.games import broken, unsolved, won
@@ -46,7 +46,7 @@ def near_misses(sims: int) -> str:
             rng = np.random.default_rng([sim, int(1000 * near), spread])
             own = PLAYERS["strong"].chances(66, rng)
             errs = rng.beta(0.5, 0.5 / near - 0.5, 66) if spread else np.full(66, near)
-            runs = [headline(played(own, rng, 3, _accepts(errs, part, rng))) for part in (0.6, 0.1)]
+            runs = [primary_metric(played(own, rng, 3, _accepts(errs, part, rng))) for part in (0.6, 0.1)]
             checked = _check(near, rng)
             found = clear([entry(name, run, checked=checked) for name, run in zip("ab", runs, strict=True)])
             ahead += bool(found)
@@ -110,13 +110,13 @@ def failing(sims: int) -> str:
     )
 
 
-Told = tuple[Headline, Case]
+Told = tuple[PrimaryMetric, Case]
 
 
-def _case(found: Headline, samples: int, missing: int = 0, walks: int = 0) -> Told:
+def _case(found: PrimaryMetric, samples: int, missing: int = 0, episodes: int = 0) -> Told:
     case = Case(
         Asked(("c",)), samples=samples, whole=samples, unanswered=found.unanswered, missing=missing,
-        walks=(walks or samples, walks or samples),
+        episodes=(episodes or samples, episodes or samples),
     )  # fmt: skip
     return found, case
 
@@ -137,8 +137,8 @@ def failed_games(rng: Rng, most: float) -> tuple[Told, Told]:
                 traces.append(broken(name, repeat + 1, 1, "candidate_failed"))
             else:
                 traces.append(unsolved(name, repeat + 1))
-        found = game_headline.headline(traces, RULES)
-        told.append(_case(found, 66, walked(traces).failed if part else 0, len(traces)))
+        found = game_primary_metric.primary_metric(traces, RULES)
+        told.append(_case(found, 66, sample_scores(traces).failed if part else 0, len(traces)))
     return told[0], told[1]
 
 
@@ -176,7 +176,7 @@ def silent(rng: Rng, most: float) -> tuple[Told, Told]:
                 left -= silent
                 steps += _answer(int(of.draw[at]), silent, of.marks[at], of.hallucinated[at])
             traces.append(Trace(name, 1, name, "scored", Score(0.5), tuple(steps), None, {}))
-        runs.append(_case(hic.headline(traces, HicSettings()), 60))
+        runs.append(_case(hic.primary_metric(traces, HicSettings()), 60))
     return runs[0], runs[1]
 
 
@@ -184,9 +184,9 @@ def _answer(number: int, silent: bool, marks: Floats, false: Floats) -> list[dic
     status = "failed" if silent else "ok"
     said = remark("respond", 1, {"status": status, "answer": "" if silent else "x", "over_length": False})
     steps = [{**said, "draw": number}]
-    for seat in range(0 if silent else 2):
-        value = {"status": "ok", "seat": seat, "answer": number, "hallucination": bool(false[seat])}
-        value |= dict(zip(("originality", "feasibility", "value"), map(float, marks[seat]), strict=True))
+    for index in range(0 if silent else 2):
+        value = {"status": "ok", "index": index, "answer": number, "hallucination": bool(false[index])}
+        value |= dict(zip(("originality", "feasibility", "value"), map(float, marks[index]), strict=True))
         steps.append({**remark("judge", 1, value), "role": "judge"})
     return steps
 

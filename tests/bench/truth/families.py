@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.bench.truth.arrays import clear, entry, headline, of_pictures, played, share, table
+from tests.bench.truth.arrays import clear, entry, of_pictures, played, primary_metric, share, table
 from tests.bench.truth.worlds import PLAYERS, Floats
 
 GAMES = 3
@@ -22,7 +22,7 @@ def error(models: int, pictures: int, samples: int, sims: int, seed: int = 0) ->
     for sim in range(sims):
         rng = np.random.default_rng([seed, models, pictures, samples, sim])
         own = chances(pictures, samples, rng)
-        runs = [entry(f"m{at:02}", headline(played(own, rng, own.shape[1]))) for at in range(models)]
+        runs = [entry(f"m{at:02}", primary_metric(played(own, rng, own.shape[1]))) for at in range(models)]
         found += bool(clear(runs))
     return found
 
@@ -54,7 +54,9 @@ def power(sims: int) -> str:
                 rng = np.random.default_rng([7, pictures, int(10 * factor), sim])
                 own = PLAYERS["weak"].chances(pictures, rng)
                 better, worse = (played(np.minimum(1, own * k), rng, GAMES) for k in (factor, 1.0))
-                found = clear([entry("better", headline(better)), entry("worse", headline(worse))])
+                found = clear(
+                    [entry("better", primary_metric(better)), entry("worse", primary_metric(worse))]
+                )
                 ours += any(pair.better == "better" for pair in found)
                 one, other = (means(yes) for yes in (better, worse))
                 theirs += ttest_rel(one, other).pvalue < 0.05 and one.mean() > other.mean()

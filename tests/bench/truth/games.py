@@ -47,7 +47,7 @@ def _steps(one: Game) -> Iterator[dict[str, Any]]:
 def played(
     player: Player, fpr: Errors, fnr: Errors, rng: Generator, samples: int = 106, repeats: int = 3
 ) -> tuple[list[Game], dict[Place, bool]]:
-    """Games, and whether each filling in them was right."""
+    """Games, and whether each guess in them was right."""
     good, yes = worlds.rounds(player, fpr, fnr, rng, samples, repeats)
     games, right = [], {}
     for sample in range(samples):

@@ -38,7 +38,7 @@ class Errors:
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """A player whose chance of a right filling in a round is Beta(a, b) over samples; a = 0 never solves."""
+    """A player whose chance of a right guess in a round is Beta(a, b) over samples; a = 0 never solves."""
 
     a: float
     b: float
@@ -78,7 +78,7 @@ PLAYERS = {"strong": Player(1.0, 6.0), "weak": Player(0.5, 16.0), "never solving
 def rounds(
     player: Player, fpr: Errors, fnr: Errors, rng: Generator, samples: int = 106, repeats: int = 3
 ) -> tuple[Booleans, Booleans]:
-    """Whether each filling is right and accepted, [samples, repeats, ROUNDS] each; a game ends on its first yes."""
+    """Whether each guess is right and accepted, [samples, repeats, ROUNDS] each; a game ends on its first yes."""
     shape = (samples, repeats, ROUNDS)
     good = rng.random(shape) < player.chances(samples, rng)[:, None, None]
     luck = rng.random(shape)

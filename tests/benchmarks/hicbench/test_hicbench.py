@@ -1,4 +1,4 @@
-"""HIC-Bench walks: what is asked in which words, what is read, and what a dynamic prompt remembers."""
+"""HIC-Bench episodes: what is asked in which words, what is read, and what a dynamic prompt remembers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.benchmarks.hicbench.task import benchmark
 from lotbench.errors import CallFailed, UsageError
 from lotbench.types import Reply, Request
+from tests.episodes import Played, run_episodes
 from tests.fakes import RuleModel, ScriptedModel, text_of
-from tests.walking import Walked, walk
 
 ANSWER = re.compile(r"^ANSWER\n(.*?)\nEND OF ANSWER", re.MULTILINE | re.DOTALL)
 
@@ -67,8 +67,8 @@ def counting(model_id: str = "candidate") -> RuleModel:
     return RuleModel(lambda request: f"{request.key.sample} a{request.key.draw}", model_id=model_id)
 
 
-async def walked(players: dict[str, Any], items: Sequence[Item] = (), **settings: Any) -> Walked:
-    return await walk(benchmark, items or [task()], players, **settings)
+async def played(players: dict[str, Any], items: Sequence[Item] = (), **settings: Any) -> Played:
+    return await run_episodes(benchmark, items or [task()], players, **settings)
 
 
 def sent(model: RuleModel | ScriptedModel, at: int = 0) -> str:
@@ -77,7 +77,7 @@ def sent(model: RuleModel | ScriptedModel, at: int = 0) -> str:
 
 async def test_a_judge_is_told_what_the_paper_tells_it_of_hallucination_and_no_more() -> None:
     one = judge(lambda _: NEUTRAL)
-    await walked({"candidate": counting(), "judge": one}, answers=1)
+    await played({"candidate": counting(), "judge": one}, answers=1)
     _, _, told = sent(one).partition("decide on hallucination")
     said = told.partition("Answer with one JSON object")[0]
     assert all(
@@ -88,7 +88,7 @@ async def test_a_judge_is_told_what_the_paper_tells_it_of_hallucination_and_no_m
 
 async def test_a_whole_answer_that_was_cut_off_is_truncated() -> None:
     candidate = ScriptedModel(Reply("an answer that ends in", "c", finish="length"), "fine")
-    done = await walked({"candidate": candidate, "judge": judge(lambda _: NEUTRAL)}, answers=2)
+    done = await played({"candidate": candidate, "judge": judge(lambda _: NEUTRAL)}, answers=2)
     assert [value["status"] for value in done.steps("respond")] == ["truncated", "ok"]
     assert len(done.steps("judge")) == 1
 
@@ -99,7 +99,7 @@ async def test_a_cut_answer_is_what_is_seen_of_it_and_reasoning_takes_nothing_aw
     )
     candidate = ScriptedModel(long, "Short.", Reply("cut off in the", "c", finish="length"))
     judging = judge(lambda _: NEUTRAL)
-    done = await walked({"candidate": candidate, "judge": judging}, answers=3, answer_cap="cut")
+    done = await played({"candidate": candidate, "judge": judging}, answers=3, answer_cap="cut")
     assert {request.sampling.max_tokens for request in candidate.asked} == {None}
     values = done.steps("respond")
     assert [(value["status"], value["over_length"]) for value in values] == [
@@ -118,31 +118,31 @@ async def test_a_model_may_name_the_keywords_of_which_kwprec_is_the_share_in_the
         lambda request: {"keywords": said} if "a0" in judged(request) else "mumble", model_id="names"
     )
     players = {"candidate": counting(), "judge": judge(lambda _: NEUTRAL), "keywords": names}
-    done = await walked(players, answers=2)
+    done = await played(players, answers=2)
     section = done.section("Flexibility and keywords")
     # Two of three: the fourth is the first again. The second answer, of which none was named, is left out.
     assert dict(section.tables[0].rows)["kwPrec"] == pytest.approx(2 / 3)
     assert "as a model named them" in section.notes[1] and "over 1 answers" in section.notes[1]
     assert done.benchmark.calls(done.settings)["keywords"] == 2
     # Without such a role an answer's own words are taken.
-    alone = await walked(
+    alone = await played(
         {"candidate": ScriptedModel("Waves purr."), "judge": judge(lambda _: NEUTRAL)}, answers=1
     )
     assert dict(alone.section("Flexibility and keywords").tables[0].rows)["kwPrec"] == pytest.approx(1 / 2)
     with pytest.raises(UsageError, match="--role keywords=NAME"):
-        await walked({"candidate": counting(), "judge": judge(lambda _: NEUTRAL)}, keywords=True)
+        await played({"candidate": counting(), "judge": judge(lambda _: NEUTRAL)}, keywords=True)
 
 
 async def test_what_is_refused_or_empty_is_counted_and_never_scored() -> None:
     candidate = ScriptedModel("I'm sorry, but I can't help with that.", "", "an answer")
-    done = await walked({"candidate": candidate, "judge": judge(lambda _: IH)}, answers=3)
+    done = await played({"candidate": candidate, "judge": judge(lambda _: IH)}, answers=3)
     assert [value["status"] for value in done.steps("respond")] == ["refused", "unparsed", "ok"]
     assert done.value("ih_ratio") == 1.0
     assert done.metrics()["ih_ratio"].n == 1
 
 
 async def test_without_any_answer_the_candidate_has_failed() -> None:
-    done = await walked({"candidate": ScriptedModel("", loop=True), "judge": judge(lambda _: IH)}, answers=2)
+    done = await played({"candidate": ScriptedModel("", loop=True), "judge": judge(lambda _: IH)}, answers=2)
     assert done.outcomes == ["candidate_failed"]
     assert done.traces[0].score.value is None
     assert done.traces[0].arrived
@@ -152,7 +152,7 @@ async def test_without_any_answer_the_candidate_has_failed() -> None:
 @pytest.mark.parametrize("wrong", [0, 6, 2.5, True, "high", None])
 async def test_a_mark_is_a_whole_number_from_1_to_5(wrong: Any) -> None:
     one = ScriptedModel({**IH, "value": wrong}, {**IH, "value": "4"})
-    done = await walked({"candidate": counting(), "judge": one}, answers=1)
+    done = await played({"candidate": counting(), "judge": one}, answers=1)
     assert [value["status"] for value in done.steps("judge")] == ["unparsed", "ok"]
     assert done.value("value") == 4
     properties: Any = one.asked[0].schema["properties"]  # type: ignore[index]
@@ -160,12 +160,12 @@ async def test_a_mark_is_a_whole_number_from_1_to_5(wrong: Any) -> None:
 
 
 async def test_without_any_verdict_the_judge_has_failed() -> None:
-    done = await walked({"candidate": counting(), "judge": ScriptedModel("what?", loop=True)}, answers=2)
+    done = await played({"candidate": counting(), "judge": ScriptedModel("what?", loop=True)}, answers=2)
     assert done.outcomes == ["judge_failed"]
     assert done.value("originality") is None
 
 
-def seated(candidate: str, *judges: str, **settings: Any) -> list[str]:
+def placed(candidate: str, *judges: str, **settings: Any) -> list[str]:
     from lotbench.config.model_names import parse
 
     extra = {"dhp_judge": (parse(settings.pop("own")),)} if "own" in settings else {}
@@ -175,12 +175,12 @@ def seated(candidate: str, *judges: str, **settings: Any) -> list[str]:
 
 
 def test_the_judge_of_the_examples_must_be_another() -> None:
-    assert seated("m", "j", dhp=True, own="k") == ["j"]
-    assert seated("m", "j", dhp=True, dhp_judge="panel") == ["j"]
+    assert placed("m", "j", dhp=True, own="k") == ["j"]
+    assert placed("m", "j", dhp=True, dhp_judge="panel") == ["j"]
     with pytest.raises(UsageError, match="--role dhp_judge=NAME"):
-        seated("m", "j", dhp=True)
+        placed("m", "j", dhp=True)
     with pytest.raises(UsageError, match="scores the answers too"):
-        seated("m", "j", dhp=True, own="j")
+        placed("m", "j", dhp=True, own="j")
 
 
 @pytest.mark.parametrize(
@@ -226,13 +226,13 @@ def examples(candidate: RuleModel) -> dict[str, tuple[str | None, str | None]]:
     return found
 
 
-async def dynamic(candidate: RuleModel, items: Sequence[Item] = TASKS, **settings: Any) -> Walked:
+async def dynamic(candidate: RuleModel, items: Sequence[Item] = TASKS, **settings: Any) -> Played:
     players = {
         "candidate": candidate,
         "judge": judge(lambda _: NEUTRAL),
         "dhp_judge": judge(by_task, "chooses"),
     }
-    return await walked(players, items, **{"answers": 2, "dhp": True, "order": "data"} | settings)
+    return await played(players, items, **{"answers": 2, "dhp": True, "order": "data"} | settings)
 
 
 @pytest.mark.parametrize(
@@ -277,11 +277,11 @@ async def test_the_memory_changes_between_tasks_by_the_policy(
     assert examples(candidate) == shown
     # One prompt a task: both answers of a task came of the same words.
     assert len({text_of(request) for request in candidate.asked}) == len(TASKS)
-    assert {trace.lane for trace in done.traces} == {"order-1"}
+    assert {trace.sequence for trace in done.traces} == {"order-1"}
     assert done.value("ih_ratio") == 0.0, "the judge of the examples gives no scores"
 
 
-async def test_repeats_are_seeded_shuffles_walked_side_by_side() -> None:
+async def test_repeats_are_seeded_shuffles_played_side_by_side() -> None:
     items = [task(number) for number in range(1, 9)]
 
     async def orders(seed: int) -> dict[str, list[str]]:
@@ -291,12 +291,12 @@ async def test_repeats_are_seeded_shuffles_walked_side_by_side() -> None:
             "judge": judge(lambda _: IH),
             "dhp_judge": judge(lambda _: IH, "k"),
         }
-        done = await walk(benchmark, items, players, repeats=3, seed=seed, answers=1, dhp=True)
+        done = await run_episodes(benchmark, items, players, repeats=3, seed=seed, answers=1, dhp=True)
         assert candidate.peak == 3
         made: dict[str, list[str]] = {}
         for request in candidate.asked:
             made.setdefault(f"order-{request.key.repeat}", []).append(request.key.sample)
-        assert {trace.lane for trace in done.traces} == set(made)
+        assert {trace.sequence for trace in done.traces} == set(made)
         return made
 
     first = await orders(0)
@@ -305,7 +305,7 @@ async def test_repeats_are_seeded_shuffles_walked_side_by_side() -> None:
     assert await orders(0) == first != await orders(1)
 
 
-async def test_a_walk_that_fails_leaves_the_examples_as_they_were() -> None:
+async def test_an_episode_that_fails_leaves_the_examples_as_they_were() -> None:
     def says(request: Request) -> str:
         if request.key.sample == "t2":
             raise CallFailed("gone")

@@ -15,13 +15,13 @@ from lotbench import evaluate_sync, load_run
 from lotbench.benchmarks.hicbench.official import published
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.benchmarks.hicbench.task import benchmark
+from lotbench.calls import embeddings
 from lotbench.cli import main
 from lotbench.config import experiment as config
-from lotbench.edge.calls import embeddings
-from lotbench.edge.importers.published import Files
 from lotbench.errors import DataError, UsageError
 from lotbench.run import plan, results
 from lotbench.run.loading import Run
+from lotbench.storage.importers.published import Files
 from tests.benchmarks.hicbench.test_hicbench import DH, IH, NEUTRAL, judged
 from tests.benchmarks.hicbench.test_hicbench_score import BOTH
 from tests.fakes import RuleModel, text_of
@@ -133,15 +133,15 @@ def test_the_encoder_of_a_foreign_run_is_loaded_when_it_is_asked_for_alone(
     assert len(embedding) == 2 * count
 
 
-def test_a_dynamic_run_scored_again_walks_the_same_prompts(tmp_path: Path) -> None:
+def test_a_dynamic_run_scored_again_episodes_the_same_prompts(tmp_path: Path) -> None:
     run = play(tmp_path, settings={"dhp": True}, repeats=2)
-    lanes = [(trace.sample, trace.lane) for trace in run.traces]
-    assert len({lane for _, lane in lanes}) == 2 and run.config.repeats == 2
+    sequences = [(trace.sample, trace.sequence) for trace in run.traces]
+    assert len({sequence for _, sequence in sequences}) == 2 and run.config.repeats == 2
     memories = [trace.memory for trace in run.traces]
     assert main(["score", str(run.path)]) == 0
     again = load_run(run.path)
     assert [trace.memory for trace in again.traces] == memories
-    assert [(trace.sample, trace.lane) for trace in again.traces] == lanes
+    assert [(trace.sample, trace.sequence) for trace in again.traces] == sequences
 
 
 def test_examples_are_read_from_a_file_and_frozen(tmp_path: Path) -> None:
@@ -343,7 +343,7 @@ def test_a_dynamic_run_killed_in_the_middle_goes_on_with_the_same_prompts(tmp_pa
     assert any(memory and memory["positive"] for memory in memories), "no example was ever chosen"  # type: ignore[call-overload,index]
     assert len({json.dumps(memory) for memory in memories}) > 2
     assert journaled(out) == calls
-    # In each of two lanes nine verdicts may have been on their way.
+    # In each of two sequences nine verdicts may have been on their way.
     assert log["finished"] - calls == lost(log) <= 3 * 2 * 9
 
 

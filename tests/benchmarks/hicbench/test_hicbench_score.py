@@ -20,13 +20,13 @@ from tests.benchmarks.hicbench.test_hicbench import (
     NEUTRAL,
     counting,
     judge,
+    played,
     steady,
     task,
     verdict,
-    walked,
 )
+from tests.episodes import Played
 from tests.rules import chance
-from tests.walking import Walked
 
 BOTH = verdict(4, 3, 4, True)
 
@@ -42,12 +42,13 @@ def test_ifs_has_the_values_of_the_paper(ih: float, dh: float, expected: float) 
 # Every rule and reading: verdicts of two or three judges on one answer each.
 
 
-async def panel(*answers: Sequence[Any], **settings: Any) -> Walked:
+async def panel(*answers: Sequence[Any], **settings: Any) -> Played:
     """One task, each answer given as the verdicts of all judges on it."""
     judges = [
-        steady(*(one[seat] for one in answers), model_id=f"judge-{seat}") for seat in range(len(answers[0]))
+        steady(*(one[index] for one in answers), model_id=f"judge-{index}")
+        for index in range(len(answers[0]))
     ]
-    return await walked({"candidate": counting(), "judge": judges}, answers=len(answers), **settings)
+    return await played({"candidate": counting(), "judge": judges}, answers=len(answers), **settings)
 
 
 # IH and DH of the answers above, worked out by hand.
@@ -58,29 +59,29 @@ async def test_planted_rates_come_back(judges: int) -> None:
     """Each judge calls its own share of answers IH and DH, by the answer's words."""
     rates = [(0.5, 0.1), (0.3, 0.2), (0.1, 0.4)][:judges]
 
-    def says(seat: int) -> Any:
-        ih, dh = rates[seat]
+    def says(index: int) -> Any:
+        ih, dh = rates[index]
 
         def of(answer: str) -> Any:
-            drawn = chance(f"{seat}:{answer}")
+            drawn = chance(f"{index}:{answer}")
             return IH if drawn < ih else DH if drawn < ih + dh else NEUTRAL
 
         return of
 
     items = [task(number) for number in range(1, 41)]
-    panel = [judge(says(seat), f"judge-{seat}") for seat in range(judges)]
-    done = await walked({"candidate": counting(), "judge": panel}, items)
+    panel = [judge(says(index), f"judge-{index}") for index in range(judges)]
+    done = await played({"candidate": counting(), "judge": panel}, items)
     found = done.metrics()
     answers = [f"t{number} a{draw}" for number in range(1, 41) for draw in range(10)]
     for name, which, kind in (("ih_ratio", 0, IH), ("dh_ratio", 1, DH)):
         planted = np.mean([rate[which] for rate in rates])
-        counted = np.mean([[says(seat)(answer) is kind for answer in answers] for seat in range(judges)])
+        counted = np.mean([[says(index)(answer) is kind for answer in answers] for index in range(judges)])
         assert found[name].value == pytest.approx(counted)
         assert found[name].low <= planted <= found[name].high  # type: ignore[operator]
         assert (found[name].n, found[name].observations) == (40, 400)
     per_judge = done.section("judges").tables[0].rows
-    for seat, (ih, dh) in enumerate(rates):
-        assert per_judge[seat][-2:] == pytest.approx((ih, dh), abs=0.06)
+    for index, (ih, dh) in enumerate(rates):
+        assert per_judge[index][-2:] == pytest.approx((ih, dh), abs=0.06)
 
 
 # Likeness.
@@ -117,15 +118,15 @@ async def test_settings_that_change_the_score_only_change_no_question(name: str)
     dhp = name in score_settings(Settings(dhp=True), only=True)
     players = {"candidate": candidate, "judge": one, "dhp_judge": judge(lambda _: BOTH, "k")}
     tasks = [task(1), task(2)]
-    await walked(players, tasks, answers=2, dhp=dhp)
-    await walked(players | {"candidate": changed, "judge": two}, tasks, answers=2, dhp=dhp, **{name: other})
+    await played(players, tasks, answers=2, dhp=dhp)
+    await played(players | {"candidate": changed, "judge": two}, tasks, answers=2, dhp=dhp, **{name: other})
     assert candidate.heard() == changed.heard() and one.heard() == two.heard()
 
 
 # Human review.
 
 
-def labelled(done: Walked, **verdicts: Any) -> list[dict[str, Any]]:
+def labelled(done: Played, **verdicts: Any) -> list[dict[str, Any]]:
     """Labels of answers by their place in the task, as `export --for-review` and `score --labels` make them."""
     rows = reviewing.rows(done.traces, done.settings, done.evidence)
     return [
@@ -135,7 +136,7 @@ def labelled(done: Walked, **verdicts: Any) -> list[dict[str, Any]]:
     ]
 
 
-def review(done: Walked, labels: Sequence[Any]) -> Section:
+def review(done: Played, labels: Sequence[Any]) -> Section:
     (found,) = [one for one in done.sections(labels=tuple(labels)) if one.title == "Human review"]
     return found
 

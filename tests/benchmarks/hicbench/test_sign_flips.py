@@ -12,7 +12,7 @@ from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.errors import UsageError
 from lotbench.report.comparison import Comparison, called, compare
 from lotbench.report.leaderboard import Entry
-from tests.benchmarks.hicbench.test_hicbench import IH, NEUTRAL, counting, judge, task, walked
+from tests.benchmarks.hicbench.test_hicbench import IH, NEUTRAL, counting, judge, played, task
 
 
 async def test_runs_are_compared_task_by_task() -> None:
@@ -20,7 +20,7 @@ async def test_runs_are_compared_task_by_task() -> None:
     judges = {name: judge(lambda _, said=said: said) for name, said in (("all", IH), ("none", NEUTRAL))}
     runs = {}
     for name, one in judges.items():
-        done = await walked({"candidate": counting(), "judge": one}, items, answers=2)
+        done = await played({"candidate": counting(), "judge": one}, items, answers=2)
         runs[name] = (done.traces, done.settings)
     (row,) = across(runs)[0].tables[0].rows
     # Of 2^8 flips two have a mean as far from 0 as 1.
@@ -31,7 +31,7 @@ async def test_runs_stand_side_by_side_by_field_and_under_three_weights() -> Non
     items = [task(number) for number in range(1, 9)]
     runs = {}
     for name, said in (("good", IH), ("dull", NEUTRAL)):
-        done = await walked(
+        done = await played(
             {"candidate": counting(), "judge": judge(lambda _, said=said: said)}, items, answers=2
         )
         runs[name] = (done.traces, done.settings)
@@ -56,7 +56,7 @@ async def test_runs_stand_side_by_side_by_field_and_under_three_weights() -> Non
 async def test_only_tasks_that_both_runs_have_are_compared() -> None:
     runs = {}
     for name, numbers in (("one", (1, 2, 3)), ("two", (2, 3, 4))):
-        done = await walked(
+        done = await played(
             {"candidate": counting(), "judge": judge(lambda _: IH)}, [task(n) for n in numbers]
         )
         runs[name] = (done.traces, Settings())

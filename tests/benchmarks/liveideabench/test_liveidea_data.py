@@ -9,7 +9,7 @@ import pytest
 
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.cli import main
-from lotbench.edge.files import datasets
+from lotbench.storage import datasets
 
 KEYWORDS = ",Keyword\n0,tidal pools\n1,bond markets\n2,tree rings\n"
 CLASSES = "keyword,category,similarity_score\ntidal pools,Earth science,0.75\ntree rings,Biology,1.000001\n"

@@ -63,11 +63,11 @@ async def test_no_fluent_idea_is_left_out(version: str, refusals: str) -> None:
     assert marked >= 30, "the phrases of the papers are in many of them"
     candidate = RuleModel(lambda request: FLUENT[int(request.key.sample[2:]) - 1], model_id="candidate")
     given = items(*(f"word {at}" for at in range(len(FLUENT))))
-    walked = await play(given, candidate, panel(1), version=version, refusals=refusals, ideas=1, judges=1)
-    kept = [step["value"] for one in walked.traces for step in one.steps if step["step"] == "judge"]
+    played = await play(given, candidate, panel(1), version=version, refusals=refusals, ideas=1, judges=1)
+    kept = [step["value"] for one in played.traces for step in one.steps if step["step"] == "judge"]
     assert len(kept) == len(FLUENT) and {one["status"] for one in kept} == {"ok"}
     # In v2 a marked idea is asked for once more, and what comes is judged.
-    again = [call for call in walked.calls if call.key.step == "fallback"]
+    again = [call for call in played.calls if call.key.step == "fallback"]
     assert len(again) == (marked if version == "v2" else 0)
 
 

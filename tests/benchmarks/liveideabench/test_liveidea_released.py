@@ -17,7 +17,7 @@ from lotbench.benchmarks.liveideabench.released import Critique, Idea, leaderboa
 from lotbench.benchmarks.liveideabench.settings import Settings
 from lotbench.cli import main
 from lotbench.config import experiment as config
-from lotbench.edge.files import datasets
+from lotbench.storage import datasets
 
 COLUMNS = (
     "keywords", "idea_model", "critic_model", "idea", "raw_critique", "parsed_scores", "full_response",

@@ -18,13 +18,13 @@ import pytest
 
 from lotbench import evaluate_sync
 from lotbench.benchmarks.liveideabench.sample import Item
+from lotbench.calls import embeddings
 from lotbench.cli import main
-from lotbench.edge.calls import embeddings
-from lotbench.edge.files import datasets
-from lotbench.edge.models import embedded
 from lotbench.errors import UsageError
+from lotbench.models import embedded
 from lotbench.run.loading import load_run
 from lotbench.run.results import rewritten
+from lotbench.storage import datasets
 from tests.killing import ROOT, essence, serving, stop_at, the_run
 from tests.rules import hear
 from tests.server import FakeServer
@@ -95,10 +95,10 @@ def test_the_full_run_over_all_shipped_keywords_has_the_values_worked_by_hand(tm
         (fmean(map(worth, keywords)) + 5 + 8 + 7 + flexibility) / 5
     )
     assert all(score["n"] == 242 for score in scores.values())
-    seats = Counter(
+    models = Counter(
         step["value"]["model"] for one in run.traces for step in one.steps if step["step"] == "judge"
     )
-    assert set(seats.values()) == {484}
+    assert set(models.values()) == {484}
     report = rewritten(run, full=True)[0].report.read_text(encoding="utf-8")
     for name, severity in SEVERITY.items():
         (row,) = [line for line in report.splitlines() if line.startswith(f"| {name}") and "484" in line]

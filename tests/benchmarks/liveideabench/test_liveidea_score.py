@@ -44,8 +44,8 @@ async def by_place(keywords: int = 4, **settings: Any) -> Any:
 
 
 async def test_the_dimensions_by_hand() -> None:
-    walked = await by_place()
-    made = walked.metrics()
+    played = await by_place()
+    made = played.metrics()
     # Keyword n: idea 1 has a mean of n + 1, idea 2 of 8, so originality is (n + 9) / 2: 5, 5.5, 6, 6.5.
     assert made["originality"].value == pytest.approx(5.75)
     assert made["feasibility"].value == 4
@@ -53,7 +53,7 @@ async def test_the_dimensions_by_hand() -> None:
     assert made["fluency"].value == pytest.approx((10 + 7 + 4 + 1) / 4)
     # Composites (originality + 4 + 3 + fluency) / 4: 5.5, 4.875, 4.25, 3.625; the 30th percentile stands 0.9 of the
     # way from the lowest to the next.
-    assert [trace.score.value for trace in walked.traces] == [5.5, 4.875, 4.25, 3.625]
+    assert [trace.score.value for trace in played.traces] == [5.5, 4.875, 4.25, 3.625]
     assert made["flexibility"].value == pytest.approx(3.625 + 0.9 * 0.625)
     assert made["average"].value == pytest.approx((5.75 + 4 + 3 + 5.5 + 4.1875) / 5)
     assert {metric.n for metric in made.values()} == {4}
@@ -101,15 +101,15 @@ def by_severity(place: int) -> dict[str, Any]:
 
 
 async def test_planted_severities_are_recovered() -> None:
-    walked = await play(items(*"abcdefg"), ideas(*TWO), panel(5, by_severity))
-    keywords = [read_keyword(trace, V2) for trace in walked.traces]
-    model_of = {row.seat: row.model for one in keywords for idea in one.ideas for row in idea.rows}
+    played = await play(items(*"abcdefg"), ideas(*TWO), panel(5, by_severity))
+    keywords = [read_keyword(trace, V2) for trace in played.traces]
+    model_of = {row.index: row.model for one in keywords for idea in one.ideas for row in idea.rows}
     found = severity(keywords, "originality")
     assert found is not None
-    assert {model_of[seat]: effect for seat, effect in found.items()} == pytest.approx(
+    assert {model_of[index]: effect for index, effect in found.items()} == pytest.approx(
         {f"judge-{place}": float(planted) for place, planted in enumerate(PLANTED)}
     )
-    section = walked.section("Severity of judges")
+    section = played.section("Severity of judges")
     rows = {row[0]: row for row in section.tables[0].rows}
     assert rows["judge-4"][2:] == pytest.approx((2, -2, 0), abs=1e-9)
 
@@ -119,8 +119,8 @@ async def test_planted_severities_are_recovered() -> None:
 
 async def test_people_label_ideas_and_are_held_against_judges() -> None:
     by_sample = {"originality": lambda request: int(request.key.sample[2:])}
-    walked = await play(items(*"abcd"), ideas("OpenAI KEYWORD.", "Two."), panel(3, lambda place: by_sample))
-    rows = review(walked.traces, walked.settings, walked.evidence)
+    played = await play(items(*"abcd"), ideas("OpenAI KEYWORD.", "Two."), panel(3, lambda place: by_sample))
+    rows = review(played.traces, played.settings, played.evidence)
     assert rows[0] == {
         "row": "k-1/1/1",
         "keyword": "a",
@@ -131,7 +131,7 @@ async def test_people_label_ideas_and_are_held_against_judges() -> None:
     }
     # People give two points more than the judges, and agree on the order.
     labels = tuple({**row, "originality": int(str(row["row"])[2]) + 2} for row in rows)
-    (section,) = [one for one in walked.sections(labels=labels) if one.title == "People and judges"]
+    (section,) = [one for one in played.sections(labels=labels) if one.title == "People and judges"]
     name, n, people, judges, pearson, spearman, icc = section.tables[0].rows[0]
     assert (name, n, people, judges) == ("originality", 8, 4.5, 2.5)
     assert (pearson, spearman) == pytest.approx((1, 1))
@@ -143,12 +143,12 @@ async def test_people_label_ideas_and_are_held_against_judges() -> None:
 
 async def test_two_people_on_one_idea_are_held_against_each_other_as_judges_are_against_one() -> None:
     by_sample = {"originality": lambda request: int(request.key.sample[2:])}
-    walked = await play(items(*"abcd"), ideas("KEYWORD.", "Two."), panel(3, lambda place: by_sample))
-    rows = review(walked.traces, walked.settings, walked.evidence)
+    played = await play(items(*"abcd"), ideas("KEYWORD.", "Two."), panel(3, lambda place: by_sample))
+    rows = review(played.traces, played.settings, played.evidence)
     marks = [(str(row["row"]), int(str(row["row"])[2])) for row in rows]
     labels = [{"row": row, "who": "ann", "originality": mark + 2} for row, mark in marks]
     labels += [{"row": row, "who": "ben", "originality": 6 - mark} for row, mark in marks[:6]]
-    (section,) = [one for one in walked.sections(labels=tuple(labels)) if one.title == "People and judges"]
+    (section,) = [one for one in played.sections(labels=tuple(labels)) if one.title == "People and judges"]
     among, beside = section.tables[1].rows[:2]
     assert among[:3] == ("originality", "one person and another", 6)
     assert among[3:5] == pytest.approx((-1, -1))
@@ -157,7 +157,7 @@ async def test_two_people_on_one_idea_are_held_against_each_other_as_judges_are_
     assert section.tables[0].rows[0][1] == 8
 
 
-async def test_every_table_is_whole_whatever_came_of_the_walks() -> None:
+async def test_every_table_is_whole_whatever_came_of_the_episodes() -> None:
     def whole(sections: Any) -> None:
         for section in sections:
             assert isinstance(section, Section)
@@ -167,8 +167,8 @@ async def test_every_table_is_whole_whatever_came_of_the_walks() -> None:
     nothing = await play(
         items("a"), ideas("No.", "I cannot help with that."), panel(3, lambda p: {"clarity": 0})
     )
-    for walked in (nothing, await by_place(1), await by_place(4, version="v1")):
-        whole(walked.sections())
+    for played in (nothing, await by_place(1), await by_place(4, version="v1")):
+        whole(played.sections())
     whole(nothing.benchmark.sections([], Settings(), nothing.evidence))
     assert judge().model_id == "judge-0"
 
@@ -176,8 +176,8 @@ async def test_every_table_is_whole_whatever_came_of_the_walks() -> None:
 def thought(number: int, reasoning: int, words: int, marks: list[tuple[int, int]]) -> Idea:
     """An idea with so much reasoning and the originality and feasibility that each judge gave it."""
     rows = tuple(
-        Row(seat, f"judge {seat}", {"originality": one, "feasibility": other})
-        for seat, (one, other) in enumerate(marks)
+        Row(index, f"judge {index}", {"originality": one, "feasibility": other})
+        for index, (one, other) in enumerate(marks)
     )
     return Idea(number, "ok", "An idea.", None, rows, 0, words=words, reasoning=reasoning)
 

@@ -30,7 +30,7 @@ from tests.fakes import RuleModel
 from tests.judging import shipped, write
 from tests.play import CHAIN, NO, PROMPTS, TRIAL, YES, candidate, judge, play
 from tests.playing import play as play_run
-from tests.recorded import cut_off, walks
+from tests.recorded import cut_off, episodes
 from tests.rules import hear
 from tests.server import FakeServer
 
@@ -64,7 +64,7 @@ def test_a_run_of_each_arm_names_it_is_scored_again_and_told(
 
 
 def told(made: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Walks by sample, without what the server had cached when they asked."""
+    """Episodes by sample, without what the server had cached when they asked."""
     return [{**one, "usage": None} for one in sorted(made, key=itemgetter("sample"))]
 
 
@@ -74,12 +74,12 @@ def test_a_run_of_each_arm_that_was_cut_off_is_gone_on_with_to_the_same_end_and_
 ) -> None:
     with FakeServer() as server:
         run = asyncio.run(play_run(server, tmp_path, settings=settings))
-        before, came = walks(run.path), server.log()["requests"]
+        before, came = episodes(run.path), server.log()["requests"]
         calls = len((run.path / "calls.jsonl").read_bytes().splitlines())
         cut_off(run.path)
         kept = len((run.path / "calls.jsonl").read_bytes().splitlines())
         asyncio.run(resume(run.path))
-        assert told(walks(run.path)) == told(before)
+        assert told(episodes(run.path)) == told(before)
         # A connection test may come on top of what was cut off; a causal chain stands in the store.
         assert 0 < server.log()["requests"] - came <= calls - kept + 3
 
@@ -133,7 +133,7 @@ async def test_a_person_reads_a_growing_conversation_as_lines_with_who_said_them
     assert [line for line in told if line[0] in ("YOU", "not it", "answer")] == [
         ("YOU", "bell"), ("not it", "bell"), ("YOU", "Is it alive?"), ("answer", "No"),
     ]  # fmt: skip
-    assert [field.name for field in interview(player.asked[-1]).fields] == ["filling"]
+    assert [field.name for field in interview(player.asked[-1]).fields] == ["guess"]
 
 
 # ---- Judge checks ----
@@ -150,9 +150,7 @@ def row(number: int, **more: Any) -> dict[str, Any]:
 
 
 RESPONSES = [row(n, response=f"A {'right' if n % 2 == 0 else 'wrong'} response {n}.") for n in range(12)]
-IDEAS = [
-    row(n, known=["a thing"], filling=f"{'right' if n % 2 == 0 else 'wrong'} idea {n}") for n in range(8)
-]
+IDEAS = [row(n, known=["a thing"], guess=f"{'right' if n % 2 == 0 else 'wrong'} idea {n}") for n in range(8)]
 IDEAS += [
     row(n, known=["A thing."], response=f"A {'right' if n % 2 == 0 else 'wrong'} idea {n}.") for n in range(6)
 ]
@@ -214,14 +212,14 @@ def test_each_arm_is_checked_for_itself() -> None:
     [
         ("hidden.jsonl", {"response": ITEMS[0].response.upper()}, "is the response itself"),
         ("hidden.jsonl", {"sample": "lot-x", "response": "A joke."}, "no sample 'lot-x'"),
-        ("different.jsonl", {"known": ["sofa"], "filling": "The Sofa!"}, "known: has the answer itself"),
+        ("different.jsonl", {"known": ["sofa"], "guess": "The Sofa!"}, "known: has the answer itself"),
         (
             "different.jsonl",
-            {"known": ["a"], "filling": "b", "response": "c"},
+            {"known": ["a"], "guess": "b", "response": "c"},
             "a guess or a response, not both",
         ),
         ("different.jsonl", {"known": ["a"]}, "a guess or a response, not both"),
-        ("different.jsonl", {"known": ["a"], "filling": "b", "difficulty": "easy"}, "a positive is null"),
+        ("different.jsonl", {"known": ["a"], "guess": "b", "difficulty": "easy"}, "a positive is null"),
     ],
 )
 def test_rows_that_cannot_be_put_are_refused(file: str, change: dict[str, Any], fault: str) -> None:

@@ -27,7 +27,7 @@ class Player(RuleModel):
     def __init__(self, name: str, said: str) -> None:
         whole = f"Nobody {said} today."
         super().__init__(
-            lambda request: {"filling": said, "response": whole, "question": "Is it loud?"}, model_id=name
+            lambda request: {"guess": said, "response": whole, "question": "Is it loud?"}, model_id=name
         )
         self.__name__ = name
 
@@ -35,7 +35,7 @@ class Player(RuleModel):
 def lenient(request: Request) -> Any:
     """A judge who accepts what holds the word gold, and lets every chain pass."""
     heard = "\n".join(part for one in request.messages for part in one.parts if isinstance(part, str))
-    good = "gold" in heard.rpartition("FILLING")[2] or "chain" in request.key.step
+    good = "gold" in heard.rpartition("GUESS")[2] or "chain" in request.key.step
     fields = (request.schema or {}).get("properties", {})
     return {name: good if field.get("type") == "boolean" else "a chain" for name, field in fields.items()}
 

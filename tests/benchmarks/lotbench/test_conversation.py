@@ -28,7 +28,7 @@ async def test_a_conversation_worked_out_by_hand() -> None:
         player, judge(NO, NO, YES), oracle("No", "Yes"), clue_interval=1, max_rounds=3, **GROWING
     )
     assert game.outcome == "solved"
-    form = 'ATTEMPT: fill in <MASK>. Answer with one JSON object of this form:\n{\n  "filling": "..."\n}'
+    form = 'ATTEMPT: fill in <MASK>. Answer with one JSON object of this form:\n{\n  "guess": "..."\n}'
     ask = 'QUESTION: ask one yes/no question. Answer with one JSON object of this form:\n{\n  "question": "..."\n}'
     scene = f"IMAGE: [picture]IMAGE CAPTION: {SAMPLE.caption}\nRESPONSE: {SAMPLE.frame}\n"
     first, second = "\n".join(f"CLUE: {clue}" for clue in SAMPLE.clues[:2]), SAMPLE.clues[2:]
@@ -36,11 +36,11 @@ async def test_a_conversation_worked_out_by_hand() -> None:
     assert system[0] == "system" and "with a host" in system[1]
     assert turns == [
         ("user", f"{scene}{form}"),
-        ("assistant", '{"filling": "bell"}'),
+        ("assistant", '{"guess": "bell"}'),
         ("user", f"WRONG-ANS: bell\n{ask}"),
         ("assistant", '{"question": "Is it alive?"}'),
         ("user", f"A: No\n{first}\n{form}"),
-        ("assistant", '{"filling": "drum"}'),
+        ("assistant", '{"guess": "drum"}'),
         ("user", f"WRONG-ANS: drum\n{ask}"),
         ("assistant", '{"question": "Is it loud?"}'),
         ("user", "A: Yes\n" + "".join(f"CLUE: {clue}\n" for clue in second) + form),
@@ -63,7 +63,7 @@ def player_of(settings: dict[str, Any]) -> ScriptedModel:
     said: list[Any] = [HEART, SNOOZE, GARBAGE, GARBAGE, "Nobody saw it coming.", "Time flies.", "So it goes."]
     if not settings.get("frame"):
         said = ["bell", "drum", GARBAGE, GARBAGE, "horn", "harp", "tuba"]
-    field = "response" if settings.get("frame") else "filling"
+    field = "response" if settings.get("frame") else "guess"
     if settings.get("framework") == "cot":
         said = [one if one == GARBAGE else {"reasoning": REASONING, field: one} for one in said]
         asks: list[Any] = [{"reasoning": REASONING, "question": f"Is it {n} metres long?"} for n in range(9)]

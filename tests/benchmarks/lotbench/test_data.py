@@ -11,7 +11,7 @@ from sklearn.metrics import cohen_kappa_score
 
 from lotbench.benchmarks.lotbench import questions, words
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.edge.files import datasets
+from lotbench.storage import datasets
 
 FOLDER = datasets.shipped("data", "lotbench_easy")
 JUDGE_SETS = datasets.shipped("data", "judge_sets")
@@ -46,7 +46,7 @@ def test_every_sample_has_what_the_game_and_the_judge_sets_need(items: tuple[Ite
         assert 3 <= len(item.clues) <= 5, item.id
         assert len(item.accept) >= 2, item.id
         assert len(item.reject) >= 5, item.id
-        assert {filling.difficulty for filling in item.reject} == {"easy", "hard"}, item.id
+        assert {guess.difficulty for guess in item.reject} == {"easy", "hard"}, item.id
         assert item.canary == CANARY, item.id
         assert (FOLDER / item.image).with_suffix(".svg").is_file(), item.id
 
@@ -54,7 +54,7 @@ def test_every_sample_has_what_the_game_and_the_judge_sets_need(items: tuple[Ite
 def test_the_examples_in_the_prompts_give_no_sample_away(items: tuple[Item, ...]) -> None:
     pack = datasets.prompts("lotbench")
     for path, text in pack.files.items():
-        shown = {words.same(filling) for filling in re.findall(r'"filling": "([^"]+)"', text)}
+        shown = {words.same(guess) for guess in re.findall(r'"guess": "([^"]+)"', text)}
         for item in items:
             assert words.same(item.key_text) not in shown, (path, item.id)
             assert item.response not in text, (path, item.id)
@@ -66,7 +66,7 @@ off on one any sir we with only or our please somebody the their to two up would
 FUNCTION_WORDS = frozenset(COMMON.split())
 SHOWN = re.compile(
     r"^(?:IMAGE CAPTION|RESPONSE|CAPTION|REFERENCE|KEY TEXT|CANDIDATE|WRONG-ANS|CLUE|Q|QUESTION|WORD|图片描述|配文|参考配文|关键词|候选词|错误答案|线索|问|问题"
-    r"|词语)[:：] ?(.*)$|\"(?:filling|question|response)\": \"([^\"]+)\"|候选(?:词|配文)：“([^”]+)”|with CANDIDATE: \"([^\"]+)\"",
+    r"|词语)[:：] ?(.*)$|\"(?:guess|question|response)\": \"([^\"]+)\"|候选(?:词|配文)：“([^”]+)”|with CANDIDATE: \"([^\"]+)\"",
     re.MULTILINE,
 )
 """What an example of a prompt shows: a line of its input, or of its output."""
@@ -133,18 +133,18 @@ def test_verdict_rows_agree_with_the_samples(items: tuple[Item, ...]) -> None:
     by_id = {item.id: item for item in items}
     for row in judge_set("daeso"):
         item = by_id[row["sample"]]
-        rejected = {filling.text: filling.difficulty for filling in item.reject}
+        rejected = {guess.text: guess.difficulty for guess in item.reject}
         assert row["language"] == item.language
         assert (row["difficulty"] is None) == row["label"]
         if row["contested"]:
-            assert row["filling"] not in item.accept
-            assert row["filling"] not in rejected
+            assert row["guess"] not in item.accept
+            assert row["guess"] not in rejected
         elif row.get("why"):
             continue
         elif row["label"]:
-            assert row["filling"] in item.accept
+            assert row["guess"] in item.accept
         else:
-            assert rejected[row["filling"]] == row["difficulty"]
+            assert rejected[row["guess"]] == row["difficulty"]
 
 
 def test_question_rows_ask_what_the_game_would_take(items: tuple[Item, ...]) -> None:
@@ -171,17 +171,17 @@ def test_the_oracle_set_asks_for_what_each_sight_of_the_oracle_knows() -> None:
         assert asks is (row["kind"] == "either_or"), row
 
 
-def test_near_misses_are_no_fillings_that_judges_are_measured_on(items: tuple[Item, ...]) -> None:
+def test_near_misses_are_no_guesses_that_judges_are_measured_on(items: tuple[Item, ...]) -> None:
     labelled: dict[str, set[str]] = {}
     for row in judge_set("daeso"):
-        labelled.setdefault(row["sample"], set()).add(words.same(row["filling"]))
+        labelled.setdefault(row["sample"], set()).add(words.same(row["guess"]))
     for item in items:
-        lists = {words.same(text) for text in (*item.accept, *(filling.text for filling in item.reject))}
+        lists = {words.same(text) for text in (*item.accept, *(guess.text for guess in item.reject))}
         near = {words.same(text) for text in item.near}
         assert len(near) >= 2, item.id
         assert not near & (lists | labelled.get(item.id, set()) | {words.same(item.key_text)}), item.id
         for text in item.near:
-            assert words.filling(text, item.frame, 8, 16) == text, item.id
+            assert words.guess(text, item.frame, 8, 16) == text, item.id
 
 
 CONTRADICTED = {
@@ -196,11 +196,11 @@ CONTRADICTED = {
 }
 
 
-def test_fillings_that_their_own_explanation_contradicts_are_neither_accepted_nor_rows(
+def test_guesses_that_their_own_explanation_contradicts_are_neither_accepted_nor_rows(
     items: tuple[Item, ...],
 ) -> None:
     listed = [(item.id, text) for item in items for text in item.accept]
-    listed += [(row["sample"], row["filling"]) for row in judge_set("daeso") if not row["contested"]]
+    listed += [(row["sample"], row["guess"]) for row in judge_set("daeso") if not row["contested"]]
     assert [one for one in listed if one[1] in CONTRADICTED.get(one[0], "")] == []
 
 
@@ -217,7 +217,7 @@ def test_the_goldfish_and_the_dummies_have_a_joke_each(items: tuple[Item, ...]) 
 @pytest.mark.parametrize("name", ["daeso", "oracle"])
 def test_rows_are_labelled_twice_and_split_by_sample(name: str) -> None:
     rows = judge_set(name)
-    asked = [(row["sample"], words.same(row.get("filling") or row["question"])) for row in rows]
+    asked = [(row["sample"], words.same(row.get("guess") or row["question"])) for row in rows]
     assert len(set(asked)) == len(rows)
     splits: dict[str, set[str]] = {}
     for row in rows:

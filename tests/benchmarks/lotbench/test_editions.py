@@ -9,8 +9,8 @@ import pytest
 from lotbench.benchmarks.lotbench import lints
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings
-from lotbench.edge.files import datasets
-from lotbench.edge.pictures import picture_facts
+from lotbench.storage import datasets
+from lotbench.storage.pictures import picture_facts
 
 
 @pytest.fixture(scope="module", params=["lotbench_easy", "lotbench", "lotbench_extra"])

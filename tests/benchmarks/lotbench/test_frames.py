@@ -15,6 +15,7 @@ from lotbench.benchmarks.lotbench.sample import Item, Point
 from lotbench.benchmarks.lotbench.settings import Settings, cast
 from lotbench.benchmarks.lotbench.whole import frame_at
 from lotbench.errors import Unread, UsageError
+from tests.episodes import resolved
 from tests.fakes import ScriptedModel
 from tests.play import (
     CHAIN,
@@ -31,7 +32,6 @@ from tests.play import (
     play,
     said_to_candidate,
 )
-from tests.walking import resolved
 
 SNOOZE = "Even my fish has a snooze button."
 HEART = "That is the heartbeat of somebody who has seen the rent."
@@ -97,7 +97,7 @@ async def test_the_judge_compares_whole_responses_by_a_chain_that_the_response_i
 
 
 @pytest.mark.parametrize("mode", ["zero_shot", "explained", "causal"])
-async def test_each_judge_mode_shows_the_judge_of_responses_what_it_shows_that_of_fillings(mode: str) -> None:
+async def test_each_judge_mode_shows_the_judge_of_responses_what_it_shows_that_of_guesses(mode: str) -> None:
     checker = judge(NO)
     await play(candidate(SNOOZE), checker, frame="hidden", max_rounds=1, judge_mode=mode)
     (check,) = checker.heard("check")

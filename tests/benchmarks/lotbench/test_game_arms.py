@@ -97,7 +97,7 @@ async def test_the_candidate_is_drawn_at_temperature_1_and_judge_and_oracle_at_0
     assert {asked.sampling.temperature for asked in (*checker.asked, *teller.asked)} == {0.0}
 
 
-async def test_the_candidate_is_told_how_long_a_filling_may_be() -> None:
+async def test_the_candidate_is_told_how_long_a_guess_may_be() -> None:
     for settings, told in (
         ({}, "at most 8 words (in Chinese 16 characters)"),
         ({"max_words": 3}, "at most 3 words"),
@@ -116,10 +116,10 @@ def shape(asked: Request) -> list[str]:
     return list(asked.schema["properties"]) if asked.schema else []
 
 
-async def test_direct_asks_for_the_filling_alone() -> None:
+async def test_direct_asks_for_the_guess_alone() -> None:
     player = candidate()
     await play(player, max_rounds=1)
-    assert shape(player.asked[0]) == ["filling"]
+    assert shape(player.asked[0]) == ["guess"]
     assert "step by step" not in text_of(player.asked[0])
 
 
@@ -129,17 +129,15 @@ async def test_cot_reasons_first_and_the_reasoning_reaches_neither_judge_nor_his
     )
     checker, teller = judge(NO), oracle("No")
     game = await play(player, checker, teller, max_rounds=2, framework="cot")
-    assert game.read("respond", "filling") == ["bell", "drum"]
+    assert game.read("respond", "guess") == ["bell", "drum"]
     for asked in player.asked:
         assert shape(asked)[0] == "reasoning"
     for text in (*player.heard(), *checker.heard(), *teller.heard()):
         assert REASONING not in text
 
 
-async def test_reasoning_that_is_too_long_is_cut_and_no_fault_of_the_filling() -> None:
-    game = await play(
-        candidate({"reasoning": "so " * 1000, "filling": "bell"}), framework="cot", max_rounds=1
-    )
+async def test_reasoning_that_is_too_long_is_cut_and_no_fault_of_the_guess() -> None:
+    game = await play(candidate({"reasoning": "so " * 1000, "guess": "bell"}), framework="cot", max_rounds=1)
     assert game.read("respond", "status") == ["ok"]
 
 
@@ -152,30 +150,30 @@ async def test_reasoning_that_is_too_long_is_cut_and_no_fault_of_the_filling() -
         ([GARBAGE, "drum", SORRY], "drum"),
     ],
 )
-async def test_cot_sc_takes_the_filling_that_most_votes_agree_on_the_first_in_a_tie(
+async def test_cot_sc_takes_the_guess_that_most_votes_agree_on_the_first_in_a_tie(
     votes: list[str], chosen: str
 ) -> None:
-    fillings = [reasoned(vote) if vote not in (GARBAGE, SORRY) else vote for vote in votes]
-    player, checker = candidate(*fillings), judge(NO)
+    guesses = [reasoned(vote) if vote not in (GARBAGE, SORRY) else vote for vote in votes]
+    player, checker = candidate(*guesses), judge(NO)
     game = await play(player, checker, framework="cot_sc", votes=len(votes), max_rounds=1)
     assert [asked.key.draw for asked in player.asked] == list(range(len(votes)))
     assert len({asked.sampling.seed for asked in player.asked}) == len(votes)
     assert f'CANDIDATE: "{chosen}"' in checker.heard("check")[0]
-    assert game.values("respond")[-1]["filling"] == chosen
+    assert game.values("respond")[-1]["guess"] == chosen
 
 
 async def test_a_round_of_votes_counts_as_what_was_chosen_even_if_the_last_vote_is_none() -> None:
     player = candidate(reasoned("bell"), reasoned("bell"), SORRY)
     game = await play(player, framework="cot_sc", votes=3, max_rounds=1, unsolved="cap")
-    assert game.trace.score.parts["valid_filling"] is True
+    assert game.trace.score.parts["valid_guess"] is True
     assert game.trace.score.value == pytest.approx(math.exp(-0.2))
 
 
-async def test_votes_that_are_all_no_fillings_are_asked_for_again_once() -> None:
+async def test_votes_that_are_all_no_guesses_are_asked_for_again_once() -> None:
     player = candidate(GARBAGE, SORRY, reasoned("bell"), GARBAGE)
     game = await play(player, framework="cot_sc", votes=2, max_rounds=1)
     assert [asked.key.attempt for asked in player.asked] == [0, 0, 1, 1]
-    assert game.values("respond")[-1]["filling"] == "bell"
+    assert game.values("respond")[-1]["guess"] == "bell"
 
 
 async def test_ddcot_takes_notes_first_that_reach_neither_judge_nor_history() -> None:
@@ -196,7 +194,7 @@ async def test_ddcot_takes_notes_first_that_reach_neither_judge_nor_history() ->
 async def test_notes_that_cannot_be_read_are_none_and_the_game_goes_on() -> None:
     game = await play(candidate("bell", decompose=[GARBAGE]), framework="ddcot", max_rounds=1)
     assert game.read("decompose", "status") == ["unparsed"]
-    assert game.read("respond", "filling") == ["bell"]
+    assert game.read("respond", "guess") == ["bell"]
 
 
 async def test_plot_asks_for_a_leap_in_both_steps() -> None:

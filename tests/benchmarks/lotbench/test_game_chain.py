@@ -13,7 +13,7 @@ from lotbench.benchmarks.lotbench.judge import contains
 from lotbench.benchmarks.lotbench.sample import Fixed, Point, Rejected
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.task import benchmark
-from lotbench.edge.calls.journal import read_journal
+from lotbench.calls.journal import read_journal
 from lotbench.types import Request
 from tests.fakes import RuleModel, ScriptedModel, game_rule
 from tests.play import (
@@ -44,16 +44,16 @@ def at(model: Any, step: str) -> list[Request]:
 
 
 def tried(model: ScriptedModel) -> list[str]:
-    """The fillings that a chain was tried with, in order."""
+    """The guesses that a chain was tried with, in order."""
     return [text.rpartition('CANDIDATE: "')[2].partition('"')[0] for text in model.heard("chain_check")]
 
 
-async def games(folder: Path, model: Any, *walks: tuple[str, int], **more: Any) -> tuple[Room, list[Game]]:
-    """Play these walks in a room of their own, two rounds each."""
+async def games(folder: Path, model: Any, *episodes: tuple[str, int], **more: Any) -> tuple[Room, list[Game]]:
+    """Play these episodes in a room of their own, two rounds each."""
     folder.mkdir(exist_ok=True)
     room = Room(folder, candidate("bell", "drum"), [model], oracle(), max_rounds=2, **more)
     with room.journal:
-        return room, await room.games(*walks)
+        return room, await room.games(*episodes)
 
 
 async def test_a_chain_is_built_from_the_scene_the_response_and_the_explanation() -> None:

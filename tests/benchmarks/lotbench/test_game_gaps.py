@@ -13,9 +13,10 @@ from lotbench.benchmarks.lotbench.settings import Settings, cast
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.errors import CallFailed, LotbenchError, Unescapable, UsageError
 from lotbench.harness.state import start
+from tests.episodes import resolved
 from tests.play import (
-    FILLINGS,
     GARBAGE,
+    GUESSES,
     NO,
     QUESTIONS,
     YES,
@@ -28,7 +29,6 @@ from tests.play import (
     play,
     reasoned,
 )
-from tests.walking import resolved
 
 # ---- Failures ----
 
@@ -74,7 +74,7 @@ async def test_a_state_key_that_is_not_declared_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def respond(state: Any, runtime: Any) -> dict[str, Any]:
-        return {"turn": {"status": "ok", "filling": "bell"}, "colour": "red"}
+        return {"turn": {"status": "ok", "guess": "bell"}, "colour": "red"}
 
     monkeypatch.setitem(task.NODES, "respond", respond)
     room = Room(tmp_path, candidate(), [judge(NO)], oracle())
@@ -145,7 +145,7 @@ def test_confirmation_is_by_another_judge_where_there_are_two_and_else_never() -
 async def test_the_most_calls_of_a_game_are_what_the_plan_says() -> None:
     for framework in ("direct", "cot_sc", "ddcot"):
         settings = Settings(max_rounds=4, framework=framework, votes=3, confirm="never")
-        thoughts = [{"reasoning": "so", "filling": filling} for filling in FILLINGS]
+        thoughts = [{"reasoning": "so", "guess": guess} for guess in GUESSES]
         player = candidate(
             *thoughts,
             asks=[{"reasoning": "so", "question": q} for q in QUESTIONS],

@@ -52,7 +52,7 @@ def at(model: Any, step: str) -> list[Request]:
         (False, False, "unsolved"),
     ],
 )
-async def test_a_filling_is_accepted_if_both_creative_point_and_function_are_the_same(
+async def test_a_guess_is_accepted_if_both_creative_point_and_function_are_the_same(
     mode: str, point: bool, function: bool, outcome: str
 ) -> None:
     game = await play(candidate(), judge(verdict(point, function)), max_rounds=1, judge_mode=mode)
@@ -110,7 +110,7 @@ def test_every_hard_case_of_the_criteria_has_an_example_in_both_languages() -> N
     said = {"en": r"point: (yes|no),.*function: (yes|no),", "zh": r"相同：(是|否)，.*相同：(是|否)，"}
     for language, pattern in said.items():
         sections = PROMPTS.get(language, "criteria").sections
-        verdicts = {name: re.findall(pattern, sections[name]) for name in ("fillings", "responses")}
+        verdicts = {name: re.findall(pattern, sections[name]) for name in ("guesses", "responses")}
         assert [len(found) for found in verdicts.values()] == [10, 8]
         # Both, either alone, neither.
         assert [len(set(found)) for found in verdicts.values()] == [4, 4]
@@ -190,7 +190,7 @@ async def test_the_only_judge_has_no_next_one() -> None:
     assert len(at(checker, "check")) == 3
 
 
-async def test_one_model_in_two_seats_is_asked_anew() -> None:
+async def test_one_model_in_two_models_is_asked_anew() -> None:
     twin = judge(GARBAGE, GARBAGE, YES)
     game = await play(candidate(), [twin, twin], confirm="never")
     assert game.outcome == "solved"

@@ -44,7 +44,7 @@ async def test_the_first_attempt_knows_picture_caption_and_masked_response_and_n
     ]
 
 
-async def test_each_round_adds_its_filling_question_answer_and_clues_oldest_first() -> None:
+async def test_each_round_adds_its_guess_question_answer_and_clues_oldest_first() -> None:
     player = candidate("bell", "drum", "horn", asks=["Is it alive?", "Is it loud?"])
     await play(player, judge(NO), oracle("No", "Yes"), max_rounds=3, clue_interval=1)
     tips = said_to_candidate(player)[2].partition("TIPS:\n")[2]
@@ -54,7 +54,7 @@ async def test_each_round_adds_its_filling_question_answer_and_clues_oldest_firs
     )
 
 
-async def test_a_question_is_asked_in_knowledge_of_the_filling_that_just_failed() -> None:
+async def test_a_question_is_asked_in_knowledge_of_the_guess_that_just_failed() -> None:
     player = candidate("bell", "drum")
     await play(player, max_rounds=2)
     assert "WRONG-ANS: bell\n" in said_to_candidate(player, "ask")[0]
@@ -77,7 +77,7 @@ async def test_no_question_and_no_clue_after_the_last_attempt(rounds: int) -> No
     assert game.trace.steps[-1]["step"] == "check"
 
 
-async def test_no_question_and_no_clue_after_a_filling_that_solves() -> None:
+async def test_no_question_and_no_clue_after_a_guess_that_solves() -> None:
     game = await play(candidate("bell", "drum"), judge(NO, YES), clue_interval=2)
     assert [(one["step"], one["round"]) for one in game.trace.steps[-2:]] == [("respond", 2), ("check", 2)]
 
@@ -88,27 +88,27 @@ async def test_no_question_and_no_clue_after_a_filling_that_solves() -> None:
 async def test_a_reply_that_repeats_the_frame_is_cut_to_what_stands_in_the_mask() -> None:
     checker = judge(NO)
     game = await play(candidate("My neighbour keeps a church bell in the tank."), checker, max_rounds=1)
-    assert game.read("respond", "filling") == ["church bell"]
+    assert game.read("respond", "guess") == ["church bell"]
     assert 'CANDIDATE: "church bell"' in checker.heard("check")[0]
 
 
-def test_the_response_is_rebuilt_around_the_filling() -> None:
+def test_the_response_is_rebuilt_around_the_guess() -> None:
     assert SAMPLE.rebuilt("egg timer") == "My neighbour keeps an egg timer in the tank."
 
 
 SPOILT = {
-    "unparsed": '{"filling": 7}',
+    "unparsed": '{"guess": 7}',
     "not_a_phrase": "bell or drum",
-    "truncated": Reply('{"filling": "be', "the-candidate", finish="length"),
+    "truncated": Reply('{"guess": "be', "the-candidate", finish="length"),
 }
 
 
 @pytest.mark.parametrize("status", SPOILT)
-async def test_a_reply_that_is_no_filling_is_asked_for_again_once_with_the_reason(status: str) -> None:
+async def test_a_reply_that_is_no_guess_is_asked_for_again_once_with_the_reason(status: str) -> None:
     player = candidate(SPOILT[status], "bell")
     game = await play(player, max_rounds=1)
     assert game.read("respond", "status") == [status, "ok"]
-    assert game.read("respond", "filling") == [None, "bell"]
+    assert game.read("respond", "guess") == [None, "bell"]
     first, second = said_to_candidate(player)
     assert "could not be used" not in first
     assert "Your last answer could not be used (" in second
@@ -126,7 +126,7 @@ async def test_a_second_failure_is_a_used_round_and_never_reaches_a_judge(status
     assert "WRONG-ANS" not in said_to_candidate(player)[2]
 
 
-async def test_a_question_follows_a_round_without_a_filling() -> None:
+async def test_a_question_follows_a_round_without_a_guess() -> None:
     game = await play(candidate(GARBAGE, GARBAGE, "bell"), max_rounds=2)
     assert game.read("ask", "question") == [QUESTIONS[0]]
 
@@ -138,7 +138,7 @@ async def test_refusals_and_content_filters_use_a_round_and_are_not_asked_again(
     assert [one["round"] for one in game.steps("respond")] == [1, 2]
 
 
-async def test_rounds_without_a_filling_count_for_the_clue_schedule() -> None:
+async def test_rounds_without_a_guess_count_for_the_clue_schedule() -> None:
     player = candidate(SORRY, GARBAGE, GARBAGE, "bell", "drum", "horn")
     game = await play(player, max_rounds=5, clue_interval=2, clue_reveal="next")
     assert [one["round"] for one in game.steps("reveal")] == [2, 4]
@@ -146,19 +146,19 @@ async def test_rounds_without_a_filling_count_for_the_clue_schedule() -> None:
 
 
 @pytest.mark.parametrize(("unsolved", "worth"), [("zero", 0.0), ("cap", math.exp(-0.2 * 2))])
-async def test_a_game_with_no_valid_filling_is_unsolved_and_shown_apart(unsolved: str, worth: float) -> None:
+async def test_a_game_with_no_valid_guess_is_unsolved_and_shown_apart(unsolved: str, worth: float) -> None:
     settings = {"max_rounds": 2, "unsolved": unsolved}
     game = await play(candidate(SORRY, SORRY), **settings)
     assert game.outcome == "unsolved"
     assert game.trace.score.value == pytest.approx(worth)
     assert game.trace.score.parts["rounds"] == 2
-    assert game.trace.score.parts["valid_filling"] is False
+    assert game.trace.score.parts["valid_guess"] is False
     shown = benchmark.sections([game.trace], Settings(**settings, confirm="never"))
     rows = [row for section in shown for table in section.tables for row in table.rows]
     assert ("of the unsolved: no valid guess", 1, 1.0) in rows
 
 
-async def test_a_filling_in_another_language_is_judged_and_counted() -> None:
+async def test_a_guess_in_another_language_is_judged_and_counted() -> None:
     checker = judge(NO, YES)
     game = await play(candidate("钟", "bell"), checker)
     assert game.read("respond", "language_mismatch") == [True, False]
@@ -171,7 +171,7 @@ async def test_a_filling_in_another_language_is_judged_and_counted() -> None:
 # ---- 2. check ----
 
 
-async def test_an_accepted_filling_ends_the_game_with_t_the_failed_attempts_before_it() -> None:
+async def test_an_accepted_guess_ends_the_game_with_t_the_failed_attempts_before_it() -> None:
     game = await play(candidate("bell", "drum", "egg timer"), judge(NO, NO, YES))
     assert (game.outcome, game.attempts, game.trace.score.parts["rounds"]) == ("solved", 3, 2)
     assert game.trace.score.value == pytest.approx(math.exp(-0.4))
@@ -199,10 +199,10 @@ async def test_an_exact_match_after_normalisation_needs_no_call(how: str) -> Non
     assert checker.asked == []
 
 
-@pytest.mark.parametrize("filling", ["闹钟", "鬧鐘", "「闹钟」", "闹 钟"])
-async def test_an_exact_match_in_simplified_or_traditional_chinese_needs_no_call(filling: str) -> None:
+@pytest.mark.parametrize("guess", ["闹钟", "鬧鐘", "「闹钟」", "闹 钟"])
+async def test_an_exact_match_in_simplified_or_traditional_chinese_needs_no_call(guess: str) -> None:
     checker = judge(NO)
-    game = await play(candidate(filling), checker, sample=CHINESE)
+    game = await play(candidate(guess), checker, sample=CHINESE)
     assert game.read("check", "how") == ["exact"]
     assert checker.asked == []
 
@@ -213,7 +213,7 @@ async def test_an_exact_match_is_certain_and_needs_no_second_opinion() -> None:
     assert (game.outcome, game.values("confirm")) == ("solved", [])
 
 
-async def test_a_filling_already_judged_reuses_its_verdict_without_a_call() -> None:
+async def test_a_guess_already_judged_reuses_its_verdict_without_a_call() -> None:
     checker = judge(NO, YES)
     game = await play(candidate("bell", "The Bell!", "drum"), checker)
     assert game.read("check", "how") == ["judge", "repeat", "judge"]
@@ -274,13 +274,13 @@ async def test_a_question_already_asked_is_asked_for_again() -> None:
 LEAKS = {
     "the key text": "Is it an alarm clock?",
     "an alternative that would count": "Could it be the Egg-Timer?",
-    "the filling that just failed": "Is it like a church bell?",
-    "a filling that failed before": "Is it, say, a drum?",
+    "the guess that just failed": "Is it like a church bell?",
+    "a guess that failed before": "Is it, say, a drum?",
 }
 
 
 @pytest.mark.parametrize("what", LEAKS)
-async def test_a_question_that_names_a_filling_is_flagged_and_answered_as_any_other(what: str) -> None:
+async def test_a_question_that_names_a_guess_is_flagged_and_answered_as_any_other(what: str) -> None:
     player = candidate("drum", "church bell", "horn", asks=["Is it alive?", LEAKS[what]])
     game = await play(player, oracles=oracle("No", "Yes"), max_rounds=3)
     assert game.read("ask", "leak") == [False, True]

@@ -35,12 +35,12 @@ def pictures(messages: tuple[Message, ...]) -> list[Image]:
     return [part for message in messages for part in message.parts if isinstance(part, Image)]
 
 
-async def check_of(item: Item, *fillings: str, **settings: Any) -> list[tuple[Message, ...]]:
-    """All that the judge is shown until the verdict on the last of the fillings."""
+async def check_of(item: Item, *guesses: str, **settings: Any) -> list[tuple[Message, ...]]:
+    """All that the judge is shown until the verdict on the last of the guesses."""
     confirm = settings.get("confirm") == "same_judge"
-    verdicts = [NO] * (len(fillings) - 1) + [YES]
-    player = candidate(*fillings, "the end", asks=["Is it blue?", "Is it green?", "Is it red?"])
-    player.model_id = f"model-of-{item.image}-{len(fillings)}"
+    verdicts = [NO] * (len(guesses) - 1) + [YES]
+    player = candidate(*guesses, "the end", asks=["Is it blue?", "Is it green?", "Is it red?"])
+    player.model_id = f"model-of-{item.image}-{len(guesses)}"
     checker = judge(*verdicts, confirms=[YES] if confirm else ())
     await play(player, checker, oracle("Yes"), sample=item, **settings)
     steps = ("chain", "chain_check", "confirm")
@@ -59,7 +59,7 @@ JUDGING: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("settings", JUDGING, ids=str)
-async def test_the_judge_sees_no_picture_name_round_history_other_filling_or_alternative(
+async def test_the_judge_sees_no_picture_name_round_history_other_guess_or_alternative(
     settings: dict[str, Any],
 ) -> None:
     at_once = await check_of(SAMPLE, "door bell", **settings)
@@ -69,7 +69,7 @@ async def test_the_judge_sees_no_picture_name_round_history_other_filling_or_alt
 
 
 @pytest.mark.parametrize("settings", JUDGING, ids=str)
-async def test_the_judge_sees_caption_response_key_text_and_the_one_filling(settings: dict[str, Any]) -> None:
+async def test_the_judge_sees_caption_response_key_text_and_the_one_guess(settings: dict[str, Any]) -> None:
     messages = (await check_of(SAMPLE, "door bell", **settings))[-1]
     text = str(messages[-1].parts[0])
     assert f"IMAGE CAPTION: {SAMPLE.caption}\n" in text

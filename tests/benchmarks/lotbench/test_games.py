@@ -6,7 +6,7 @@ from lotbench.benchmarks.lotbench.games import CausalChain, game, read_chains, r
 from lotbench.benchmarks.lotbench.replay import replay
 from lotbench.harness.episode import remark
 from lotbench.site.game_rounds import thought
-from lotbench.site.run_summary import walk_row
+from lotbench.site.run_summary import episode_row
 from tests.games import answer, ask, check, lost, respond, trace, unread
 
 SAMPLE = {"id": "s", "caption": "A fish.", "response": "A drum.", "key_text": "drum"}
@@ -21,8 +21,8 @@ VOTED = trace(
 
 def test_of_several_draws_the_one_that_was_judged_is_told_everywhere() -> None:
     assert "fills in    horn" in replay(SAMPLE, VOTED).text
-    assert thought(VOTED, {}).leaps[0].round.filling == "horn"
-    assert walk_row(VOTED).last == "horn"
+    assert thought(VOTED, {}).leaps[0].round.guess == "horn"
+    assert episode_row(VOTED).last == "horn"
 
 
 def test_a_round_says_all_that_came_of_it() -> None:
@@ -38,7 +38,7 @@ def test_a_round_says_all_that_came_of_it() -> None:
         remark("decompose", 2, {"notes": "", "status": "ok"}),
     ]
     first, second = read_rounds(steps)
-    assert (first.filling, first.status, first.language_mismatch) == ("horn", "ok", True)
+    assert (first.guess, first.status, first.language_mismatch) == ("horn", "ok", True)
     assert [one.accepted for one in first.opinions] == [None, True, False]
     assert (first.decision, first.asked, first.question, first.leak) == (
         "overturned",

@@ -31,7 +31,7 @@ def test_stops_that_nobody_labelled_are_stood_for_by_those_drawn_by_hand() -> No
     assert corrected(FOUR, labels, RULES)[0].value == pytest.approx(1 - (1 - 1.5 / 4) * (1 - 1.5 / 2))
 
 
-def test_right_fillings_that_were_refused_are_added_by_hand() -> None:
+def test_right_guesses_that_were_refused_are_added_by_hand() -> None:
     # Refused: a2/1, b1/1, b1/2, b2/1..3, six; one of two labelled is right, so three are missed. Right stops are 1,
     # 0, 1 and refusals 3, 2, 1 of 6: (1 + 1/2, 1/3, 1 + 1/6) / 3 of the missed fall into each round.
     labels = STOPS | {("a", 2, 1): True, ("b", 2, 1): False}

@@ -12,8 +12,8 @@ from lotbench.benchmarks.lotbench import lints
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.cli import main
-from lotbench.edge.pictures import contact_sheet, picture_facts
 from lotbench.harness.data_findings import Finding, Sight
+from lotbench.storage.pictures import contact_sheet, picture_facts
 
 EN: dict[str, Any] = {
     "id": "s1",

@@ -14,10 +14,10 @@ from scipy import stats
 from lotbench.benchmarks.lotbench.construction.responses import Rules, Voted, best, liked, rated
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.cli import main
-from lotbench.edge.files import datasets
 from lotbench.errors import DataError
 from lotbench.run.construct_lotbench import BuiltGames, _scenes, build
 from lotbench.run.construction import Dropped, Wanted
+from lotbench.storage import datasets
 from tests.fakes import RuleModel, text_of
 
 PUZZLE = {

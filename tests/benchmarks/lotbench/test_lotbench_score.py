@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lotbench.benchmarks.lotbench.games import game
-from lotbench.benchmarks.lotbench.headline import headline
+from lotbench.benchmarks.lotbench.primary_metric import primary_metric
 from lotbench.benchmarks.lotbench.score import grade, metrics
 from lotbench.errors import LotbenchError
 from lotbench.harness.episode import AnyEpisode, Episode, nobody
@@ -37,7 +37,7 @@ class Item:
     tier: str = "easy"
 
 
-def walk(rules: Rules, outcome: str | None, steps: list[dict[str, object]]) -> AnyEpisode:
+def run_episodes(rules: Rules, outcome: str | None, steps: list[dict[str, object]]) -> AnyEpisode:
     state = {**start("lot-1", 0), "outcome": outcome, "steps": steps, "why": "no reply"}
     return Episode(Item(), 0, rules, Pack({}, {}, ""), (), {}, 0, {}, nobody, state)
 
@@ -125,7 +125,7 @@ def test_a_positive_without_its_confirmation_is_an_event_for_the_unconfirmed_sco
     assert found["creativity_score_unconfirmed"].value == pytest.approx(math.exp(-0.2) / 2)
 
 
-def test_capped_every_game_adds_its_term_to_eq_8_also_one_without_a_valid_filling() -> None:
+def test_capped_every_game_adds_its_term_to_eq_8_also_one_without_a_valid_guess() -> None:
     mute = trace("a", 0, "unsolved", [respond(k, status="refused") for k in (1, 2, 3)])
     games = [mute, unsolved("b", 0, 3), won("c", 0, 2)]
     capped = metrics(games, Rules(max_rounds=3, unsolved="cap"))
@@ -182,7 +182,7 @@ def test_the_order_of_samples_does_not_move_the_interval() -> None:
 def test_without_broken_games_the_score_is_the_mean_of_the_grades(story: list[tuple[str, str, int]]) -> None:
     traces = [one for one in told(story) if one.outcome != "judge_failed"]
     for rules in (Rules(max_rounds=4), Rules(max_rounds=4, unsolved="cap", round_origin=1)):
-        graded = [grade(walk(rules, one.outcome, list(map(dict, one.steps)))).value for one in traces]
+        graded = [grade(run_episodes(rules, one.outcome, list(map(dict, one.steps)))).value for one in traces]
         found = metrics(traces, rules)["creativity_score"].value
         if graded:
             assert found == pytest.approx(sum(v for v in graded if v is not None) / len(graded))
@@ -191,23 +191,23 @@ def test_without_broken_games_the_score_is_the_mean_of_the_grades(story: list[tu
 
 
 def test_grades_of_single_games() -> None:
-    solved = grade(walk(Rules(), "solved", [*lost(2), respond(3), check(3, True)]))
+    solved = grade(run_episodes(Rules(), "solved", [*lost(2), respond(3), check(3, True)]))
     assert solved.value == pytest.approx(math.exp(-0.4))
     assert solved.parts == {
         "rounds": 2,
         "first_positive": 3,
         "attempts": 3,
         "unsolved_through": 2,
-        "valid_filling": True,
+        "valid_guess": True,
         "picture": None,
         "language": "en",
         "tier": "easy",
     }
-    never = grade(walk(Rules(unsolved="cap", round_origin=1), "unsolved", lost(15)))
+    never = grade(run_episodes(Rules(unsolved="cap", round_origin=1), "unsolved", lost(15)))
     assert never.value == pytest.approx(math.exp(-3)) and never.parts["rounds"] == 15
-    failed = grade(walk(Rules(), "judge_failed", [respond(1), unread(1), unread(1)]))
+    failed = grade(run_episodes(Rules(), "judge_failed", [respond(1), unread(1), unread(1)]))
     assert failed.value is None and failed.why == "judge_failed: no reply" and failed.parts["rounds"] is None
-    assert grade(walk(Rules(), None, [])).value is None
+    assert grade(run_episodes(Rules(), None, [])).value is None
 
 
 def test_a_trace_that_contradicts_itself_is_refused() -> None:
@@ -242,7 +242,7 @@ def test_repeats_make_no_samples() -> None:
         assert thrice[name] == replace(once[name], observations=18)
 
 
-def test_samples_of_one_picture_count_once_and_the_headline_says_so() -> None:
+def test_samples_of_one_picture_count_once_and_the_primary_metric_says_so() -> None:
     alone = [won(sample, 0, 1 + at % 3) for at, sample in enumerate("abcdef")]
     shared = [
         replace(one, score=replace(one.score, parts={"picture": f"p{at // 2}"}))
@@ -253,7 +253,7 @@ def test_samples_of_one_picture_count_once_and_the_headline_says_so() -> None:
         metrics(shared, Rules())["creativity_score"],
     )
     assert (together.value, together.n, together.observations) == (apart.value, 3, 6)
-    found = headline(shared, Rules())
+    found = primary_metric(shared, Rules())
     assert (sorted(found.records), found.unit) == (["p0", "p1", "p2"], "picture")
     assert found.whole() == together and "n counts pictures" in found.counted
-    assert (len(headline(alone, Rules()).records), headline(alone, Rules()).counted) == (6, "")
+    assert (len(primary_metric(alone, Rules()).records), primary_metric(alone, Rules()).counted) == (6, "")

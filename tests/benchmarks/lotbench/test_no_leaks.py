@@ -23,17 +23,17 @@ from lotbench.benchmarks.lotbench.sample import Item, Point, Rejected
 from lotbench.benchmarks.lotbench.settings import Settings, reveals
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.benchmarks.lotbench.whole import frame_at
-from lotbench.edge.files import datasets
 from lotbench.harness.state import start
 from lotbench.prompting.frameworks import FRAMEWORKS
+from lotbench.storage import datasets
 from lotbench.types import Message, Question
+from tests.episodes import resolved
 from tests.play import PROMPTS, SAMPLE, asked_by, episode
-from tests.walking import resolved
 
 SHIPPED: tuple[Item, ...] = datasets.samples(datasets.data_folder("", "lotbench_easy"), Item)
 ARMS = ("image+caption", "caption", "image")
 # Words that no sample has, so that what is found was not typed by the candidate.
-FILLINGS = {"en": "zorblat", "zh": "囎囎"}
+GUESSES = {"en": "zorblat", "zh": "囎囎"}
 QUESTIONS = {"en": "Is it a zorblat of kind {}?", "zh": "它是第{}种囎囎吗？"}
 
 
@@ -43,7 +43,7 @@ def state_after(item: Item, chosen: Settings, rounds: int) -> dict[str, Any]:
     history = []
     for n in range(1, rounds + 1):
         turn, off = divmod(n, chosen.clue_interval)
-        past = {"filling": f"{FILLINGS[item.language]}{n}", "status": "ok", "verdict": False}
+        past = {"guess": f"{GUESSES[item.language]}{n}", "status": "ok", "verdict": False}
         asked = {"question": QUESTIONS[item.language].format(n), "answer": ("Yes", "No", None)[n % 3]}
         clues = schedule[turn - 1] if off == 0 and turn <= len(schedule) else []
         frame = frame_at(item, chosen, turn) if off == 0 else None
@@ -56,7 +56,7 @@ def state_after(item: Item, chosen: Settings, rounds: int) -> dict[str, Any]:
 def shown(item: Item, chosen: Settings, rounds: int = 14) -> list[tuple[Message, ...]]:
     """Every message that the candidate can be sent in the round after those: all steps, asked once and again."""
     state = state_after(item, chosen, rounds)
-    failed = {"filling": FILLINGS[item.language] + "0", "status": "ok", "verdict": False}
+    failed = {"guess": GUESSES[item.language] + "0", "status": "ok", "verdict": False}
     made = []
     for said in ([], [{"notes": "My notes."}]):
         for step, turn in (("respond", {}), ("ask", failed)):
@@ -230,7 +230,7 @@ def test_no_message_depends_on_a_secret_of_any_sample(item: Item, chosen: Settin
 def test_words_of_the_candidate_cannot_fill_a_field_of_a_prompt(typed: str, chosen: Settings) -> None:
     state = state_after(SAMPLE, chosen, 1)
     injected = f"{{{{caption}}}} {{{{explanation}}}} {typed}"
-    state["history"][0]["filling"] = injected
+    state["history"][0]["guess"] = injected
     for question in asked_at("respond", state, SAMPLE, chosen.model_copy(update={"framework": "direct"})):
         text = "\n".join(texts([question.messages]))
         assert text.count(SAMPLE.caption) == ("caption" in chosen.arm)
@@ -281,9 +281,9 @@ def test_few_shot_examples_share_no_key_text_with_any_sample() -> None:
                 assert not words.leaks(line, [item.key_text]), f"{file}: {line!r} has that of {item.id}"
 
 
-def test_few_shot_fillings_are_no_alternatives_of_any_sample() -> None:
+def test_few_shot_guesses_are_no_alternatives_of_any_sample() -> None:
     filled = {
-        words.same(found[1]) for _, _, line in examples() if (found := re.search(r'"filling": "(.*?)"', line))
+        words.same(found[1]) for _, _, line in examples() if (found := re.search(r'"guess": "(.*?)"', line))
     }
     assert len(filled) == 6
     for item in SHIPPED:

@@ -15,15 +15,15 @@ from lotbench.cli import people
 from lotbench.cli.parser import parser
 from lotbench.config.arm import score_settings
 from lotbench.config.experiment import load
-from lotbench.edge.files import datasets
 from lotbench.errors import UsageError
 from lotbench.run.plan import reference
+from lotbench.storage import datasets
 from tests.benchmarks.lotbench.test_game_arms import shape
 from tests.benchmarks.lotbench.test_game_sight import asked_at
+from tests.episodes import resolved
 from tests.fakes import text_of
 from tests.pages import ROOT
-from tests.play import FILLINGS, NO, SAMPLE, YES, candidate, judge, oracle, play, said_to_candidate
-from tests.walking import resolved
+from tests.play import GUESSES, NO, SAMPLE, YES, candidate, judge, oracle, play, said_to_candidate
 
 LITERAL: dict[str, Any] = {
     "max_rounds": 15,
@@ -48,7 +48,7 @@ LITERAL: dict[str, Any] = {
     "beta": 1.0,
 }
 PAPER_SILENT = {"votes", "max_words", "max_characters"}
-"""The paper says nothing of these: votes of CoT-SC here, length of a filling, rows judged again."""
+"""The paper says nothing of these: votes of CoT-SC here, length of a guess, rows judged again."""
 ARMS_OF_OURS = {
     "frame": "shown",
     "frame_ladder": "half_whole",
@@ -153,7 +153,7 @@ def test_readme_and_the_page_of_the_game_say_how_long_masks_are() -> None:
 
 async def test_a_clue_of_the_preset_is_one_entry_with_several_facts() -> None:
     item = SAMPLE.model_copy(update={"clues": ("It rings.", "It is small.", "It stands.", "It wakes you.")})
-    player = candidate(*({"WORD": one, "RESPONSE": f"My neighbour keeps a {one}."} for one in FILLINGS))
+    player = candidate(*({"WORD": one, "RESPONSE": f"My neighbour keeps a {one}."} for one in GUESSES))
     game = await play(player, sample=item, **{**LITERAL, "max_rounds": 12})
     assert game.read("reveal", "clues") == [["It rings. It is small."], ["It stands. It wakes you."]]
     assert (
@@ -167,9 +167,9 @@ def word(text: str) -> dict[str, str]:
 
 
 async def test_the_candidate_is_told_in_three_blocks_and_answers_with_word_and_response() -> None:
-    player = candidate(*map(word, FILLINGS), asks=["Is it alive?", "Is it loud?"])
+    player = candidate(*map(word, GUESSES), asks=["Is it alive?", "Is it loud?"])
     game = await play(player, oracles=oracle("No", "Yes"), **{**LITERAL, "max_rounds": 3, "clue_interval": 2})
-    assert game.read("respond", "filling") == list(FILLINGS[:3])
+    assert game.read("respond", "guess") == list(GUESSES[:3])
     assert shape(asked_at(player, "respond")[0]) == ["WORD", "RESPONSE"]
     tips = said_to_candidate(player)[-1].rpartition("TIPS:\n")[2]
     assert tips == (

@@ -10,8 +10,8 @@ import pytest
 from PIL import Image as Pillow
 
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.edge.files import datasets
 from lotbench.errors import DataError
+from lotbench.storage import datasets
 
 GOOD: dict[str, Any] = {
     "id": "lot-0042",

@@ -12,8 +12,8 @@ import pytest
 from lotbench import benchmarks
 from lotbench.benchmarks.lotbench import lints, words
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.edge.files import datasets
 from lotbench.run import calibration
+from lotbench.storage import datasets
 
 FOLDER = datasets.data_folder("", "lotbench")
 EXTRA = datasets.shipped("data", "lotbench_extra")
@@ -58,9 +58,9 @@ def test_every_sample_has_a_near_miss_of_each_line_and_three_guesses_that_its_ma
     folder: Path,
 ) -> None:
     for item in datasets.samples(folder, Item):
-        missed = Counter(filling.fails for filling in item.reject if filling.difficulty == "hard")
+        missed = Counter(guess.fails for guess in item.reject if guess.difficulty == "hard")
         assert missed["likeness"] == missed["effect"] == 1, item.id
-        assert all(filling.why for filling in item.reject), item.id
+        assert all(guess.why for guess in item.reject), item.id
         assert len(item.near) >= 3, item.id
 
 
@@ -78,7 +78,7 @@ def test_every_sample_has_what_the_game_needs_and_leaves_its_tier_to_blind_plays
     for item in items:
         assert len(item.clues) == 4, item.id
         assert len(item.accept) >= 2 and len(item.reject) >= 4 and len(item.near) >= 3, item.id
-        assert {filling.difficulty for filling in item.reject} == {"easy", "hard"}, item.id
+        assert {guess.difficulty for guess in item.reject} == {"easy", "hard"}, item.id
         assert item.tier is None and item.writer and item.canary == CANARY, item.id
         assert (FOLDER / item.image).with_suffix(".svg").is_file(), item.id
     assert sum(bool(item.points) for item in items) > len(items) / 2
@@ -92,7 +92,7 @@ def test_no_response_is_one_of_the_first_edition_and_no_prompt_gives_one_away(
     for item in items:
         assert words.same(item.response) not in first, item.id
         for path, text in pack.files.items():
-            shown = {words.same(filling) for filling in re.findall(r'"filling": "([^"]+)"', text)}
+            shown = {words.same(guess) for guess in re.findall(r'"guess": "([^"]+)"', text)}
             assert words.same(item.key_text) not in shown and item.response not in text, (path, item.id)
 
 

@@ -76,7 +76,7 @@ def test_the_frame_depends_on_what_stands_around_the_key_text_alone(
     assert frames.pop().count(words.MASK) == 1
 
 
-# ---- A filling ----
+# ---- A guess ----
 
 FRAME = "My neighbour keeps a(n) <MASK> in the tank."
 PHRASES = [
@@ -155,13 +155,13 @@ PHRASES = [
 ]
 
 
-@pytest.mark.parametrize(("said", "filling"), PHRASES)
-def test_a_filling_is_one_short_phrase_cut_out_of_the_frame(said: str, filling: str | None) -> None:
-    if filling is not None:
-        assert words.filling(said, FRAME, 8, 16) == filling
+@pytest.mark.parametrize(("said", "guess"), PHRASES)
+def test_a_guess_is_one_short_phrase_cut_out_of_the_frame(said: str, guess: str | None) -> None:
+    if guess is not None:
+        assert words.guess(said, FRAME, 8, 16) == guess
         return
     with pytest.raises(Unread) as caught:
-        words.filling(said, FRAME, 8, 16)
+        words.guess(said, FRAME, 8, 16)
     assert caught.value.kind == "not_a_phrase"
     assert caught.value.reason
 
@@ -184,26 +184,26 @@ ECHOES = [
 ]
 
 
-@pytest.mark.parametrize(("frame", "said", "filling"), ECHOES)
-def test_a_repeated_frame_is_recognised_in_any_of_its_forms(frame: str, said: str, filling: str) -> None:
-    assert words.filling(said, frame, 8, 16) == filling
+@pytest.mark.parametrize(("frame", "said", "guess"), ECHOES)
+def test_a_repeated_frame_is_recognised_in_any_of_its_forms(frame: str, said: str, guess: str) -> None:
+    assert words.guess(said, frame, 8, 16) == guess
 
 
 @given(
     st.text("abc 日钟'-", min_size=1, max_size=12),
     st.sampled_from([FRAME, "The <MASK> is/are here", "一只<MASK>。"]),
 )
-def test_a_filling_means_the_same_alone_and_in_its_frame(said: str, frame: str) -> None:
+def test_a_guess_means_the_same_alone_and_in_its_frame(said: str, frame: str) -> None:
     assume(re.search(r"\w", said) and said == said.strip(" '-"))
-    alone = words.filling(said, frame, 8, 16)
+    alone = words.guess(said, frame, 8, 16)
     whole = frame.replace("a(n)", "a").replace("is/are", "is").replace(words.MASK, said)
-    assert words.same(words.filling(whole, frame, 8, 16)) == words.same(alone)
+    assert words.same(words.guess(whole, frame, 8, 16)) == words.same(alone)
 
 
 @given(st.text(max_size=60), st.sampled_from([FRAME, "<MASK>", "一只<MASK>。"]))
-def test_any_text_is_a_filling_or_refused_with_a_reason(said: str, frame: str) -> None:
+def test_any_text_is_a_guess_or_refused_with_a_reason(said: str, frame: str) -> None:
     try:
-        made = words.filling(said, frame, 8, 16)
+        made = words.guess(said, frame, 8, 16)
     except Unread as error:
         assert error.kind == "not_a_phrase"
         return
@@ -343,7 +343,7 @@ def test_different_words(one: str, other: str) -> None:
 
 def test_every_key_text_of_the_data_is_the_same_as_itself_in_another_dress() -> None:
     from lotbench.benchmarks.lotbench.sample import Item
-    from lotbench.edge.files import datasets
+    from lotbench.storage import datasets
 
     for item in datasets.samples(datasets.data_folder("", "lotbench_easy"), Item):
         dressed = f" “{item.key_text.upper()}”! "
@@ -418,7 +418,7 @@ LANGUAGES = [
 
 
 @pytest.mark.parametrize(("text", "language", "other"), LANGUAGES)
-def test_a_filling_in_another_script_is_in_another_language(text: str, language: str, other: bool) -> None:
+def test_a_guess_in_another_script_is_in_another_language(text: str, language: str, other: bool) -> None:
     assert words.other_language(text, language) is other
 
 
@@ -436,8 +436,8 @@ OVERLAPS = [
 ]
 
 
-@pytest.mark.parametrize(("filling", "key", "kind"), OVERLAPS)
-def test_a_filling_that_contains_or_shortens_the_key_text_is_told_apart(
-    filling: str, key: str, kind: str | None
+@pytest.mark.parametrize(("guess", "key", "kind"), OVERLAPS)
+def test_a_guess_that_contains_or_shortens_the_key_text_is_told_apart(
+    guess: str, key: str, kind: str | None
 ) -> None:
-    assert words.overlap(filling, key) == kind
+    assert words.overlap(guess, key) == kind

@@ -13,11 +13,11 @@ from lotbench.benchmarks.rinobench import works
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.settings import Settings, cast
 from lotbench.benchmarks.rinobench.task import benchmark
-from lotbench.edge.files import datasets
 from lotbench.errors import CallFailed, UsageError
+from lotbench.storage import datasets
+from tests.episodes import Played, resolved, run_episodes
 from tests.fakes import ScriptedModel
 from tests.ideas import answer, idea, judge, known, novel, row
-from tests.walking import Walked, resolved, walk
 
 K = {"ground_known": {**known("k1", ["gk1"], ["w1"]), **known("k2", [], ["w2", "w3"]), **known("k3")}}
 N = {"ground_novelty": {**novel("n1", ["gn1"], True), **novel("n2", ["gn1"], False)}}
@@ -28,19 +28,19 @@ def candidate(*lines: Any) -> ScriptedModel:
     return ScriptedModel(model_id="candidate", respond=list(lines) or [answer()])
 
 
-async def play(judging: Any = None, *lines: Any, items: Any = (), **settings: Any) -> Walked:
+async def play(judging: Any = None, *lines: Any, items: Any = (), **settings: Any) -> Played:
     settings = {"alignment_calls": 2, **settings}
     players = {"candidate": candidate(*lines)} | ({"judge": judging} if judging else {})
-    return await walk(benchmark, items or (idea(),), players, **settings)
+    return await run_episodes(benchmark, items or (idea(),), players, **settings)
 
 
 async def test_planted_support_gives_the_ratios_worked_out_by_hand() -> None:
     # Known: 1 gold argument; k1 is in it and grounded, k2 grounded alone, k3 neither.
     # Novelty: 1 gold argument; n1 in it and grounded, n2 in it and not grounded.
-    walked = await play(judge(*CLAIMS, {**K, **N}))
+    played = await play(judge(*CLAIMS, {**K, **N}))
 
-    assert walked.outcomes == ["scored"]
-    assert {name: walked.value(name) for name in walked.metrics()} == {
+    assert played.outcomes == ["scored"]
+    assert {name: played.value(name) for name in played.metrics()} == {
         "macro_f1": pytest.approx(0.2),
         "mae": 0.0,
         "alignment": pytest.approx(0.6),
@@ -55,11 +55,11 @@ async def test_planted_support_gives_the_ratios_worked_out_by_hand() -> None:
 
 @pytest.mark.parametrize("said", [0, 6, 3.5, None, "four", True])
 async def test_a_score_that_is_none_is_asked_for_again_and_then_an_outcome_of_its_own(said: Any) -> None:
-    walked = await play(judge(*CLAIMS, {**K, **N}), answer(said), answer(said))
+    played = await play(judge(*CLAIMS, {**K, **N}), answer(said), answer(said))
 
-    assert walked.outcomes == ["invalid"]
-    assert [step["status"] for step in walked.steps("respond")] == ["invalid", "invalid"]
-    metrics = walked.metrics()
+    assert played.outcomes == ["invalid"]
+    assert [step["status"] for step in played.steps("respond")] == ["invalid", "invalid"]
+    metrics = played.metrics()
     assert (metrics["macro_f1"].value, metrics["macro_f1"].n) == (0.0, 1)
     assert metrics["mae"].value is None
     # The reasoning beside it is judged like any other.
@@ -70,33 +70,33 @@ async def test_a_score_that_is_none_is_asked_for_again_and_then_an_outcome_of_it
 
 @pytest.mark.parametrize("said", [4, 4.0, "4", " 4 "])
 async def test_a_score_is_read_however_it_is_spelt(said: Any) -> None:
-    walked = await play(None, answer(said), justification=False)
-    assert walked.steps("respond")[0]["novelty_score"] == 4
+    played = await play(None, answer(said), justification=False)
+    assert played.steps("respond")[0]["novelty_score"] == 4
 
 
 async def test_an_answer_that_nobody_can_read_is_wrong_and_has_no_claims() -> None:
     judging = judge([], [], {})
-    walked = await play(judging, "I think it is quite new.", answer(3, "..."))
+    played = await play(judging, "I think it is quite new.", answer(3, "..."))
 
-    assert walked.outcomes == ["invalid"]
-    assert walked.traces[0].score.parts["status"] == "unparsed"
+    assert played.outcomes == ["invalid"]
+    assert played.traces[0].score.parts["status"] == "unparsed"
     assert judging.asked == []
-    assert walked.value("macro_f1") == 0.0
+    assert played.value("macro_f1") == 0.0
 
 
 async def test_a_candidate_that_never_replies_is_in_no_score() -> None:
-    walked = await play(judge([], [], {}), CallFailed("gone"))
+    played = await play(judge([], [], {}), CallFailed("gone"))
 
-    assert walked.outcomes == ["candidate_failed"]
-    assert walked.metrics()["macro_f1"].value is None
-    assert ("no reply", 1, 1) in walked.section("replies").tables[0].rows
+    assert played.outcomes == ["candidate_failed"]
+    assert played.metrics()["macro_f1"].value is None
+    assert ("no reply", 1, 1) in played.section("replies").tables[0].rows
 
 
 async def test_novelty_scores_alone_need_no_judge() -> None:
-    walked = await play(None, justification=False)
+    played = await play(None, justification=False)
 
-    assert walked.value("macro_f1") == pytest.approx(0.2)
-    assert walked.metrics()["alignment"].why == "no justification was judged"
+    assert played.value("macro_f1") == pytest.approx(0.2)
+    assert played.metrics()["alignment"].why == "no justification was judged"
     with pytest.raises(UsageError, match="no default judge: give --judge NAME"):
         resolved(cast, Settings())
     with pytest.raises(UsageError, match="takes one judge"):
@@ -111,14 +111,14 @@ async def test_long_related_works_are_cut_evenly_marked_and_counted() -> None:
     ]
     items = (idea(related_works=given_works),)
     judging = judge(["a"], [], {"ground_known": known("k1", [], ["w2"])})
-    walked = await play(judging, items=items, works_chars=200)
+    played = await play(judging, items=items, works_chars=200)
 
-    assert walked.steps("respond")[0]["shortened"] == 1
+    assert played.steps("respond")[0]["shortened"] == 1
     (text,) = judging.heard("ground_known")
     assert "One sentence.\n" in text
     assert "First sentence. [...]" in text
     assert "1 of 2 abstracts are shortened" in text
-    assert "1 of 2, in 1 of 1 prompts" in walked.section("replies").notes[0]
+    assert "1 of 2, in 1 of 1 prompts" in played.section("replies").notes[0]
     whole = await play(judge([], [], {}), items=items)
     assert whole.steps("respond")[0]["shortened"] == 0
 

@@ -16,10 +16,10 @@ from lotbench.benchmarks.rinobench.construction import papers as construction
 from lotbench.benchmarks.rinobench.construction.papers import Paper, Rules
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.cli import main
-from lotbench.edge.files import datasets
 from lotbench.errors import CallFailed, DataError, TooManyFailures
 from lotbench.run.construct_rinobench import BuiltIdeas, build
 from lotbench.run.construction import Wanted
+from lotbench.storage import datasets
 from tests.fakes import RuleModel, text_of
 
 MODELS = {"writer": "python:writer", "judge": "python:judge"}

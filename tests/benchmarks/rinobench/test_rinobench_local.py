@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lotbench import evaluate
-from lotbench.edge.models import embedded
+from lotbench.models import embedded
 
 
 @pytest.mark.slow

@@ -16,9 +16,9 @@ from lotbench.benchmarks.rinobench.across import across
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.cli import main
-from lotbench.edge.files import datasets
 from lotbench.errors import UsageError
 from lotbench.run.loading import Run
+from lotbench.storage import datasets
 from lotbench.types import Score, Trace
 from tests.fakes import RuleModel
 from tests.ideas import STEPS, SUPPORT, answer, official

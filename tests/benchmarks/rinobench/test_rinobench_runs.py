@@ -14,9 +14,9 @@ from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.benchmarks.rinobench.task import benchmark
 from lotbench.cli import main
 from lotbench.config import experiment as config
-from lotbench.edge.files import datasets
 from lotbench.run.evaluate import resume
 from lotbench.run.loading import Run
+from lotbench.storage import datasets
 from tests.fakes import RuleModel, ScriptedModel
 from tests.ideas import STEPS, answer, judge, known, novel, row
 

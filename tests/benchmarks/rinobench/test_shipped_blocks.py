@@ -9,7 +9,7 @@ import pytest
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.benchmarks.rinobench.task import benchmark
-from lotbench.edge.files import datasets
+from lotbench.storage import datasets
 
 
 @pytest.fixture(scope="module")

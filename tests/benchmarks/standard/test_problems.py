@@ -11,13 +11,13 @@ from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.settings import Settings, build, cast
 from lotbench.errors import UsageError
 from tests.choosing import FOUR, liked
-from tests.walking import resolved
+from tests.episodes import resolved
 
 
 def made(
-    rows: list[Row] | tuple[Row, ...], seed: int = 0, seats: Any = None, **settings: Any
+    rows: list[Row] | tuple[Row, ...], seed: int = 0, models: Any = None, **settings: Any
 ) -> list[Problem]:
-    return list(build(rows, resolved(cast, Settings(**settings), **(seats or {})), seed))
+    return list(build(rows, resolved(cast, Settings(**settings), **(models or {})), seed))
 
 
 def rated(group: str, *votes: tuple[int, int, int]) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Standard evaluation walked: what is asked of whom, how answers are read, what they are worth, what a report says."""
+"""Standard evaluation played: what is asked of whom, how answers are read, what they are worth, what a report says."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from lotbench.benchmarks.standard.settings import Settings, build, cast
 from lotbench.benchmarks.standard.task import benchmark
 from lotbench.config.arm import arm as arm_of
 from lotbench.config.experiment import load
-from lotbench.edge.files import datasets
 from lotbench.errors import Unescapable
 from lotbench.run.evaluate import evaluate_sync
 from lotbench.run.plan import make
 from lotbench.run.rescore import rewalk, sent
+from lotbench.storage import datasets
 from tests.choosing import FOUR, by_lot, chooser, liked, perfect
+from tests.episodes import Played, resolved, run_episodes
 from tests.fakes import RuleModel, ScriptedModel, text_of
 from tests.pages import ROOT
-from tests.walking import Walked, resolved, walk
 
 SHIPPED = datasets.samples(datasets.shipped("data", "oogiri"), Row)
 KINDS = ("2t1", "3t1", "4t1", "5t2", "rank")
@@ -40,30 +40,32 @@ PICTURED = [
 ]
 
 
-def problems(rows: Any = FOUR, seats: Any = None, **settings: Any) -> list[Problem]:
-    return list(build(rows, resolved(cast, Settings(**settings), **(seats or {})), 0))
+def problems(rows: Any = FOUR, models: Any = None, **settings: Any) -> list[Problem]:
+    return list(build(rows, resolved(cast, Settings(**settings), **(models or {})), 0))
 
 
-async def play(policy: Any, rows: Any = FOUR, **settings: Any) -> Walked:
-    return await walk(benchmark, rows, {"candidate": chooser(policy, problems(rows, **settings))}, **settings)
+async def play(policy: Any, rows: Any = FOUR, **settings: Any) -> Played:
+    return await run_episodes(
+        benchmark, rows, {"candidate": chooser(policy, problems(rows, **settings))}, **settings
+    )
 
 
-async def alone(model: Any, kind: str, rows: Any = FOUR, **settings: Any) -> Walked:
+async def alone(model: Any, kind: str, rows: Any = FOUR, **settings: Any) -> Played:
     """One problem of a kind, put to a model."""
     (first, *_) = problems(rows, kind=kind, **settings)
-    return await walk(benchmark, rows, {"candidate": model}, only=[first.id], kind=kind, **settings)
+    return await run_episodes(benchmark, rows, {"candidate": model}, only=[first.id], kind=kind, **settings)
 
 
 @pytest.mark.parametrize(("arm", "picture", "caption"), [("caption", False, True), ("blind", False, False)])
 async def test_the_arm_says_what_is_shown_of_a_picture(arm: str, picture: bool, caption: bool) -> None:
     rows = [row for row in SHIPPED if row.type == "IT2T" and row.language == "en"]
     model = chooser(by_lot, problems(rows, kind="rank", arm=arm))
-    walked = await walk(benchmark, rows, {"candidate": model}, kind="rank", arm=arm)
+    played = await run_episodes(benchmark, rows, {"candidate": model}, kind="rank", arm=arm)
     for request, heard in zip(model.asked, model.heard(), strict=True):
-        one = walked.evidence.samples[request.key.sample]
+        one = played.evidence.samples[request.key.sample]
         assert ("[picture]" in heard, one.caption in heard) == (picture, caption)
         assert one.question in heard
-    assert arm_of(walked.settings) == f"{arm}, kind=rank"
+    assert arm_of(played.settings) == f"{arm}, kind=rank"
 
 
 @pytest.mark.parametrize(
@@ -79,8 +81,8 @@ async def test_the_arm_says_what_is_shown_of_a_picture(arm: str, picture: bool, 
     ],
 )
 async def test_a_ranking_may_come_as_letters_alone(said: str, letters: str | None) -> None:
-    walked = await alone(ScriptedModel(said, loop=True), "rank")
-    value = walked.steps("respond")[0]
+    played = await alone(ScriptedModel(said, loop=True), "rank")
+    value = played.steps("respond")[0]
     assert value["status"] == ("ok" if letters else "unparsed")
     if letters:
         assert value["picked"] == [value["shown"]["ABCDE".index(letter)] for letter in letters]
@@ -89,24 +91,24 @@ async def test_a_ranking_may_come_as_letters_alone(said: str, letters: str | Non
 async def test_captions_and_rewrites_are_written_once_for_all_kinds_and_kept(tmp_path: Path) -> None:
     captioner = ScriptedModel({"caption": "An insect."}, model_id="sees", loop=True)
     rewriter = ScriptedModel({"rewrite": "Something dull."}, model_id="dull", loop=True)
-    seats = {"captioner": 1, "rewriter": 1}
+    models = {"captioner": 1, "rewriter": 1}
     players = {
-        "candidate": chooser(perfect, problems(PICTURED, seats)),
+        "candidate": chooser(perfect, problems(PICTURED, models)),
         "captioner": captioner,
         "rewriter": rewriter,
     }
-    walked = await walk(benchmark, PICTURED, players, folder=tmp_path)
-    assert Counter(walked.outcomes) == {"scored": 10}
+    played = await run_episodes(benchmark, PICTURED, players, folder=tmp_path)
+    assert Counter(played.outcomes) == {"scored": 10}
     # Two pictures; the right response of the three kinds with a rewrite, and the first of a pair.
     assert len(captioner.asked) == 2
     assert len(rewriter.asked) == len(
-        {one.options[0].row for one in problems(PICTURED, seats, kind="4t1")}
-        | {one.options[0].row for one in problems(PICTURED, seats, kind="5t2")}
+        {one.options[0].row for one in problems(PICTURED, models, kind="4t1")}
+        | {one.options[0].row for one in problems(PICTURED, models, kind="5t2")}
     )
     assert {request.key.sample for request in captioner.asked} == {"ant", "bee"}
     assert all("response 0 to" in heard or "response 1 to" in heard for heard in rewriter.heard())
     assert "[picture]" not in "".join(rewriter.heard())
-    table = walked.section("what the options are").tables[0]
+    table = played.section("what the options are").tables[0]
     assert {(row[2], row[4]) for row in table.rows} == {
         ("the captioner", ""),
         ("the rewriter", ""),
@@ -115,7 +117,7 @@ async def test_captions_and_rewrites_are_written_once_for_all_kinds_and_kept(tmp
     (tmp_path / "other").mkdir()
     # So are the captions of other pictures, by the same question.
     players["captioner"] = other = ScriptedModel({"caption": "An insect."}, model_id="sees", loop=True)
-    unrelated = await walk(
+    unrelated = await run_episodes(
         benchmark, PICTURED, players, folder=tmp_path / "other", unrelated="caption", kind="3t1"
     )
     assert unrelated.outcomes == ["scored"] * 2
@@ -123,34 +125,34 @@ async def test_captions_and_rewrites_are_written_once_for_all_kinds_and_kept(tmp
     # Another run takes them from the store.
     (tmp_path / "calls.jsonl").unlink()
     players["captioner"] = again = ScriptedModel({"caption": "Other."}, model_id="sees", loop=True)
-    await walk(benchmark, PICTURED, players, folder=tmp_path)
+    await run_episodes(benchmark, PICTURED, players, folder=tmp_path)
     assert len(again.asked) == 0
 
 
-async def test_a_caption_that_cannot_be_read_ends_the_walk_and_is_no_answer() -> None:
+async def test_a_caption_that_cannot_be_read_ends_the_episode_and_is_no_answer() -> None:
     players = {
         "candidate": chooser(perfect, problems(PICTURED, {"captioner": 1})),
         "captioner": ScriptedModel('{"no": 1}', loop=True, model_id="blind"),
     }
     (first, *_) = problems(PICTURED, {"captioner": 1}, kind="2t1")
-    walked = await walk(benchmark, PICTURED, players, only=[first.id], kind="2t1")
-    assert walked.outcomes == ["captioner_failed"]
-    assert walked.metrics()["accuracy_2t1"].value is None
+    played = await run_episodes(benchmark, PICTURED, players, only=[first.id], kind="2t1")
+    assert played.outcomes == ["captioner_failed"]
+    assert played.metrics()["accuracy_2t1"].value is None
 
 
 async def test_a_rewrite_that_is_the_response_is_asked_for_again() -> None:
-    (first, *_) = problems(seats={"rewriter": 1}, kind="4t1")
+    (first, *_) = problems(models={"rewriter": 1}, kind="4t1")
     same = {"rewrite": str(first.options[0].text).upper() + "!"}
     rewriter = ScriptedModel(same, {"rewrite": "Dull."}, model_id="dull")
     players = {
-        "candidate": chooser(perfect, problems(seats={"rewriter": 1}, kind="4t1")),
+        "candidate": chooser(perfect, problems(models={"rewriter": 1}, kind="4t1")),
         "rewriter": rewriter,
     }
-    walked = await walk(benchmark, FOUR, players, only=[first.id], kind="4t1")
-    assert walked.outcomes == ["scored"] and len(rewriter.asked) == 2
+    played = await run_episodes(benchmark, FOUR, players, only=[first.id], kind="4t1")
+    assert played.outcomes == ["scored"] and len(rewriter.asked) == 2
 
 
-async def test_the_gain_changes_the_score_and_not_the_walk() -> None:
+async def test_the_gain_changes_the_score_and_not_the_episode() -> None:
     linear, steep = [(await play(by_lot, kind="rank", gain=gain)) for gain in ("linear", "exponential")]
     assert [trace.steps for trace in linear.traces] != []
     assert [t.score.parts for t in linear.traces] == [t.score.parts for t in steep.traces]
@@ -161,8 +163,8 @@ async def test_the_gain_changes_the_score_and_not_the_walk() -> None:
 
 
 async def test_the_report_has_spearman_what_is_misplaced_and_the_papers_average() -> None:
-    walked = await play(by_lot, [row for row in SHIPPED if row.language == "ja"])
-    ranking = walked.section("ranking")
+    played = await play(by_lot, [row for row in SHIPPED if row.language == "ja"])
+    ranking = played.section("ranking")
     assert [row[0] for row in ranking.tables[0].rows] == [
         "top-1",
         "NDCG",
@@ -170,7 +172,7 @@ async def test_the_report_has_spearman_what_is_misplaced_and_the_papers_average(
     ]
     assert [row[0] for row in ranking.tables[1].rows] == [1, 2, 3, 4, 5]
     assert len(ranking.plots) == 2
-    for row in (one for one in walked.section("by type and language").tables[0].rows if one[0] != "all"):
+    for row in (one for one in played.section("by type and language").tables[0].rows if one[0] != "all"):
         values = [value for value in (*row[3:7], row[8]) if isinstance(value, float)]
         assert row[-2:] == pytest.approx((sum(values[1:]) / 4, sum(values) / 5))
 
@@ -185,12 +187,12 @@ def test_the_defaults_written_out_are_the_defaults_and_the_papers_preset_runs() 
 
 async def test_free_responses_are_written_and_not_scored() -> None:
     model = ScriptedModel({"response": "Because of the ants."}, loop=True)
-    walked = await walk(benchmark, SHIPPED, {"candidate": model}, kind="generate")
-    assert len(walked.traces) == 42
+    played = await run_episodes(benchmark, SHIPPED, {"candidate": model}, kind="generate")
+    assert len(played.traces) == 42
     assert {request.sampling.temperature for request in model.asked} == {1.0}
-    assert walked.traces[0].score.parts["response"] == "Because of the ants."
-    assert all(metric.value is None and metric.why for metric in walked.metrics().values())
-    assert "lotbench ballot" in walked.section("free responses").notes[0]
+    assert played.traces[0].score.parts["response"] == "Because of the ants."
+    assert all(metric.value is None and metric.why for metric in played.metrics().values())
+    assert "lotbench ballot" in played.section("free responses").notes[0]
 
 
 class Player(RuleModel):
@@ -198,15 +200,15 @@ class Player(RuleModel):
 
 
 def test_a_run_is_scored_again_from_its_folder_and_shows_what_was_sent(tmp_path: Path) -> None:
-    seats = {"captioner": 1, "rewriter": 1}
-    candidate = Player(chooser(by_lot, problems(SHIPPED, seats))._rule)
+    models = {"captioner": 1, "rewriter": 1}
+    candidate = Player(chooser(by_lot, problems(SHIPPED, models))._rule)
     helper = Player(lambda request: {"caption": "A thing.", "rewrite": "It is dull."})
     run = evaluate_sync(
         "standard",
         model=candidate,
         roles={"captioner": helper, "rewriter": helper},
         out=tmp_path,
-        samples=[problem.id for problem in problems(SHIPPED, seats)[:5]],
+        samples=[problem.id for problem in problems(SHIPPED, models)[:5]],
         check=False,
     )
     again = asyncio.run(rewalk(run))

@@ -26,10 +26,10 @@ from lotbench.benchmarks.standard.score import (
 )
 from lotbench.benchmarks.standard.settings import Settings
 from lotbench.benchmarks.standard.task import benchmark
-from lotbench.edge.files import datasets
-from lotbench.edge.importers import caption_contest, importing
+from lotbench.storage import datasets
+from lotbench.storage.importers import caption_contest, importing
 from tests.choosing import always_first, by_lot, chooser, perfect
-from tests.walking import Walked, resolved, walk
+from tests.episodes import Played, resolved, run_episodes
 
 PER_PROMPT = 20
 REFERENCE = os.environ.get("LOTBENCH_REFERENCE_DATA")
@@ -53,9 +53,9 @@ def built(rows: tuple[Row, ...]) -> list[Problem]:
     return list(benchmark.samples(rows, settings, 0))
 
 
-async def play(rows: tuple[Row, ...], policy: object, **settings: object) -> Walked:
+async def play(rows: tuple[Row, ...], policy: object, **settings: object) -> Played:
     model = chooser(policy, built(rows))  # type: ignore[arg-type]
-    return await walk(benchmark, rows, {"candidate": model}, per_prompt=PER_PROMPT, **settings)
+    return await run_episodes(benchmark, rows, {"candidate": model}, per_prompt=PER_PROMPT, **settings)
 
 
 def test_every_kind_is_built_on_every_contest_and_right_options_are_the_top_hundredth(
@@ -81,15 +81,15 @@ def test_every_kind_is_built_on_every_contest_and_right_options_are_the_top_hund
 
 
 async def test_a_perfect_candidate_gets_1_everywhere(rows: tuple[Row, ...]) -> None:
-    walked = await play(rows, perfect)
-    for name, metric in walked.metrics().items():
+    played = await play(rows, perfect)
+    for name, metric in played.metrics().items():
         assert metric.value == pytest.approx(1.0), name
         print(name, metric.value, metric.n, metric.baselines)
 
 
-def at_chance(walked: Walked) -> None:
+def at_chance(played: Played) -> None:
     """Every score against chance: hits are binomial, since each problem is drawn by itself; five at once."""
-    for name, metric in walked.metrics().items():
+    for name, metric in played.metrics().items():
         chance = metric.baselines["chance"]
         print(
             f"{name} {metric.value:.3f} [{metric.low:.3f}, {metric.high:.3f}] n {metric.n} chance {chance:.3f}"
@@ -97,7 +97,7 @@ def at_chance(walked: Walked) -> None:
         if name != "rank_ndcg":
             hits = round(metric.value * metric.n)  # type: ignore[operator]
             assert stats.binomtest(hits, metric.n, chance).pvalue > 0.05 / 5, (name, hits)  # type: ignore[arg-type]
-    ranked = [one for one in answered(walked.traces, walked.evidence) if one.problem.kind == "rank"]
+    ranked = [one for one in answered(played.traces, played.evidence) if one.problem.kind == "rank"]
     order = spearman(ranked)
     print(f"{order.value:.3f} [{order.low:.3f}, {order.high:.3f}] chance 0")
 

@@ -52,7 +52,7 @@ class Voted:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A picture with the responses that people liked best, the best first: the sample of a walk.
+    """A picture with the responses that people liked best, the best first: the sample of an episode.
 
     `image` is the whole path; `question` is the text that stood beside the picture, if there was one.
     """

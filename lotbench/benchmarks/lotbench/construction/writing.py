@@ -1,6 +1,6 @@
 """What a model writes around a response that people voted best: the puzzle, and which runners-up make other points.
 
-A picture is a walk through the panel: a first form for the puzzle, a second for the points. What breaks a rule of
+A picture is an episode through the panel: a first form for the puzzle, a second for the points. What breaks a rule of
 the samples is asked for once more with the reason, then the picture is dropped with it. People decide afterwards.
 """
 
@@ -56,8 +56,8 @@ class Puzzle(Form):
     effect: str = prose(140, "what a reader concludes")
     leap: str = prose(40, "the kind of leap from picture to joke")
     clues: str = prose(800, "four hints, a line each, from wide to narrow")
-    accept: str = prose(400, "other fillings that make the same point, a line each")
-    reject: str = prose(1200, "fillings that fail, a line each: TEXT | easy or hard | why")
+    accept: str = prose(400, "other guesses that make the same point, a line each")
+    reject: str = prose(1200, "guesses that fail, a line each: TEXT | easy or hard | why")
 
 
 class Points(Form):
@@ -217,7 +217,7 @@ def _point(line: str, voted: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _rejected(line: str) -> Rejected:
-    """A filling that fails, of `TEXT | easy or hard | why`; hard where nothing is said."""
+    """A guess that fails, of `TEXT | easy or hard | why`; hard where nothing is said."""
     text, _, rest = line.partition("|")
     level, _, why = rest.partition("|")
     easy = level.strip().lower() == "easy"

@@ -1,6 +1,6 @@
 """The steps of the data construction that need a model: an idea, its justification, and whether both hold (Sec. 4.1).
 
-A paper is a walk through the panel like any other: the writer turns it into an idea and its reviews into one
+A paper is an episode through the panel like any other: the writer turns it into an idea and its reviews into one
 justification, the judge looks at both. What does not hold is dropped with its reason, never mended.
 """
 
@@ -40,7 +40,7 @@ NO_GOLD: claims.Arguments = {kind: {} for kind in KINDS}
 
 @dataclass(frozen=True, slots=True)
 class Draft(NoPicture):
-    """A paper on its way: the sample of its walk."""
+    """A paper on its way: the sample of its episode."""
 
     paper: Paper
     score: int

@@ -1,0 +1,180 @@
+"""The metric by which games are ranked: S_c, by people's labels where a run has them.
+
+A judge that accepts more wrong guesses of one model than of another makes the first look better. Labels of the runs' own
+verdicts take that out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from lotbench.benchmarks.lotbench import labelled
+from lotbench.benchmarks.lotbench.games import Game, game
+from lotbench.benchmarks.lotbench.score import (
+    ENDS,
+    between,
+    bound,
+    creativity,
+    of_tally,
+    score_ends,
+    tally,
+)
+from lotbench.benchmarks.lotbench.settings import Settings
+from lotbench.harness.judge_validation import Place
+from lotbench.metrics.agreement import Labelled
+from lotbench.metrics.intervals import Floats
+from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, by_sample, of_sums
+from lotbench.types import Metric, Trace
+
+Count = Callable[[Sequence[Game]], Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What the games on a picture count for.
+
+    Not the games themselves: those of a long run, with all that was said in them, fill the memory.
+
+    Attributes:
+        counts: [1, 2, last] as in `score.tally`; where people labelled verdicts [1, 7, last] as in `labelled.tally`.
+        ends: The counts if every broken game had never been solved, or at once.
+        games: How many games there are.
+        broken: How many of them broke off.
+        kinds: What the labels of its run say, where there are some.
+    """
+
+    counts: Floats
+    ends: tuple[Floats, ...]
+    games: int
+    broken: int
+    kinds: Mapping[str, Labelled] = field(default_factory=dict)
+
+
+def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
+    """S_c, picture by picture; a game that broke off is in it, censored."""
+    records, shared = _records(traces, settings.max_rounds, lambda games: tally(games, settings.max_rounds))
+    found = of_counts(records, settings, "picture" if shared else "sample")
+    return replace(found, by_labels=lambda labels: by_labels(traces, settings, labels))
+
+
+def of_counts(records: Mapping[str, Record], settings: Settings, unit: str = "sample") -> PrimaryMetric:
+    """S_c of what the games on each picture count for, as `primary_metric` has it."""
+
+    def weighted(samples: Sequence[Record]) -> Weighted:
+        return of_sums(np.concatenate([one.counts for one in samples]), creativity(settings))
+
+    def score(counts: Floats, games: int) -> Metric:
+        return of_tally(counts, games, creativity(settings), score_ends(settings))
+
+    return PrimaryMetric(
+        "creativity_score",
+        records,
+        lambda samples: _measured(samples, score),
+        weighted,
+        least=_least,
+        most=_most,
+        unit=unit,
+        ends=score_ends(settings),
+    )
+
+
+def by_labels(
+    traces: Sequence[Trace], settings: Settings, labels: Mapping[Place, bool]
+) -> PrimaryMetric | None:
+    """S_c by people's labels of verdicts; None if they leave a kind of verdict of which nothing is known."""
+    games, last = [game(trace) for trace in traces], settings.max_rounds
+    kinds = labelled.kinds(games, labels, last)
+    if labelled.unknown(games, kinds):
+        return None
+    records, _ = _records(traces, last, lambda some: labelled.tally(some, labels, last, kinds["accepted"]))
+
+    def measure(samples: Sequence[Record]) -> Metric:
+        return _measured(
+            samples, lambda counts, games: labelled.scores(counts, samples[0].kinds, settings, games)[1]
+        )
+
+    return PrimaryMetric(
+        "creativity_score_corrected",
+        {picture: replace(one, kinds=kinds) for picture, one in records.items()},
+        measure,
+        lambda samples: _weighted(samples, settings),
+        noise=lambda samples: _noise(samples, settings),
+        judgements=sum(kind.labelled for kind in kinds.values()),
+        least=lambda samples, _: [_at_end(one, 0) for one in samples],
+        most=_most,
+        ends=score_ends(settings),
+    )
+
+
+def _records(traces: Sequence[Trace], last: int, count: Count) -> tuple[dict[str, Record], bool]:
+    """What the games on each picture count for, and whether any two samples share a picture."""
+    records: dict[str, Record] = {}
+    shared = False
+    for _, episodes in by_sample(traces):
+        games = [game(episode) for episode in episodes]
+        ends = tuple(count(bound(games, last, end)) for end in ENDS)
+        new = Record(count(games), ends, len(games), sum(one.censored for one in games))
+        picture = games[0].picture
+        if old := records.get(picture):
+            shared = True
+            new = Record(
+                old.counts + new.counts,
+                tuple(map(np.add, old.ends, new.ends)),
+                old.games + new.games,
+                old.broken + new.broken,
+            )
+        records[picture] = new
+    return records, shared
+
+
+def _measured(samples: Sequence[Record], score: Callable[[Floats, int], Metric]) -> Metric:
+    """The score of some records, with what it would be at either bound if a game of them broke off."""
+    if not samples:
+        return Metric(None, why="no games")
+    games, broken = sum(one.games for one in samples), sum(one.broken for one in samples)
+    metric = score(np.concatenate([one.counts for one in samples]), games)
+    if not broken:
+        return metric
+    ends = [score(np.concatenate([one.ends[at] for one in samples]), games) for at in (0, 1)]
+    return between(metric, ends, broken)
+
+
+def _least(samples: Sequence[Record], fpr: float) -> Sequence[Record]:
+    """No broken game solved, nor as many of the solves of each round as a judge of this error rate accepts wrongly."""
+    ended = [_at_end(one, 0) for one in samples]
+    if not fpr:
+        return ended
+    at_risk, solved = np.concatenate([one.counts for one in ended]).sum(axis=0)
+    wrong = np.minimum(1, np.divide(fpr * at_risk, solved, out=np.zeros_like(solved), where=solved > 0))
+    return [replace(one, counts=_unsolved(one.counts, wrong)) for one in ended]
+
+
+def _unsolved(counts: Floats, wrong: Floats) -> Floats:
+    """Counts [1, 2, last] if this share of the solves of each round, [last], had been no solve, then or later."""
+    lost = counts[:, 1] * wrong
+    still = lost.cumsum(axis=-1)
+    return counts + np.stack([still - lost, -lost], axis=1)
+
+
+def _most(samples: Sequence[Record]) -> Sequence[Record]:
+    return [_at_end(one, 1) for one in samples]
+
+
+def _at_end(sample: Record, end: int) -> Record:
+    return replace(sample, counts=sample.ends[end]) if sample.broken else sample
+
+
+def _weighted(samples: Sequence[Record], settings: Settings) -> Weighted:
+    """Samples of several runs, each with the misses that the labels of its own run let expect."""
+    counts = np.concatenate([labelled.expecting(one.counts, one.kinds) for one in samples])
+    return of_sums(counts, lambda sums: labelled.expected(sums, settings)[..., 1])
+
+
+def _noise(samples: Sequence[Record], settings: Settings) -> Floats:
+    """How far S_c may be off for so few labels, [draws]."""
+    sums = np.concatenate([one.counts for one in samples]).sum(axis=0)
+    point, draws = labelled.posterior(sums, samples[0].kinds, settings)
+    return np.asarray(draws[:, 1] - point[1])

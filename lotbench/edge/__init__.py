@@ -1,1 +1,0 @@
-"""The edge: the only code that touches network or disk."""

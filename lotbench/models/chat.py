@@ -1,0 +1,184 @@
+"""Models behind an OpenAI-compatible API: LangChain's ChatOpenAI makes the calls, tried again here and nowhere else.
+
+The client's own retries cannot time a whole attempt, wait longer than two minutes, ask again for a broken body,
+or say how many calls are waiting.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from lotbench.config.experiment import Limits
+from lotbench.config.model_names import ModelName, checked_url
+from lotbench.errors import CallFailed, Unescapable, UnknownModel, UsageError
+from lotbench.models import chat_format
+from lotbench.models.chat_format import Abilities
+from lotbench.models.concurrency import Pace
+from lotbench.models.retrying import PassingError, Waiting, retried
+from lotbench.types import Reply, Request
+
+if TYPE_CHECKING:
+    from lotbench.models.connections import Connections
+    from lotbench.models.openai_chat import Chat, RefusedError
+
+CROWDED = frozenset({429, 503, 529})
+"""Statuses of an endpoint that has too much to do."""
+PASSING = frozenset({408, 409, 425, 429})
+"""Statuses that may be better at the next try; so may all from 500."""
+
+
+def key(name: ModelName) -> str:
+    """The API key of a model, from the environment.
+
+    Raises:
+        UsageError: The variable is not set; the message names it and a way to try without one.
+    """
+    if name.key is None:
+        return "none"
+    value = os.environ.get(name.key, "").strip()
+    if not value.isascii() or not value.isprintable():
+        raise UsageError(f"{name.text}: ${name.key} holds characters that no key has")
+    if value:
+        return value
+    if name.key == "LOTBENCH_API_KEY":
+        return "none"
+    raise UsageError(
+        f"{name.text}: ${name.key} is not set; to try without a key: lotbench watch, or lotbench play"
+    )
+
+
+class ChatModel:
+    """A model behind an OpenAI-compatible API.
+
+    Args:
+        name: The model name, read.
+        picture: The data URL of a picture.
+        limits: Timeout, retries and the longest wait.
+        waiting: Where calls that wait to be tried again are counted.
+        pace: The places of its endpoint; of its own by default.
+        connections: By address: shared with other models, and closed by whoever shares them; of its own by default.
+        url: Replaces the base URL of the name (an embedded server).
+        secret: Replaces the key of the name.
+    """
+
+    def __init__(
+        self,
+        name: ModelName,
+        picture: chat_format.Picture,
+        limits: Limits,
+        waiting: Waiting,
+        *,
+        pace: Pace | None = None,
+        connections: dict[str, Connections] | None = None,
+        url: str = "",
+        secret: str = "",
+    ) -> None:
+        self.name = name
+        self._pace = pace or Pace(limits.concurrency)
+        self.url = url or name.url
+        if name.provider == "openai":
+            given = os.environ.get("OPENAI_BASE_URL", "").strip()
+            self.url = checked_url("$OPENAI_BASE_URL", given, "$OPENAI_API_KEY") if given else self.url
+        self.secret = secret or key(name)
+        self._picture = picture
+        self._limits = limits
+        self._waiting = waiting
+        openai = self.url.startswith("https://api.openai.com")
+        self._able = Abilities(
+            structured="json_schema_unbounded" if openai else "json_schema",
+            bounds=("max_completion_tokens",) if openai else chat_format.BOUNDS,
+            detail=openai,
+            tier="flex" if name.provider == "openai" and limits.service_tier == "flex" else "",
+        )
+        self._sees = False
+        """Whether it has answered to a picture: then a refused picture is that picture's fault."""
+        self._shared = connections is not None
+        self._connections = {} if connections is None else connections
+        self._chat: Chat | None = None
+
+    async def __call__(self, request: Request) -> Reply:
+        """Answer a request; what the endpoint refuses is left out from then on."""
+        while True:
+            able = self._able
+            made = chat_format.body(request, self.name.model or request.model, able, self._picture)
+            once = partial(self._once, request, made, able)
+            answer = await retried(once, self.name.text, request.key, self._limits, self._waiting)
+            if isinstance(answer, Reply):
+                return answer
+            # Another call may have learned meanwhile; only what refused this very body counts.
+            if self._able == able:
+                self._able = answer
+
+    async def _once(self, request: Request, made: dict[str, Any], able: Abilities) -> Reply | Abilities:
+        """Send a body once: a reply, less to ask for, or an error that says whether to try again."""
+        from lotbench.models.openai_chat import RefusedError
+
+        chat = self._chat or self._opened(made["model"])
+        asked = {name: value for name, value in made.items() if name not in ("model", "messages")}
+        sent = chat_format.sent(made, able)
+        try:
+            async with self._pace.place():
+                started = time.monotonic()
+                said = await chat.ainvoke(made["messages"], chat_format.told(request), **asked)
+        except RefusedError as refusal:
+            return self._refused(refusal, made, able)
+        except Unescapable as error:
+            raise Unescapable(f"{self.name.text}: {error}") from None
+        found = chat_format.reply(said, time.monotonic() - started, sent)
+        self._sees = self._sees or chat_format.has_picture(made)
+        self._pace.kept_up()
+        return found
+
+    def _refused(self, refusal: RefusedError, made: dict[str, Any], able: Abilities) -> Reply | Abilities:
+        """What a status other than 200 means."""
+        status, text, said = refusal.status, refusal.text, f"{self.name.text}: {refusal}"
+        sent = chat_format.sent(made, able)
+        if status in (400, 403) and chat_format.withheld(text):
+            return Reply("", made["model"], "content_filter", sent=sent)
+        self._stop_if_hopeless(status, text, said, made)
+        if status in (400, 413, 422):
+            if (less := chat_format.lessened(able, text, made)) is not None:
+                return less
+            if chat_format.too_long(text):
+                return Reply("", made["model"], "length", sent=sent)
+        if chat_format.no_pictures(text, made) and not self._sees:
+            raise Unescapable(f"{said} (no picture input: to play without, --set arm=caption)")
+        if status in CROWDED:
+            self._pace.crowded()
+        if status in PASSING or status >= 500:
+            raise PassingError(str(refusal), chat_format.retry_after(refusal.headers, time.time()))
+        if status == 404:
+            raise UnknownModel(f"{said} (no such model or address: {self.url})")
+        raise CallFailed(said)
+
+    def _stop_if_hopeless(self, status: int, text: str, said: str, made: Mapping[str, Any]) -> None:
+        """Stop the run on a refusal that every other call would meet too."""
+        if status in (401, 403):
+            variable = f"${self.name.key}" if self.name.key else "the server"
+            raise Unescapable(f"{said} (the key in {variable} was refused)")
+        if status == 402 or "insufficient_quota" in text:
+            raise Unescapable(f"{said} (no credit left)")
+        if "image_url" in text and chat_format.no_pictures(text, made) and not self._sees:
+            raise Unescapable(f"{said} (no picture input: to play without, --set arm=caption)")
+
+    def _opened(self, model: str) -> Chat:
+        """The client, made at the first call: what it imports takes a second."""
+        from lotbench.models.connections import Connections
+        from lotbench.models.openai_chat import Chat
+
+        openai = self.name.provider == "openai"
+        if self.url not in self._connections:
+            there = Connections(self.url, self._limits.timeout_s, openai_itself=openai)
+            self._connections[self.url] = there
+        self._chat = Chat.at(self.url, model, self.secret, self._connections[self.url])
+        return self._chat
+
+    async def close(self) -> None:
+        """Close the connections, unless they are shared."""
+        if not self._shared:
+            for one in self._connections.values():
+                await one.aclose()

@@ -1,0 +1,208 @@
+"""What openai's client sends and hears, over aiohttp: a prompt goes to no other host, and no answer fills the memory."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cache
+from ipaddress import ip_address
+from ssl import SSLContext
+from typing import Any
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+import httpx2
+
+from lotbench.errors import Unescapable, UsageError
+from lotbench.models.retrying import MALFORMED_TRIES, PassingError
+
+MAX_BYTES = 16_000_000
+"""Bytes of a response, unpacked, at most: 4,096 tokens with their likeliest alternatives take some 7 MB."""
+REDIRECTS = 3
+"""Redirections that are followed, each on the same host: a prompt goes nowhere that was not named."""
+MOVED = frozenset({301, 302, 303, 307, 308})
+PACKED = ("gzip", "deflate")
+"""How a response may be packed: these unpack to a thousand times their size at most."""
+IDLE_S = 5.0
+"""How long a connection is kept for the next call."""
+PUBLIC = frozenset(
+    [
+        "accept",
+        "accept-encoding",
+        "authorization",
+        "connection",
+        "content-length",
+        "content-type",
+        "host",
+        "user-agent",
+    ]
+)
+"""The headers that any address may see; openai's client has more, some of them out of the environment."""
+
+
+class Connections(httpx2.AsyncBaseTransport):
+    """The connections to one address.
+
+    Args:
+        url: The address.
+        timeout_s: The seconds that a whole exchange may take.
+        openai_itself: Whether all that openai's client says of its user is meant for this address.
+
+    Raises:
+        UsageError: The environment names a proxy that speaks no HTTP.
+    """
+
+    def __init__(self, url: str, timeout_s: float, *, openai_itself: bool = False) -> None:
+        self._url, self._timeout_s, self._openai_itself = url, timeout_s, openai_itself
+        self._proxy = _proxy(httpx2.URL(url))
+        self._session: aiohttp.ClientSession | None = None
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request and read the response, unpacked, within the time of an attempt.
+
+        Raises:
+            PassingError: There is none, or none that can be read.
+            Unescapable: The server sends elsewhere.
+        """
+        begun: list[bool] = []
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await self._exchanged(request, begun)
+        except (aiohttp.ClientError, OSError) as error:
+            # A broken connection comes under many names; what lies beneath tells a timeout.
+            chain = _chain(error)
+            billed = begun[-1:] == [True]
+            if any(isinstance(link, TimeoutError) for link in chain):
+                raise PassingError(f"no answer within {self._timeout_s:g} s", billed=billed) from None
+            refused = any(isinstance(link, ConnectionRefusedError) for link in chain)
+            why = "refused" if refused else type(chain[-1]).__name__
+            told = f"no connection to {self._url} ({why})"
+            raise PassingError(told, refused=refused, billed=billed) from None
+
+    async def aclose(self) -> None:
+        """Close them all."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def _exchanged(self, request: httpx2.Request, begun: list[bool]) -> httpx2.Response:
+        """The response, from wherever on its host the request is sent to; `begun` is told of each whether it is paid for."""
+        if self._session is None:
+            # Here, where the loop is that of the calls.
+            self._session = aiohttp.ClientSession(
+                connector=Pool(
+                    limit=0,
+                    keepalive_timeout=IDLE_S,
+                    ssl=_secure() if request.url.scheme == "https" else True,
+                ),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                proxy=self._proxy,
+            )
+        headers = {
+            name: value
+            for name, value in request.headers.items()
+            if self._openai_itself or name.lower() in PUBLIC
+        } | {"accept-encoding": ", ".join(PACKED)}
+        address = request.url
+        for _ in range(REDIRECTS + 1):
+            sending = self._session.request(
+                request.method, str(address), headers=headers, data=request.content, allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(),
+            )  # fmt: skip
+            async with sending as response:
+                begun.append(response.status // 100 == 2)
+                if response.status not in MOVED or "location" not in response.headers:
+                    return httpx2.Response(
+                        response.status, headers=_read(response.headers), content=await _whole(response)
+                    )
+            address = self._moved(address, response.headers["location"])
+        raise PassingError(f"{self._url} redirects in a circle")
+
+    def _moved(self, address: httpx2.URL, location: str) -> httpx2.URL:
+        """Where a server sends to, on its own host.
+
+        Raises:
+            PassingError: It is no address.
+            Unescapable: It is another host's.
+        """
+        try:
+            target = address.join(location)
+        except httpx2.InvalidURL:
+            raise PassingError(f"{self._url} redirects to no address", tries=MALFORMED_TRIES) from None
+        if (target.scheme, target.netloc) != (address.scheme, address.netloc):
+            raise Unescapable(f"{self._url} redirects to another host: name that one")
+        return target
+
+
+class Pool(aiohttp.TCPConnector):
+    """Connections for as many calls as there are; one that spoke unasked is not used again.
+
+    aiohttp would take such words for the answer to the next question. The clients on httpcore look for that too.
+    """
+
+    async def connect(self, *asked: Any, **how: Any) -> Any:
+        """A connection that is free, or a new one."""
+        found = await super().connect(*asked, **how)
+        while found.protocol is not None and found.protocol.should_close:
+            found.close()
+            found = await super().connect(*asked, **how)
+        return found
+
+
+async def _whole(response: aiohttp.ClientResponse) -> bytes:
+    """The body of a response, unpacked piece by piece: a small one may unpack to more than the memory holds."""
+    packed = response.headers.get("content-encoding", "identity").strip().lower()
+    if packed not in (*PACKED, "identity", ""):
+        raise PassingError("the server's answer is packed as was not asked for", tries=2, billed=True)
+    pieces, size = [], 0
+    async for piece in response.content.iter_any():
+        pieces.append(piece)
+        size += len(piece)
+        if size > MAX_BYTES:
+            over = f"the server's answer is larger than {MAX_BYTES:,} bytes"
+            raise PassingError(over, tries=2, billed=response.status // 100 == 2)
+    return b"".join(pieces)
+
+
+def _read(headers: Any) -> list[tuple[str, str]]:
+    """The headers of a response without those that say nothing any more of a body that is unpacked."""
+    spent = ("content-encoding", "content-length", "transfer-encoding")
+    return [(name, value) for name, value in headers.items() if name.lower() not in spent]
+
+
+def _proxy(address: httpx2.URL) -> str | None:
+    """The proxy through which the environment wants an address to be reached; this machine itself is beyond none.
+
+    Raises:
+        UsageError: It speaks no HTTP: aiohttp would say to it what it says to one that does.
+    """
+    named = getproxies()
+    found = named.get(address.scheme) or named.get("all") or ""
+    if not found or _is_here(address.host) or proxy_bypass(address.netloc.decode()):
+        return None
+    kind, there, _ = found.partition("://")
+    if there and kind.lower() not in ("http", "https"):
+        raise UsageError(
+            f"the environment names a proxy of the kind {kind}://, and only http:// can be gone through: "
+            f"set ${address.scheme}_proxy, or no_proxy for {address.host}"
+        )
+    return found if there else f"http://{found}"
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@cache
+def _secure() -> SSLContext:
+    """How the certificate of a server is looked at: by the authorities that OpenAI's client trusts."""
+    return httpx2.create_ssl_context()
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """An error and what caused it, down to the first cause."""
+    found = [error]
+    while (beneath := found[-1].__cause__ or found[-1].__context__) is not None:
+        found.append(beneath)
+    return found

@@ -1,0 +1,93 @@
+"""Recorded replies as a model: a run's calls.jsonl or traces.jsonl, known by content.
+
+A calls.jsonl answers by the place of the call in its episode (sample, repeat, round, step, draw, attempt);
+the wording of the prompt may differ. A traces.jsonl answers with what its steps were read as.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from lotbench.calls.journal import entry
+from lotbench.errors import CallFailed, UsageError, at
+from lotbench.storage.jsonl import document, unsealed
+from lotbench.types import Key, Reply, Request
+
+Place: TypeAlias = tuple[str, int, int, str, int, int]
+
+
+class RecordedModel:
+    """Answers a request with the reply that was recorded at its place.
+
+    Args:
+        path: A calls.jsonl, a traces.jsonl, or a run folder with either.
+        role: Whose replies are wanted.
+
+    Raises:
+        UsageError: The file is missing or of neither kind.
+    """
+
+    def __init__(self, path: Path, role: str) -> None:
+        if path.is_dir():
+            path = path / "calls.jsonl"
+        try:
+            lines = path.read_bytes().splitlines(keepends=True)
+        except OSError as error:
+            raise UsageError(f"file:{path}: {error.strerror}") from None
+        self._path = path
+        self._replies: dict[Place, Reply] = {}
+        for number, line in enumerate(lines, 1):
+            try:
+                self._add(unsealed(line), role)
+            except (ValueError, KeyError, TypeError):
+                place = at(path, number)
+                raise UsageError(
+                    f"{place}: neither a line of calls.jsonl nor of traces.jsonl, or damaged"
+                ) from None
+        if not self._replies:
+            raise UsageError(f"file:{path}: no replies of the {role} in it")
+
+    async def __call__(self, request: Request) -> Reply:
+        """The recorded reply.
+
+        Raises:
+            CallFailed: Nothing was recorded at this place.
+        """
+        found = self._replies.get(_place(request.key))
+        if found is None:
+            found = self._replies.get(_place(request.key, attempt=0))
+        if found is None:
+            raise CallFailed(f"file:{self._path}: no reply recorded for {request.key}")
+        return found
+
+    def _add(self, line: bytes, role: str) -> None:
+        table: dict[str, Any] = document(line)
+        if "reply" in table:
+            made = entry(line)
+            if made.role == role:
+                self._replies[_place(made.key)] = made.reply
+            return
+        attempts: dict[tuple[int, str, int], int] = {}
+        for step in table["steps"]:
+            if step["role"] != role:
+                continue
+            where = (step["round"], step["step"], step["draw"])
+            attempt = attempts.get(where, 0)
+            attempts[where] = attempt + 1
+            place = (table["sample"], table["repeat"], *where, attempt)
+            self._replies[place] = self._told(step["value"])
+
+    def _told(self, value: Mapping[str, Any]) -> Reply:
+        """The reply that was read as this value; one that was refused or cut off is so again."""
+        name, status = f"recorded:{self._path.name}", value.get("status", "ok")
+        if status in ("refused", "truncated"):
+            return Reply("", name, "content_filter" if status == "refused" else "length")
+        return Reply(json.dumps(value, ensure_ascii=False), name)
+
+
+def _place(key: Key, attempt: int | None = None) -> Place:
+    tried = key.attempt if attempt is None else attempt
+    return (key.sample, key.repeat, key.round, key.step, key.draw, tried)

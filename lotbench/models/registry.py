@@ -1,0 +1,170 @@
+"""From model names to models: every name form of a run, built once, closed when the run ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lotbench.calls.budget import Bucket, refuse_tier
+from lotbench.calls.caller import RoleModel
+from lotbench.calls.prices import price
+from lotbench.config.experiment import Limits
+from lotbench.config.model_names import ModelName, address
+from lotbench.errors import UsageError
+from lotbench.models import predictions
+from lotbench.models.chat import ChatModel
+from lotbench.models.concurrency import Pace
+from lotbench.models.embedded import Embedded, weights
+from lotbench.models.person import PersonModel
+from lotbench.models.python_models import CallableModel, LangChainModel, chat_maker
+from lotbench.models.recorded import RecordedModel
+from lotbench.models.retrying import Waiting
+from lotbench.storage.datasets import Pictures
+from lotbench.types import Model
+
+if TYPE_CHECKING:
+    from lotbench.models.connections import Connections
+
+LOCAL_SLOTS = 3
+"""Requests that the embedded model works on together."""
+
+
+class Models:
+    """The models of a run, each built once however many roles it plays.
+
+    Args:
+        pictures: Where a model that sees finds the pictures.
+        limits: Timeouts, retries and rates.
+        own: Models given as Python objects, by name (`python:NAME`): async callables, LangChain chat
+            models, or anything that is a `Model` already.
+        order: The ids of the samples in data order, if recorded predictions may be joined to them by position.
+
+    Attributes:
+        warnings: What a person should know of the models that were built.
+    """
+
+    def __init__(
+        self,
+        pictures: Pictures,
+        limits: Limits,
+        own: Mapping[str, Any],
+        order: Sequence[str] = (),
+    ) -> None:
+        self.warnings: list[str] = []
+        self._order = order
+        self.waiting = Waiting()
+        self._pictures = pictures
+        self._limits = limits
+        self._own = own
+        self._built: dict[str, Model] = {}
+        self._rates: dict[str, tuple[Bucket, Bucket]] = {}
+        self.paces: dict[str, Pace] = {}
+        """The places of each endpoint that is reached over the network."""
+        self._connections: dict[str, Connections] = {}
+        """By address, so that three roles on one server open no more than one would."""
+        self._open = AsyncExitStack()
+
+    async def __aenter__(self) -> Models:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        for connections in self._connections.values():
+            await connections.aclose()
+        await self._open.aclose()
+
+    def role_models(self, names: Mapping[str, Sequence[ModelName]]) -> dict[str, tuple[RoleModel, ...]]:
+        """The models of every role, by index.
+
+        Raises:
+            UsageError: A key, a file, a package or the weights of a model are missing, or it has no such service tier.
+        """
+        refuse_tier(self._limits, [name for given in names.values() for name in given])
+        return {role: tuple(self._role_model(role, name) for name in given) for role, given in names.items()}
+
+    def _role_model(self, role: str, name: ModelName) -> RoleModel:
+        # A recording answers for one role; anything else plays every role that names it.
+        place = f"{role} {name.text}" if name.kind == "file" else name.text
+        if place not in self._built:
+            try:
+                self._built[place] = self._build(role, name)
+            except UsageError as error:
+                raise UsageError(f"{role}: {error}") from error
+        endpoint = name.url or name.text
+        if endpoint not in self._rates:
+            self._rates[endpoint] = (Bucket(self._limits.rpm), Bucket(self._limits.tpm))
+        rates = self._rates[endpoint]
+        return RoleModel(name.text, self._built[place], price(name), *rates, address=address(name))
+
+    def _build(self, role: str, name: ModelName) -> Model:
+        if name.kind == "api":
+            pace = self.paces.setdefault(name.url or name.text, Pace(self._limits.concurrency))
+            return ChatModel(
+                name,
+                self._pictures.data_url,
+                self._limits,
+                self.waiting,
+                pace=pace,
+                connections=self._connections,
+            )
+        if name.kind == "langchain":
+            made_by = chat_maker(name, self._limits)
+            return LangChainModel(made_by, self._pictures.data_url, self._limits.timeout_s, name.model)
+        if name.kind == "local":
+            return self._embedded(name)
+        if name.kind == "hf":
+            from lotbench.models.transformers import TransformersModel
+            from lotbench.models.transformers.loading import Packing
+
+            made: Model = TransformersModel(
+                name.model,
+                name.adapter or None,
+                picture=self._pictures.sent,
+                packing=Packing(quantize=name.quantize),
+            )
+            return made
+        if name.kind == "file":
+            return self._recorded(role, Path(name.model))
+        if name.kind == "human" and name.text not in self._own:
+            return PersonModel(self._pictures.path)
+        return self._given(name)
+
+    def _recorded(self, role: str, path: Path) -> Model:
+        rows = predictions.read_predictions(path) if role == "candidate" else None
+        if rows is None:
+            return RecordedModel(path, role)
+        model = predictions.PredictedModel(path, rows, self._order)
+        self.warnings += filter(None, [model.warning])
+        return model
+
+    def _embedded(self, name: ModelName) -> Model:
+        server = Embedded.start(weights(name.text), slots=LOCAL_SLOTS)
+        # Closing waits for the server's process, which must not hold up the loop.
+        self._open.push_async_callback(asyncio.to_thread, server.close)
+        model = ChatModel(
+            name,
+            self._pictures.data_url,
+            self._limits,
+            self.waiting,
+            url=server.base_url,
+            secret=server.api_key,
+        )
+        self._open.push_async_callback(model.close)
+        return model
+
+    def _given(self, name: ModelName) -> Model:
+        if name.text not in self._own:
+            raise UsageError(
+                f"{name.text} is a Python object: run or resume it from Python, with that object"
+            )
+        given = self._own[name.text]
+        if isinstance(given, CallableModel | LangChainModel):
+            return given
+        if hasattr(given, "ainvoke"):
+            return LangChainModel(lambda _: given, self._pictures.data_url, self._limits.timeout_s)
+        if getattr(given, "takes_requests", False):
+            ready: Model = given
+            return ready
+        return CallableModel(given, self._pictures.data_url, name.text, self._limits.timeout_s)

@@ -1,0 +1,193 @@
+"""Generation with a transformers model: a batch of prompts in, a reply for each out.
+
+The library draws with one temperature and one random stream for a whole batch. Here it only takes the argmax,
+and a logits processor does the drawing, row by row: a batch may mix sampling parameters, and a seed gives
+the same reply alone and in company.
+"""
+
+from __future__ import annotations
+
+import copy
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from lotbench.errors import CallFailed
+from lotbench.models.transformers.loading import Loaded
+from lotbench.types import JSON, Finish, Reply, Sampling, Usage
+
+REPLY_TOKENS = 1024
+"""The longest reply where neither the request nor the model sets a limit."""
+
+Written: TypeAlias = tuple[list[int], Finish]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as the model takes it: the text that its chat template makes, and pillow images."""
+
+    text: str
+    pictures: tuple[Any, ...]
+    sampling: Sampling
+
+
+def answer(loaded: Loaded, batch: Sequence[Asked], halt: threading.Event) -> list[Reply]:
+    """Answer a batch, whose requests have as many pictures each; `halt` ends it at the next token.
+
+    Raises:
+        CallFailed: The memory did not suffice.
+    """
+    import torch
+
+    started = time.monotonic()
+    batch = tuple(batch)
+    tensors = inputs(loaded, batch)
+    prompts = _lengths(tensors)
+    fitting = [row for row, length in enumerate(prompts) if length < loaded.room]
+    if fitting and len(fitting) < len(batch):
+        tensors = inputs(loaded, [batch[row] for row in fitting])
+    try:
+        rows = _generated(loaded, [batch[row].sampling for row in fitting], tensors, halt) if fitting else []
+    except torch.OutOfMemoryError as error:
+        raise CallFailed(f"{loaded.id}: out of memory with {len(fitting)} requests at once") from error
+    written = dict(zip(fitting, rows, strict=True))
+    seconds = round(time.monotonic() - started, 3)
+    return [
+        _told(loaded, asked.sampling, prompt, written.get(row, ([], "length")), seconds)
+        for row, (asked, prompt) in enumerate(zip(batch, prompts, strict=True))
+    ]
+
+
+def inputs(loaded: Loaded, batch: Sequence[Asked]) -> Any:
+    """A batch as tensors where the model is, padded on the left."""
+    texts = [asked.text for asked in batch]
+    if loaded.sees:
+        # Some vision models leave the opening token to their processor, and some write it in the template.
+        opening = loaded.tokenizer.bos_token
+        opened = opening is not None and texts[0].startswith(opening)
+        pictures = [list(asked.pictures) for asked in batch] if batch[0].pictures else None
+        made = loaded.processor(
+            text=texts, images=pictures, padding=True, add_special_tokens=not opened, return_tensors="pt"
+        )
+    else:
+        made = loaded.tokenizer(texts, padding=True, add_special_tokens=False, return_tensors="pt")
+    model = loaded.model
+    return {
+        name: value.to(model.device, model.dtype if value.is_floating_point() else None)
+        for name, value in made.items()
+    }
+
+
+def _lengths(tensors: Any) -> list[int]:
+    """Tokens of each prompt, without padding."""
+    return [int(length) for length in tensors["attention_mask"].sum(dim=1)]
+
+
+def _generated(
+    loaded: Loaded, samplings: Sequence[Sampling], tensors: Any, halt: threading.Event
+) -> list[Written]:
+    """The tokens written for each row, with how they ended."""
+    model = loaded.model
+    own = model.generation_config
+    begin = tensors["input_ids"].shape[1]
+    limits = [
+        min(sampling.max_tokens or own.max_new_tokens or REPLY_TOKENS, loaded.room - prompt)
+        for sampling, prompt in zip(samplings, _lengths(tensors), strict=True)
+    ]
+    out = model.generate(
+        **tensors,
+        generation_config=_plain(loaded, max(limits)),
+        logits_processor=[Draws(samplings, own, model.device)],
+        stopping_criteria=[Until([begin + limit for limit in limits], halt)],
+    )
+    rows = out[:, begin:].tolist()
+    return [_cut(row[:limit], loaded.ends) for row, limit in zip(rows, limits, strict=True)]
+
+
+def _plain(loaded: Loaded, tokens: int) -> Any:
+    """The model's own configuration of generation, but the argmax instead of its way to draw."""
+    config = copy.deepcopy(loaded.model.generation_config)
+    config.do_sample, config.num_beams = False, 1
+    config.temperature = config.top_p = config.top_k = config.max_length = None
+    config.max_new_tokens = tokens
+    config.eos_token_id, config.pad_token_id = list(loaded.ends), loaded.tokenizer.pad_token_id
+    return config
+
+
+def _cut(tokens: list[int], ends: Sequence[int]) -> Written:
+    """Tokens up to and with the first that ends a reply."""
+    for place, token in enumerate(tokens):
+        if token in ends:
+            return tokens[: place + 1], "stop"
+    return tokens, "length"
+
+
+def _told(loaded: Loaded, sampling: Sampling, prompt: int, written: Written, seconds: float) -> Reply:
+    tokens, finish = written
+    given = {name: getattr(sampling, name) for name in ("temperature", "top_p", "seed", "max_tokens")}
+    sent: dict[str, JSON] = {name: value for name, value in given.items() if value is not None}
+    return Reply(
+        text=loaded.tokenizer.decode(tokens, skip_special_tokens=True),
+        model=loaded.id,
+        finish=finish,
+        usage=Usage(input_tokens=prompt, output_tokens=len(tokens)),
+        seconds=seconds,
+        sent=sent | {"structured": "text"},
+    )
+
+
+class Draws:
+    """Draws the next token of each row with the row's own temperature, top_p and random stream.
+
+    A logits processor whose argmax is the draw: of all p_i / e_i with e_i ~ Exp(1), the largest is at i with
+    probability p_i. What a request leaves open is taken from the model's own configuration.
+    """
+
+    def __init__(self, samplings: Sequence[Sampling], own: Any, device: Any) -> None:
+        import torch
+
+        temperature, top_p = (own.temperature or 1.0, own.top_p or 1.0) if own.do_sample else (0.0, 1.0)
+        self._rows: list[tuple[float, float, Any]] = []
+        for sampling in samplings:
+            stream = torch.Generator(device)
+            stream.manual_seed(stream.seed() if sampling.seed is None else sampling.seed)
+            self._rows.append(
+                (
+                    temperature if sampling.temperature is None else sampling.temperature,
+                    top_p if sampling.top_p is None else sampling.top_p,
+                    stream,
+                )
+            )
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        """Scores whose argmax is the token drawn; (rows, vocabulary) to the same shape."""
+        import torch
+
+        return torch.stack([_raced(row, *how) for row, how in zip(scores, self._rows, strict=True)])
+
+
+def _raced(scores: Any, temperature: float, top_p: float, stream: Any) -> Any:
+    """The scores of one row, with the noise of a draw; unchanged at temperature 0."""
+    if temperature == 0:
+        return scores
+    logs = (scores.float() / temperature).log_softmax(dim=-1)
+    if top_p < 1:
+        ranked, order = logs.exp().sort(descending=True)
+        logs[order[ranked.cumsum(dim=-1) - ranked > top_p]] = float("-inf")
+    noise = logs.new_empty(logs.shape).exponential_(generator=stream)
+    return logs - noise.clamp_min(1e-30).log()
+
+
+class Until:
+    """Ends each row at its own length, and all of them once nobody waits for the batch any more."""
+
+    def __init__(self, lengths: Sequence[int], halt: threading.Event) -> None:
+        self._lengths = lengths
+        self._halt = halt
+
+    def __call__(self, input_ids: Any, scores: Any, **more: Any) -> Any:
+        """Which rows are done, as (rows,) booleans."""
+        now = input_ids.shape[1]
+        return input_ids.new_tensor([self._halt.is_set() or now >= end for end in self._lengths]).bool()

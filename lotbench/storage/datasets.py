@@ -1,0 +1,254 @@
+"""What is read from disk: shipped files, prompt packs, data sets and their pictures.
+
+A data set is a folder with samples.jsonl; each line is checked as it is read, and every fault is reported
+with file, line and field at once, so that a person mends a file in one go. Nothing is written here into a
+data set's folder.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from lotbench import benchmarks
+from lotbench.config.experiment import digest
+from lotbench.errors import DataError, UsageError, at, faults_of, suggestion
+from lotbench.prompting.prompt import Pack, pack
+from lotbench.storage.jsonl import rows, tables
+from lotbench.storage.pictures.picture_file import PictureError, encoded, media_type, opened
+from lotbench.types import Image, Sample
+
+PACKAGE = Path(__file__).resolve().parents[1]
+CACHED = 256
+"""Pictures ready to be sent, at most; one that is not among them is read from its file again."""
+
+
+def shipped(*parts: str) -> Path:
+    """A file that comes with lotbench (`data`, `configs`): in the package, else at the repository root.
+
+    Raises:
+        UsageError: It is in neither place.
+    """
+    places = [root.joinpath(*parts) for root in (PACKAGE, PACKAGE.parent)]
+    for place in places:
+        if place.exists():
+            return place
+    raise UsageError(f"{'/'.join(parts)} does not come with lotbench")
+
+
+def config_file(given: str | None) -> Path | None:
+    """A config file by path, or by the name of one that is shipped (`try`, `paper/lotbench`).
+
+    Raises:
+        UsageError: There is none; it says which are shipped.
+    """
+    if given is None or Path(given).exists():
+        return Path(given) if given else None
+    name = given.removeprefix("configs/").removesuffix(".toml") + ".toml"
+    try:
+        return shipped("configs", name)
+    except UsageError:
+        root = shipped("configs")
+        known = sorted(file.relative_to(root).with_suffix("").as_posix() for file in root.rglob("*.toml"))
+        raise UsageError(f"{given}: no such file; there are also: {', '.join(known)}") from None
+
+
+def prompts(benchmark: str, folder: str = "") -> Pack:
+    """The prompt pack of a benchmark, or one that replaces it.
+
+    Raises:
+        UsageError: The folder is missing, has no prompt in it, or one that is not text.
+    """
+    root = Path(folder) if folder else benchmarks.folder(benchmark) / "prompts"
+    try:
+        files = prompt_files(root)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{root}: a prompt cannot be read: {error}") from None
+    if not files:
+        raise UsageError(f"{root}: no prompts (LANGUAGE/NAME.txt)")
+    return pack(files)
+
+
+def prompt_files(root: Path) -> dict[str, str]:
+    """The texts of a prompt pack's files, by path below the folder."""
+    return {
+        path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(root.glob("*/*.txt"))
+    }
+
+
+def data_sets() -> list[Path]:
+    """The folders of the data sets that come with lotbench, by name."""
+    return sorted(path.parent for path in shipped("data").glob("*/samples.jsonl"))
+
+
+def data_folder(name: str, benchmark_data: str) -> Path:
+    """The folder of a data set: a path, or the name of one that is shipped.
+
+    Raises:
+        UsageError: There is no such data set.
+    """
+    if name and Path(name, "samples.jsonl").is_file():
+        return Path(name)
+    if "/" in name:
+        raise UsageError(f"{name}: not a data set (no samples.jsonl)")
+    # A folder of the same name that is no data set does not hide a shipped one: the repository has lotbench/.
+    known = [folder.name for folder in data_sets()]
+    if name and not (shipped("data") / name).exists():
+        raise UsageError(f"no data set {name!r}; there are: {', '.join(known)}{suggestion(name, known)}")
+    return shipped("data", name or benchmark_data)
+
+
+def samples(folder: Path, item: type[BaseModel]) -> tuple[Any, ...]:
+    """The samples of a data set, in order.
+
+    Raises:
+        DataError: Every fault of every line, with file, line and field.
+    """
+    return tuple(read_on(folder, item))
+
+
+def read_on(folder: Path, item: type[BaseModel]) -> Iterator[Any]:
+    """The samples of a data set, in order, each when it is wanted: of hundreds of thousands, few may be kept.
+
+    Raises:
+        DataError: After the last line, every fault of every line, with file, line and field.
+    """
+    path = folder / "samples.jsonl"
+    faults: list[str] = []
+    seen: dict[str, int] = {}
+    pictures: dict[str, list[str]] = {}
+    made: Any
+    for number, table in rows(path, lambda table: table, faults):
+        image = table.get("image") if isinstance(table, dict) else None
+        if isinstance(image, str) and image:
+            # A picture that many samples have is looked at once.
+            if image not in pictures:
+                pictures[image] = picture_faults(folder, image)
+            faults.extend(at(path, number, "image") + f": {fault}" for fault in pictures[image])
+        try:
+            made = item.model_validate(table)
+        except ValidationError as error:
+            faults += faults_of(error, path, number)
+            continue
+        if made.id in seen:
+            faults.append(at(path, number, "id") + f": {made.id!r} stands in line {seen[made.id]} already")
+        seen.setdefault(made.id, number)
+        yield made
+    if not seen and not faults:
+        faults.append(f"{path}: no samples")
+    if faults:
+        raise DataError(faults)
+
+
+def lines(folder: Path) -> dict[str, int]:
+    """The line of each sample in a data set that was read without faults, from 1, by id."""
+    return {table["id"]: number for number, table in tables(folder / "samples.jsonl")}
+
+
+def picture_faults(folder: Path, relative: str) -> list[str]:
+    """Why a file is no picture that lies in a data set's folder; nothing if it is one."""
+    path = folder / relative
+    try:
+        if not path.resolve().is_relative_to(folder.resolve()):
+            return [f"{relative!r} leaves the data set's folder"]
+        with opened(path) as picture:
+            picture.verify()
+    except (FileNotFoundError, NotADirectoryError):
+        return [f"{relative!r} is not there"]
+    except PictureError as error:
+        return [f"{relative!r} {error}"]
+    except (OSError, ValueError) as error:
+        return [f"{relative!r} cannot be read as a picture ({type(error).__name__})"]
+    return []
+
+
+def data_digest(folder: Path, items: Sequence[Any], pictures: Pictures) -> str:
+    """The digest of the samples and their pictures: what the data set is, whatever its file looks like."""
+    return digest(
+        [[item.model_dump(mode="json"), getattr(pictures.get(item.id), "sha256", None)] for item in items]
+    )
+
+
+class Pictures(Mapping[str, Image]):
+    """The pictures of a data set by sample id, encoded as they are sent: no metadata, never upscaled, PNG or a smaller JPEG.
+
+    Args:
+        folder: The data set's folder.
+        items: Its samples.
+        max_px: The longer side, in pixels, at most.
+        recorded: The sha256 of pictures by sample id, as a run has recorded them: these are sent, or nothing.
+    """
+
+    def __init__(
+        self, folder: Path, items: Sequence[Sample], max_px: int, recorded: Mapping[str, str] | None = None
+    ) -> None:
+        self._max_px = max_px
+        self._recorded = recorded or {}
+        self._paths = {item.id: folder / item.image for item in items if item.image}
+        # A second picture that a sample needs; most have none.
+        others = {f"{item.id}/other": getattr(item, "other_image", None) for item in items}
+        self._paths |= {name: folder / image for name, image in others.items() if image}
+        self._sources: dict[str, Path] = {}
+        self._known: dict[Path, Image] = {}
+        """By file: many samples may have one picture."""
+
+    def __getitem__(self, sample: str) -> Image:
+        path = self._paths[sample]
+        if sha256 := self._recorded.get(sample):
+            self._sources[sha256] = path
+            return Image(sha256)
+        if path not in self._known:
+            image = Image(_data_url(path, self._max_px, _stamp(path))[1])
+            self._sources[image.sha256] = path
+            self._known[path] = image
+        return self._known[path]
+
+    def __iter__(self) -> Any:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def sent(self, sha256: str) -> bytes:
+        """The bytes of a picture as they are sent; raises DataError as `data_url` does."""
+        return base64.b64decode(self.data_url(sha256).partition(",")[2])
+
+    def data_url(self, sha256: str) -> str:
+        """A picture's data URL by the sha256 of its bytes.
+
+        Raises:
+            DataError: It is gone, or no longer the one that the run began with.
+        """
+        path = self._sources[sha256]
+        url, found = _data_url(path, self._max_px, _stamp(path))
+        if found != sha256:
+            raise DataError([f"{path}: is not the picture that the run began with"])
+        return url
+
+    def path(self, sample: str) -> Path:
+        """The file of a sample's picture."""
+        return self._paths[sample]
+
+
+def _stamp(path: Path) -> object:
+    with suppress(OSError):
+        found = path.stat()
+        return found.st_mtime_ns, found.st_size, found.st_ino
+    # What reads it says why it is not there.
+    return None
+
+
+@lru_cache(maxsize=CACHED)
+def _data_url(path: Path, max_px: int, stamp: object) -> tuple[str, str]:
+    """A picture's data URL and the sha256 of its bytes; `stamp` tells one content of the file from another."""
+    sent = encoded(path, max_px, smallest=True)
+    url = f"data:{media_type(sent)};base64," + base64.b64encode(sent).decode()
+    return url, hashlib.sha256(sent).hexdigest()

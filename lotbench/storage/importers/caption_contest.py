@@ -1,0 +1,76 @@
+"""Human-rated cartoon caption contests as a source of rows: NNN.jpg beside NNN_summary_METHOD.csv.
+
+Every caption has its votes, so preference is a rating with an error and not a count of likes. A row whose votes
+do not add up is no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from lotbench.benchmarks.standard.oogiri import Ratings, Row
+from lotbench.config.makers import PEOPLE
+from lotbench.errors import UsageError
+from lotbench.storage.importers.importing import BrokenError, PictureFiles, Raw, SkippedError
+from lotbench.storage.importers.published import Files
+
+COLUMNS = {"target_id", "funny", "somewhat_funny", "unfunny", "count", "caption"}
+
+
+def rows(folder: Path, pictures: PictureFiles) -> Iterator[Raw]:
+    """The captions of every contest in a folder, contest by contest.
+
+    Raises:
+        UsageError: There is no contest, or one has several summaries.
+        DataError: A file is not a summary.
+    """
+    files = sorted(folder.glob("*_summary_*.csv"))
+    if not files:
+        raise UsageError(f"{folder}: has no contest (NNN.jpg with NNN_summary_METHOD.csv)")
+    contests = [path.name.partition("_")[0] for path in files]
+    for contest in contests:
+        if contests.count(contest) > 1:
+            raise UsageError(f"{folder}: contest {contest} has several summaries; keep one of them")
+    for path, contest in zip(files, contests, strict=True):
+        drawing, seen = path.with_name(f"{contest}.jpg"), set[str]()
+        for number, cells in Files(path).table(COLUMNS):
+            twice = cells["target_id"] in seen
+            seen.add(cells["target_id"])
+            yield Raw(str(path), number, partial(_row, cells, contest, drawing, pictures, twice=twice))
+
+
+def _row(
+    cells: Mapping[str, str], contest: str, drawing: Path, pictures: PictureFiles, *, twice: bool
+) -> Row:
+    """One caption in our layout.
+
+    Raises:
+        SkippedError: It cannot be used.
+        BrokenError, ValidationError: It is no caption with its votes.
+    """
+    if twice:
+        raise BrokenError(f"target_id: {cells['target_id']!r} comes twice")
+    text = cells["caption"].strip()
+    if not text:
+        raise SkippedError("no caption")
+    ratings = Ratings.model_validate(
+        {
+            name: cells[column]
+            for name, column in (("unfunny", "unfunny"), ("somewhat", "somewhat_funny"), ("funny", "funny"))
+        }
+    )
+    if str(ratings.n) != cells["count"]:
+        raise BrokenError(f"count: {cells['count']!r}, but the votes are {ratings.n}")
+    image = pictures.keep(contest, lambda: drawing.read_bytes() if drawing.is_file() else None)
+    return Row(
+        id=f"cc-{contest}-{cells['target_id']}",
+        type="I2T",
+        language="en",
+        group=f"contest-{contest}",
+        image=image,
+        text=text,
+        ratings=ratings,
+        writer=PEOPLE,
+    )

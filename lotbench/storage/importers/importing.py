@@ -1,0 +1,163 @@
+"""Data of others brought into our layout: rows read one at a time, pictures checked, every skipped row counted.
+
+However many rows there are, one is held at a time; samples.jsonl appears when it is whole, and pictures that an earlier
+try has written are not written again. Nothing outside the target is written: a picture's name is made here and not
+taken from an archive.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from pydantic import ValidationError
+
+from lotbench.benchmarks.standard.oogiri import Row
+from lotbench.errors import DataError, UsageError, at, faults_of
+from lotbench.storage import atomic_write
+from lotbench.storage.jsonl import line
+from lotbench.storage.pictures.picture_file import (
+    FORMATS,
+    MAX_BYTES,
+    MAX_PIXELS,
+    PictureError,
+    TooLargeError,
+    opened,
+)
+
+NAMED = 100
+"""Broken rows that are named; all are counted."""
+REPORT = "import.json"
+
+Load: TypeAlias = Callable[[], bytes | None]
+"""The bytes of a picture file, `MAX_BYTES` and one more at most; None if it is not there."""
+
+
+class SkippedError(Exception):
+    """A row that is not taken, with the reason; the reason is a line of the count."""
+
+
+class BrokenError(Exception):
+    """A row that is no row: named by its line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """One row of a source, not yet looked at: where it stands, and how to read it."""
+
+    path: str
+    number: int
+    read: Callable[[], Row]
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far an import has come: rows read and kept, those skipped by reason, broken ones by name."""
+
+    read: int = 0
+    kept: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    broken: list[str] = field(default_factory=list)
+
+
+def bring(source: str, rows: Iterable[Raw], dest: Path) -> Progress:
+    """Write the rows of a source into a folder.
+
+    Raises:
+        UsageError: The folder holds a data set.
+        DataError: No row could be kept.
+    """
+    if (dest / "samples.jsonl").exists():
+        raise UsageError(f"{dest}: holds a data set already")
+    done = Progress()
+    with atomic_write.opened(dest / "samples.jsonl") as out:
+        for raw in rows:
+            if (row := _row(raw, done)) is not None:
+                out.write(line(row.model_dump(mode="json", exclude_none=True)))
+                done.kept += 1
+            done.read += 1
+        if not done.kept:
+            counts = ", ".join(f"{reason}: {count}" for reason, count in done.skipped.most_common())
+            raise DataError(done.broken or [f"{source}: no rows ({counts or 'it is empty'})"])
+    told = {"from": source} | {name: getattr(done, name) for name in Progress.__slots__}
+    atomic_write.write(dest / REPORT, json.dumps(told, indent=2, ensure_ascii=False))
+    return done
+
+
+class PictureFiles:
+    """The pictures of a data set in the making: each is checked once, and written under a name of ours.
+
+    Args:
+        dest: The data set's folder.
+    """
+
+    def __init__(self, dest: Path) -> None:
+        self._folder = dest / "images"
+        self._known: dict[str, str] = {}
+        """The file of each picture, or why there is none."""
+
+    def keep(self, name: str, load: Load) -> str:
+        """The path of a picture relative to the data set's folder.
+
+        Raises:
+            SkippedError: It is not there, too large, no picture, or has a name that is no file's.
+        """
+        if name not in self._known:
+            try:
+                self._known[name] = self._kept(name, load)
+            except SkippedError as reason:
+                self._known[name] = f"!{reason}"
+        found = self._known[name]
+        if found.startswith("!"):
+            raise SkippedError(found[1:])
+        return found
+
+    def _kept(self, name: str, load: Load) -> str:
+        if not name or not all(letter.isalnum() or letter in "-_." for letter in name) or name[0] == ".":
+            raise SkippedError("the picture's name is no file's")
+        raw = load()
+        if raw is None:
+            raise SkippedError("the picture is not there")
+        if len(raw) > MAX_BYTES:
+            raise SkippedError(f"the picture has more than {MAX_BYTES:,} bytes")
+        file = f"{name}.{_format(raw)}"
+        path = self._folder / file
+        if not path.is_file() or path.stat().st_size != len(raw):
+            atomic_write.write(path, raw)
+        return f"images/{file}"
+
+
+def _format(raw: bytes) -> str:
+    """The suffix of a picture, by what it is.
+
+    Raises:
+        SkippedError: It has too many pixels, or is no picture of a kind that is sent.
+    """
+    try:
+        with opened(raw, pixels=MAX_PIXELS) as picture:
+            picture.verify()
+            return FORMATS[str(picture.format)]
+    except TooLargeError:
+        raise SkippedError(f"the picture has more than {MAX_PIXELS:,} pixels") from None
+    except PictureError:
+        raise SkippedError("the picture cannot be read") from None
+
+
+def _row(raw: Raw, done: Progress) -> Row | None:
+    try:
+        return raw.read()
+    except SkippedError as reason:
+        done.skipped[str(reason)] += 1
+        return None
+    except ValidationError as error:
+        told = faults_of(error, raw.path, raw.number)[0]
+    except BrokenError as error:
+        told = f"{at(raw.path, raw.number)}: {error}"
+    done.skipped["broken"] += 1
+    if len(done.broken) < NAMED:
+        done.broken.append(told)
+    return None

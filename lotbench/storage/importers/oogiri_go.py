@@ -1,0 +1,124 @@
+"""Oogiri-GO as a source of rows: a JSON-lines file a language, pictures in a folder or an archive.
+
+The layout is that of the published data (docs/standard.md): en.jsonl, cn.jsonl, jp.jsonl; `image` is the stem of a picture
+file, `star` the likes or null.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import TypeAlias
+
+from lotbench.benchmarks.standard.oogiri import Language, Row
+from lotbench.config.makers import PEOPLE
+from lotbench.errors import UsageError
+from lotbench.storage.importers.importing import BrokenError, PictureFiles, Raw, SkippedError
+from lotbench.storage.jsonl import document
+from lotbench.storage.pictures.picture_file import MAX_BYTES
+
+FILES: Mapping[str, Language] = {"en.jsonl": "en", "cn.jsonl": "zh", "jp.jsonl": "ja"}
+ARCHIVE, FOLDERS = "images.zip", ("images", "image")
+
+Find: TypeAlias = Callable[[str], bytes | None]
+"""The bytes of a picture by its stem; None if there is none."""
+
+
+def rows(folder: Path, pictures: PictureFiles) -> Iterator[Raw]:
+    """The rows of a folder.
+
+    Raises:
+        UsageError: It has none.
+    """
+    files = [folder / file for file in FILES if (folder / file).is_file()]
+    if not files:
+        raise UsageError(f"{folder}: has none of {', '.join(FILES)}")
+    find = _pictures(folder)
+    for path in files:
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    read = partial(_row, line, FILES[path.name], number, find, pictures)
+                    yield Raw(str(path), number, read)
+
+
+def _pictures(folder: Path) -> Find:
+    """Where a folder's pictures are: in a folder of its own, or in an archive."""
+    for place in FOLDERS:
+        if (folder / place).is_dir():
+            files = {Path(entry.name).stem: entry.path for entry in os.scandir(folder / place)}
+            return lambda stem: _opened(files[stem]) if stem in files else None
+    if (folder / ARCHIVE).is_file():
+        return _archive(folder / ARCHIVE)
+    return lambda stem: None
+
+
+def _opened(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError:
+        return None
+
+
+def _archive(path: Path) -> Find:
+    """The members of an archive by stem, read one at a time: where a member would go plays no part."""
+    try:
+        archive = zipfile.ZipFile(path)
+    except (zipfile.BadZipFile, OSError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    members = {PurePosixPath(info.filename).stem: info for info in archive.infolist() if not info.is_dir()}
+
+    def find(stem: str) -> bytes | None:
+        if stem not in members:
+            return None
+        try:
+            with archive.open(members[stem]) as member:
+                # What it says of its size may be a lie.
+                return member.read(MAX_BYTES + 1)
+        except (zipfile.BadZipFile, zlib.error, OSError, RuntimeError, NotImplementedError):
+            raise SkippedError("the picture cannot be read") from None
+
+    return find
+
+
+def _row(line: bytes, language: Language, number: int, find: Find, pictures: PictureFiles) -> Row:
+    """One row in our layout.
+
+    Raises:
+        SkippedError: It cannot be used.
+        BrokenError, ValidationError: It is no row.
+    """
+    try:
+        found = document(line)
+    except ValueError as error:
+        raise BrokenError(f"not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise BrokenError("not a JSON object")
+    kind, text, stem = found.get("type"), found.get("text"), found.get("image")
+    asked = found.get("question")
+    question = None if asked in (None, "", "None") else asked
+    if text is None or (isinstance(text, str) and not text.strip()):
+        raise SkippedError("no response")
+    if kind in ("T2T", "IT2T") and question is None:
+        raise SkippedError("the question is in an image" if asked == "None" else "no question")
+    image = None
+    if kind in ("I2T", "IT2T") and stem is not None:
+        image = pictures.keep(str(stem), partial(find, str(stem)))
+    asked_by = hashlib.sha256(str(question).encode()).hexdigest()[:12]
+    return Row(
+        id=f"go-{language}-{number}",
+        type=kind,
+        language=language,
+        group=f"image-{stem}" if image else f"question-{language}-{asked_by}",
+        question=question,
+        image=image or (None if kind == "I2T" else stem),
+        text=text,
+        star=found.get("star"),
+        writer=PEOPLE,
+    )

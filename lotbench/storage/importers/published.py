@@ -1,0 +1,121 @@
+"""Small data sets of others, read whole from the file in which they were published, written as a folder of ours.
+
+What becomes of a row is the benchmark's to say; what its own type refuses is named by file, line and field.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from lotbench import benchmarks
+from lotbench.errors import DataError, UsageError, at, faults_of
+from lotbench.harness.published import Source
+from lotbench.storage import atomic_write
+from lotbench.storage.jsonl import document
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """A file or a folder of others; see `Source` of the harness."""
+
+    path: Path
+
+    def has(self, name: str) -> bool:
+        """Whether the folder has a file of that name."""
+        return (self.path / name).is_file()
+
+    def lines(self, name: str = "") -> list[tuple[int, str]]:
+        """The lines of a text that are not empty, each with its number.
+
+        Raises:
+            DataError: It cannot be read.
+        """
+        _, text = self._text(name)
+        return [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+
+    def items(self, make: Callable[[str, Any], M]) -> list[M]:
+        """What is made of each row of a JSON list, given a name for it (`test-0001`).
+
+        Raises:
+            DataError: The file cannot be read or is no list, or each row that was refused, with its number.
+        """
+        made: list[M] = []
+        faults: list[str] = []
+        for number, row in enumerate(self._rows(), 1):
+            try:
+                made.append(make(f"{self.path.stem}-{number:04}", row))
+            except ValidationError as error:
+                faults += faults_of(error, f"{self.path}: row {number}")
+        if faults:
+            raise DataError(faults)
+        return made
+
+    def _rows(self) -> list[Any]:
+        """The rows of a JSON list.
+
+        Raises:
+            DataError: The file cannot be read, or is no list.
+        """
+        try:
+            found = document(self.path.read_bytes())
+        except (OSError, ValueError) as error:
+            raise DataError([f"{self.path}: {error}"]) from None
+        if not isinstance(found, list) or not found:
+            raise DataError([f"{self.path}: not a list of rows"])
+        return found
+
+    def table(self, columns: set[str], name: str = "") -> list[tuple[int, dict[str, str]]]:
+        """The rows of a CSV file with the line that each ends on.
+
+        Raises:
+            DataError: It cannot be read, or lacks a column.
+        """
+        path, text = self._text(name)
+        reader = csv.DictReader(io.StringIO(text, newline=""), restval="")
+        try:
+            if missing := columns - {*(reader.fieldnames or ())}:
+                raise DataError(
+                    [at(path, 1, column) + ": the column is missing" for column in sorted(missing)]
+                )
+            return [(reader.line_num, row) for row in reader]
+        except csv.Error as error:
+            raise DataError([f"{at(path, reader.line_num + 1)}: {error}"]) from None
+
+    def _text(self, name: str) -> tuple[Path, str]:
+        """The file (of that name in a folder) and its text, without the byte order mark that may stand before it."""
+        path = self.path / name if name else self.path
+        try:
+            return path, path.read_bytes().decode("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError([f"{path}: {error}"]) from None
+
+
+def readers() -> Mapping[str, Callable[[Source], Sequence[BaseModel]]]:
+    """What reads the published data of a benchmark, by the benchmark's name."""
+    found = {name: benchmarks.get(name).published for name in benchmarks.names()}
+    return {name: read for name, read in found.items() if read is not None}
+
+
+def write(samples: Sequence[BaseModel], folder: Path) -> int:
+    """Write samples as a data set, and return how many.
+
+    Raises:
+        UsageError: There is a data set already, or the folder cannot be written to.
+    """
+    path = folder / "samples.jsonl"
+    if path.exists():
+        raise UsageError(f"{path} is there already")
+    try:
+        atomic_write.write(path, [one.model_dump_json(exclude_defaults=True) + "\n" for one in samples])
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    return len(samples)

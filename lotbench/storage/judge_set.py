@@ -1,0 +1,106 @@
+"""A judge set on disk: a folder of labelled rows, and what people have labelled of a run.
+
+`set.toml` names the benchmark whose judges are checked (`benchmark`), the data set that the rows are about (`data`)
+and where their labels are from (`labels`: the `author`, `people`, or `planted` into the texts); the rows stand in the
+files that the benchmark names. A set may bring samples of its own, in a samples.jsonl beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from lotbench.config.experiment import digest, read_toml, validate
+from lotbench.errors import DataError, UsageError, at
+from lotbench.storage import jsonl
+from lotbench.storage.datasets import data_folder, shipped
+
+
+class About(BaseModel):
+    """The content of set.toml."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    benchmark: str = "lotbench"
+    data: str = "lotbench_easy"
+    labels: Literal["author", "people", "planted"] = "author"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSet:
+    """A judge set, read.
+
+    Attributes:
+        rows: The rows of each file that is there, by file name, with the line of each.
+        digest: Of all rows.
+    """
+
+    folder: Path
+    about: About
+    rows: Mapping[str, tuple[tuple[int, Any], ...]]
+    digest: str
+
+    def is_about(self, data: Path) -> bool:
+        """Whether the rows are about the samples of this folder: the data set that is named, or the set's own."""
+        return data.name == self.about.data or data.resolve() == self.folder.resolve()
+
+    def places(self, file: str, faults: Sequence[str]) -> list[str]:
+        """Faults of a file's rows (`ROW: reason`, rows counted from 1) with file and line."""
+        told = []
+        for fault in faults:
+            row, _, message = fault.partition(": ")
+            told.append(at(self.folder / file, self.rows[file][int(row) - 1][0]) + f": {message}")
+        return told
+
+
+def find(name: str, benchmark: str) -> Path:
+    """The folder of a judge set: a path, or the one that is shipped; that of the game lies around the others.
+
+    Raises:
+        UsageError: There is none.
+    """
+    every = shipped("data", "judge_sets")
+    folder = Path(name) if name else every / benchmark if (every / benchmark).is_dir() else every
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no judge set (a folder with labelled rows)")
+    return folder
+
+
+def about_of(folder: Path) -> About:
+    """What set.toml says; the defaults where there is none."""
+    place = folder / "set.toml"
+    return validate(About, read_toml(place), place) if place.is_file() else About()
+
+
+def subject(folder: Path) -> Path:
+    """The folder of the samples that the rows of a judge set are about: its own, or the data set that it names.
+
+    Raises:
+        UsageError: There is no such data set.
+    """
+    return folder if (folder / "samples.jsonl").is_file() else data_folder(about_of(folder).data, "")
+
+
+def load(folder: Path, files: Mapping[str, type[BaseModel]]) -> JudgeSet:
+    """Read the files of a judge set that are there.
+
+    Raises:
+        DataError: Every fault, with file, line and field.
+        UsageError: None of the files is there.
+    """
+    about = about_of(folder)
+    there = {name: model for name, model in files.items() if (folder / name).is_file()}
+    if not there:
+        raise UsageError(f"{folder}: no judge set: none of {', '.join(files)} is there")
+    rows: dict[str, tuple[tuple[int, Any], ...]] = {}
+    faults: list[str] = []
+    for name, model in there.items():
+        rows[name] = tuple(jsonl.rows(folder / name, model.model_validate, faults))
+    if faults:
+        raise DataError(faults)
+    whole = {name: [row.model_dump(mode="json") for _, row in found] for name, found in rows.items()}
+    return JudgeSet(folder, about, rows, digest(whole))

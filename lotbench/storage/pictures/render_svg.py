@@ -1,0 +1,102 @@
+"""From the SVG drawings of a data set to the PNG pictures that models see.
+
+The drawing is the source and is kept beside the picture; both have one name. No drawing may hold text,
+fonts or foreign pictures: lettering would look different on every machine, and would tell too much.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from lotbench.errors import DataError, UsageError
+from lotbench.storage.pictures import picture_file
+
+WIDTH = 768
+MAX_BYTES = 150_000
+MAX_CHARACTERS = 2_000_000
+MAX_DEPTH = 200
+MAX_ASPECT = 10
+PALETTES = ((256, True), (192, True), (128, True), (256, False), (128, False))
+"""Colours, and whether they are dithered: a dithered glow does not fall into bands, but compresses worse."""
+_FORBIDDEN = re.compile(
+    r"<\s*(text|tspan|image|foreignObject|script|style|a)\b|font-|@import|href\s*=\s*[\"'](?!#)"
+)
+
+
+def faults(svg: str) -> list[str]:
+    """What in a drawing may not be there, and what would end the renderer's process: its shape and its depth."""
+    found = sorted({match[0].strip() for match in _FORBIDDEN.finditer(svg)})
+    told = [f"holds {thing!r}: drawings have no text, fonts, scripts or foreign pictures" for thing in found]
+    if len(svg) > MAX_CHARACTERS:
+        return [*told, f"has more than {MAX_CHARACTERS:,} characters"]
+    depth = 0
+    try:
+        for event, element in ElementTree.iterparse(io.BytesIO(svg.encode()), ("start", "end")):
+            depth += 1 if event == "start" else -1
+            if depth > MAX_DEPTH:
+                return [*told, f"is nested more than {MAX_DEPTH} deep"]
+            if depth == 1 and event == "start":
+                told += _shape_faults(element)
+    except ElementTree.ParseError as error:
+        told.append(f"is no XML: {error}")
+    return told
+
+
+def _shape_faults(root: ElementTree.Element) -> list[str]:
+    """What is wrong with the size that a drawing gives itself: the renderer allocates whatever it asks for."""
+    box = re.split(r"[\s,]+", root.get("viewBox", "").strip())
+    sizes = (
+        box[2:4] if len(box) == 4 else [root.get(name, "").removesuffix("px") for name in ("width", "height")]
+    )
+    try:
+        width, height = (float(size) for size in sizes)
+    except ValueError:
+        return ["says neither a viewBox nor a width and a height in pixels"]
+    fits = 0 < width < math.inf and 0 < height < math.inf and 1 / MAX_ASPECT <= width / height <= MAX_ASPECT
+    return (
+        []
+        if fits
+        else [f"has a shape of {width:g} x {height:g}: no side may be {MAX_ASPECT} times the other"]
+    )
+
+
+def render(path: Path) -> bytes:
+    """A drawing as a PNG of `WIDTH` pixels and at most `MAX_BYTES` bytes, without metadata.
+
+    Raises:
+        DataError: The drawing holds what it may not, cannot be drawn, or does not get small enough.
+        UsageError: The renderer is not installed.
+    """
+    svg = path.read_text(encoding="utf-8")
+    if found := faults(svg):
+        raise DataError([f"{path}: {fault}" for fault in found])
+    try:
+        import resvg_py
+    except ImportError:
+        raise UsageError("drawings need a renderer: pip install 'lotbench[draw]'") from None
+    try:
+        raw = resvg_py.svg_to_bytes(svg_string=svg, width=WIDTH, skip_system_fonts=True)
+    except ValueError as error:
+        raise DataError([f"{path}: cannot be drawn: {error}"]) from None
+    for reduced in _reductions(picture_file.decoded(raw)):
+        out = io.BytesIO()
+        reduced.save(out, "PNG", optimize=True)
+        if out.tell() <= MAX_BYTES:
+            return out.getvalue()
+    raise DataError([f"{path}: larger than {MAX_BYTES:,} bytes even with {PALETTES[-1][0]} colours"])
+
+
+def _reductions(picture: Any) -> Iterator[Any]:
+    """The picture, and then smaller and smaller versions of it."""
+    from PIL import Image
+
+    yield picture
+    for colours, dithered in PALETTES:
+        plain = picture.quantize(colours, method=Image.Quantize.MEDIANCUT)
+        yield picture.quantize(palette=plain, dither=Image.Dither.FLOYDSTEINBERG) if dithered else plain

@@ -1,0 +1,143 @@
+"""What people decided about proposals for samples: the accepted ones, as edited, and data sets made of them.
+
+A proposal is no sample before somebody accepted it; decisions are the lines that `lotbench data review` writes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from lotbench.errors import DataError
+from lotbench.harness.benchmark import Benchmark
+from lotbench.storage import atomic_write
+from lotbench.storage.jsonl import rows, tables
+from lotbench.storage.pictures.picture_facts import sights
+from lotbench.storage.pictures.picture_file import encoded
+
+MAX_PX = 1024
+
+
+PLACES = frozenset({"id", "image"})
+"""Fields that say where a sample's picture lies, which no edit changes: a line of decisions could name any file."""
+
+
+class Decision(BaseModel):
+    """What a person decided about a proposal: a line of the file that `lotbench data review` writes."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    sample: str
+    decision: Literal["accept", "edit", "reject"]
+    changes: dict[str, Any] = Field(default_factory=dict)
+    by: str = ""
+
+
+def decisions_of(folder: Path) -> Path:
+    """Where `lotbench data review` writes what was decided about the proposals in a folder."""
+    return folder.with_name(f"{folder.name}.review.jsonl")
+
+
+def refuse_changed(declared: Benchmark, proposed: Sequence[Any], folder: Path) -> None:
+    """Refuse proposals that are other ones than those that somebody has decided about.
+
+    Args:
+        declared: The benchmark that the samples are of.
+        proposed: The proposals.
+        folder: Theirs, with those of before.
+
+    Raises:
+        DataError: There are some, by id; or the file of decisions has a line that is none.
+    """
+    review, before = decisions_of(folder), folder / "samples.jsonl"
+    if not review.exists() or not before.exists():
+        return
+    decided = {line.sample for _, line in rows(review, Decision.model_validate)}
+    shown = {row.get("id"): row for _, row in tables(before)}
+    changed = [
+        item.id
+        for item in proposed
+        if item.id in decided & shown.keys() and not _same(declared, item, shown[item.id])
+    ]
+    if changed:
+        raise DataError(
+            [f"{review}: decides about {name}, which has been proposed anew: move the file away, or build elsewhere"
+             for name in changed]
+        )  # fmt: skip
+
+
+def _same(declared: Benchmark, item: Any, row: object) -> bool:
+    try:
+        return bool(declared.Item.model_validate(row) == item)
+    except ValidationError:
+        return False
+
+
+def accepted(
+    declared: Benchmark, proposed: Sequence[Any], folder: Path, left: Counter[str]
+) -> list[Any] | None:
+    """The samples that somebody accepted, as edited, and that `lotbench data check` finds no fault with.
+
+    Args:
+        declared: The benchmark that the samples are of.
+        proposed: The proposals.
+        folder: Theirs.
+        left: Where proposals that became nothing are counted, by reason.
+
+    Returns:
+        None before there is a decision.
+
+    Raises:
+        DataError: The file of decisions has a line that is none.
+    """
+    review = decisions_of(folder)
+    if not review.exists():
+        return None
+    # Whoever decided last has decided.
+    decided = {line.sample: line for _, line in rows(review, Decision.model_validate)}
+    items = []
+    for item in proposed:
+        line = decided.get(item.id)
+        if line is None or line.decision == "reject":
+            left["rejected" if line else "not decided"] += 1
+            continue
+        if line.changes.keys() & PLACES:
+            left["id or picture changed"] += 1
+            continue
+        try:
+            items.append(declared.Item.model_validate({**item.model_dump(mode="json"), **line.changes}))
+        except ValidationError:
+            left["no sample after the edit"] += 1
+    seen, broken = sights(folder, items)
+    grave = {
+        one.sample: one
+        for one in (*declared.lints(items, declared.Settings(), seen), *broken)
+        if one.grave and one.sample
+    }
+    for one in grave.values():
+        left[f"{one.field} {one.text}"] += 1
+    return [item for item in items if item.id not in grave]
+
+
+def write(folder: Path, items: Sequence[tuple[Any, Path]]) -> None:
+    """Write a data set: the pictures first, as PNG without metadata, then the samples.
+
+    Args:
+        folder: The data set's.
+        items: Samples whose `image` is relative to the folder, each with the file that its picture is made of.
+
+    Raises:
+        DataError: The folder, or that of its pictures, is a link: it may lead anywhere.
+    """
+    for place in (folder, folder / "images"):
+        if place.is_symlink():
+            raise DataError([f"{place}: is a link, and nothing is written through one"])
+    for item, picture in items:
+        atomic_write.write(folder / item.image, encoded(picture, MAX_PX))
+    atomic_write.write(
+        folder / "samples.jsonl", (item.model_dump_json(exclude_none=True) + "\n" for item, _ in items)
+    )

@@ -1,0 +1,194 @@
+"""The run folder: what a run leaves behind, and the lock that keeps two processes out of one.
+
+A folder is complete by itself: frozen configuration, prompts, every call, every finished episode, the
+summary and the report. Files that are not appended to are written whole or not at all.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from lotbench.config.model_names import slug
+from lotbench.errors import RunFolderError, suggestion
+from lotbench.storage import atomic_write, home, jsonl
+from lotbench.storage.traces import Traces, trace_line
+from lotbench.types import Trace
+
+TRACES = "traces.jsonl"
+RUNS = "runs"
+"""Where run folders are made if nothing is said."""
+
+
+class Folder:
+    """A run folder that this process may write to.
+
+    Raises:
+        RunFolderError: Another process is writing to it, or it cannot be written to.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._lock: IO[str] = os.fdopen(jsonl.no_link(path / ".lock", os.O_RDWR | os.O_CREAT), "w")
+        except OSError as error:
+            raise RunFolderError(f"{path}: {error.strerror}") from None
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._lock.close()
+            held = isinstance(error, BlockingIOError)
+            why = "another process is writing to this run" if held else error.strerror
+            raise RunFolderError(f"{path}: {why}") from None
+        atomic_write.clear(path)
+
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._lock.close()
+
+    def write(self, name: str, text: str | bytes | Iterable[str]) -> None:
+        """Write a file of the folder, whole or not at all.
+
+        Raises:
+            RunFolderError: The disk is full or the folder cannot be written to.
+        """
+        place = self.path / name
+        try:
+            atomic_write.write(place, text)
+        except OSError as error:
+            again = "; the run can be resumed" if (self.path / "run.json").is_file() else ""
+            raise RunFolderError(f"{place}: {error.strerror}{again}") from None
+
+    def write_json(self, name: str, table: Mapping[str, Any]) -> None:
+        """Write a JSON file of the folder."""
+        self.write(name, json.dumps(table, ensure_ascii=False, indent=2) + "\n")
+
+    def append(self, trace: Trace) -> None:
+        """Add a finished episode to traces.jsonl.
+
+        Raises:
+            UsageError: The disk is full or the file cannot be written.
+        """
+        jsonl.append(self.path / TRACES, [trace_line(trace).encode()], "the run can be resumed")
+
+    def keep(self, traces: Iterable[Trace]) -> None:
+        """Replace traces.jsonl by these episodes, in this order."""
+        self.write(TRACES, map(trace_line, traces))
+
+    def order(self, episodes: Sequence[tuple[str, int]]) -> Traces:
+        """Put traces.jsonl in the order of these episodes (sample and repeat); returns what is there."""
+        self.write(TRACES, Traces(self.path / TRACES, strict=False).lines(episodes))
+        return Traces(self.path / TRACES)
+
+
+def writable(path: Path) -> bool:
+    """Whether anything can be written to a run folder: not on a read-only disk, nor to one of somebody else's."""
+    return os.access(path, os.W_OK)
+
+
+def opened(path: Path) -> AbstractContextManager[Folder | None]:
+    """A run folder that is there, for what is written if that can be; None of one that can only be read.
+
+    Raises:
+        RunFolderError: Another process is writing to it.
+    """
+    return Folder(path) if writable(path) else nullcontext()
+
+
+def refuse_way_out(run: Path, out: Path) -> None:
+    """Refuse to write to a place inside a run folder that is in truth outside: the folder may be somebody else's.
+
+    Raises:
+        RunFolderError: A link on the way leads out of it.
+    """
+    inside = Path(os.path.abspath(out)).is_relative_to(os.path.abspath(run))
+    if inside and not out.parent.resolve().joinpath(out.name).is_relative_to(run.resolve()):
+        raise RunFolderError(
+            f"{out}: a link on the way leads out of the run folder; nothing is written through one"
+        )
+    if inside and out.is_symlink():
+        raise RunFolderError(f"{out}: is a link, and nothing is written through one")
+
+
+def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -> Folder:
+    """Make a new run folder, `20261121-2149-BENCHMARK-CANDIDATE-3f2a`, and lock it.
+
+    Raises:
+        RunFolderError: It cannot be made.
+    """
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M")  # noqa: TID251 - only this room reads the clock
+    name = f"{stamp}-{benchmark}-{slug(candidate)}-{experiment_digest[:4]}"
+    path, number = root / name, 2
+    while True:
+        try:
+            path.mkdir(parents=True)
+            home.remember(path)
+            return Folder(path)
+        except FileExistsError:
+            # Two processes may begin the same experiment in the same minute; each gets a folder of its own.
+            path, number = root / f"{name}-{number}", number + 1
+        except OSError as error:
+            raise RunFolderError(f"{path}: {error.strerror}") from None
+
+
+def discard_unanswered(path: Path) -> bool:
+    """Remove a run folder in whose journal no reply stands; returns whether it did."""
+    try:
+        if (path / "calls.jsonl").stat().st_size:
+            return False
+        shutil.rmtree(path)
+    except OSError:
+        return False
+    return True
+
+
+def find(run: str, root: str | Path | None = None) -> Path:
+    """A run folder by path, by its name where runs are kept, or `latest`.
+
+    Args:
+        run: Which one.
+        root: Where runs are kept; by default runs/, and for `latest`, where none is there, wherever it was made.
+
+    Raises:
+        RunFolderError: There is none.
+    """
+    kept = Path(RUNS if root is None else root)
+    if run == "latest":
+        runs = list(kept.glob("*/run.json"))
+        if not runs and root is None and (last := home.remembered()):
+            return last
+        if not runs:
+            raise RunFolderError(f"{kept}: no runs yet")
+        return max(runs, key=lambda path: path.stat().st_mtime).parent
+    for path in (Path(run), kept / run):
+        if (path / "run.json").is_file():
+            return path
+    near = suggestion(run, [path.parent.name for path in kept.glob("*/run.json")])
+    raise RunFolderError(f"{run}: not a run folder (no run.json), nor one in {kept}{near}")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON file of a run folder.
+
+    Raises:
+        RunFolderError: It is missing or damaged.
+    """
+    try:
+        found = jsonl.document(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RunFolderError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise RunFolderError(f"{path}: damaged: {error}") from None
+    if not isinstance(found, dict):
+        raise RunFolderError(f"{path}: damaged: not an object")
+    return found

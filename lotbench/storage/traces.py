@@ -1,0 +1,88 @@
+"""The finished tasks of a run, read from its folder: a sequence of lines, each made a trace when it is looked at.
+
+A trace of a long game takes five times as much memory as its line, and a run has hundreds or thousands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import overload
+
+from pydantic import TypeAdapter
+
+from lotbench.errors import RunFolderError
+from lotbench.storage.jsonl import fields, sealed, unsealed
+from lotbench.types import Trace
+
+SCHEMA = 1
+LINE = TypeAdapter(Trace)
+
+
+class Traces(Sequence[Trace]):
+    """The lines of a traces.jsonl, as they were when it was opened; a torn last line is passed over.
+
+    Args:
+        file: The traces.jsonl; one that is not there has no episodes.
+        strict: Refuse a damaged line instead of passing it over.
+        seen: Is shown each episode as it is found, which spares reading the file twice.
+
+    Raises:
+        RunFolderError: A line is damaged, or the file cannot be read.
+    """
+
+    def __init__(
+        self, file: Path, *, strict: bool = True, seen: Callable[[Trace], object] | None = None
+    ) -> None:
+        self._lines: list[bytes] = []
+        self.names: list[tuple[str, int]] = []
+        """Sample and repeat of each episode."""
+        if not file.is_file():
+            return
+        try:
+            with file.open("rb") as lines:
+                self._keep(file, lines, strict, seen or (lambda _: None))
+        except OSError as error:
+            raise RunFolderError(f"{file}: {error.strerror}") from None
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @overload
+    def __getitem__(self, at: int) -> Trace: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Trace]: ...
+    def __getitem__(self, at: int | slice) -> Trace | Sequence[Trace]:
+        if isinstance(at, slice):
+            return [LINE.validate_json(line, strict=True) for line in self._lines[at]]
+        return LINE.validate_json(self._lines[at], strict=True)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} traces>"
+
+    def lines(self, order: Sequence[tuple[str, int]]) -> Iterator[str]:
+        """The lines of episodes by sample and repeat, in this order; an episode that is not there is left out."""
+        at = {name: number for number, name in enumerate(self.names)}
+        return (self._lines[at[name]].decode() for name in order if name in at)
+
+    def _keep(
+        self, file: Path, lines: Iterable[bytes], strict: bool, seen: Callable[[Trace], object]
+    ) -> None:
+        for number, text in enumerate(lines, 1):
+            if not text.endswith(b"\n"):
+                break
+            try:
+                read = LINE.validate_json(unsealed(text), strict=True)
+            except ValueError:
+                if strict:
+                    message = f"{file}:{number}: damaged; lotbench resume writes it anew"
+                    raise RunFolderError(message) from None
+                continue
+            self._lines.append(text)
+            self.names.append((read.sample, read.repeat))
+            seen(read)
+
+
+def trace_line(made: Trace) -> str:
+    """A finished episode as a line of traces.jsonl."""
+    return sealed({"schema": SCHEMA, **fields(made)}).decode()

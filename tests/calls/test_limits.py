@@ -1,0 +1,84 @@
+"""Budgets and rates: nothing is spent that was not set aside, and nothing goes faster than allowed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lotbench.calls import budget as limits
+from lotbench.calls.budget import Bucket, Budget, refuse_unpriced
+from lotbench.config.experiment import Limits
+from lotbench.config.model_names import parse
+from lotbench.errors import LimitReached, UsageError
+from lotbench.types import Usage
+
+
+class Clock:
+    """A clock that only moves when it is told to, and the sleep that moves it."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.waits: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.now += seconds
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 80)), max_size=30))
+def test_the_overspend_is_never_more_than_the_calls_that_cost_more_than_thought(
+    calls: list[tuple[int, int]],
+) -> None:
+    budget, excess = Budget(Limits(token_limit=200)), 0
+    for thought, really in calls:
+        try:
+            budget.reserve(thought, 0.0)
+        except LimitReached:
+            continue
+        budget.settle(thought, 0.0, Usage(output_tokens=really), 0.0)
+        excess += max(0, really - thought)
+        assert budget.tokens <= 200 + excess
+    assert budget._held_tokens == 0
+
+
+def rate_of(clock: Clock, monkeypatch: pytest.MonkeyPatch, per_minute: float) -> Bucket:
+    monkeypatch.setattr(limits.asyncio, "sleep", clock.sleep)
+    return Bucket(per_minute, clock)
+
+
+def spend(bucket: Bucket, *amounts: float) -> None:
+    async def go() -> None:
+        for amount in amounts:
+            await bucket.take(amount)
+
+    asyncio.run(go())
+
+
+def test_an_idle_bucket_fills_up_and_no_further(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    bucket = rate_of(clock, monkeypatch, 60)
+    clock.now += 3600
+    spend(bucket, *[1] * 11)
+    assert len(clock.waits) == 1
+
+
+def names(*given: str) -> dict[str, Any]:
+    return {name: parse(name) for name in given}
+
+
+def test_a_cost_limit_refuses_models_without_a_price() -> None:
+    with pytest.raises(UsageError, match=r"--cost-limit: no price for gpt-98, gpt-99 in the table of 20"):
+        refuse_unpriced(Limits(cost_limit=1), names("gpt-99", "gpt-4o", "gpt-98"))
+    refuse_unpriced(Limits(cost_limit=1), names("gpt-4o", "local"))
+    refuse_unpriced(Limits(), names("gpt-99"))

@@ -1,0 +1,621 @@
+"""The client over real HTTP: what an endpoint refuses is learned once, and keys go where they belong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from langchain_core.callbacks import AsyncCallbackHandler
+from langchain_core.runnables import RunnableLambda
+from PIL import Image as Pillow
+
+from lotbench.calls.journal import read_journal
+from lotbench.config.experiment import Limits
+from lotbench.config.model_names import parse
+from lotbench.errors import CallFailed, Unescapable, UsageError
+from lotbench.models import chat_format
+from lotbench.models.chat import ChatModel
+from lotbench.models.chat_format import Abilities, told
+from lotbench.models.python_models import CallableModel, LangChainModel
+from lotbench.models.registry import Models
+from lotbench.models.retrying import Waiting
+from lotbench.prompting.reply import read_form, visible
+from lotbench.run.loading import Run
+from lotbench.storage import datasets
+from lotbench.storage.datasets import Pictures
+from lotbench.types import Image, Reply, Sampling
+from tests.asking import Guess, asked, question
+from tests.faults import Status
+from tests.playing import play
+from tests.server import FakeServer
+
+OPENAI = "https://api.openai.com/v1"
+
+
+def forms(server: FakeServer) -> list[str]:
+    """How each request asked for the form of its answer."""
+    return [body.get("response_format", {}).get("type", "text") for body in server.bodies]
+
+
+@pytest.mark.parametrize(
+    ("abilities", "ladder"),
+    [
+        ({}, ["json_schema"]),
+        ({"rejects": {"maxLength"}}, ["json_schema", "json_schema"]),
+        ({"structured": {"json_object"}}, ["json_schema", "json_schema", "json_object"]),
+        ({"structured": set()}, ["json_schema", "json_schema", "json_object", "text"]),
+        ({"rejects": {"response_format"}}, ["json_schema", "json_schema", "json_object", "text"]),
+    ],
+)
+async def test_the_form_is_asked_for_as_strictly_as_the_server_takes_it_and_refused_only_once(
+    abilities: dict[str, Any], ladder: list[str]
+) -> None:
+    with FakeServer(keep_bodies=True, **abilities) as server:
+        async with asked(server.url) as model:
+            first = await model(question())
+            assert forms(server) == ladder
+            for number in range(1, 4):
+                await model(question(number=number))
+            assert forms(server) == ladder + [ladder[-1]] * 3
+
+    assert read_form(first, Guess).guess
+    bounded = "maxLength" in json.dumps(server.service.bodies[-1].get("response_format", {}))
+    assert bounded == (ladder == ["json_schema"])
+    recorded = "json_schema_unbounded" if "rejects" in abilities and len(ladder) == 2 else ladder[-1]
+    assert first.sent["structured"] == recorded
+
+
+async def test_calls_side_by_side_learn_one_refusal_together() -> None:
+    """Ten calls that are refused at once take one step down the ladder, not ten."""
+    with FakeServer(keep_bodies=True, structured={"json_object"}, latency=0.02) as server:
+        async with asked(server.url) as model:
+            await asyncio.gather(*(model(question(number=number)) for number in range(10)))
+            counts = [forms(server).count(form) for form in ("json_schema", "json_object", "text")]
+
+    assert 2 <= counts[0] <= 20
+    assert counts[1:] == [10, 0]
+
+
+async def test_a_question_without_a_form_asks_for_none() -> None:
+    with FakeServer(keep_bodies=True) as server:
+        async with asked(server.url) as model:
+            await model(question(form=None))
+        assert forms(server) == ["text"]
+
+
+@pytest.mark.parametrize(
+    ("rejects", "requests", "dropped"),
+    [
+        ({"temperature"}, 2, {"temperature"}),
+        ({"top_p"}, 2, {"top_p"}),
+        ({"seed"}, 2, {"seed"}),
+        ({"max_tokens"}, 2, {"max_tokens"}),
+        ({"max_tokens", "max_completion_tokens"}, 3, {"max_tokens", "max_completion_tokens"}),
+        (
+            {"temperature", "top_p", "seed", "max_tokens"},
+            5,
+            {"temperature", "top_p", "seed", "max_tokens"},
+        ),
+    ],
+)
+async def test_parameters_that_are_refused_are_left_out_from_then_on(
+    rejects: set[str], requests: int, dropped: set[str]
+) -> None:
+    with FakeServer(keep_bodies=True, rejects=rejects) as server:
+        async with asked(server.url) as model:
+            first = await model(question())
+            assert len(server.bodies) == requests
+            await model(question(number=1))
+            assert len(server.bodies) == requests + 1
+            last = server.bodies[-1]
+
+    names = {"temperature", "top_p", "seed", "max_tokens"}
+    if dropped == {"max_tokens"} or len(dropped) == 4:
+        names = names | {"max_completion_tokens"}
+    assert names - dropped == last.keys() & {*names, "max_completion_tokens"}
+    assert first.sent.keys() == (names - dropped) | {"structured"}
+    assert last["response_format"]["type"] == "json_schema"
+
+
+def test_openai_itself_is_not_asked_what_it_is_known_to_refuse(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    model = ChatModel(parse("gpt-4o-mini"), lambda sha256: "", Limits(), Waiting())
+
+    assert model._able == Abilities("json_schema_unbounded", ("max_completion_tokens",), detail=True)
+
+
+@pytest.mark.parametrize("kind", ["think", "field"])
+async def test_reasoning_is_kept_out_of_the_answer(kind: str) -> None:
+    with FakeServer(reasoning=kind) as server:
+        async with asked(server.url) as model:
+            answer = await model(question())
+
+    assert read_form(answer, Guess).guess
+    assert "funny" not in visible(answer)
+    assert ("funny" in answer.text) == (kind == "think")
+    assert (answer.reasoning is not None) == (kind == "field")
+
+
+async def test_the_id_that_the_server_returns_and_the_cached_tokens_are_recorded() -> None:
+    with FakeServer(suffix="-2026-01-01") as server:
+        async with asked(server.url) as model:
+            first, second = [await model(question()) for _ in range(2)]
+
+    assert first.model == "m-2026-01-01"
+    assert first.usage.cached_input_tokens == 0
+    assert second.usage.cached_input_tokens == second.usage.input_tokens == first.usage.input_tokens > 0
+    assert first.usage.output_tokens > 0
+    assert first.seconds >= 0
+
+
+def set_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Pictures, list[str]]:
+    """Two pictures of 64 x 48, sent with 32 pixels; and the files that were encoded."""
+
+    class Row:
+        def __init__(self, name: str) -> None:
+            self.id, self.image, self.language = name, f"{name}.png", "en"
+
+    for name, colour in (("a", "teal"), ("b", "red")):
+        Pillow.new("RGB", (64, 48), colour).save(tmp_path / f"{name}.png")
+    encoded, calls = datasets.encoded, []
+    monkeypatch.setattr(
+        datasets,
+        "encoded",
+        lambda path, limit, **kind: calls.append(path.name) or encoded(path, limit, **kind),
+    )
+    return Pictures(tmp_path, [Row("a"), Row("b")], 32), calls
+
+
+async def test_pictures_go_out_as_data_urls_and_are_encoded_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pictures, encoded = set_of(tmp_path, monkeypatch)
+    with FakeServer(keep_bodies=True) as server:
+        async with asked(server.url, picture=pictures.data_url) as model:
+            for number in range(3):
+                for name in ("a", "b"):
+                    await model(question(image=pictures[name], number=number))
+            parts = [body["messages"][1]["content"][0] for body in server.bodies]
+
+    assert sorted(encoded) == ["a.png", "b.png"]
+    assert all(part["type"] == "image_url" and part["image_url"].keys() == {"url"} for part in parts)
+    urls = [part["image_url"]["url"] for part in parts]
+    assert len(set(urls)) == 2 and all(url.startswith("data:image/png;base64,iVBOR") for url in urls)
+
+
+@pytest.mark.parametrize("structured", [{"json_schema"}, set()])
+async def test_a_model_without_picture_input_stops_the_run_and_names_the_way_out(
+    structured: set[str],
+) -> None:
+    with FakeServer(pictures=False, structured=structured) as server:
+        async with asked(server.url) as model:
+            with pytest.raises(Unescapable, match="--set arm=caption") as caught:
+                await model(question(image=Image("ab")))
+        assert server.log()["requests"] == 1
+
+    assert caught.value.exit_code == 1
+
+
+async def test_a_picture_refused_by_a_model_that_sees_is_that_pictures_fault() -> None:
+    with FakeServer(keep_bodies=True) as server:
+        async with asked(server.url) as model:
+            await model(question(image=Image("ab")))
+            server.service.abilities = type(server.service.abilities)(pictures=False)
+            with pytest.raises(CallFailed, match="400"):
+                await model(question(image=Image("cd")))
+
+
+@asynccontextmanager
+async def answering(heed: Callable[[web.BaseRequest], object]) -> AsyncIterator[str]:
+    """A server that answers everything and lets each request be looked at; its base URL."""
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        heed(request)
+        await request.read()
+        return web.json_response(
+            {"model": "m", "choices": [{"message": {"content": "a"}, "finish_reason": "stop"}]}
+        )
+
+    runner = web.ServerRunner(web.Server(answer))
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    finally:
+        await runner.cleanup()
+
+
+@asynccontextmanager
+async def listening() -> AsyncIterator[tuple[str, list[dict[str, str]]]]:
+    """A server that answers everything and keeps the headers of what it was sent."""
+    heard: list[dict[str, str]] = []
+
+    def heed(request: web.BaseRequest) -> None:
+        heard.append({name.lower(): value for name, value in request.headers.items()})
+
+    async with answering(heed) as url:
+        yield url, heard
+
+
+PRIVATE = {
+    "OPENAI_API_KEY": "sk-openai-secret",
+    "OPENAI_ORG_ID": "org-secret",
+    "OPENAI_PROJECT_ID": "proj-secret",
+    "OPENAI_ADMIN_KEY": "sk-admin-secret",
+    "OPENAI_CUSTOM_HEADERS": "X-Custom: custom-secret\nAuthorization: Bearer sk-custom-secret",
+    "LANGSMITH_API_KEY": "ls-secret",
+}
+
+
+@pytest.mark.parametrize(("given", "sent"), [(None, "none"), ("", "none"), (" my-key\n", "my-key")])
+async def test_an_address_gets_its_own_key_and_nothing_that_is_openais(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, sent: str
+) -> None:
+    for name, value in PRIVATE.items():
+        monkeypatch.setenv(name, value)
+    if given is not None:
+        monkeypatch.setenv("LOTBENCH_API_KEY", given)
+
+    async with listening() as (url, heard), asked(url) as model:
+        await model(question())
+
+    assert heard[0]["authorization"] == f"Bearer {sent}"
+    assert "secret" not in str(heard)
+
+
+async def test_an_address_sees_eight_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "User-Agent: secret\nAccept: secret\nX-More: secret")
+
+    async with listening() as (url, heard), asked(url) as model:
+        await model(question())
+
+    names = "accept accept-encoding authorization connection content-length content-type host user-agent"
+    assert heard[0].keys() <= set(names.split())
+    assert heard[0]["user-agent"].startswith("AsyncOpenAI/Python ")
+    assert "secret" not in str(heard)
+
+
+async def test_models_of_a_run_share_their_connections() -> None:
+    peers: set[Any] = set()
+
+    def heed(request: web.BaseRequest) -> None:
+        assert request.transport is not None
+        peers.add(request.transport.get_extra_info("peername"))
+
+    async with answering(heed) as url, Models(Pictures(Path(), [], 32), Limits(), {}) as models:
+        names = {role: [parse(f"{role}@{url}")] for role in ("candidate", "judge")}
+        for [one] in models.role_models(names).values():
+            await one.model(question())
+            await one.model(question(number=1))
+
+    assert len(peers) == 1
+
+
+async def test_openais_key_goes_to_openai_or_to_the_address_that_replaces_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in PRIVATE.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("OPENAI_CUSTOM_HEADERS")
+
+    async with asked("", name="gpt-4o-mini") as model:
+        assert model.url == OPENAI
+    async with listening() as (url, heard):
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        async with asked("", name="gpt-4o-mini") as model:
+            await model(question())
+        async with asked(url) as other:
+            await other(question())
+
+    assert heard[0]["authorization"] == "Bearer sk-openai-secret"
+    assert heard[0]["openai-organization"] == "org-secret"
+    assert heard[1]["authorization"] == "Bearer none"
+
+
+async def test_a_proxy_of_the_environment_is_gone_through_where_it_is_meant(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with listening() as (proxy, heard), listening() as (direct, alone):
+        monkeypatch.setenv("http_proxy", proxy.removeprefix("http://").removesuffix("/v1"))
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        async with asked("http://models.invalid/v1") as model:
+            await model(question())
+        async with asked(direct) as model:
+            await model(question())
+
+    assert [one["host"] for one in heard] == ["models.invalid"]
+    assert len(alone) == 1
+
+
+@pytest.mark.parametrize("name", ["http_proxy", "all_proxy"])
+async def test_this_machine_is_reached_without_a_proxy(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Prompts and keys for a server on the loopback went to the proxy, which has another loopback."""
+    async with listening() as (proxy, heard), listening() as (direct, alone):
+        monkeypatch.setenv(name, proxy.removesuffix("/v1"))
+        for url in (direct, direct.replace("127.0.0.1", "localhost")):
+            async with asked(url) as model:
+                await model(question())
+
+    assert (len(heard), len(alone)) == (0, 2)
+
+
+async def test_a_proxy_that_speaks_no_http_is_refused_and_hears_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A SOCKS proxy was sent the prompt and the key, as if it were an HTTP one."""
+    async with listening() as (proxy, heard):
+        socks = proxy.replace("http://", "socks5://me:sesame@").removesuffix("/v1")
+        monkeypatch.setenv("all_proxy", socks)
+        async with asked("http://models.invalid/v1") as model:
+            with pytest.raises(UsageError, match=r"kind socks5://.*\$http_proxy") as caught:
+                await model(question())
+
+    assert heard == [] and "sesame" not in str(caught.value)
+
+
+def test_a_provider_gets_its_own_key_and_stays_at_its_own_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-openai-secret")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-deepseek")
+
+    model = ChatModel(parse("deepseek/deepseek-chat"), lambda sha256: "", Limits(), Waiting())
+
+    assert model.url == "https://api.deepseek.com/v1"
+    assert model.secret == "sk-deepseek"
+    assert ChatModel(parse("ollama/x"), lambda sha256: "", Limits(), Waiting()).secret == "none"
+
+
+@pytest.mark.parametrize("name", ["gpt-4o-mini", "openai/gpt-4o-mini", "openrouter/x", "gemini/x"])
+def test_a_missing_key_is_named_with_a_way_to_try_without(name: str) -> None:
+    with pytest.raises(UsageError, match=r"\$[A-Z]+_API_KEY is not set; to try without a key") as caught:
+        ChatModel(parse(name), lambda sha256: "", Limits(), Waiting())
+
+    assert caught.value.exit_code == 2
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["sk-…abc", "sk-a\nb", "sk-\x00"])
+def test_a_key_that_no_header_can_hold_is_refused_and_not_repeated(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setattr("os.environ", {"OPENAI_API_KEY": value})
+
+    with pytest.raises(UsageError, match=r"\$OPENAI_API_KEY holds characters that no key has") as caught:
+        ChatModel(parse("gpt-4o"), lambda sha256: "", Limits(), Waiting())
+
+    assert "sk-" not in str(caught.value)
+
+
+async def test_a_key_that_the_server_repeats_is_not_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOTBENCH_API_KEY", "my-secret-key")
+
+    async def answer(request: web.BaseRequest) -> web.Response:
+        await request.read()
+        told = f"Incorrect API key provided: {request.headers['Authorization']}"
+        return web.json_response({"error": {"message": told}}, status=401)
+
+    runner = web.ServerRunner(web.Server(answer))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        async with asked(f"http://127.0.0.1:{runner.addresses[0][1]}/v1") as model:
+            with pytest.raises(Unescapable, match="LOTBENCH_API_KEY was refused") as caught:
+                await model(question())
+    finally:
+        await runner.cleanup()
+
+    assert "my-secret-key" not in str(caught.value)
+    assert "***" in str(caught.value)
+
+
+def models(own: dict[str, Any]) -> Models:
+    class NoPictures:
+        @staticmethod
+        def data_url(sha256: str) -> str:
+            return f"data:image/png;base64,{sha256}"
+
+    return Models(NoPictures(), Limits(timeout_s=1), own)  # type: ignore[arg-type]
+
+
+async def test_an_async_callable_hears_messages_and_says_text() -> None:
+    heard: list[Any] = []
+
+    async def mine(messages: list[dict[str, Any]]) -> str:
+        heard.extend(messages)
+        return '{"guess": "a"}'
+
+    async with models({"python:mine": mine}) as made:
+        (index,) = made.role_models({"candidate": [parse("python:mine")]})["candidate"]
+        assert isinstance(index.model, CallableModel)
+        answer = await index.model(question(image=Image("ab")))
+
+    assert (answer.text, answer.model) == ('{"guess": "a"}', "python:mine")
+    assert heard[1]["content"][0]["image_url"]["url"] == "data:image/png;base64,ab"
+
+
+@pytest.mark.parametrize(
+    ("said", "error", "message"),
+    [
+        (ValueError("no"), CallFailed, "python:mine: ValueError: no"),
+        (CallFailed("mine"), CallFailed, "^mine$"),
+        (Unescapable("mine"), Unescapable, "^mine$"),
+        (None, Unescapable, "python:mine: returned NoneType, not text"),
+        (3, Unescapable, "returned int"),
+        ("hang", CallFailed, r"python:mine: no answer within 1 s"),
+    ],
+)
+async def test_what_goes_wrong_in_a_callable_is_a_failed_call(
+    said: Any, error: type[Exception], message: str
+) -> None:
+    async def mine(messages: list[dict[str, Any]]) -> Any:
+        if said == "hang":
+            await asyncio.sleep(60)
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    async with models({"python:mine": mine}) as made:
+        (index,) = made.role_models({"candidate": [parse("python:mine")]})["candidate"]
+        with pytest.raises(error, match=message):
+            await index.model(question())
+
+
+async def test_a_callable_may_return_a_whole_reply() -> None:
+    async def mine(messages: list[dict[str, Any]]) -> Reply:
+        return Reply("a", "mine-2", finish="length")
+
+    answer = await CallableModel(mine, lambda sha256: "", "python:mine")(question())
+
+    assert (answer.model, answer.finish) == ("mine-2", "length")
+
+
+async def test_a_model_object_that_is_not_there_any_more_is_named() -> None:
+    async with models({}) as made:
+        with pytest.raises(UsageError, match="python:mine is a Python object: run or resume it from Python"):
+            made.role_models({"candidate": [parse("python:mine")]})
+
+
+async def test_any_langchain_chat_model_answers() -> None:
+    from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+    from langchain_core.messages import AIMessage
+
+    said = AIMessage(
+        content=[{"type": "text", "text": '{"guess": "a"}'}],
+        usage_metadata={
+            "input_tokens": 9,
+            "output_tokens": 2,
+            "total_tokens": 11,
+            "input_token_details": {"cache_read": 4},
+        },
+        response_metadata={"model_name": "fake-2026", "stop_reason": "max_tokens"},
+    )
+    chat = GenericFakeChatModel(messages=iter([said, "plain"]))
+
+    async with models({"python:chat": chat}) as made:
+        (index,) = made.role_models({"candidate": [parse("python:chat")]})["candidate"]
+        assert isinstance(index.model, LangChainModel)
+        first, second = [await index.model(question()) for _ in range(2)]
+
+    assert (first.text, first.model, first.finish) == ('{"guess": "a"}', "fake-2026", "length")
+    assert (first.usage.input_tokens, first.usage.cached_input_tokens, first.usage.output_tokens) == (9, 4, 2)
+    assert (second.text, second.model, second.finish) == ("plain", "GenericFakeChatModel", "stop")
+
+
+async def test_a_langchain_model_whose_key_is_refused_stops_the_run() -> None:
+    class Refused(Exception):
+        status_code = 401
+
+    class Chat:
+        async def ainvoke(self, messages: Any, config: Any) -> Any:
+            raise Refused("no")
+
+    with pytest.raises(Unescapable, match="Chat: Refused: no"):
+        await LangChainModel(lambda _: Chat(), lambda sha256: "")(question())
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "langchain:anthropic:claude-sonnet-4-5",
+            "candidate: langchain:anthropic:.*pip install langchain-anthropic",
+        ),
+        ("langchain:nobody:m", "Unsupported provider"),
+        ("langchain:openai:gpt-4o", "OPENAI_API_KEY"),
+    ],
+)
+async def test_what_a_named_langchain_model_lacks_is_said(name: str, message: str) -> None:
+    async with models({}) as made:
+        with pytest.raises(UsageError, match=message) as caught:
+            made.role_models({"candidate": [parse(name)]})
+    assert "\n" not in str(caught.value)
+
+
+async def test_a_langchain_model_answers_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    with FakeServer(keep_bodies=True) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+        monkeypatch.setenv("OPENAI_API_BASE", server.url)
+        async with models({}) as made:
+            (index,) = made.role_models({"candidate": [parse("langchain:openai:gpt-4o-mini")]})["candidate"]
+            reply = await index.model(question())
+        [body] = server.bodies
+
+    assert read_form(reply, Guess).guess
+    assert (body["model"], body["temperature"]) == ("gpt-4o-mini", 0.5)
+    assert reply.usage.input_tokens > 0 and index.price is not None
+
+
+class Listening(AsyncCallbackHandler):
+    """Keeps what callbacks are told of the calls."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+        self.failed: list[BaseException] = []
+
+    async def on_chat_model_start(self, serialized: Any, messages: Any, **told: Any) -> None:
+        self.told.append((serialized, told))
+
+    async def on_llm_error(self, error: BaseException, **told: Any) -> None:
+        self.failed.append(error)
+
+
+async def test_callbacks_hear_of_each_call_which_it_is_and_never_the_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LOTBENCH_API_KEY", "sk-sesame-123")
+    listening = Listening()
+    monkeypatch.setattr(chat_format, "told", lambda request: told(request) | {"callbacks": [listening]})
+    refused = Status(500, "you sent sk-sesame-123")
+    with FakeServer(faults=[refused]) as server:
+        async with asked(server.url) as model:
+            await model(replace(question(number=3), role="judge"))
+
+    assert len(listening.told) == 2 and len(listening.failed) == 1
+    first = listening.told[0][1]["metadata"]
+    wanted = {"role": "judge", "sample": "lot-0001", "repeat": 1, "round": 3, "step": "respond", "draw": 0}
+    assert first | wanted == first
+    assert "sesame" not in f"{listening.told} {listening.failed!r}"
+
+
+async def test_chat_openai_makes_every_call_of_a_run_and_outer_callbacks_hear_of_it(tmp_path: Path) -> None:
+    listening = Listening()
+
+    async def outer(_: object) -> Run:
+        return await play(server, tmp_path)
+
+    with FakeServer() as server:
+        run = await RunnableLambda(outer).ainvoke(None, {"callbacks": [listening]})
+        assert server.log()["requests"] == len(listening.told)
+    told = Counter((one["metadata"]["role"], one["metadata"]["step"]) for _, one in listening.told)
+    assert told == Counter((one.role, one.key.step) for one in read_journal(run.path / "calls.jsonl"))
+    assert {one["name"] for _, one in listening.told} >= {"candidate respond", "judge preflight"}
+
+
+async def test_one_model_in_two_roles_is_built_once() -> None:
+    async with models({}) as made:
+        name = parse("m@http://127.0.0.1:1/v1")
+        by_role = made.role_models({"candidate": [name], "judge": [name, parse("n@http://127.0.0.1:1/v1")]})
+
+    assert by_role["candidate"][0].model is by_role["judge"][0].model
+    assert by_role["judge"][1].model is not by_role["judge"][0].model
+    # They stand behind one address, so they share its rate.
+    assert by_role["judge"][1].requests is by_role["candidate"][0].requests
+
+
+async def test_the_sampling_of_a_question_goes_out() -> None:
+    with FakeServer(keep_bodies=True) as server:
+        async with asked(server.url) as model:
+            await model(question(sampling=Sampling()))
+            await model(question(sampling=Sampling(temperature=0.0, seed=3)))
+            bare, drawn = server.bodies
+
+    assert not {"temperature", "top_p", "seed", "max_tokens"} & bare.keys()
+    assert (drawn["temperature"], drawn["seed"]) == (0.0, 3)

@@ -1,0 +1,139 @@
+"""The OpenAI chat format: what goes out, what is read of what comes back, what a refusal teaches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lotbench.models import chat_format
+from lotbench.models.chat_format import Abilities, body, lessened
+from lotbench.types import Key, Message, Reply, Request, Sampling
+from tests.asking import reply_of
+
+SCHEMA: dict[str, Any] = {
+    "title": "Guess",
+    "type": "object",
+    "properties": {
+        "guess": {"type": "string", "maxLength": 120, "minLength": 1},
+        "words": {"type": "array", "items": {"type": "string", "maxLength": 9}},
+    },
+    "required": ["guess"],
+    "additionalProperties": False,
+}
+ALL = Abilities()
+FULL = Sampling(temperature=0.7, top_p=0.9, seed=7, max_tokens=64)
+TEXT = Message("system", ("Fill ", "the mask."))
+
+
+def request(*messages: Message, schema: dict[str, Any] | None = SCHEMA, sampling: Sampling = FULL) -> Request:
+    return Request(Key("s", 1, 1, "respond", 0, 0, "d"), "m", messages or (TEXT,), schema, sampling)
+
+
+def made(able: Abilities = ALL, *messages: Message, **kwargs: Any) -> dict[str, Any]:
+    return body(request(*messages, **kwargs), "m", able, lambda sha256: f"data:{sha256}")
+
+
+REFUSALS: dict[str, tuple[str, dict[str, Any]]] = {
+    "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.": (
+        "gpt-5",
+        {"bounds": ("max_completion_tokens",)},
+    ),
+    "Unrecognized request argument supplied: max_tokens": ("x", {"bounds": ("max_completion_tokens",)}),
+    "max_tokens: Extra inputs are not permitted": ("x", {"bounds": ("max_completion_tokens",)}),
+    "max_tokens is too large: 100000. This model supports at most 16384 completion tokens.": (
+        "gpt-4o",
+        {"bounds": ()},
+    ),
+    "`max_tokens` must be less than or equal to `8192`, it is less than the `context_window`": (
+        "x",
+        {"bounds": ()},
+    ),
+    "Range of max_tokens should be [1, 2048]": ("qwen", {"bounds": ()}),
+    "This model's maximum context length is 4096 tokens. However, you requested 4200 tokens (104 in the "
+    "messages, 4096 in the completion).": ("x", {"bounds": ()}),
+    "Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1) value is "
+    "supported.": ("o3", {"refused": frozenset({"temperature"})}),
+    "Unsupported parameter: 'top_p' is not supported with this model.": (
+        "o3",
+        {"refused": frozenset({"top_p"})},
+    ),
+    "seed is not supported": ("x", {"refused": frozenset({"seed"})}),
+    "response_format: type 'json_schema' is not supported for seed-oss": (
+        "seed-oss",
+        {"structured": "json_schema_unbounded"},
+    ),
+    "Invalid schema for response_format 'Guess': 'maxLength' is not permitted.": (
+        "x",
+        {"structured": "json_schema_unbounded"},
+    ),
+    "This response_format type is unavailable now": ("x", {"structured": "json_schema_unbounded"}),
+    "failed to compile the grammar": ("x", {"structured": "json_schema_unbounded"}),
+}
+
+
+@pytest.mark.parametrize("message", REFUSALS)
+def test_a_refusal_in_the_words_of_a_server_takes_one_thing_away(message: str) -> None:
+    model, change = REFUSALS[message]
+    refused = made() | {"model": model}
+
+    assert lessened(Abilities(), message, refused) == Abilities(**change)
+
+
+def completion(message: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"model": "m-2026", "choices": [{"message": message, "finish_reason": "stop", **more}]}
+
+
+def reply(answer: object) -> Reply | None:
+    return reply_of(answer, {"structured": "text"})
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        3,
+        "",
+        "<html></html>",
+        "[" * 100_000,
+        [],
+        {},
+        {"choices": None},
+        {"choices": []},
+        {"choices": [None]},
+        {"choices": [{}]},
+        {"choices": [{"message": "a"}]},
+        {"error": {"message": "overloaded"}},
+    ],
+)
+def test_what_is_no_chat_completion_is_no_reply(answer: object) -> None:
+    assert reply(answer) is None
+
+
+NOW = 1_790_000_000.0
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, float("inf")),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": ""}, None),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
+        ({"retry-after-ms": "x", "retry-after": "9"}, 9.0),
+        ({"retry-after": "Mon, 21 Sep 2026 14:13:50 GMT"}, 30.0),
+        ({"retry-after": "Mon, 21 Sep 2020 14:13:50 GMT"}, 0.0),
+        ({"retry-after": "Mon, 99 Sep 2026 14:13:50 GMT"}, None),
+        # Our clock is an hour behind, or ahead; by the server's own it is half a minute.
+        ({"retry-after": "Mon, 21 Sep 2026 15:13:50 GMT", "date": "Mon, 21 Sep 2026 15:13:20 GMT"}, 30.0),
+        ({"retry-after": "Mon, 21 Sep 2026 13:13:50 GMT", "date": "Mon, 21 Sep 2026 13:13:20 GMT"}, 30.0),
+        ({"retry-after": "Mon, 21 Sep 2026 14:13:50 GMT", "date": "today"}, 30.0),
+    ],
+)
+def test_a_wait_that_the_server_asks_for_is_read(headers: dict[str, str], seconds: float | None) -> None:
+    assert chat_format.retry_after(headers, NOW) == seconds

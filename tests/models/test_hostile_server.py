@@ -1,0 +1,353 @@
+"""Servers that send what none should: bombs, other hosts, numbers that are none, our own key."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import gzip
+import json
+import logging
+import re
+import shutil
+import time
+import zlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, closing, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from lotbench.calls.budget import discarded
+from lotbench.calls.caller import storable
+from lotbench.calls.journal import Entry, Journal
+from lotbench.cli import main
+from lotbench.config.experiment import Limits
+from lotbench.config.model_names import parse
+from lotbench.errors import CallFailed, Unescapable, UsageError
+from lotbench.models import chat, chat_format
+from lotbench.models.chat import ChatModel
+from lotbench.models.retrying import Waiting
+from lotbench.types import Key, Message, Reply, Request, Sampling, Usage
+from tests.recorded import FOLDER
+
+QUESTION = Request(Key("s", 1, 1, "respond", 0, 0, "d"), "m", (Message("user", ("?",)),), None, Sampling(1.0))
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def completion(text: str = "fine", **more: Any) -> dict[str, Any]:
+    return {"model": "m-1", "choices": [{"message": {"content": text}, "finish_reason": "stop"}]} | more
+
+
+def answering(body: Any, **how: Any) -> Answer:
+    async def answer(request: web.Request) -> web.Response:
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return web.Response(body=raw, content_type="application/json", **how)
+
+    return answer
+
+
+@asynccontextmanager
+async def asked(answer: Answer, retries: int = 0) -> AsyncIterator[ChatModel]:
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", answer)
+    app.router.add_post("/v1/elsewhere", answering(completion("found")))
+    async with TestServer(app) as server:
+        model = ChatModel(
+            parse(f"m@http://127.0.0.1:{server.port}/v1"),
+            lambda sha: "",
+            Limits(retries=retries, timeout_s=20),
+            Waiting(),
+        )
+        try:
+            yield model
+        finally:
+            await model.close()
+
+
+async def reply_to(body: Any, **how: Any) -> Reply:
+    async with asked(answering(body, **how)) as model:
+        return await model(QUESTION)
+
+
+def written_and_read(reply: Reply, folder: Path) -> Reply:
+    """The reply after it went through a journal."""
+    with Journal(folder / "calls.jsonl") as journal:
+        journal.put(Entry(QUESTION.key, "candidate", 0, "m", "call", 0.0, storable(reply)))
+        found = journal.get(QUESTION.key)
+        assert found is not None
+        return found.reply
+
+
+async def test_a_body_that_unpacks_to_more_than_any_answer_is_not_unpacked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """1 MB of gzip took 2.9 GB."""
+    unpacked = 0
+    whole = zlib.decompressobj
+
+    def counted(*args: Any, **named: Any) -> Any:
+        inner = whole(*args, **named)
+
+        class Counted:
+            def decompress(self, data: bytes, *more: Any) -> bytes:
+                nonlocal unpacked
+                made: bytes = inner.decompress(data, *more)
+                unpacked += len(made)
+                return made
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(inner, name)
+
+        return Counted()
+
+    bomb = gzip.compress(b"[" + b" " * 300_000_000)
+    monkeypatch.setattr(zlib, "decompressobj", counted)
+    with pytest.raises(CallFailed, match="larger than 16,000,000 bytes"):
+        await reply_to(bomb, headers={"Content-Encoding": "gzip"})
+    assert unpacked < 60_000_000
+
+
+async def test_a_body_without_end_is_given_up() -> None:
+    sent = 0
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        nonlocal sent
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while sent < 200_000_000:
+            await response.write(b" " * 1_000_000)
+            sent += 1_000_000
+        return response
+
+    async with asked(endless) as model:
+        with pytest.raises(CallFailed, match="larger than"):
+            await model(QUESTION)
+    assert sent < 100_000_000
+
+
+async def test_a_text_longer_than_any_answer_is_cut_and_said(tmp_path: Path) -> None:
+    reply = written_and_read(await reply_to(completion("a" * 3_000_000)), tmp_path)
+    assert (len(reply.text), reply.finish, reply.sent["cut_from"]) == (1_000_000, "length", 3_000_000)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_a_prompt_goes_to_no_other_host(status: int) -> None:
+    reached: list[str] = []
+
+    async def elsewhere(request: web.Request) -> web.Response:
+        reached.append(await request.text())
+        return web.json_response(completion())
+
+    app = web.Application()
+    app.router.add_route("*", "/v1/elsewhere", elsewhere)
+    async with TestServer(app) as other:
+        away = {"Location": f"http://127.0.0.1:{other.port}/v1/elsewhere"}
+        with pytest.raises(Unescapable, match="redirects to another host"):
+            await reply_to(b"", status=status, headers=away)
+    assert reached == []
+
+
+async def test_another_path_of_the_same_host_is_followed_and_a_circle_is_not() -> None:
+    assert (await reply_to(b"", status=308, headers={"Location": "/v1/elsewhere"})).text == "found"
+    with pytest.raises(CallFailed, match="in a circle"):
+        await reply_to(b"", status=307, headers={"Location": "/v1/chat/completions"})
+
+
+@pytest.mark.parametrize("count", [10**400, -1, True, 1.5, "7", None, [], 10**13])
+async def test_counts_that_are_none_are_zero(count: Any, tmp_path: Path) -> None:
+    usage = {
+        "prompt_tokens": count,
+        "completion_tokens": 7,
+        "prompt_tokens_details": {"cached_tokens": count},
+    }
+    reply = written_and_read(await reply_to(completion(usage=usage)), tmp_path)
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (0, 7)
+
+
+async def test_an_id_is_no_page_and_never_our_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("LOTBENCH_API_KEY", "sk-sesame-123")
+    reply = await reply_to(completion(model="you sent sk-sesame-123" + "x" * 999))
+    assert reply.model.startswith("you sent ***x")
+    assert len(reply.model) <= chat_format.MAX_ID
+
+
+@pytest.mark.parametrize(
+    "told", ["sk-sesame-123", "sk-se\u200bsame-123", "s\u200bk\u2060-\ufe0fsesame-1\n23"]
+)
+@pytest.mark.parametrize("before", [0, 190, 198])
+async def test_no_part_of_our_key_is_in_an_id_or_an_error(
+    told: str, before: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOTBENCH_API_KEY", "sk-sesame-123")
+    reply = await reply_to(completion(model="x" * before + told))
+    assert reply.model == ("x" * before + "***")[: chat_format.MAX_ID]
+    for error in ({"error": {"message": told}}, {"detail": told}):
+        with pytest.raises(CallFailed) as caught:
+            await reply_to(error, status=400)
+        assert "***" in str(caught.value) and "sesame" not in str(caught.value)
+
+
+@pytest.mark.parametrize("packed", ["gzip, gzip", "zstd", "br"])
+async def test_a_body_packed_as_was_not_asked_for_is_not_unpacked(packed: str) -> None:
+    """Packed twice, 16 kB unpack to 16 GB."""
+    # aiohttp itself refuses what it has no library for.
+    with pytest.raises(CallFailed, match=r"packed as was not asked for|\(ContentEncodingError\)"):
+        await reply_to(b"1", headers={"Content-Encoding": packed})
+
+
+@asynccontextmanager
+async def talking(said: bytes, times: int = 1, timeout_s: float = 20) -> AsyncIterator[ChatModel]:
+    """A model whose server says these bytes to whatever it is asked, so many times, and hangs up."""
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError), closing(writer):
+            await reader.readuntil(b"\r\n\r\n")
+            for _ in range(times):
+                writer.write(said)
+                await writer.drain()
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    model = ChatModel(parse(f"m@{url}"), lambda sha: "", Limits(retries=0, timeout_s=timeout_s), Waiting())
+    try:
+        yield model
+    finally:
+        await model.close()
+        server.close()
+
+
+async def test_interim_responses_without_end_are_given_up() -> None:
+    started = time.monotonic()
+    async with talking(b"HTTP/1.1 102 Processing\r\n\r\n" * 1000, times=100_000, timeout_s=1) as model:
+        with pytest.raises(CallFailed, match="no answer within 1 s"):
+            await model(QUESTION)
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"HTTP/1.1 2",
+        b"HTTP/1.1 200 OK\r\nContent-Le",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n{",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc",
+        b"no HTTP at all\r\n\r\n",
+    ],
+)
+async def test_a_dropped_connection_is_a_failed_call_and_prints_nothing(
+    said: bytes, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    async with talking(said) as model:
+        with pytest.raises(CallFailed, match="no connection to"):
+            await model(QUESTION)
+    del model
+    gc.collect()
+    await asyncio.sleep(0.01)
+    assert capfd.readouterr() == ("", "")
+    assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
+
+
+USED = {"prompt_tokens": 70, "completion_tokens": 30}
+
+
+@pytest.mark.parametrize(
+    ("said", "counted"),
+    [
+        ({"choices": [], "usage": USED}, [Usage(70, 0, 30)] * 4),
+        ({"choices": []}, [None] * 4),
+        (b"no JSON", [None] * 4),
+        ({"error": "overloaded"}, []),
+        (completion(usage=USED), []),
+    ],
+)
+async def test_what_was_billed_and_thrown_away_is_counted(said: Any, counted: list[Usage | None]) -> None:
+    seen: list[Usage | None] = []
+    discarded.set(seen.append)
+    async with asked(answering(said), retries=3) as model:
+        with suppress(CallFailed):
+            await model(QUESTION)
+    assert seen == counted
+
+
+@pytest.mark.parametrize(("status", "counted"), [(200, [None]), (500, [])])
+async def test_an_answer_that_stops_after_its_head_is_counted(
+    status: int, counted: list[None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Usage | None] = []
+    discarded.set(seen.append)
+    async with talking(b"HTTP/1.1 %d OK\r\nContent-Length: 999\r\n\r\n{" % status) as model:
+        with pytest.raises(CallFailed):
+            await model(QUESTION)
+    assert seen == counted
+
+
+@pytest.mark.parametrize(
+    "address", ["https://me:sesame@host/v1", "https://host/v1?key=sesame", "ftp://host", "http://"]
+)
+def test_an_address_out_of_the_environment_is_refused_as_a_named_one_is(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", address)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    with pytest.raises(UsageError, match=r"\$OPENAI_BASE_URL") as caught:
+        chat.ChatModel(parse("gpt-4o-mini"), lambda sha: "", Limits(), Waiting())
+    assert "sesame" not in str(caught.value)
+
+
+async def test_no_escape_sequence_of_a_server_reaches_the_terminal() -> None:
+    with pytest.raises(CallFailed) as caught:
+        await reply_to({"error": {"message": "\x1b[2J\x1b]0;owned\x07 no"}}, status=400)
+    assert not {"\x1b", "\x07"} & set(str(caught.value))
+
+
+def test_replay_prints_no_escape_sequence_of_a_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (name,) = (path.name for path in FOLDER.glob("2026*-lotbench-*"))
+    run = Path(shutil.copytree(FOLDER / name, tmp_path / name))
+    traces = re.sub(r',"crc":"\w+"', "", (run / "traces.jsonl").read_text(encoding="utf-8"))
+    (run / "traces.jsonl").write_text(traces.replace('"guess":"', '"guess":"\\u001b[2J'), encoding="utf-8")
+    assert main(["replay", str(run)]) == 0
+    out = capsys.readouterr().out
+    assert "\ufffd[2J" in out
+    assert "\x1b" not in out
+
+
+async def test_what_a_server_says_unasked_is_no_answer_to_the_next_question() -> None:
+    """aiohttp took a second answer over a kept connection for that to the question after."""
+    served = 0
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal served
+        with suppress(asyncio.IncompleteReadError, ConnectionError), closing(writer):
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                [size] = re.findall(rb"(?i)content-length: (\d+)", head)
+                asked = json.loads(await reader.readexactly(int(size)))["messages"][0]["content"]
+                served += 1
+                for text in (asked, f"{asked} once more"):
+                    said = json.dumps(completion(text)).encode()
+                    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(said), said))
+                    await writer.drain()
+                    await asyncio.sleep(0.02)
+
+    server = await asyncio.start_server(talk, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    model = ChatModel(parse(f"m@{url}"), lambda sha: "", Limits(retries=0, timeout_s=5), Waiting())
+    try:
+        for text in ("one", "two", "three"):
+            reply = await model(replace(QUESTION, messages=(Message("user", (text,)),)))
+            assert reply.text == text
+            await asyncio.sleep(0.1)
+    finally:
+        await model.close()
+        server.close()
+        # The last of its connections is closed at its next word.
+        await asyncio.sleep(0.05)
+    assert served == 3
