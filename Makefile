@@ -30,7 +30,7 @@ quick: $(VENV)/dev.done        ## the fast tests, under two minutes
 test: $(VENV)/all.done         ## every test but those that need a paid API
 	$(BIN)/python -m pytest -q -n $(WORKERS) -m "not live"
 
-check: $(VENV)/dev.done        ## format, lint, types, import layers, prose of the docs
+check: $(VENV)/dev.done        ## format, lint, types, import layers, prose
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

@@ -19,6 +19,8 @@ else:
     # Whoever reads a record from a file has it from a decoder of JSON, and need not look through it.
     JSON = Any
 
+RUN_SCHEMA = 2
+"""The layout of a run folder: its field names. 1 was lotbench 0.1."""
 MOST = 10**11
 """No number in a file is larger: tokens, or seconds since 1970. What is made of larger ones fills the memory or is no date."""
 Count: TypeAlias = Annotated[int, Field(ge=0, le=MOST)]

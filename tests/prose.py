@@ -1,4 +1,4 @@
-"""python -m tests.prose [--docstrings]: sentences of README and docs/ that are too long, and words that are no longer ours.
+"""python -m tests.prose [--docstrings]: sentences of README and docs/ that are too long, and old words anywhere.
 
 `make check` runs it without the flag. With the flag it also reads the docstrings of lotbench, clot_training and graphs.
 Names the file and the first words of each sentence; exit code 1 if there is any.
@@ -9,15 +9,22 @@ from __future__ import annotations
 import argparse
 import ast
 import re
+import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LONGEST = 35
 """Words of a sentence, at most."""
 ROOMS = ("lotbench", "clot_training", "graphs")
-OLD = re.compile(r"\b(walks?|lanes?|seats?|fillings?|headlines?)\b", re.IGNORECASE)
-"""What we say instead: episode (of the game: game), sequence, judge 1 and judge 2, guess, primary metric."""
+OLD = re.compile(
+    r"(?<![A-Za-z.])(walk(s|ed|ing)?|lanes?|seat(s|ed)?|fillings?|headlined?s?)(?![a-z])(?!_packages)|\b(lotbench|tests)[./]edge\b",
+    re.IGNORECASE,
+)
+"""Say instead: episode (of the game: game), sequence, judge 1 and judge 2, guess, primary metric; models, calls, storage."""
+EXEMPT = ("CHANGELOG.md", "tests/prose.py", "tests/cases/", "data/", "LICENSE", "constraints.txt")
+"""Files and folders that may have the old words: history, this list, texts of others."""
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"`[^`]*`")
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
@@ -40,8 +47,18 @@ def faults(name: str, markdown: str) -> Iterator[str]:
         words = sentence.split()
         if len(words) > LONGEST:
             yield f"{name}: {len(words)} words: {' '.join(words[:12])} ..."
-        if old := OLD.search(sentence):
-            yield f"{name}: {old[0]!r}: {' '.join(words[:12])} ..."
+
+
+def old_words(root: Path) -> Iterator[str]:
+    """The lines of the files under version control that have an old word in a name or a text."""
+    listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=True).stdout
+    for name in listed.splitlines():
+        if name.startswith(EXEMPT) or not (root / name).is_file():
+            continue
+        with suppress(UnicodeDecodeError):
+            for number, line in enumerate((root / name).read_text(encoding="utf-8").splitlines(), 1):
+                if old := OLD.search(line):
+                    yield f"{name}:{number}: {old[0]!r}: {line.strip()[:80]}"
 
 
 def docstrings(path: Path) -> Iterator[tuple[int, str]]:
@@ -60,18 +77,19 @@ def pages() -> list[Path]:
 
 def main() -> int:
     """Print the faults and return the exit code."""
-    parser = argparse.ArgumentParser(description="Sentences that are too long.")
+    parser = argparse.ArgumentParser(description="Sentences that are too long, and old words.")
     parser.add_argument("--docstrings", action="store_true", help="those of docstrings too")
     found = [
         fault
         for path in pages()
         for fault in faults(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
     ]
+    found += old_words(ROOT)
     if parser.parse_args().docstrings:
         for path in (file for room in ROOMS for file in sorted((ROOT / room).rglob("*.py"))):
             for line, text in docstrings(path):
                 found += faults(f"{path.relative_to(ROOT)}:{line}", text)
-    print("\n".join(found) if found else "no sentence is too long")
+    print("\n".join(found) if found else "no sentence is too long, no old word")
     return 1 if found else 0
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from lotbench.report import bounds
 from lotbench.report.markdown import bullets, number, plain, table
 from lotbench.report.sections import Cell, Grid, Section, Table
-from lotbench.types import JSON, Metric, Trace
+from lotbench.types import JSON, RUN_SCHEMA, Metric, Trace
 
 READINGS = 5
 """Readings of a report that is not whole."""
@@ -170,7 +170,7 @@ def to_summary(report: Report) -> dict[str, JSON]:
     """The content of summary.json, schema 1."""
     facts = report.facts
     return {
-        "schema": 1,
+        "schema": RUN_SCHEMA,
         "benchmark": facts.benchmark,
         "models": {role: list(models) for role, models in facts.models.items()},
         "arm": facts.arm,

@@ -16,8 +16,7 @@ from lotbench.config.experiment import validate
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.storage import run_folder
 from lotbench.storage.jsonl import rows
-
-SCHEMA = 1
+from lotbench.types import RUN_SCHEMA
 
 
 class _Shape(BaseModel):
@@ -176,10 +175,13 @@ def later(version: str, known: str) -> bool:
 
 def _read(file: Path, shape: type[BaseModel]) -> dict[str, Any]:
     table = run_folder.read_json(file)
-    if table.get("schema", SCHEMA) != SCHEMA:
-        raise RunFolderError(
-            f"{file}: schema {table['schema']!r}: a later lotbench wrote it, this one reads {SCHEMA}"
+    if (schema := table.get("schema")) != RUN_SCHEMA:
+        advice = (
+            "lotbench 0.1 wrote it: read it with that version, or run it again"
+            if schema == 1
+            else "a later lotbench wrote it"
         )
+        raise RunFolderError(f"{file}: schema {schema!r}, this lotbench reads {RUN_SCHEMA}: {advice}")
     try:
         validate(shape, table, file)
     except UsageError as error:

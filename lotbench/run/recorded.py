@@ -22,6 +22,7 @@ from lotbench.run.plan import Plan
 from lotbench.storage import datasets, run_folder
 from lotbench.storage.jsonl import rows, tables
 from lotbench.storage.pictures.picture_file import PictureError
+from lotbench.types import RUN_SCHEMA
 
 DATA = "data.jsonl"
 """What episodes see of every sample of the data set, in its order; not there if they see none but the played ones."""
@@ -36,7 +37,7 @@ def freeze(made: Plan, place: run_folder.Folder) -> None:
     if made.benchmark.beside is not None:
         place.write(DATA, _lines([vars(row) for row in made.beside]))
     table = {
-        "schema": 1,
+        "schema": RUN_SCHEMA,
         "benchmark": made.benchmark.name,
         "version": made.benchmark.version,
         "experiment": made.experiment.model_dump(mode="json"),

@@ -38,7 +38,7 @@ from lotbench.run.folder_shapes import read_checks, read_run_json
 from lotbench.run.loading import Run, planned
 from lotbench.storage import run_folder
 from lotbench.storage.jsonl import rows
-from lotbench.types import Trace
+from lotbench.types import RUN_SCHEMA, Trace
 
 LABELS = "labels.jsonl"
 """What people said of the answers of a run, in its folder."""
@@ -73,7 +73,7 @@ def write(
     summary = to_summary(report)
     if out is not None:
         if quality.used:
-            out.write_json("judge.json", {"schema": 1, "records": list(quality.used)})
+            out.write_json("judge.json", {"schema": RUN_SCHEMA, "records": list(quality.used)})
         out.write_json("summary.json", summary)
         shown = report if full else brief(report)
         out.write("report.md", to_markdown(shown))

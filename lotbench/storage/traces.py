@@ -13,9 +13,8 @@ from pydantic import TypeAdapter
 
 from lotbench.errors import RunFolderError
 from lotbench.storage.jsonl import fields, sealed, unsealed
-from lotbench.types import Trace
+from lotbench.types import RUN_SCHEMA, Trace
 
-SCHEMA = 1
 LINE = TypeAdapter(Trace)
 
 
@@ -85,4 +84,4 @@ class Traces(Sequence[Trace]):
 
 def trace_line(made: Trace) -> str:
     """A finished episode as a line of traces.jsonl."""
-    return sealed({"schema": SCHEMA, **fields(made)}).decode()
+    return sealed({"schema": RUN_SCHEMA, **fields(made)}).decode()

@@ -1,4 +1,4 @@
-"""Episodes that broke off: what the score may be stands beside it wherever it is headlined, with sampling error."""
+"""Episodes that broke off: what the score may be is printed with it as the primary metric, with sampling error."""
 
 import math
 from dataclasses import replace

@@ -40,8 +40,15 @@ RUN_JSON: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "no experiment": (lambda table: table.pop("experiment"), "run.json: experiment: Field required"),
     "limits that are none": (lambda table: table.update(limits=3), "run.json: limits: "),
-    "a later schema": (lambda table: table.update(schema=2), "run.json: schema 2: a later lotbench wrote it"),
-    "no schema that there is": (lambda table: table.update(schema="x"), "run.json: schema 'x': "),
+    "the schema of lotbench 0.1": (
+        lambda table: table.update(schema=1),
+        "run.json: schema 1, this lotbench reads 2: lotbench 0.1 wrote it",
+    ),
+    "a later schema": (
+        lambda table: table.update(schema=3),
+        "run.json: schema 3, this lotbench reads 2: a later lotbench wrote it",
+    ),
+    "no schema that there is": (lambda table: table.update(schema="x"), "run.json: schema 'x', "),
     "a later version": (lambda table: table.update(version="99"), "was begun with version 99 of hicbench"),
     "a version that is no text": (lambda table: table.update(version=99), "run.json: version: "),
 }
@@ -54,7 +61,7 @@ SUMMARY: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "models of a text": (lambda table: table.update(models="ember"), "summary.json: models: "),
     "reasons that are a text": (lambda table: table.update(reasons="none"), "summary.json: reasons: "),
-    "a later schema": (lambda table: table.update(schema=2), "summary.json: schema 2: a later lotbench"),
+    "a later schema": (lambda table: table.update(schema=3), "summary.json: schema 3, this lotbench reads 2"),
 }
 
 
