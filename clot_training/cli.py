@@ -60,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of the `clot` command."""
+    """Return the parser of the `clot` command."""
     top = Parser(
         prog="clot",
         description="Train a model to leap: from Oogiri rows to a better adapter and new samples.",

@@ -74,7 +74,7 @@ class Weights(Table):
 
 
 def _over(defaults: Mapping[str, Any]) -> BeforeValidator:
-    """What a table says, over our defaults."""
+    """Return what a table says, over our defaults."""
     return BeforeValidator(lambda given: {**defaults, **given} if isinstance(given, dict) else given)
 
 
@@ -218,7 +218,7 @@ class Config(Table):
     report: Report = Report()
 
     def folders(self) -> tuple[Path, ...]:
-        """The folders of the data sets.
+        """Return the folders of the data sets.
 
         Raises:
             UsageError: One of them is no data set.
@@ -257,7 +257,7 @@ def freeze(config: Config, folder: Path, **more: str | None) -> None:
 
 
 def data_digests(folders: Sequence[Path]) -> dict[str, str]:
-    """The sha256 of each data set's samples.jsonl, by folder.
+    """Return the sha256 of each data set's samples.jsonl, by folder.
 
     Raises:
         DataError: One cannot be read.

@@ -29,7 +29,7 @@ def check(config: Config) -> None:
 
 
 def _needed(config: Config) -> Iterator[tuple[str, str]]:
-    """Each package that a step imports, with the command that installs it."""
+    """Yield each package that a step imports, with the command that installs it."""
     explore = config.explore
     yield from ((package, INSTALL) for package in TRAIN)
     if config.weights.quantize != "none":

@@ -93,7 +93,7 @@ class Candidate(BaseModel):
     """The model that wrote and selected: base and adapter."""
 
     def instruction(self) -> Instruction:
-        """The candidate as something to train on."""
+        """Return the candidate as something to train on."""
         return Instruction(
             id=self.id,
             kind="generation",
@@ -178,7 +178,7 @@ class Work:
         return self.instructions / "screened.jsonl"
 
     def left_out(self) -> frozenset[str]:
-        """The rows that screening left out, by id: nothing after the instructions may see them.
+        """Return the rows that screening left out, by id: nothing after the instructions may see them.
 
         Raises:
             DataError: A line of the verdicts is none.
@@ -188,15 +188,15 @@ class Work:
         return frozenset(one.row for one in read_records(self.screened, Screened) if one.verdict != "safe")
 
     def explored(self, conditions: Conditions) -> Path:
-        """The folder of an exploration: candidates.jsonl, summary.json, config.json."""
+        """Return the folder of an exploration: candidates.jsonl, summary.json, config.json."""
         return self.root / "explore" / conditions
 
     def candidates(self, conditions: Conditions) -> Path:
-        """The candidates of an exploration, kept or not."""
+        """Return the candidates of an exploration, kept or not."""
         return self.explored(conditions) / "candidates.jsonl"
 
     def explorations(self, conditions: Conditions) -> Iterator[Candidate]:
-        """The candidates of an exploration without those of rows that screening left out.
+        """Return the candidates of an exploration without those of rows that screening left out.
 
         Raises:
             UsageError: There is no exploration of these conditions yet.
@@ -209,11 +209,11 @@ class Work:
         return (one for one in read_records(source, Candidate) if one.row not in left_out)
 
     def stage2(self, conditions: Conditions) -> Path:
-        """The folder of stage 2, tuned on what was explored so; the adapter is in `adapter`."""
+        """Return the folder of stage 2, tuned on what was explored so; the adapter is in `adapter`."""
         return self.root / "stage2" / conditions
 
     def last_stage(self, conditions: Conditions) -> Path:
-        """The folder of the last stage that is tuned.
+        """Return the folder of the last stage that is tuned.
 
         Raises:
             UsageError: None is.
@@ -235,7 +235,7 @@ class Work:
 
 
 def read_records(path: Path, record: type[R]) -> Iterator[R]:
-    """The records of a file of lines, one at a time.
+    """Return the records of a file of lines, one at a time.
 
     Raises:
         DataError: After the last of them, every line that is none, with file, line and field.

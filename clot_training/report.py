@@ -85,7 +85,7 @@ def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
 
 
 def _stages(work: Work) -> list[tuple[str, Path | None]]:
-    """The base, and every stage that was tuned, with its adapter."""
+    """Return the base, and every stage that was tuned, with its adapter."""
     tuned = [("stage 1", work.stage1)]
     tuned += [(f"stage 2, {name} conditions", work.stage2(name)) for name in get_args(Conditions)]
     done = [(name, folder / ADAPTER) for name, folder in tuned if (folder / "tune.json").exists()]
@@ -95,7 +95,7 @@ def _stages(work: Work) -> list[tuple[str, Path | None]]:
 def _written(
     config: Config, work: Work, own: Mapping[str, Any] | None
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """What the models that are named write for the held-out rows: captions by picture, rewrites by row."""
+    """Return what the models that are named write for the held-out rows: captions by picture, rewrites by row."""
     named = config.instructions
     if not (named.captioner or named.rewriter):
         return {}, {}
@@ -113,7 +113,7 @@ def _written(
 
 
 def _filled(problem: Problem, rewrites: Mapping[str, str]) -> Problem | None:
-    """A problem with the rewriter's text among its options; None if there is none of it."""
+    """Return a problem with the rewriter's text among its options; None if there is none of it."""
     rewrite = rewrites.get(str(problem.options[0].row))
     if all(option.origin != "rewriter" for option in problem.options):
         return problem
@@ -127,7 +127,7 @@ def _filled(problem: Problem, rewrites: Mapping[str, str]) -> Problem | None:
 
 
 def _rows(config: Config, captions: Mapping[str, str]) -> Iterator[Row]:
-    """The rows of the run, their pictures named by paths from here, with the captioner's captions."""
+    """Yield the rows of the run, their pictures named by paths from here, with the captioner's captions."""
     for folder in config.folders():
         for _, row in rows(folder / "samples.jsonl", Row.model_validate):
             if row.type in config.types and row.language in config.languages and row.question != "None":
@@ -137,14 +137,14 @@ def _rows(config: Config, captions: Mapping[str, str]) -> Iterator[Row]:
 
 
 def _first(problems: Sequence[Problem], limit: int) -> list[Problem]:
-    """The first problems of each kind."""
+    """Return the first problems of each kind."""
     kinds = dict.fromkeys(one.kind for one in problems)
     alike = ([one for one in problems if one.kind == kind] for kind in kinds)
     return [one for found in alike for one in found[: limit or None]]
 
 
 def _answer(policy: TransformersPolicy, problem: Problem, seed: int) -> Answered:
-    """A problem in the words of training, with the options in the order of their letters' likelihood."""
+    """Return a problem in the words of training, with the options in the order of their letters' likelihood."""
     rng = Random(f"{seed}:{problem.id}:0:shown")
     shown = rng.sample(range(len(problem.options)), len(problem.options))
     texts = [problem.options[place].text or "" for place in shown]
@@ -156,7 +156,7 @@ def _answer(policy: TransformersPolicy, problem: Problem, seed: int) -> Answered
 
 
 def _explored(work: Work, conditions: Conditions) -> Metric | None:
-    """The keep rate of an exploration, over its candidates."""
+    """Return the keep rate of an exploration, over its candidates."""
     if not work.candidates(conditions).exists():
         return None
     marks: dict[str, list[float]] = {}
@@ -195,7 +195,7 @@ def _told(
 
 
 def _by_type(config: Config, problems: Sequence[Problem], cells: Mapping[str, Table]) -> str:
-    """A table a stage of scores by type and language (Table 2), and where the options are from."""
+    """Return a table a stage of scores by type and language (Table 2), and where the options are from."""
     named = config.instructions
     options = sections.origins(problems)
     parts = ["## By type and language"]

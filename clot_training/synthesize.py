@@ -103,7 +103,7 @@ def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> Made:
 
 
 def _kept(config: Config, work: Work, left: Counter[str]) -> dict[str, Candidate]:
-    """The kept candidates that LoTbench can use, by the id of the sample to come; at most `limit`."""
+    """Return the kept candidates that LoTbench can use, by the id of the sample to come; at most `limit`."""
     found: dict[str, Candidate] = {}
     for one in work.explorations(config.explore.conditions):
         if not one.kept:
@@ -133,7 +133,7 @@ async def _proposed(
 
 
 async def _item(id: str, one: Candidate, proposer: RoleModel, album: Album, store: Store) -> Item | str:
-    """The sample that a model makes of a candidate, or why there is none."""
+    """Return the sample that a model makes of a candidate, or why there is none."""
     assert one.image is not None
     prompt = templates().get(one.language, "propose")
     request = Request(
@@ -176,7 +176,7 @@ def _sample(id: str, one: Candidate, told: Proposal, proposer: str) -> Item:
 
 
 def _tuned(config: Config, work: Work) -> str:
-    """The name of the last tuned model."""
+    """Return the name of the last tuned model."""
     about = work.last_stage(config.explore.conditions) / "tune.json"
     return str(json.loads(about.read_text(encoding="utf-8"))["model"])
 

@@ -31,7 +31,7 @@ def assemble(graph: StateGraph[Any, Any, Any, Any], nodes: Mapping[str, Any], en
         return next_node
 
     def next_node(state: EpisodeState) -> str:
-        """After ask: to the oracle, or past it where there is no question."""
+        """Go from ask to the oracle, or past it where there is no question."""
         if state["outcome"] is not None:
             return end
         return "answer" if state["turn"].get("question") else "reveal"
@@ -46,7 +46,7 @@ def assemble(graph: StateGraph[Any, Any, Any, Any], nodes: Mapping[str, Any], en
 
 
 def build(nodes: Mapping[str, Node]) -> Game:
-    """The graph of a benchmark that is a game, from its nodes by name."""
+    """Return the graph of a benchmark that is a game, from its nodes by name."""
     graph = StateGraph(EpisodeState, context_schema=Episode)
     assemble(graph, {name: recorded(nodes[name]) for name in NODES})
     graph.add_edge(START, "respond")

@@ -20,7 +20,7 @@ NODES = ("respond", "judge", "grade")
 
 
 def build(nodes: Mapping[str, Node]) -> Panel:
-    """The graph of a benchmark that is a panel, from its nodes by name."""
+    """Return the graph of a benchmark that is a panel, from its nodes by name."""
 
     def ends_or(name: str) -> Any:
         def next_node(state: EpisodeState) -> str:

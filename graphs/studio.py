@@ -85,7 +85,7 @@ class Unkept(Store):
     """A store that keeps nothing: an episode that somebody watches finds its causal chain before their eyes."""
 
     def get(self, request: Request, model_id: str, address: str = "") -> Reply | None:
-        """Nothing is ever there."""
+        """Return None: nothing is stored."""
         return None
 
     def put(self, request: Request, reply: Reply, address: str = "") -> None:
@@ -126,7 +126,7 @@ async def grade(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
 
 
 def build() -> Studio:
-    """The uncompiled graph."""
+    """Return the uncompiled graph."""
     studio: Studio = StateGraph(StudioState, context_schema=Asked)
     studio.add_node("begin", begin)
     studio.add_node("grade", grade)
@@ -152,7 +152,7 @@ def _node(name: str) -> Node:
 
 
 async def _visited(name: str, state: StudioState, live: LiveEpisode) -> Update:
-    """What one node changes; the journal is opened anew for each, so that a node visited again may ask again."""
+    """Return what one node changes; the journal is opened anew for each, so that a node visited again may ask again."""
     made, path = live.plan, Path(state["folder"])
     async with journaled(made, live.role_models, path, Unkept()) as caller:
         episode = made.episode(state["sample"], state["repeat"], caller.ask)
@@ -169,7 +169,7 @@ def _told() -> Iterator[None]:
 
 
 async def _live_episode(folder: str, asked: Asked) -> LiveEpisode:
-    """What an episode needs; made anew if the server or its event loop is another one than before."""
+    """Return what an episode needs; made anew if the server or its event loop is another one than before."""
     loop = asyncio.get_running_loop()
     found = _live.get(folder)
     if found is None or found.loop is not loop:
@@ -192,7 +192,7 @@ async def _close(folder: str) -> None:
 
 
 def _plan(asked: Asked) -> Plan:
-    """The plan of one episode, its picture read."""
+    """Return the plan of one episode, its picture read."""
     if asked.repeat < 1:
         raise UsageError(f"repeat {asked.repeat}: tasks are counted from 1")
     given = {

@@ -111,7 +111,7 @@ class TooManyFailures(LotbenchError):
 
 
 def suggestion(given: str, known: Iterable[str]) -> str:
-    """Which of the known names may be meant by one that is unknown, as the end of a sentence; nothing if none is near."""
+    """Return which of the known names may be meant by one that is unknown, as the end of a sentence; nothing if none is near."""
     from difflib import get_close_matches  # noqa: PLC0415 - its import takes longer than most of what imports this
 
     near = get_close_matches(given, list(known), n=1)
@@ -119,7 +119,7 @@ def suggestion(given: str, known: Iterable[str]) -> str:
 
 
 def at(path: Path | str, line: int | None = None, field: str | None = None) -> str:
-    """The place of a fault in a file, as `path:line: field`; without a path, the field."""
+    """Return the place of a fault in a file, as `path:line: field`; without a path, the field."""
     place = f"{path}:{line}" if line is not None else f"{path}"
     return ": ".join(part for part in (place, field) if part)
 
@@ -136,7 +136,7 @@ def faults_of(
     field: Callable[[str], str] = str,
     message: Callable[[Any], str] = _message,
 ) -> list[str]:
-    """What a model of pydantic refused, a line a fault: `path:line: field: message`.
+    """Return what a model of pydantic refused, a line a fault: `path:line: field: message`.
 
     Args:
         error: The refusal.

@@ -51,5 +51,5 @@ def panel(size: int, of: Callable[[int], Mapping[str, Any]] = lambda place: {}) 
 
 
 async def play(given: Sequence[Item], candidate: RuleModel, judges: Sequence[Any], /, **how: Any) -> Played:
-    """Episode all keywords."""
+    """Play all keywords."""
     return await run_episodes(benchmark, given, {"candidate": candidate, "judge": list(judges)}, **how)

@@ -1,6 +1,6 @@
-"""python -m tests.prose [--docstrings]: sentences of README and docs/ that are too long, and old words anywhere.
+"""python -m tests.prose [--docstrings]: sentences of docs/ that are too long, old words, docstrings without a verb.
 
-`make check` runs it without the flag. With the flag it also reads the docstrings of lotbench, clot_training and graphs.
+`make check` runs it without the flag. With the flag it also measures the sentences of docstrings.
 Names the file and the first words of each sentence; exit code 1 if there is any.
 """
 
@@ -25,6 +25,13 @@ OLD = re.compile(
 """Say instead: episode (of the game: game), sequence, judge 1 and judge 2, guess, primary metric; models, calls, storage."""
 EXEMPT = ("CHANGELOG.md", "tests/prose.py", "tests/cases/", "data/", "LICENSE", "constraints.txt")
 """Files and folders that may have the old words: history, this list, texts of others."""
+VERBS = frozenset(
+    "Add Allow Answer Append Ask Begin Build Carry Check Choose Close Collect Compare Count Decide Declare Decline Do Draw "
+    "Embed End Evaluate Explore Fill Freeze Give Go Ignore Install Judge Keep Leave Let List Load Make Name Note Open Play "
+    "Print Propose Put Raise Rank Read Record Refuse Remove Replace Reply Resolve Return Run Say Score Screen See Send Serve "
+    "Set Show Solve Stop Take Tell Tune Turn Validate Visit Wait Write Yield".split()
+)
+"""A function's docstring begins with one of these; a property's may name the thing."""
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"`[^`]*`")
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
@@ -70,6 +77,20 @@ def docstrings(path: Path) -> Iterator[tuple[int, str]]:
             yield getattr(node, "lineno", 1), text
 
 
+def without_verb(path: Path) -> Iterator[str]:
+    """The functions of a module whose docstring does not begin with a verb, a line each."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        words = (ast.get_docstring(node) or "").split()
+        if (
+            words
+            and words[0].strip(",;:") not in VERBS
+            and "property" not in map(ast.unparse, node.decorator_list)
+        ):
+            yield f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}: no verb: {' '.join(words[:8])} ..."
+
+
 def pages() -> list[Path]:
     """README and every page of docs/."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -84,12 +105,13 @@ def main() -> int:
         for path in pages()
         for fault in faults(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8"))
     ]
-    found += old_words(ROOT)
+    modules = [file for room in ROOMS for file in sorted((ROOT / room).rglob("*.py"))]
+    found += [*old_words(ROOT), *(fault for path in modules for fault in without_verb(path))]
     if parser.parse_args().docstrings:
-        for path in (file for room in ROOMS for file in sorted((ROOT / room).rglob("*.py"))):
+        for path in modules:
             for line, text in docstrings(path):
                 found += faults(f"{path.relative_to(ROOT)}:{line}", text)
-    print("\n".join(found) if found else "no sentence is too long, no old word")
+    print("\n".join(found) if found else "no sentence is too long, no old word, no docstring without a verb")
     return 1 if found else 0
 
 

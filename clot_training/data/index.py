@@ -113,7 +113,7 @@ class Rows:
         self._kinds[kind] += 1
 
     def all(self) -> Iterator[Row]:
-        """Every row, in the order of the data; rows may be taken out meanwhile."""
+        """Yield every row, in the order of the data; rows may be taken out meanwhile."""
         last, page = 0, "select number, row from rows where number > ? order by number limit ?"
         while found := self._base.execute(page, (last, PAGE)).fetchall():
             for last, text in found:  # noqa: B007 - the number at which the next page begins
@@ -126,7 +126,7 @@ class Rows:
         self.skipped[reason] += 1
 
     def rated(self, row: Row) -> list[int]:
-        """The numbers of the rows with the same picture and question that a preference is known of."""
+        """Return the numbers of the rows with the same picture and question that a preference is known of."""
         asked = _unit(row)
         # Groups may have thousands of rows, and mostly stand together: the last one's numbers are kept.
         if self._last[0] != asked:
@@ -139,7 +139,7 @@ class Rows:
         return self._last[1]
 
     def beside(self, row: Row, most: int) -> list[Row]:
-        """Other rows with the same picture and question, the best liked first."""
+        """Return other rows with the same picture and question, the best liked first."""
         found = self._base.execute(
             "select row from rows where unit = ? and id != ? order by preference desc, number limit ?",
             (_unit(row), row.id, most),
@@ -147,12 +147,12 @@ class Rows:
         return [Row.model_validate_json(text) for (text,) in found]
 
     def get(self, number: int) -> Row:
-        """A row by its number."""
+        """Return a row by its number."""
         (text,) = self._base.execute("select row from rows where number = ?", (number,)).fetchone()
         return Row.model_validate_json(text)
 
     def unrelated(self, row: Row, rng: Random) -> Row | None:
-        """A row of the same type and language that answers something else, if there is one to be drawn."""
+        """Return a row of the same type and language that answers something else, if there is one to be drawn."""
         kind = _kind(row)
         for _ in range(TRIES):
             place = rng.randrange(self._kinds[kind])
@@ -171,7 +171,7 @@ class Rows:
         self._base.execute("insert or replace into heard values (?, ?, ?)", (role, about, text))
 
     def heard(self, role: str, about: str) -> str | None:
-        """What a model of a role said about a picture or a row, if it said anything."""
+        """Return what a model of a role said about a picture or a row, if it said anything."""
         found = self._base.execute(
             "select text from heard where role = ? and about = ?", (role, about)
         ).fetchone()
@@ -179,7 +179,7 @@ class Rows:
 
 
 def _unit(row: Row) -> str:
-    """What a row answers: rows of one unit have the same picture and the same question."""
+    """Return what a row answers: rows of one unit have the same picture and the same question."""
     return "\0".join((row.language, row.type, row.group, row.question or ""))
 
 

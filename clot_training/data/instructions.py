@@ -80,7 +80,7 @@ class Maker:
         self._free = 0
 
     def all(self) -> Iterator[Instruction]:
-        """The instructions of every row, in the order of the rows."""
+        """Yield the instructions of every row, in the order of the rows."""
         for chunk in batched(self._index.all(), CHUNK):
             for row, words in zip(chunk, _words(chunk), strict=True):
                 for made in self._of(row, words):
@@ -89,7 +89,7 @@ class Maker:
                     yield made
 
     def manifest(self) -> dict[str, Any]:
-        """What was made: counts by kind, type and language, and how often a generation had no condition."""
+        """Return what was made: counts by kind, type and language, and how often a generation had no condition."""
         generations = self._kinds["generation"]
         return {
             "instructions": self._kinds.total(),
@@ -176,7 +176,7 @@ class Maker:
 
 
 def distinct(rows: Iterable[Row], settings: Instructions) -> list[Row]:
-    """Rows that people liked distinctly: the first, and those that differ from all taken before; best first."""
+    """Return rows that people liked distinctly: the first, and those that differ from all taken before; best first."""
     taken: list[Row] = []
     for row in rows:
         if len(taken) == settings.ranked:
@@ -187,7 +187,7 @@ def distinct(rows: Iterable[Row], settings: Instructions) -> list[Row]:
 
 
 def differ(one: Row, other: Row, apart: float) -> bool:
-    """Whether people liked two rows distinctly: other likes, or mean ratings `apart` standard errors apart."""
+    """Return whether people liked two rows distinctly: other likes, or mean ratings `apart` standard errors apart."""
     assert one.preference is not None
     assert other.preference is not None
     gap = abs(one.preference - other.preference)
@@ -198,7 +198,7 @@ def differ(one: Row, other: Row, apart: float) -> bool:
 
 
 def _words(rows: list[Row]) -> list[Words]:
-    """The content words of each row's response."""
+    """Return the content words of each row's response."""
     texts: dict[str, list[str]] = defaultdict(list)
     for row in rows:
         texts[row.language].append(row.text)

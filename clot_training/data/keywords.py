@@ -25,13 +25,13 @@ PACKAGES = {
 
 
 def content_words(texts: Sequence[str], language: str) -> list[Words]:
-    """The content words of each text, in order, each once."""
+    """Return the content words of each text, in order, each once."""
     return list(_tagger(language)(texts))
 
 
 @cache
 def _tagger(language: str) -> Tagger:
-    """A tagger, loaded once a process."""
+    """Return a tagger, loaded once a process."""
     make = {"en": _english, "zh": _chinese, "ja": _japanese}[language]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -42,7 +42,7 @@ def _tagger(language: str) -> Tagger:
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """Words that taggers call content words and that condition a response on nothing."""
+    """Return words that taggers call content words and that condition a response on nothing."""
     path = Path(__file__).parent / "stop_words" / f"{language}.txt"
     return frozenset(path.read_text(encoding="utf-8").split())
 

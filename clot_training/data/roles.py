@@ -53,7 +53,7 @@ class Album(Pictures):
         super().__init__(Path(), (), MAX_IMAGE_PX)
 
     def take(self, path: str) -> Image:
-        """The picture of a path, encoded as it is sent.
+        """Return the picture of a path, encoded as it is sent.
 
         Raises:
             DataError: It is gone or cannot be read.
@@ -129,7 +129,7 @@ def _verdict(reply: Reply | None) -> tuple[str, str]:
 
 
 def _pictured(index: Rows) -> Iterator[Row]:
-    """A row of each picture that has no caption yet."""
+    """Yield a row of each picture that has no caption yet."""
     seen: set[str] = set()
     for row in index.all():
         if row.image is not None and row.image not in seen:
@@ -148,13 +148,13 @@ class _Helper:
         (self.model,) = models.role_models({role: [parse(name)]})[role]
 
     async def replies(self, rows: Iterable[Row]) -> AsyncIterator[tuple[Row, Reply | None]]:
-        """Each row with the reply about it, None where none came; in order."""
+        """Yield each row with the reply about it, None where none came; in order."""
         for chunk in batched(rows, Limits().concurrency):
             for row, reply in zip(chunk, await asyncio.gather(*map(self._ask, chunk)), strict=True):
                 yield row, reply
 
     async def texts(self, rows: Iterable[Row]) -> AsyncIterator[tuple[Row, str | None]]:
-        """Each row with what was said about it, None where that was nothing or cut off."""
+        """Yield each row with what was said about it, None where that was nothing or cut off."""
         async for row, reply in self.replies(rows):
             try:
                 whole = reply is not None and not reply.refusal and reply.finish == "stop"
@@ -184,7 +184,7 @@ class _Helper:
 
 
 async def asked(helper: RoleModel, request: Request, store: Store) -> Reply | None:
-    """The reply to a request, from the store if it is there; None if the call brought none."""
+    """Return the reply to a request, from the store if it is there; None if the call brought none."""
     if known := store.get(request, helper.name):
         return known
     try:
@@ -197,7 +197,7 @@ async def asked(helper: RoleModel, request: Request, store: Store) -> Reply | No
 
 
 def batched(things: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Lists of `size` things in order; the last may be shorter."""
+    """Yield lists of `size` things in order; the last may be shorter."""
     source = iter(things)
     while batch := list(islice(source, size)):
         yield batch

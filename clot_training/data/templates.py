@@ -29,7 +29,7 @@ Task: TypeAlias = Row | Candidate | Problem
 
 @cache
 def templates() -> Pack:
-    """The prompts of the training package."""
+    """Return the prompts of the training package."""
     return pack(prompt_files(Path(__file__).parent / "prompts"))
 
 
@@ -50,17 +50,17 @@ def ranking(task: Task, options: Sequence[str], rng: Random) -> Chat:
 
 
 def _listed(options: Sequence[str]) -> str:
-    """Options as they stand in a prompt, `A. text`, a line each."""
+    """Return options as they stand in a prompt, `A. text`, a line each."""
     return "\n".join(option(place, text) for place, text in enumerate(options))
 
 
 def option(place: int, text: str) -> str:
-    """An option as it stands in a prompt, and as a selection is answered with it."""
+    """Return an option as it stands in a prompt, and as a selection is answered with it."""
     return f"{LETTERS[place]}. {' '.join(text.split())}"
 
 
 def ordered(places: Sequence[int]) -> str:
-    """How a ranking is answered: the letters of the options at these places, best first."""
+    """Return how a ranking is answered: the letters of the options at these places, best first."""
     return " > ".join(LETTERS[place] for place in places)
 
 

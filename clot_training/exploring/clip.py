@@ -37,7 +37,7 @@ class Sight:
             self._model, self._transform, self._tokenize = _load(settings)
 
     def words(self, words: Sequence[str]) -> Vectors:
-        """Vectors of words, (words, dimensions), of unit length."""
+        """Return vectors of words, (words, dimensions), of unit length."""
         import torch
 
         with torch.inference_mode():
@@ -48,7 +48,7 @@ class Sight:
         return np.asarray(torch.cat(made).float().cpu().numpy())
 
     def pictures(self, paths: Sequence[str]) -> Vectors:
-        """Vectors of pictures by their paths, (pictures, dimensions), of unit length.
+        """Return vectors of pictures by their paths, (pictures, dimensions), of unit length.
 
         Raises:
             DataError: A picture is gone or cannot be read.
@@ -68,7 +68,7 @@ class Sight:
 
 
 def identity(settings: Clip) -> str:
-    """Architecture and checkpoint by name, or by digest where they are files.
+    """Return architecture and checkpoint by name, or by digest where they are files.
 
     Raises:
         UsageError: No model is named.

@@ -34,7 +34,7 @@ class Condition:
 
 
 def kept(n: int, alpha: int, beta: int, bounds: Literal["sentence", "equation"]) -> range:
-    """The places, from 0, that stay when n keywords are sorted from the most similar down.
+    """Return the places, from 0, that stay when n keywords are sorted from the most similar down.
 
     Args:
         n: Keywords drawn.
@@ -50,12 +50,12 @@ def kept(n: int, alpha: int, beta: int, bounds: Literal["sentence", "equation"])
 
 
 def drawn(size: int, n: int, rng: Random) -> list[int]:
-    """Numbers of n keywords, each as likely as any other and none twice; of all, if there are no more."""
+    """Return numbers of n keywords, each as likely as any other and none twice; of all, if there are no more."""
     return rng.sample(range(size), min(n, size))
 
 
 def weak(keywords: Sequence[int], vectors: Vectors, sample: Vectors, settings: Explore) -> list[Condition]:
-    """The weakly associated conditions of a sample, the most similar first, and the empty one.
+    """Return the weakly associated conditions of a sample, the most similar first, and the empty one.
 
     Args:
         keywords: The numbers of the keywords drawn.
@@ -71,6 +71,6 @@ def weak(keywords: Sequence[int], vectors: Vectors, sample: Vectors, settings: E
 
 
 def random(keywords: Sequence[int], settings: Explore) -> list[Condition]:
-    """As many conditions as `weak` gives, whatever they have to do with the sample: CLoTv1."""
+    """Draw as many conditions as `weak` gives, related to the sample or not: CLoTv1."""
     places = kept(len(keywords), settings.alpha, settings.beta, settings.bounds)
     return [*(Condition(keyword) for keyword in keywords[: len(places)]), Condition(None)]

@@ -71,7 +71,7 @@ def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, 
 
 
 def tuned(config: Config) -> Policy:
-    """The policy of stage 1.
+    """Return the policy of stage 1.
 
     Raises:
         UsageError: There is none yet, or it cannot be loaded.
@@ -85,7 +85,7 @@ def tuned(config: Config) -> Policy:
 
 
 def _check_languages(rows: Iterable[Row], config: Config) -> None:
-    """Keywords are compared with what their encoder knows; where conditions are random nothing is compared.
+    """Check that the encoder that compares keywords knows their language; random conditions compare nothing.
 
     Raises:
         UsageError: Rows are in a language that their encoder was not made for: similarities would be noise.
@@ -105,7 +105,7 @@ def _check_languages(rows: Iterable[Row], config: Config) -> None:
 
 
 def batches(index: Rows, config: Config, vocabulary: Vocabulary) -> Iterator[Batch]:
-    """The batches of a run, in the order of the data."""
+    """Yield the batches of a run, in the order of the data."""
     settings = config.explore
     rows = islice(index.all(), settings.limit or None)
     for chunk in batched(rows, settings.batch_size):
@@ -119,7 +119,7 @@ def _task(row: Row, index: Rows, config: Config, size: int) -> Task:
 
 
 def _remaining(path: Path, planned: Iterator[Batch], settings: Explore) -> Iterator[Batch]:
-    """The batches that are not whole in the file; what it has of the first of them is cut.
+    """Return the batches that are not whole in the file; what it has of the first of them is cut.
 
     Raises:
         RunFolderError: The file has more than the planned batches.
@@ -143,7 +143,7 @@ def _remaining(path: Path, planned: Iterator[Batch], settings: Explore) -> Itera
 def _explored(
     left: Iterator[Batch], maker: partial[Explorer], settings: Explore
 ) -> Iterator[list[Candidate]]:
-    """The candidates of the batches, in their order, by the engine of the configuration."""
+    """Return the candidates of the batches, in their order, by the engine of the configuration."""
     first = next(left, None)
     if first is None:
         return iter(())
@@ -172,7 +172,7 @@ def _leave_out(index: Rows, work: Work, config: Config) -> None:
 
 
 def _screening(work: Work) -> str | None:
-    """The digest of the screener's verdicts, on which the rows of an exploration depend."""
+    """Return the digest of the screener's verdicts, on which the rows of an exploration depend."""
     return hashlib.sha256(work.screened.read_bytes()).hexdigest() if work.screened.exists() else None
 
 
@@ -203,7 +203,7 @@ def _claim(folder: Path, path: Path, config: Config, screening: str | None) -> N
 
 
 def _decisive(frozen: Mapping[str, Any]) -> dict[str, Any]:
-    """What candidates depend on in a frozen configuration."""
+    """Return what candidates depend on in a frozen configuration."""
     config = frozen["config"]
     general = ("model", "types", "languages", "seed", "held_out", "weights")
     settings = {name: value for name, value in config["explore"].items() if name not in ENGINE_ONLY}
@@ -215,7 +215,7 @@ def _decisive(frozen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _held(path: Path) -> FileIO:
-    """The file of candidates, open to append and held against other processes until it is closed.
+    """Return the file of candidates, open to append and held against other processes until it is closed.
 
     Raises:
         RunFolderError: Another process holds it, or it cannot be written to.
@@ -254,7 +254,7 @@ def _append(file: FileIO, path: Path, made: Iterable[list[Candidate]]) -> None:
 
 
 def _summarized(candidates: Iterable[Candidate]) -> dict[str, Any]:
-    """How many candidates there are, how many were kept, and of those compared how many won in each place."""
+    """Return how many candidates there are, how many were kept, and of those compared how many won in each place."""
     counts: Counter[str] = Counter()
     groups: dict[str, Counter[str]] = {}
     for one in candidates:

@@ -56,7 +56,7 @@ class Explorer:
         self._policy = make_policy(config)
 
     def __call__(self, batch: Batch) -> list[Candidate]:
-        """The candidates of a batch: for each sample one a condition, generated together, then selected."""
+        """Return the candidates of a batch: for each sample one a condition, generated together, then selected."""
         found = self._conditions(batch)
         asked = [
             (task, place, condition)
@@ -126,7 +126,7 @@ class Explorer:
         )
 
     def _selected(self, candidates: list[Candidate]) -> list[Candidate]:
-        """The candidates with whether each won, in the orders that the keep rule asks for."""
+        """Return the candidates with whether each won, in the orders that the keep rule asks for."""
         compared = [candidate for candidate in candidates if candidate.why is None]
         asked = [(one, first) for one in compared for first in self._orders(one)]
         options = [(one.text, *one.truths) if first else (*one.truths, one.text) for one, first in asked]
@@ -151,7 +151,7 @@ class Explorer:
         ]
 
     def _orders(self, candidate: Candidate) -> tuple[bool, ...]:
-        """Whether the candidate stands first, for each order to ask in."""
+        """Return whether the candidate stands first, for each order to ask in."""
         if self._settings.keep_rule == "both_orders":
             return (True, False)
         return (self._seeded(candidate, "order").choice((True, False)),)
@@ -161,7 +161,7 @@ class Explorer:
 
 
 def _without_doubles(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates; those that say again what one of the same sample said are marked."""
+    """Return the candidates; those that say again what one of the same sample said are marked."""
     said: set[tuple[str, str]] = set()
     found = []
     for one in candidates:

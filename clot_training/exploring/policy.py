@@ -27,7 +27,7 @@ PLAIN = Weights()
 
 
 def transformers_policy(config: Config, adapter: Path | None) -> TransformersPolicy:
-    """The policy of a run: its base with an adapter or without, drawing as `explore` says."""
+    """Return the policy of a run: its base with an adapter or without, drawing as `explore` says."""
     drawn = config.explore
     return TransformersPolicy(
         folder(config.model),
@@ -79,7 +79,7 @@ class TransformersPolicy:
         return [max(range(len(row)), key=row.__getitem__) for row in self.odds(prompts, labels)]
 
     def odds(self, prompts: Sequence[Prompt], labels: Sequence[Sequence[str]]) -> list[list[float]]:
-        """The log-likelihood of each label as the first token of the reply, for each prompt.
+        """Return the log-likelihood of each label as the first token of the reply, for each prompt.
 
         Raises:
             UsageError: Two labels of a prompt begin with the same token.
@@ -101,7 +101,7 @@ class TransformersPolicy:
         return Asked(rendered(self._loaded, spoken(prompt.messages)), pictures, drawn)
 
     def _first(self, batch: Sequence[Asked]) -> Any:
-        """Log-probabilities of the first token of each reply, (rows, vocabulary)."""
+        """Return log-probabilities of the first token of each reply, (rows, vocabulary)."""
         out = self._loaded.model.generate(
             **inputs(self._loaded, batch),
             max_new_tokens=1,
@@ -120,7 +120,7 @@ class TransformersPolicy:
 
 
 def _alike(prompts: Sequence[Prompt]) -> list[list[int]]:
-    """The places of prompts that can share a batch: those with a picture, and those without."""
+    """Return the places of prompts that can share a batch: those with a picture, and those without."""
     seeing = [place for place, prompt in enumerate(prompts) if prompt.image]
     blind = [place for place, prompt in enumerate(prompts) if not prompt.image]
     return [places for places in (seeing, blind) if places]

@@ -25,7 +25,7 @@ WAVE = 4_096
 def explored(
     batches: Iterator[Batch], maker: Callable[[], Explorer], settings: Explore
 ) -> Iterator[list[Candidate]]:
-    """The candidates of each batch, in the order of the batches."""
+    """Yield the candidates of each batch, in the order of the batches."""
     import ray
 
     quiet = {"logging_level": logging.WARNING, "include_dashboard": False, "log_to_driver": False}

@@ -19,7 +19,7 @@ Seen: TypeAlias = Literal["picture", "question"]
 
 
 def seen(row: Row) -> Seen:
-    """What of a row is compared with keywords."""
+    """Return what of a row is compared with keywords."""
     return "question" if row.image is None else "picture"
 
 
@@ -46,7 +46,7 @@ class Scorer:
             self._id = f"sentences {self._encode.name}"
 
     def samples(self, rows: Sequence[Row]) -> list[Vectors]:
-        """The vector of each row's picture or question; each is encoded once, however many rows have it."""
+        """Return the vector of each row's picture or question; each is encoded once, however many rows have it."""
         wanted = [(row.image if self._pictures else row.question) or "" for row in rows]
         if new := [name for name in dict.fromkeys(wanted) if name not in self._made]:
             made = self._encode.pictures(new) if self._pictures else self._encode(new)
@@ -54,7 +54,7 @@ class Scorer:
         return [self._made[name] for name in wanted]
 
     def keywords(self, language: str) -> Vectors:
-        """The vectors of a language's keywords."""
+        """Return the vectors of a language's keywords."""
         if language not in self._known:
             encode = self._encode.words if self._pictures else self._encode
             self._known[language] = vectors(self._id, self._vocabulary[language], encode)

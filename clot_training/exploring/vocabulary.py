@@ -24,7 +24,7 @@ CHUNK = 500
 
 
 def vocabularies(rows: Iterable[Row], min_count: int) -> dict[str, tuple[str, ...]]:
-    """The content words that at least `min_count` responses of a language have, sorted, by language.
+    """Return the content words that at least `min_count` responses of a language have, sorted, by language.
 
     Raises:
         UsageError: The tagger of a language is not installed.
@@ -42,7 +42,7 @@ def vocabularies(rows: Iterable[Row], min_count: int) -> dict[str, tuple[str, ..
 
 
 def vectors(encoder: str, words: Sequence[str], encode: Callable[[Sequence[str]], Vectors]) -> Vectors:
-    """The vectors of words, (words, dimensions), of unit length; encoded only if no run has done so.
+    """Return the vectors of words, (words, dimensions), of unit length; encoded only if no run has done so.
 
     Args:
         encoder: Identifies what encodes; vectors of another are another file.
@@ -66,5 +66,5 @@ def vectors(encoder: str, words: Sequence[str], encode: Callable[[Sequence[str]]
 
 
 def _stored(encoder: str, words: Sequence[str]) -> Path:
-    """Where the vectors of a vocabulary are kept."""
+    """Return where the vectors of a vocabulary are kept."""
     return home() / "store" / "keywords" / f"{digest([encoder, list(words)])}.npy"

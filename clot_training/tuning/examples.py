@@ -64,7 +64,7 @@ def write(config: Config, files: Iterable[Path], loaded: Loaded, out: Path) -> d
 
 
 def dataset(path: Path, sees: bool, max_pixels: int) -> Any:
-    """The rows of a file as TRL's trainer takes them; None where there are none."""
+    """Return the rows of a file as TRL's trainer takes them; None where there are none."""
     import datasets
 
     if not path.exists() or not path.stat().st_size:
@@ -99,7 +99,7 @@ def _line(one: Instruction, sees: bool) -> str:
 
 
 def _lengths(loaded: Loaded, chunk: Sequence[Instruction], max_pixels: int) -> list[int]:
-    """The tokens of each instruction with its response, those of its picture included."""
+    """Return the tokens of each instruction with its response, those of its picture included."""
     if not chunk:
         return []
     from trl.data_utils import prepare_multimodal_messages
@@ -116,34 +116,34 @@ def _lengths(loaded: Loaded, chunk: Sequence[Instruction], max_pixels: int) -> l
 
 @cache
 def _picture_tokens(loaded: Loaded, size: tuple[int, int]) -> int:
-    """How many tokens a picture of this size has beyond the one that the template writes for it."""
+    """Return how many tokens a picture of this size has beyond the one that the template writes for it."""
     text = rendered(loaded, [Message("user", (Image("blank"),))])
     made = loaded.processor(text=[text], images=[[PIL.Image.new("RGB", size)]], add_special_tokens=False)
     return len(made["input_ids"][0]) - len(loaded.tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 def written(loaded: Loaded, before: str, after: str) -> list[int]:
-    """The tokens that a text adds to what stands before it; where one spans the seam, it is added."""
+    """Return the tokens that a text adds to what stands before it; where one spans the seam, it is added."""
     start, whole = loaded.tokenizer([before, before + after], add_special_tokens=False)["input_ids"]
     same = next((n for n, (a, b) in enumerate(zip(start, whole, strict=False)) if a != b), len(start))
     return list(whole[same:])
 
 
 def spoken(chat: Chat) -> tuple[Message, ...]:
-    """A chat as messages; a picture is named by its path, which is all that a template needs to place it."""
+    """Return a chat as messages; a picture is named by its path, which is all that a template needs to place it."""
     return tuple(Message(turn["role"], _parts(turn["content"])) for turn in chat)
 
 
 @lru_cache(maxsize=64)
 def picture(path: str, max_pixels: int) -> Any:
-    """A picture as a pillow image, upright and in RGB, scaled down to `max_pixels`; kept for who asks next."""
+    """Return a picture as a pillow image, upright and in RGB, scaled down to `max_pixels`; kept for who asks next."""
     with opened(Path(path)) as found:
         upright = PIL.ImageOps.exif_transpose(found).convert("RGB")
     return upright.resize(_fitting(upright.size, max_pixels), PIL.Image.Resampling.LANCZOS)
 
 
 def _scaled(path: str, max_pixels: int) -> tuple[int, int]:
-    """The size of a picture as the model gets it; its pixels are not read."""
+    """Return the size of a picture as the model gets it; its pixels are not read."""
     with opened(Path(path)) as found:
         turned = found.getexif().get(0x0112, 1) in (5, 6, 7, 8)
         return _fitting(found.size[::-1] if turned else found.size, max_pixels)
@@ -156,7 +156,7 @@ def _fitting(size: tuple[int, int], max_pixels: int) -> tuple[int, int]:
 
 
 def _text(content: Any) -> str:
-    """The words of a turn; its picture stands before them, where TRL puts it."""
+    """Return the words of a turn; its picture stands before them, where TRL puts it."""
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 

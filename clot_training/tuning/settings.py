@@ -41,7 +41,7 @@ INCIDENTAL = re.compile(
 
 
 def arguments(config: Config, out: Path) -> Any:
-    """The SFTConfig of a stage.
+    """Return the SFTConfig of a stage.
 
     Raises:
         UsageError: A field is unknown, is said elsewhere, or has a value that the library refuses.
@@ -58,7 +58,7 @@ def arguments(config: Config, out: Path) -> Any:
 
 
 def lora(config: Config, model: Any = None) -> Any:
-    """The LoraConfig of a stage; without `target_modules`, of every linear layer of the model's language part.
+    """Return the LoraConfig of a stage; without `target_modules`, of every linear layer of the model's language part.
 
     Raises:
         UsageError: As above.
@@ -70,7 +70,7 @@ def lora(config: Config, model: Any = None) -> Any:
 
 
 def decisive(config: Config) -> dict[str, Any]:
-    """The settings that the weights depend on; of batch and accumulation that is their product."""
+    """Return the settings that the weights depend on; of batch and accumulation that is their product."""
     trainer = config.tune.trainer
     left = {name: value for name, value in trainer.items() if not INCIDENTAL.fullmatch(name)}
     together = trainer["per_device_train_batch_size"] * trainer.get("gradient_accumulation_steps", 1)

@@ -100,7 +100,7 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
 
 
 def _trainer(config: Config, args: Any, loaded: Loaded, data: tuple[Any, Any], adapter: Path | None) -> Any:
-    """TRL's trainer on the rows, with a new adapter or with one to go on from; `Watch` is all that prints.
+    """Return TRL's trainer on the rows, with a new adapter or with one to go on from; `Watch` is all that prints.
 
     Raises:
         UsageError: The adapter is not one of this model, or a setting does not fit the model.
@@ -129,7 +129,7 @@ def _trainer(config: Config, args: Any, loaded: Loaded, data: tuple[Any, Any], a
 
 
 def _precision(trainer: Any) -> dict[str, str]:
-    """The types that a stage computes in, as they are."""
+    """Return the types that a stage computes in, as they are."""
     types: dict[bool, set[str]] = {True: set(), False: set()}
     for weight in trainer.model.parameters():
         types[weight.requires_grad].add(str(weight.dtype).removeprefix("torch."))
@@ -139,7 +139,7 @@ def _precision(trainer: Any) -> dict[str, str]:
 
 
 def _last_checkpoint(folder: Path) -> str | None:
-    """The last checkpoint that was written whole, if there is one: a kill may come while one is written.
+    """Return the last checkpoint that was written whole, if there is one: a kill may come while one is written.
 
     The trainer writes a checkpoint's trainer_state.json after all else.
     """
@@ -161,18 +161,18 @@ class Watch(transformers.TrainerCallback):  # type: ignore[misc]
         self._seen = seen
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
-        """Called by the trainer with what it logs; standard output is for what the step made."""
+        """Print what the trainer logs on standard error; standard output is for the result of the step."""
         if state.is_world_process_zero and "loss" in logs:
             sys.stderr.write(f"step {state.global_step} of {state.max_steps}: loss {logs['loss']:.3f}\n")
 
     def on_save(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        """Called by the trainer when a checkpoint is written."""
+        """Note a checkpoint that the trainer has written."""
         if state.is_world_process_zero:
             adapter_texts.write(Path(args.output_dir) / f"checkpoint-{state.global_step}", (), self._seen)
 
 
 def _identity(config: Config, files: Sequence[Path], adapter: Path | None) -> str:
-    """The digest of all that the weights depend on."""
+    """Return the digest of all that the weights depend on."""
     start = [_sha256(path) for path in sorted(adapter.glob("adapter_model.*"))] if adapter else []
     decisive = settings.decisive(config)
     return digest([config.model, config.seed, decisive, [_sha256(file) for file in files], start])
@@ -217,7 +217,7 @@ def _tell(
 
 
 def _trained_on(config: Config, files: Sequence[Path]) -> Iterator[str]:
-    """The responses that instructions were made of: their own, and those of the rows that they name."""
+    """Yield the responses that instructions were made of: their own, and those of the rows that they name."""
     named: set[str] = set()
     for file in files:
         for line in file.read_bytes().splitlines():
@@ -233,6 +233,6 @@ def _trained_on(config: Config, files: Sequence[Path]) -> Iterator[str]:
 
 
 def _sha256(path: Path) -> str:
-    """The sha256 of a file, in hex."""
+    """Return the sha256 of a file, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -26,7 +26,7 @@ from lotbench.storage.home import home
 
 
 def folder(base: str) -> str:
-    """What transformers loads for a base: a hub name or folder as it is, a GGUF file converted.
+    """Return what transformers loads for a base: a hub name or folder as it is, a GGUF file converted.
 
     Args:
         base: Hub name, folder, `local` (the embedded model), or a `.gguf` file.
@@ -49,12 +49,12 @@ def folder(base: str) -> str:
 
 
 def packing(weights: Weights) -> Packing:
-    """How the weights of every step are loaded."""
+    """Return how the weights of every step are loaded."""
     return Packing(weights.dtype, weights.quantize, weights.attn_implementation, weights.trust_remote_code)
 
 
 def base_model(config: Config) -> Loaded:
-    """The base model of a run, to be trained; its id is what an adapter notes as its base, and what `hf:BASE` means.
+    """Return the base model of a run, to be trained; its id is what an adapter notes as its base, and what `hf:BASE` means.
 
     Raises:
         UsageError: It cannot be loaded, or is not made for chats.
@@ -64,7 +64,7 @@ def base_model(config: Config) -> Loaded:
 
 
 def linear_layers(model: Any) -> str:
-    """A pattern of every linear layer of the language model, and of none in its vision tower.
+    """Return a pattern of every linear layer of the language model, and of none in its vision tower.
 
     A plain list of names would also match the vision tower, which often calls its layers alike.
 

@@ -17,12 +17,12 @@ GROUP = "lotbench.benchmarks"
 
 
 def names() -> tuple[str, ...]:
-    """Every benchmark there is, those of lotbench first."""
+    """Return every benchmark there is, those of lotbench first."""
     return (*NAMES, *sorted(_installed().keys() - {*NAMES}))
 
 
 def get(name: str) -> Benchmark:
-    """The benchmark of that name.
+    """Return the benchmark of that name.
 
     Raises:
         UsageError: There is none; the message lists those there are.
@@ -32,7 +32,7 @@ def get(name: str) -> Benchmark:
 
 
 def folder(name: str) -> Path:
-    """Where a benchmark's code and prompts lie.
+    """Return where a benchmark's code and prompts lie.
 
     Raises:
         UsageError: There is no such benchmark.

@@ -20,7 +20,7 @@ from lotbench.types import Usage
 
 
 def _count_nothing(usage: Usage | None) -> None:
-    """What is done about a discarded reply outside a run."""
+    """Ignore a discarded reply: what happens outside a run."""
 
 
 discarded: ContextVar[Callable[[Usage | None], None]] = ContextVar("discarded", default=_count_nothing)
@@ -90,7 +90,7 @@ class Budget:
 
 
 def refuse_unpriced(limits: Limits, names: Mapping[str, ModelName]) -> None:
-    """A cost limit needs the price of every model.
+    """Refuse a cost limit where the price of a model is unknown.
 
     Raises:
         UsageError: A model has none.

@@ -121,7 +121,7 @@ class Caller:
             del self._shared[name]
 
     def request(self, question: Question, sample: str, repeat: int) -> Request:
-        """A question as it is addressed to its model, with its key."""
+        """Return a question as it is addressed to its model, with its key."""
         role_model = self.role_models[question.role][question.index]
         sampling, seeded = self._sampling[question.role]
         if question.temperature is not None:
@@ -172,7 +172,7 @@ class Caller:
             self._open.discard(task)
 
     async def _fetched(self, question: Question, request: Request, role_model: RoleModel) -> Reply:
-        """A reply that this run does not have: of the store, or of the model."""
+        """Return a reply that this run does not have: of the store, or of the model."""
         entry = partial(Entry, request.key, question.role, question.index, role_model.name)
         if question.shared and role_model.model_id:
             kept = self._store.get(request, role_model.model_id, role_model.address)
@@ -241,12 +241,12 @@ class Caller:
 
 
 def owner(episode: AnyEpisode, question: Question) -> tuple[str, int]:
-    """The sample and the repeat under which an episode's question is asked."""
+    """Return the sample and the repeat under which an episode's question is asked."""
     return question.about or episode.sample.id, 0 if question.shared else episode.repeat
 
 
 def sampling(default: Sampling, ours: RoleSampling | None, seeded: bool) -> tuple[Sampling, bool]:
-    """A role's sampling: the benchmark's, with what the experiment says instead; and whether it is seeded."""
+    """Return a role's sampling: the benchmark's, with what the experiment says instead; and whether it is seeded."""
     if ours is None:
         return default, seeded
     given = ours.model_dump(exclude_none=True, exclude={"seed"})
@@ -258,7 +258,7 @@ def _now() -> float:
 
 
 def _estimate(request: Request) -> int:
-    """The input tokens of a request, roughly and rather too many."""
+    """Return the input tokens of a request, roughly and rather too many."""
     return sum(
         len(part) // CHARACTERS_A_TOKEN + 1 if isinstance(part, str) else PICTURE_TOKENS
         for message in request.messages
@@ -267,7 +267,7 @@ def _estimate(request: Request) -> int:
 
 
 def storable(reply: Reply) -> Reply:
-    """A reply that can be written down: half a character pair, which JSON can hold and UTF-8 cannot, is replaced."""
+    """Return a reply that can be written down: half a character pair, which JSON can hold and UTF-8 cannot, is replaced."""
     texts = {name: getattr(reply, name) for name in ("text", "model", "reasoning", "refusal")}
     whole: dict[str, Any] = {name: HALVES.sub("\ufffd", text) for name, text in texts.items() if text}
     return replace(reply, **whole)

@@ -62,7 +62,7 @@ class Encoder:
 
 
 def embedded(name: str, texts: Sequence[str], known: dict[str, Vectors] | None = None) -> dict[str, Vectors]:
-    """The vectors of texts: those known, and the others embedded now, each text once.
+    """Return the vectors of texts: those known, and the others embedded now, each text once.
 
     Args:
         name: The encoder.
@@ -79,7 +79,7 @@ def embedded(name: str, texts: Sequence[str], known: dict[str, Vectors] | None =
 
 
 def table(name: str, vectors: dict[str, Vectors]) -> bytes:
-    """Vectors as a .npz file: the encoder's name, the texts' digests and the matrix."""
+    """Return vectors as a .npz file: the encoder's name, the texts' digests and the matrix."""
     rows = np.stack(list(vectors.values())) if vectors else np.zeros((0, 0), np.float32)
     names = np.array([_digest(text) for text in vectors])
     file = BytesIO()
@@ -88,7 +88,7 @@ def table(name: str, vectors: dict[str, Vectors]) -> bytes:
 
 
 def read_vectors(path: Path, name: str, texts: Sequence[str]) -> dict[str, Vectors]:
-    """Those of the texts that a file of `table` has vectors of, made by this encoder.
+    """Return those of the texts that a file of `table` has vectors of, made by this encoder.
 
     A file that is damaged has none: they can be made again.
     """

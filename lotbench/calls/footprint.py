@@ -29,7 +29,7 @@ class Work:
 
 
 def footprint(by_role: Mapping[str, Iterable[Work]]) -> dict[str, JSON] | None:
-    """The estimate by role.
+    """Return the estimate by role.
 
     Returns:
         `library`, and for each role `energy_kwh` and `co2e_kg` as [lowest, highest], or None where a model
@@ -54,7 +54,7 @@ def _summed(works: list[Work]) -> JSON:
 
 
 def _impacts(work: Work) -> tuple[tuple[float, float], tuple[float, float]] | None:
-    """Energy (kWh) and CO2e (kg), lowest and highest; the estimate is linear in tokens and seconds."""
+    """Return energy (kWh) and CO2e (kg), lowest and highest; the estimate is linear in tokens and seconds."""
     from ecologits.tracers.utils import llm_impacts
 
     # It tells of unknown models in the log; here that is a null.

@@ -106,7 +106,7 @@ class Totals:
         total.cost_usd = None if price is None or before is None else before + cost(price, made.reply)
 
     def ids(self) -> dict[str, list[list[str]]]:
-        """The ids that each index of each role returned."""
+        """Return the ids that each index of each role returned."""
         by_role: dict[str, dict[int, set[str]]] = {}
         for origin in self.by_origin:
             if origin.source not in CAME:
@@ -186,7 +186,7 @@ class Journal:
         self._asked.discard(_name(str(key)))
 
     def get(self, key: Key) -> Entry | None:
-        """The line of a key, if a reply to it ever came that is not to be asked for again."""
+        """Return the line of a key, if a reply to it ever came that is not to be asked for again."""
         name = _name(str(key))
         again = name in self._retried
         if self._before is None:
@@ -195,7 +195,7 @@ class Journal:
         return self._at(name) or (None if again else self._before.get(key))
 
     def last(self, key: str) -> Entry | None:
-        """The last line of a key in this file, also if it is to be asked for again."""
+        """Return the last line of a key in this file, also if it is to be asked for again."""
         return self._at(_name(key))
 
     def _at(self, name: bytes) -> Entry | None:
@@ -258,7 +258,7 @@ def _opened(path: Path, writes: bool) -> FileIO:
 
 
 def read_journal(path: Path) -> Iterator[Entry]:
-    """The lines of a journal that nobody writes to, in order, if it is there; lines that cannot be read are passed over."""
+    """Yield the lines of a journal that nobody writes to, in order, if it is there; lines that cannot be read are passed over."""
     if not path.is_file():
         return
     with path.open("rb") as lines:
@@ -270,7 +270,7 @@ def read_journal(path: Path) -> Iterator[Entry]:
 
 
 def called(path: Path) -> tuple[float, float]:
-    """When the first and the last call of a journal began, in seconds since 1970; 0 of one without calls."""
+    """Return when the first and the last call of a journal began, in seconds since 1970; 0 of one without calls."""
     first, last = inf, 0.0
     for made in read_journal(path):
         if made.source == "call":
@@ -279,7 +279,7 @@ def called(path: Path) -> tuple[float, float]:
 
 
 def read_totals(path: Path, prices: Mapping[str, Price | None] | None = None) -> Totals:
-    """What the lines of a journal add up to; of one that is not there, nothing."""
+    """Return what the lines of a journal add up to; of one that is not there, nothing."""
     totals = Totals(prices or {})
     for made in (*read_journal(path), *read_journal(path.with_name(DISCARDED))):
         totals.add(made)
@@ -290,7 +290,7 @@ LINE = TypeAdapter(Entry)
 
 
 def entry(text: bytes) -> Entry:
-    """A line of the journal from its JSON.
+    """Return a line of the journal from its JSON.
 
     Raises:
         ValueError: It is no journal line.
@@ -299,12 +299,12 @@ def entry(text: bytes) -> Entry:
 
 
 def journal_line(made: Entry) -> bytes:
-    """A line of the journal, with its line feed."""
+    """Return a line of the journal, with its line feed."""
     table = fields(made)
     table["from"] = table.pop("source")
     return sealed(table)
 
 
 def _name(key: str) -> bytes:
-    """Sixteen bytes for a key: an index of 300,000 calls stays small."""
+    """Return sixteen bytes for a key: an index of 300,000 calls stays small."""
     return blake2b(key.encode(), digest_size=16).digest()

@@ -23,23 +23,23 @@ FOLDER = "judge_check"
 
 
 def place(root: Path | None = None) -> Path:
-    """The folder of the judge checks."""
+    """Return the folder of the judge checks."""
     return (root or home()) / "store" / FOLDER
 
 
 def find(key: Mapping[str, Any], root: Path | None = None) -> dict[str, Any] | None:
-    """The record of a key, if there is one that can be read."""
+    """Return the record of a key, if there is one that can be read."""
     return _read(_path(key, root))
 
 
 def every(root: Path | None = None) -> list[dict[str, Any]]:
-    """All records, in order of their names."""
+    """Return all records, in order of their names."""
     found = (_read(path) for path in sorted(place(root).glob("*.json")))
     return [one for one in found if one is not None]
 
 
 def counting(data: str, root: Path | None = None) -> list[dict[str, Any]]:
-    """The records that count for a data set, named by its digest: none has another one in its key.
+    """Return the records that count for a data set, named by its digest: none has another one in its key.
 
     They are the checks whose verdicts depend on no data set, those on that very one, and, where there is none, those on
     the benchmark's shipped judge set; these say so (`set.elsewhere`). What people labelled of runs stays with the data
@@ -60,7 +60,7 @@ def counting(data: str, root: Path | None = None) -> list[dict[str, Any]]:
 
 
 def find_counting(key: Mapping[str, Any], root: Path | None = None) -> dict[str, Any] | None:
-    """The record that counts for a key; see `counting`."""
+    """Return the record that counts for a key; see `counting`."""
     return next((one for one in counting(key.get("data", ""), root) if one["key"] == key), None)
 
 

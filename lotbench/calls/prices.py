@@ -44,7 +44,7 @@ class Price:
     above: tuple[tuple[int, Price], ...] = ()
 
     def of(self, usage: Usage) -> float:
-        """The price of one call, in US dollars."""
+        """Return the price of one call, in US dollars."""
         for tokens, longer in self.above:
             if usage.input_tokens > tokens:
                 return longer.of(usage)
@@ -56,19 +56,19 @@ class Price:
 
 
 def total_cost(costs: Iterable[float | None]) -> float | None:
-    """The sum of costs; None if one of them is not known."""
+    """Return the sum of costs; None if one of them is not known."""
     costs = list(costs)
     known = [cost for cost in costs if cost is not None]
     return sum(known) if len(known) == len(costs) else None
 
 
 def cost(price: Price, reply: Reply) -> float:
-    """What a reply cost, in US dollars: the price of its tokens, and half of it where the server says `flex`."""
+    """Return what a reply cost, in US dollars: the price of its tokens, and half of it where the server says `flex`."""
     return price.of(reply.usage) * (FLEX if reply.sent.get("service_tier") == "flex" else 1.0)
 
 
 def asked_cost(name: ModelName, usage: Usage, limits: Limits) -> float | None:
-    """What a call of so many tokens would cost at its service tier, in US dollars; None if no price is known."""
+    """Return what a call of so many tokens would cost at its service tier, in US dollars; None if no price is known."""
     known = price(name)
     if known is None:
         return None
@@ -85,7 +85,7 @@ class PriceTable(BaseModel):
 
 
 def price(name: ModelName) -> Price | None:
-    """The price of a model: nothing for one that runs here, None where it is not known.
+    """Return the price of a model: nothing for one that runs here, None where it is not known.
 
     A table of one's own can name a model in full (`my-model@http://host/v1`) or by its base.
 
@@ -105,7 +105,7 @@ def price(name: ModelName) -> Price | None:
 
 
 def price_date() -> str:
-    """The date of the prices: that of one's own table, else the day on which the newest list price began.
+    """Return the date of the prices: that of one's own table, else the day on which the newest list price began.
 
     Raises:
         UsageError: See `price`.
@@ -115,7 +115,7 @@ def price_date() -> str:
 
 
 def own_table() -> PriceTable | None:
-    """The table named by `$LOTBENCH_PRICES`, if there is one.
+    """Return the table named by `$LOTBENCH_PRICES`, if there is one.
 
     Raises:
         UsageError: See `price`.
@@ -126,7 +126,7 @@ def own_table() -> PriceTable | None:
 
 @cache
 def read_table(path: str) -> PriceTable:
-    """The price table in a file.
+    """Return the price table in a file.
 
     Raises:
         UsageError: It cannot be read or does not fit, with file and field.
@@ -140,7 +140,7 @@ def _today() -> date:
 
 @cache
 def _listed(provider: str, model: str, day: date) -> Price | None:
-    """The list price of a model, or of its base where an id with a date or a variant is not listed itself."""
+    """Return the list price of a model, or of its base where an id with a date or a variant is not listed itself."""
     if provider not in LISTED_AS:
         return None
     maker = model.rpartition("/")[0]
@@ -153,7 +153,7 @@ def _listed(provider: str, model: str, day: date) -> Price | None:
 
 
 def _dearest(model: str, provider: str, day: date) -> Price | None:
-    """The highest of a day's list prices, so that a budget holds at any hour; None if the list has no figures.
+    """Return the highest of a day's list prices, so that a budget holds at any hour; None if the list has no figures.
 
     Raises:
         LookupError: The model is not listed.
@@ -171,7 +171,7 @@ def _dearest(model: str, provider: str, day: date) -> Price | None:
 
 
 def _read_listed(listed: Mapping[str, Any]) -> Price | None:
-    """A price as genai-prices states it; cached input without a price of its own costs what input costs."""
+    """Return a price as genai-prices states it; cached input without a price of its own costs what input costs."""
     fresh, output = listed.get("input_mtok"), listed.get("output_mtok")
     if fresh is None or output is None:
         return None
@@ -183,7 +183,7 @@ def _read_listed(listed: Mapping[str, Any]) -> Price | None:
 
 
 def _above(rows: tuple[Any, Any, Any], start: int) -> Price:
-    """The price of calls with more than so many tokens of input; a row has tiers, in ascending order, or is one figure."""
+    """Return the price of calls with more than so many tokens of input; a row has tiers, in ascending order, or is one figure."""
     fresh, cached, output = (
         [
             getattr(row, "base", row),

@@ -35,7 +35,7 @@ class Store:
         self.fresh = fresh
 
     def get(self, request: Request, model_id: str, address: str = "") -> Reply | None:
-        """The reply that a model gave to this request, if it was ever asked.
+        """Return the reply that a model gave to this request, if it was ever asked.
 
         Args:
             request: What is to be asked.
@@ -74,5 +74,5 @@ class Store:
 
 
 def by_content(part: str | Image) -> object:
-    """A part of a message as it goes into a digest."""
+    """Return a part of a message as it goes into a digest."""
     return part if isinstance(part, str) else {"sha256": part.sha256}

@@ -38,7 +38,7 @@ class Kept:
 
 
 def rows(run: Run) -> Sequence[Mapping[str, JSON]]:
-    """The answers of a run for people to label, with the fields to fill in as null.
+    """Return the answers of a run for people to label, with the fields to fill in as null.
 
     Raises:
         UsageError: The benchmark has nothing that people label.
@@ -93,7 +93,7 @@ def _rows(made: Plan, run: Run) -> Sequence[Mapping[str, JSON]]:
 
 
 def _faults(benchmark: Benchmark, row: Mapping[str, Any], known: Mapping[str, JSON], place: str) -> list[str]:
-    """What is wrong with a row: texts that are no longer the run's, and fields that are no labels."""
+    """Return what is wrong with a row: texts that are no longer the run's, and fields that are no labels."""
     changed = [
         at(place, field=name) + ": is not what the run has"
         for name, value in known.items()

@@ -50,7 +50,7 @@ class DrawFile(BaseModel):
         return self
 
     def accepts(self, row: int) -> bool:
-        """Whether the verdict on a row, from 1, accepts."""
+        """Return whether the verdict on a row, from 1, accepts."""
         return self.sizes[self.strata[row - 1]][1]
 
 
@@ -148,7 +148,7 @@ def labelled(*files: Path) -> Labelled:
 
 
 def decided(said: Sequence[bool], accepted: bool) -> bool | None:
-    """Whether a guess is right by what people said of it: what more of them say, of a refused one two at least; None for a tie."""
+    """Return whether a guess is right by what people said of it: what more of them say, of a refused one two at least; None for a tie."""
     yes = sum(said)
     if 2 * yes == len(said):
         return None
@@ -166,7 +166,7 @@ def _drawn(file: Path) -> DrawFile:
 
 
 def _labels(files: Sequence[Path], about: DrawFile) -> dict[int, dict[str, bool]]:
-    """The labels of each row of the draw that has one, by who gave them; of several files, each is somebody's."""
+    """Return the labels of each row of the draw that has one, by who gave them; of several files, each is somebody's."""
     drawn: dict[int, dict[str, Any]] = {row: {"sample": at[0]} for row, at in enumerate(about.places, 1)}
     labels: dict[int, dict[str, bool]] = {}
     seen: set[tuple[int, str]] = set()
@@ -193,7 +193,7 @@ def _labels(files: Sequence[Path], about: DrawFile) -> dict[int, dict[str, bool]
 
 
 def _empty(about: DrawFile) -> dict[str, Any]:
-    """A record of a judge that was checked in the field only."""
+    """Return a record of a judge that was checked in the field only."""
     return {
         "schema": 1,
         "key": about.key,

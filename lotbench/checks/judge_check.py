@@ -98,7 +98,7 @@ async def _judge_all(made: Prepared, caller: Caller, judged: list[JudgedProbe]) 
 
 
 def _place(made: Prepared) -> Path:
-    """The folder of this very check: the last that was begun, or a new one if it is to be done afresh."""
+    """Return the folder of this very check: the last that was begun, or a new one if it is to be done afresh."""
     first = next(iter(made.names.values()))[0]
     stem = made.wanted.out / f"judge-check-{slug(first.text)}-{digest(made.frozen)[:8]}"
     places = [stem]
@@ -160,7 +160,7 @@ def _line(one: JudgedProbe) -> str:
 
 
 def _notes(made: Prepared, done: int) -> list[str]:
-    """What a reader of the tables must know."""
+    """Return what a reader of the tables must know."""
     notes = [] if done == made.total else [f"Not complete: {done} of {made.total} judgings are done."]
     about = made.rows.about
     if about.labels != "people":

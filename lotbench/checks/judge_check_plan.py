@@ -82,7 +82,7 @@ class Prepared:
         return own and self.rows.is_about(self.plan.folder)
 
     def taken(self, panel: JudgePanel) -> list[Probe]:
-        """The probes that a panel is put."""
+        """Return the probes that a panel is put."""
         return [one for one in self.probes if (one.role, one.task) == (panel.role, panel.task)]
 
     @property
@@ -145,12 +145,12 @@ def prepare(wanted: WantedCheck) -> Prepared:
 
 
 def _counts(probe: Probe, wanted: WantedCheck) -> bool:
-    """Whether a row is part of the check."""
+    """Return whether a row is part of the check."""
     return not probe.contested and wanted.split in ("all", probe.split)
 
 
 def _filled(given: Experiment, found: Path) -> dict[str, str]:
-    """What a check asks of an experiment: a candidate in name only, and the samples that the rows are about."""
+    """Return what a check asks of an experiment: a candidate in name only, and the samples that the rows are about."""
     own = found / "samples.jsonl"
     about = str(found) if own.is_file() else judge_set.about_of(found).data
     return {"model": given.model or "human", "data": given.data or about}
@@ -163,7 +163,7 @@ def _probes(
     made: Plan,
     names: Mapping[str, Any],
 ) -> list[Probe]:
-    """The probes of the set's rows and those that the data set brings itself.
+    """Return the probes of the set's rows and those that the data set brings itself.
 
     Raises:
         UsageError: The set is about other samples, or has no rows for a role.
@@ -201,7 +201,7 @@ def _found(
 
 
 def read_set(folder: Path) -> tuple[judge_set.JudgeSet, Sequence[Probe]]:
-    """A judge set by itself, whoever is to be checked with it: its rows, and what a judge is put.
+    """Return a judge set by itself, whoever is to be checked with it: its rows, and what a judge is put.
 
     Raises:
         UsageError: It is of no benchmark that has judges, or its data set is not there.

@@ -85,7 +85,7 @@ Rule: TypeAlias = Callable[[Sequence[tuple[Probe, ProbeResult]]], Sequence[Rulin
 
 
 def measures(judged: Sequence[JudgedProbe], seed: int, rule: Rule = decided) -> list[Measure]:
-    """Every panel's rates; of a panel that confirms, those of its first verdict alone too."""
+    """Return every panel's rates; of a panel that confirms, those of its first verdict alone too."""
     made: list[Measure] = []
     for panel_id in dict.fromkeys(id(one.panel) for one in judged):
         mine = [one for one in judged if id(one.panel) == panel_id]
@@ -102,7 +102,7 @@ def measures(judged: Sequence[JudgedProbe], seed: int, rule: Rule = decided) -> 
 def _measured(
     mine: Sequence[JudgedProbe], panel: JudgePanel, what: str, rule: Rule, seed: int
 ) -> Iterator[Measure]:
-    """A measure of each criterion; the rulings of each repeat are made of that repeat alone."""
+    """Yield a measure of each criterion; the rulings of each repeat are made of that repeat alone."""
     repeats = sorted({one.repeat for one in mine})
     ruled = [
         ruling
@@ -115,7 +115,7 @@ def _measured(
 
 
 def measure(found: Sequence[Ruling], panel: JudgePanel, what: str, seed: int) -> Measure:
-    """What the rulings of one criterion come to, those of all repeats; rates are of the first on each row."""
+    """Return what the rulings of one criterion come to, those of all repeats; rates are of the first on each row."""
     first: dict[str, Ruling] = {}
     decisions: dict[str, list[bool]] = {}
     for one in found:
@@ -160,7 +160,7 @@ T = TypeVar("T")
 
 
 def _grouped(readable: Sequence[Ruling], rated: Callable[[Sequence[Ruling]], T]) -> dict[str, T]:
-    """All rows, those of each language, and those of each kind; rows without a kind stand with every kind."""
+    """Return all rows, those of each language, and those of each kind; rows without a kind stand with every kind."""
     made = {"all": rated(readable)}
     for language in sorted({one.language for one in readable}):
         made[language] = rated([one for one in readable if one.language == language])
@@ -172,7 +172,7 @@ def _grouped(readable: Sequence[Ruling], rated: Callable[[Sequence[Ruling]], T])
 def record(
     one: Measure, key: Mapping[str, JSON], names: Sequence[str], about: Mapping[str, JSON]
 ) -> dict[str, Any]:
-    """What the store keeps of a measure: all that a later report says."""
+    """Return what the store keeps of a measure: all that a later report says."""
     return {
         "schema": 1,
         "key": dict(key),
@@ -184,7 +184,7 @@ def record(
 
 
 def counted(one: Measure) -> dict[str, Any]:
-    """The rates of a measure, as a record and a summary have them."""
+    """Return the rates of a measure, as a record and a summary have them."""
     return {
         "what": one.what,
         "groups": {name: asdict(group) for name, group in one.groups.items()},
@@ -201,7 +201,7 @@ def sentences(
     deciding: Mapping[str, Mapping[str, str]],
     labels: str,
 ) -> list[str]:
-    """What each measure that a score could rest on came to, and whether that is good enough by the rule of trust.
+    """Return what each measure that a score could rest on came to, and whether that is good enough by the rule of trust.
 
     `deciding` has of each role the criteria and their bounds (`report.trust.BOUNDS`).
     """
@@ -217,7 +217,7 @@ def sentences(
 
 
 def labelling(probes: Sequence[Probe], seed: int) -> dict[str, tuple[int, int, Rate]]:
-    """For each role: rows, contested rows, and the kappa of the two labellings over the rows that have two."""
+    """Return for each role rows, contested rows, and the kappa of the two labellings over the rows that have two."""
     made = {}
     for role in dict.fromkeys(probe.role for probe in probes):
         mine = [probe for probe in probes if probe.role == role]
@@ -233,7 +233,7 @@ def labelling(probes: Sequence[Probe], seed: int) -> dict[str, tuple[int, int, R
 
 
 def rates(found: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> Table:
-    """Every measure and group as a row."""
+    """Return every measure and group as a row."""
     rows: list[tuple[Cell, ...]] = []
     for one in found:
         who = " + ".join(names[one.role][index] for index in one.indexes)
@@ -248,7 +248,7 @@ def rates(found: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> Table
 
 
 def steadiness(found: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> Table:
-    """What could not be read, and how often a verdict on the same row flips."""
+    """Return what could not be read, and how often a verdict on the same row flips."""
     rows: list[tuple[Cell, ...]] = []
     for one in found:
         who = " + ".join(names[one.role][index] for index in one.indexes)
@@ -260,7 +260,7 @@ def steadiness(found: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> 
 
 
 def interval(rate: Rate | Mapping[str, Any]) -> str | None:
-    """A rate's interval in words; None if it has none."""
+    """Return a rate's interval in words; None if it has none."""
     low, high = (rate.low, rate.high) if isinstance(rate, Rate) else (rate["low"], rate["high"])
     if low is None and high is None:
         return None
@@ -268,7 +268,7 @@ def interval(rate: Rate | Mapping[str, Any]) -> str | None:
 
 
 def sections(found: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> list[Section]:
-    """What a judge check found, as sections of its report."""
+    """Return what a judge check found, as sections of its report."""
     notes = (
         "FPR: negatives accepted (oracle: No answered Yes). FNR: positives not accepted.",
         "Rows of easy and hard: the negatives of that kind, with all positives.",
@@ -287,7 +287,7 @@ def to_markdown(
     spent: Mapping[str, Spent],
     told: Sequence[str] = (),
 ) -> str:
-    """The content of a judge check's report.md."""
+    """Return the content of a judge check's report.md."""
     title = ", ".join(dict.fromkeys(name for given in names.values() for name in given))
     blocks = [
         f"# Judge check: {plain(title)}",

@@ -83,7 +83,7 @@ def key_of(
     ids: Mapping[str, Sequence[Sequence[str]]],
     task: str = "",
 ) -> dict[str, JSON] | None:
-    """The name in the store of what these indexes' verdicts depend on; None if an index has not one id."""
+    """Return the name in the store of what these indexes' verdicts depend on; None if an index has not one id."""
     validation = made.benchmark.validation
     answered = ids.get(role, ())
     mine = [answered[index] if index < len(answered) else () for index in indexes]

@@ -32,7 +32,7 @@ class Marked(BaseModel):
 
 
 def read_marks(path: Path) -> list[Marked]:
-    """The marks of a file.
+    """Return the marks of a file.
 
     Raises:
         DataError: A line is none, with file, line and field.
@@ -45,7 +45,7 @@ def read_marks(path: Path) -> list[Marked]:
 
 
 def success(marks: Sequence[Marked]) -> list[tuple[str, str, Rate, int]]:
-    """The success rate of each judge in each stage: judge, stage, rate over what is marked, and what is not."""
+    """Return the success rate of each judge in each stage: judge, stage, rate over what is marked, and what is not."""
     places = dict.fromkeys((one.judge, one.stage) for one in marks)
     told = []
     for judge, stage in places:

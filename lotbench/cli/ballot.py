@@ -85,7 +85,7 @@ def count(parsed: argparse.Namespace) -> int:
 
 
 def read_items(path: Path) -> list[Item]:
-    """The prompts or pairs of a ballot file.
+    """Return the prompts or pairs of a ballot file.
 
     Raises:
         DataError: A line is none, or two have one id.
@@ -98,7 +98,7 @@ def read_items(path: Path) -> list[Item]:
 
 
 def read_votes(path: Path, key: Key) -> list[Vote]:
-    """The votes of a file on the ballot that a key is of.
+    """Return the votes of a file on the ballot that a key is of.
 
     Raises:
         DataError: Every line that is none, or no vote on that ballot, or a second one of a voter.
@@ -111,7 +111,7 @@ def read_votes(path: Path, key: Key) -> list[Vote]:
 
 
 def read_names(path: Path) -> Names:
-    """The key of a ballot.
+    """Return the key of a ballot.
 
     Raises:
         UsageError: It cannot be read, with the fields.
@@ -124,13 +124,13 @@ def read_names(path: Path) -> Names:
 
 
 def _shares(items: Sequence[Item], key: Key, votes: Sequence[Vote], named: Names) -> Iterator[str]:
-    """Each model's share of the votes, by type and as the mean of types (Fig. 13)."""
+    """Yield each model's share of the votes, by type and as the mean of types (Fig. 13)."""
     for type_, model, mine, share, low, high in shares(items, key, votes):
         yield f"{type_:5} {model:40} {mine:6}  {share:.3f}{_span(low, high)}"
 
 
 def _ratings(items: Sequence[Item], key: Key, votes: Sequence[Vote], named: Names) -> Iterator[str]:
-    """Each model's rating beside the score of its run, and how far votes and scores agree on who and what is better."""
+    """Yield each model's rating beside the score of its run, and how far votes and scores agree on who and what is better."""
     by_model, scores = rated(items, key, votes), named.scores
     met = [(one.value, scores[name].value) for name, one in by_model.items() if name in scores]
     yield "rating: log-odds of being chosen before the average of these models (Bradley and Terry)"
@@ -158,7 +158,7 @@ def _span(low: float | None, high: float | None) -> str:
 
 
 def _named(runs: Sequence[Run]) -> dict[str, Run]:
-    """The runs by the name of their model, with the arm where one model played several.
+    """Return the runs by the name of their model, with the arm where one model played several.
 
     Raises:
         UsageError: Two runs are of one model and one arm.
@@ -175,7 +175,7 @@ def _named(runs: Sequence[Run]) -> dict[str, Run]:
 
 
 def _score(run: Run) -> dict[str, Any]:
-    """The score by which the run is ranked, if it has ended."""
+    """Return the score by which the run is ranked, if it has ended."""
     name = next(iter(run.summary.get("scores", {})), "")
     return {"metric": name, "value": run.score()}
 
@@ -201,7 +201,7 @@ def rank(parsed: argparse.Namespace) -> int:
 
 
 def _pictures(items: Sequence[Item]) -> Mapping[str, Path]:
-    """The file of each picture of a ballot, by its place in the data set.
+    """Return the file of each picture of a ballot, by its place in the data set.
 
     Raises:
         DataError: One is no picture of its data set: a ballot may come from somebody else, and name any file.
@@ -217,7 +217,7 @@ def _pictures(items: Sequence[Item]) -> Mapping[str, Path]:
 
 
 def _responses(run: Run) -> Mapping[str, str]:
-    """What a run's model wrote, by sample.
+    """Return what a run's model wrote, by sample.
 
     Raises:
         UsageError: The run is not one of free responses.
@@ -230,7 +230,7 @@ def _responses(run: Run) -> Mapping[str, str]:
 
 
 def _ballot(run: Run) -> Ballot:
-    """How the run's benchmark puts responses to the vote.
+    """Return how the run's benchmark puts responses to the vote.
 
     Raises:
         UsageError: It has none; the message says which have.
@@ -243,7 +243,7 @@ def _ballot(run: Run) -> Ballot:
 
 
 def _prompts(runs: list[Run]) -> dict[str, Task]:
-    """The prompts of the runs, each of which has one in common with another.
+    """Return the prompts of the runs, each of which has one in common with another.
 
     Raises:
         UsageError: One has none, or theirs is not the same.

@@ -127,7 +127,7 @@ def build_lotbench(parsed: argparse.Namespace) -> int:
 
 
 def _wanted(parsed: argparse.Namespace, rules: type[Any], models: dict[str, str]) -> Wanted:
-    """What a data set is to be built of, from the flags that all builds have."""
+    """Return what a data set is to be built of, from the flags that all builds have."""
     from lotbench.cli.evaluate import limits
     from lotbench.run.construction import Wanted
 
@@ -207,7 +207,7 @@ def imported(parsed: argparse.Namespace) -> int:
 
 
 def distribution(path: Path) -> Iterator[str]:
-    """Rows by type and language, and the share of them that people liked or rated: Table 1 of LoTbench's paper."""
+    """Yield rows by type and language, and the share of them that people liked or rated: Table 1 of LoTbench's paper."""
     rows, voted = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for row in _written(path):
         for cell in itertools.product((row["type"], "total"), (row["language"], "total")):
@@ -222,7 +222,7 @@ def distribution(path: Path) -> Iterator[str]:
 
 
 def _written(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows that an import wrote."""
+    """Yield the rows that an import wrote."""
     with path.open(encoding="utf-8") as lines:
         yield from map(json.loads, lines)
 

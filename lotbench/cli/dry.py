@@ -49,7 +49,7 @@ def _dollars(total: float | None) -> str:
 
 
 def _at_most(made: Plan, episodes: Counter[str]) -> Iterator[tuple[str, Usage, int, float | None]]:
-    """By role: usage, calls and dollars (None: no price is known) that so many episodes on each sample take at most."""
+    """Return by role the usage, calls and dollars (None: no price is known) that so many episodes on each sample take at most."""
     asked = previewed(made)
     models = {role: len(names) for role, names in made.names.items()}
     beyond = Counter[str]()

@@ -39,7 +39,7 @@ def duel(parsed: argparse.Namespace) -> int:
 
 
 def _plans(asked: Config, models: Sequence[str]) -> int:
-    """What the runs of a duel take if all samples are played."""
+    """Return what the runs of a duel take if all samples are played."""
     from lotbench.cli.dry import show_plan
 
     for model in models:
@@ -49,7 +49,7 @@ def _plans(asked: Config, models: Sequence[str]) -> int:
 
 
 def _say(look: Look) -> None:
-    """What one look came to."""
+    """Print the result of one look."""
     unit = look.board.places[0].entry.metric.unit
     print(f"look {look.at} of {look.of}, {look.units} {unit}s, level {look.level:.2g}:")
     for pair in look.board.pairs:

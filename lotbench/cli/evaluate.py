@@ -44,7 +44,7 @@ FIELDS = {
 
 
 def limits(parsed: argparse.Namespace) -> dict[str, Any]:
-    """The limits that were given, by name."""
+    """Return the limits that were given, by name."""
     return {name: value for name in LIMITS if (value := getattr(parsed, name)) is not None}
 
 
@@ -73,7 +73,7 @@ def configuration(
     defaults: Mapping[str, Any] | None = None,
     fixed: Mapping[str, Any] | None = None,
 ) -> Config:
-    """The configuration that the flags of a command ask for.
+    """Return the configuration that the flags of a command ask for.
 
     Args:
         parsed: The flags; a command need not have all of them.
@@ -98,7 +98,7 @@ def configuration(
 
 
 def _panel(given: str, flags: Mapping[str, Any]) -> dict[str, Any]:
-    """The judges of a panel file, by path or by the name of one that is shipped, and its id."""
+    """Return the judges of a panel file, by path or by the name of one that is shipped, and its id."""
     if flags.get("roles.judge"):
         raise UsageError("--panel names the judges: leave out --judge and --role judge=")
     made = judge_panel.load(_panel_file(given))
@@ -106,7 +106,7 @@ def _panel(given: str, flags: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _panel_file(given: str) -> Path:
-    """A panel file by path, or by the name of one that is shipped."""
+    """Return a panel file by path, or by the name of one that is shipped."""
     name = given.removeprefix("configs/").removeprefix("panels/").removesuffix(".toml")
     found = config_file(given if Path(given).exists() else f"panels/{name}")
     assert found is not None
@@ -154,7 +154,7 @@ def print_result(run: Run) -> int:
 
 
 def _print_scores(run: Run) -> None:
-    """The primary metric with what it took, in one line; the other metrics below."""
+    """Print the primary metric with its cost in one line, and the other metrics below."""
     summary, cost = run.summary, run.summary["usage"]["cost_usd"]
     scores = dict(summary["scores"])
     solved, total = summary["outcomes"].get("solved"), summary["n_traces"]
@@ -167,7 +167,7 @@ def _print_scores(run: Run) -> None:
 
 
 def _trust(run: Run) -> str:
-    """Whether a run is trusted, in a line, with the command that earns it where there is one."""
+    """Return whether a run is trusted, in a line, with the command that earns it where there is one."""
     reasons = run.summary["reasons"]
     if run.summary["rankable"]:
         return "trusted: it has a place among runs that were measured alike"
@@ -182,7 +182,7 @@ def _trust(run: Run) -> str:
 
 
 def _value(name: str, score: dict[str, Any] | None) -> str:
-    """A score with its interval and bounds; two decimals of few games."""
+    """Return a score with its interval and bounds; two decimals of few games."""
     if score is None or score["value"] is None:
         return f"{name} none: {score['why'] if score else 'it was not computed'}".strip()
     digits = 2 if score["n"] < FEW else 3

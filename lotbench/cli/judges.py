@@ -107,7 +107,7 @@ def _labels(files: Sequence[Path]) -> int:
 
 
 def _watch(stream: TextIO) -> Watch:
-    """How far a check is, in a line now and then."""
+    """Return how far a check is, in a line now and then."""
 
     async def shown(made: Prepared) -> None:
         try:

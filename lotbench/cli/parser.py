@@ -81,24 +81,24 @@ class Flag(NamedTuple):
 
 
 def flag(shown: str, about: str | None = None, **how: Any) -> Flag:
-    """A flag as `--help` shows it: `--fresh`, `--limit N`; an argument is its name and what is shown, `run RUN`."""
+    """Return a flag as `--help` shows it: `--fresh`, `--limit N`; an argument is its name and what is shown, `run RUN`."""
     name, _, metavar = shown.partition(" ")
     shape = {"metavar": metavar} if metavar else {"action": "store_true"}
     return Flag(name, {**shape, "help": about, **how})
 
 
 def under(heading: str, *flags: Flag) -> tuple[Flag, ...]:
-    """The same flags under a heading."""
+    """Return the same flags under a heading."""
     return tuple(one._replace(heading=heading) for one in flags)
 
 
 def _many(shown: str, about: str | None = None, **how: Any) -> Flag:
-    """A flag that may be given again and again."""
+    """Return a flag that may be given again and again."""
     return flag(shown, about, action="append", **how)
 
 
 def _port(text: str) -> int:
-    """A port by its number."""
+    """Return a port by its number."""
     if not text.isascii() or not text.isdigit() or int(text[:6]) > LAST_PORT:
         raise argparse.ArgumentTypeError(f"{text!r} is no port: 0 (a free one) to {LAST_PORT}")
     return int(text)
@@ -163,7 +163,7 @@ HOW = (OUT, FRESH, NO_PREFLIGHT, flag("--dry-run", "print the plan and what it m
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of the `lotbench` command."""
+    """Return the parser of the `lotbench` command."""
     top = Parser(prog="lotbench", description="How creative is a language model? Let it play.", epilog=EPILOG)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     top_level = partial(_command, commands)
@@ -455,7 +455,7 @@ def _ballot(command: Declare) -> None:
 
 
 def _family(commands: Commands, name: str, about: str) -> Declare:
-    """What declares the commands whose name begins with this word."""
+    """Return what declares the commands whose name begins with this word."""
     family = commands.add_parser(name, help=about)
     return partial(_command, family.add_subparsers(title="commands", metavar="COMMAND", required=True))
 

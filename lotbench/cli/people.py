@@ -57,7 +57,7 @@ def view(parsed: argparse.Namespace) -> int:
 
 
 def _looked_at(given: str) -> tuple[Path, str]:
-    """The folder of runs that is looked through, and the page that comes first: of a run, its own.
+    """Return the folder of runs that is looked through, and the page that comes first: of a run, its own.
 
     Raises:
         UsageError: It is neither.
@@ -158,7 +158,7 @@ async def _refuse_missing(asked: Config) -> None:
 
 
 def _at_terminal(asked: Config, out: Path, given: str | None, day: datetime.date | None) -> int:
-    """A game at this terminal."""
+    """Return a game at this terminal."""
     from rich.console import Console
 
     from lotbench.cli.evaluate import interruptible, print_result
@@ -182,7 +182,7 @@ def _at_terminal(asked: Config, out: Path, given: str | None, day: datetime.date
 
 
 def _game(parsed: argparse.Namespace, defaults: Mapping[str, Any] | None = None) -> Config:
-    """What is played, and who judges; `defaults` are under what was asked for, where there is no key."""
+    """Return what is played, and who judges; `defaults` are under what was asked for, where there is no key."""
     from lotbench.cli.evaluate import configuration
 
     fixed: dict[str, Any] = {"model": "human"}

@@ -138,7 +138,7 @@ class Terminal:
         player.says("counts" if line.strip().lower() in ("y", "yes") else "misses")
 
     async def ends(self) -> None:
-        """How a game came out: the answer, why it is funny, the chain, and how others did."""
+        """Print how a game came out: the answer, why it is funny, the chain, and how others did."""
         player = self._player
         ended, run = player.ended, player.run
         assert ended is not None and run is not None
@@ -166,7 +166,7 @@ class Terminal:
             await self._line("Enter for the next game", ())
 
     def _scene(self) -> None:
-        """The picture, and what is to be done."""
+        """Print the picture and what is to be done."""
         view, status = self._player.view, self._player.status
         if view is None or status is None:
             return
@@ -189,12 +189,12 @@ class Terminal:
         self._console.print(Text(rules, style="dim"))
 
     def _news(self) -> None:
-        """What was said since it was last drawn: verdicts, answers, clues."""
+        """Print the verdicts, answers and clues since the last drawing."""
         for text in news(self._player.view, self._drawn):
             self._console.print(text)
 
     def _joke(self) -> None:
-        """The sentence with its blank, and the rounds as dots: in sight whenever something is typed."""
+        """Print the sentence with its blank, and the rounds as dots."""
         view = self._player.view
         if view is None:
             return
@@ -221,7 +221,7 @@ class Terminal:
 
 
 def news(view: View | None, drawn: set[tuple[object, ...]], asked: bool = False) -> Iterator[Text]:
-    """What was said in a game and is not drawn yet: verdicts, answers and clues; `asked`: the questions too."""
+    """Yield what was said in a game and is not drawn yet: verdicts, answers and clues; `asked`: the questions too."""
     for turn in view.turns if view else ():
         said: list[tuple[str, Text]] = []
         if turn.guess and turn.counts is not None:
@@ -242,7 +242,7 @@ def news(view: View | None, drawn: set[tuple[object, ...]], asked: bool = False)
 
 
 def judged(guess: str, counts: bool) -> Text:
-    """A guess with its verdict."""
+    """Return a guess with its verdict."""
     mark = Text("  ✓ it counts: ", "green") if counts else Text("  ✕ not it: ", "red")
     return mark.append(visible(guess), style="bold")
 
@@ -256,7 +256,7 @@ def show_picture(console: Console, picture: bytes) -> None:
 
 
 def told_answer(sample: Mapping[str, Any]) -> Text:
-    """The whole response, and why it is funny."""
+    """Return the whole response, and why it is funny."""
     told = Text()
     told.append(f"{visible(str(sample['response']))}\n\n", style="bold")
     told.highlight_words([visible(str(sample["key_text"]))], style="bold green")
@@ -264,7 +264,7 @@ def told_answer(sample: Mapping[str, Any]) -> Text:
 
 
 def drawn(picture: bytes) -> Text:
-    """A picture in half blocks, two pixels a character.
+    """Return a picture in half blocks, two pixels a character.
 
     Raises:
         PictureError: It is none.
@@ -287,7 +287,7 @@ def _signs(dots: tuple[tuple[str, bool], ...]) -> str:
 
 
 def _wanted(field: str) -> str:
-    """What is asked for, in words."""
+    """Return what is asked for, in words."""
     if field in GUESSES:
         return "Your guess" if field == "guess" else "Your joke"
     return f"Your {field.replace('_', ' ')}"

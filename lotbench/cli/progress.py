@@ -19,7 +19,7 @@ SHOWN = 5
 
 
 def watch(stream: TextIO) -> Watch:
-    """A display for a stream."""
+    """Return a display for a stream."""
     return _on_terminal(stream) if stream.isatty() else _in_pipe(stream)
 
 
@@ -73,7 +73,7 @@ def _on_terminal(stream: TextIO) -> Watch:
 
 
 def line(status: Status, seconds: float, begun: int = 0) -> str:
-    """How far a run is, in one line; with the bar it fits a terminal of 80 columns, unless something is the matter.
+    """Return how far a run is, in one line; with the bar it fits a terminal of 80 columns, unless something is the matter.
 
     `begun` is how many tasks were done when the `seconds` began.
     """
@@ -98,7 +98,7 @@ def line(status: Status, seconds: float, begun: int = 0) -> str:
 
 
 def stalled(stats: CallStats, now: float) -> list[str]:
-    """What is in flight and for how long, the longest first, if no reply has come for a while; else nothing."""
+    """Return what is in flight and for how long, the longest first, if no reply has come for a while; else nothing."""
     since = now - stats.replied
     if not stats.open or since < STALL_S:
         return []
@@ -116,7 +116,7 @@ def _warn(status: Status, say: Callable[[str], object]) -> None:
 
 
 def damage(lines: Sequence[int]) -> str:
-    """Which lines of a journal cannot be read."""
+    """Return which lines of a journal cannot be read."""
     shown = ", ".join(map(str, lines[:5]))
     return f"calls.jsonl is damaged in line {shown}" + (
         f" and {len(lines) - 5} more" if len(lines) > 5 else ""

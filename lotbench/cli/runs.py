@@ -89,7 +89,7 @@ def report(parsed: argparse.Namespace) -> int:
 
 
 def _people(run: Run, root: Path) -> str:
-    """What people reach on what the run was played on, judged alike, and how it stands to them; "" without people."""
+    """Return what people reach on what the run was played on, judged alike, and how it stands to them; "" without people."""
     from lotbench.report.leaderboard import board, differing
     from lotbench.report.ranking_sections import sections
     from lotbench.report.report import laid_out

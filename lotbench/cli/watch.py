@@ -77,7 +77,7 @@ def watch(parsed: argparse.Namespace) -> int:
 
 
 def scene(made: Plan, sample: str, console: Console) -> None:
-    """The picture, and the joke with its blank."""
+    """Print the picture, and the joke with its blank."""
     item: Any = made.by_id[sample]
     show_picture(console, made.pictures.path(sample).read_bytes())
     console.print(Text(f"In the picture: {item.caption}", "dim"))

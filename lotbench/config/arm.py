@@ -38,7 +38,7 @@ SCORES_ONLY = ScoresOnly()
 
 
 def arm(settings: BaseModel) -> str | None:
-    """The name of the arm: what the setting or property `arm` says, then what else sets it apart; None for neither."""
+    """Return the name of the arm: what the setting or property `arm` says, then what else sets it apart; None for neither."""
     head = getattr(settings, "arm", None)
     parts = [] if head is None else [str(head)]
     for name, field in type(settings).model_fields.items():
@@ -49,7 +49,7 @@ def arm(settings: BaseModel) -> str | None:
 
 
 def score_settings(settings: BaseModel, *, only: bool = False) -> frozenset[str]:
-    """The settings that change the score of a finished trace; those that change nothing else, with these values, if `only`."""
+    """Return the settings that change the score of a finished trace; those that change nothing else, with these values, if `only`."""
     marks = (
         (name, mark)
         for name, field in type(settings).model_fields.items()

@@ -195,7 +195,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def digest(value: Any) -> str:
-    """The sha256 of a value's canonical JSON, in hex."""
+    """Return the sha256 of a value's canonical JSON, in hex."""
     if isinstance(value, BaseModel):
         value = value.model_dump(mode="json")
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
@@ -203,7 +203,7 @@ def digest(value: Any) -> str:
 
 
 def differences(ours: JSON, theirs: JSON, path: str = "") -> list[str]:
-    """The dotted names of the fields in which two JSON values differ."""
+    """Return the dotted names of the fields in which two JSON values differ."""
     if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
         names = sorted({*ours, *theirs})
         parts = (differences(ours.get(n), theirs.get(n), f"{path}.{n}" if path else n) for n in names)
@@ -212,12 +212,12 @@ def differences(ours: JSON, theirs: JSON, path: str = "") -> list[str]:
 
 
 def shortened(text: str, longest: int = 200) -> str:
-    """A text that may be anybody's, cut to what a line of an error can hold."""
+    """Return a text that may be anybody's, cut to what a line of an error can hold."""
     return text if len(text) <= longest else f"{text[:longest]} …"
 
 
 def place(key: str) -> list[str]:
-    """Where a key of `--set` stands in a config file: a bare one may be a setting, a field or a limit."""
+    """Return where a key of `--set` stands in a config file: a bare one may be a setting, a field or a limit."""
     if "." in key:
         return key.split(".")
     if key in Experiment.model_fields:
@@ -241,7 +241,7 @@ def put(table: dict[str, Any], place: Sequence[str], value: Any) -> None:
 
 
 def read_value(text: str) -> Any:
-    """A value as TOML writes it, or the content of `@FILE`; anything else is a string."""
+    """Return a value as TOML writes it, or the content of `@FILE`; anything else is a string."""
     if text.startswith("@"):
         return _content(Path(text[1:]))
     try:
@@ -252,7 +252,7 @@ def read_value(text: str) -> Any:
 
 
 def _content(path: Path) -> Any:
-    """What a TOML or JSON file holds; it is part of the experiment from then on, whatever becomes of the file."""
+    """Return what a TOML or JSON file holds; it is part of the experiment from then on, whatever becomes of the file."""
     if path.suffix != ".json":
         return read_toml(path)
     try:

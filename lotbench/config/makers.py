@@ -43,7 +43,7 @@ _PROVIDERS = re.compile(r"^(?:openai|openrouter|ollama|vllm|anthropic|gemini|dee
 
 
 def makers(name: str) -> frozenset[str]:
-    """The makers that a model's name, or a family's (`claude`), tells of; two for a distillation, none if it tells none."""
+    """Return the makers that a model's name, or a family's (`claude`), tells of; two for a distillation, none if it tells none."""
     text = name.partition("@http")[0].lower()
     if text == PEOPLE or text.startswith(("python:", "human")):
         return frozenset()
@@ -52,5 +52,5 @@ def makers(name: str) -> frozenset[str]:
 
 
 def one_maker(one: str, other: str) -> bool:
-    """Whether two names tell of a maker that both have."""
+    """Return whether two names tell of a maker that both have."""
     return bool(makers(one) & makers(other))

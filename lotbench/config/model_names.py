@@ -142,12 +142,12 @@ def _parsed(name: str) -> ModelName:
 
 
 def without_address(name: str) -> str:
-    """A model's name without the address at which somebody serves it."""
+    """Return a model's name without the address at which somebody serves it."""
     return parse(name).model if "@http" in name else name
 
 
 def checked_url(place: str, url: str, key: str) -> str:
-    """An API's base URL, if it is one that may be written into a run folder.
+    """Return an API's base URL, if it is one that may be written into a run folder.
 
     Args:
         place: Where it was given, for the error; the address itself may hold a secret.
@@ -170,7 +170,7 @@ def checked_url(place: str, url: str, key: str) -> str:
 
 
 def address(name: ModelName) -> str:
-    """Where a model is, as far as that says who it is; "" where its id alone does.
+    """Return where a model is, as far as that says who it is; "" where its id alone does.
 
     A provider whose address is fixed and public serves one model under an id, however it is spelled (`openai/NAME`,
     `NAME@https://api.openai.com/v1`). What answers at any other address (`NAME@URL`, ollama, vllm) is what somebody
@@ -182,13 +182,13 @@ def address(name: ModelName) -> str:
 
 
 def identity(name: ModelName, model_id: str = "") -> str:
-    """Who a model is: the id that it returned, or was asked for by, and its address where that belongs to it."""
+    """Return who a model is: the id that it returned, or was asked for by, and its address where that belongs to it."""
     known_as = model_id or (name.model if name.kind in ("api", "langchain") else name.text)
     return f"{known_as}@{address(name)}" if address(name) else known_as
 
 
 def _same_url(url: str) -> str:
-    """An address in one spelling: host in small letters, no default port, no slash at the end."""
+    """Return an address in one spelling: host in small letters, no default port, no slash at the end."""
     parts = urlsplit(url)
     default = {"http": 80, "https": 443}.get(parts.scheme)
     port = f":{parts.port}" if parts.port not in (None, default) else ""
@@ -201,7 +201,7 @@ PUBLIC = frozenset(_same_url(provider.url) for provider in PROVIDERS.values() if
 
 
 def base_model(model_id: str) -> str:
-    """The base model of an id, as far as names tell: without maker, date, effort and variant.
+    """Return the base model of an id, as far as names tell: without maker, date, effort and variant.
 
     `openai/gpt-4o-mini-2024-07-18` and `gpt-4o-mini` are one; `o3-mini-high` and `o3-mini-low` are siblings.
     """
@@ -216,7 +216,7 @@ def base_model(model_id: str) -> str:
 
 
 def related(one: str, other: str) -> bool:
-    """Whether two model ids are of one family: what stands before a digit, a size or a date is one name (`gpt`).
+    """Return whether two model ids are of one family: what stands before a digit, a size or a date is one name (`gpt`).
 
     A distillation is of both its families. A callable or a person has a name of its own, which no rule takes apart.
     """
@@ -227,7 +227,7 @@ def related(one: str, other: str) -> bool:
 
 @cache
 def _families(model_id: str) -> frozenset[str]:
-    """The names of the families that an id tells of; a fine-tune's is its base's (`hf:BASE+ADAPTER`, `ft:BASE:...`)."""
+    """Return the names of the families that an id tells of; a fine-tune's is its base's (`hf:BASE+ADAPTER`, `ft:BASE:...`)."""
     name = model_id.lower().removeprefix("hf:").partition("+")[0].rsplit("/", 1)[-1].removesuffix(".gguf")
     return frozenset(_family(part) for part in name.split("-distill-"))
 
@@ -243,13 +243,13 @@ def _family(name: str) -> str:
 
 
 def kin(one: ModelName, other: ModelName) -> bool:
-    """Whether two names are of one family of models; a person is kin to nobody, for persons have no ids."""
+    """Return whether two names are of one family of models; a person is kin to nobody, for persons have no ids."""
     if "human" in (one.kind, other.kind):
         return False
     return one == other or (bool(one.model) and related(one.model, other.model))
 
 
 def slug(name: str) -> str:
-    """A model name as part of a folder name."""
+    """Return a model name as part of a folder name."""
     short = re.sub(r"@https?://.*$", "", name)
     return re.sub(r"[^A-Za-z0-9.]+", "-", short)[-40:].strip("-.") or "model"

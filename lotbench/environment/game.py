@@ -72,7 +72,7 @@ class Observation:
         return str(self.request.key)
 
     def answer(self, text: str) -> str:
-        """A reply of the form that is asked for, which says just this; a reasoning that the form has too stays empty."""
+        """Return a reply of the form that is asked for, which says just this; a reasoning that the form has too stays empty."""
         fields: Any = (self.schema or {}).get("properties", {})
         empty = {name: "" for name, field in fields.items() if field.get("type") == "string"}
         return text if self.schema is None else json.dumps({**empty, self.wants: text}, ensure_ascii=False)
@@ -227,7 +227,7 @@ class Game:
             raise UsageError(f"{name}: the action has {len(text):,} characters, {LONGEST:,} at most")
 
     def _news(self) -> dict[str, Any]:
-        """What a step is told beside observation and reward."""
+        """Return what a step is told beside observation and reward."""
         made = self.trace
         steps = self._steps if made is None else made.steps
         new, self._told = steps[self._told :], len(steps)

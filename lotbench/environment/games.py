@@ -112,7 +112,7 @@ class Games:
         await asyncio.gather(*(game.close() for game in list(self._outside.games.values())))
 
     def _unplayed(self, sample: str) -> int:
-        """The next seed of a sample that nobody has played, in this session or before."""
+        """Return the next seed of a sample that nobody has played, in this session or before."""
         numbers = count(self._next[sample])
         seed = next(n for n in numbers if (sample, n) not in self._begun and (sample, n) not in self._played)
         self._next[sample] = seed + 1
@@ -224,7 +224,7 @@ async def opened(
 
 
 def _placed(asked: Config, folder: Path | None, out: Path) -> tuple[Plan, Any, bool]:
-    """The plan, what opens its folder, and whether that was begun before."""
+    """Return the plan, what opens its folder, and whether that was begun before."""
     made = plan.make(asked)
     if folder is None:
         name = (made.benchmark.name, made.experiment.model, digest(made.experiment))
@@ -241,13 +241,13 @@ def _placed(asked: Config, folder: Path | None, out: Path) -> tuple[Plan, Any, b
 
 
 def _begun(folder: Folder) -> Iterator[tuple[str, int]]:
-    """The games in which a player has said something, finished or not: by sample and seed, once a reply."""
+    """Return the games in which a player has said something, finished or not: by sample and seed, once a reply."""
     lines = read_journal(folder.path / CALLS)
     return ((one.key.sample, one.key.repeat) for one in lines if one.role == "candidate")
 
 
 def _finished(folder: Folder) -> Traces:
-    """The finished games of a folder; those whose last call never arrived are played again."""
+    """Return the finished games of a folder; those whose last call never arrived are played again."""
     file = folder.path / run_folder.TRACES
     stay = [(one.sample, one.repeat) for one in Traces(file, strict=False) if one.arrived]
     return folder.order(stay) if file.is_file() else Traces(file)

@@ -74,7 +74,7 @@ class ClientGame:
         return _shown(game, reward)
 
     def state(self) -> dict[str, Any]:
-        """Where the game stands; empty before the first reset."""
+        """Return where the game stands; empty before the first reset."""
         game = self._game
         if game is None:
             return {}
@@ -95,7 +95,7 @@ class ClientGame:
 
 
 def _shown(game: Game, reward: float | None) -> dict[str, Any]:
-    """What a client is shown of a game: what it wants now, and the reward."""
+    """Return what a client is shown of a game: what it wants now, and the reward."""
     wanted, trace = game.observation, game.trace
     shown: dict[str, Any] = {"done": game.done, "metadata": {"sample": game.sample, "seed": game.seed}}
     if wanted is not None:

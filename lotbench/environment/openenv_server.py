@@ -86,15 +86,15 @@ class GameEnvironment(Environment):
         return GameState(**self._episode.state())
 
     def list_splits(self) -> list[str]:
-        """The one split of OpenEnv's Task API: all samples that are played."""
+        """Return the one split of OpenEnv's Task API: all samples that are played."""
         return ["all"]
 
     def list_tasks(self, split: str) -> list[dict[str, str]]:
-        """The samples, in the order of the data set, by id."""
+        """Return the samples, in the order of the data set, by id."""
         return [{"id": sample} for sample in self._samples]
 
     def num_tasks(self, split: str) -> int:
-        """How many samples there are."""
+        """Return how many samples there are."""
         return len(self._samples)
 
     def close(self) -> None:
@@ -102,11 +102,11 @@ class GameEnvironment(Environment):
         asyncio.run_coroutine_threadsafe(self._episode.close(), self._loop)
 
     def reset(self, *args: Any, **kwargs: Any) -> GameObservation:
-        """Not used: games are played by `reset_async` and `step_async`."""
+        """Raise: games are played by `reset_async` and `step_async`."""
         raise NotImplementedError
 
     def step(self, *args: Any, **kwargs: Any) -> GameObservation:
-        """Not used; see `reset`."""
+        """Raise; see `reset`."""
         raise NotImplementedError
 
 
@@ -159,7 +159,7 @@ class _Impatient(H11Protocol):
 
 
 def _guarded(app: Any, key: str) -> Callable[..., Awaitable[None]]:
-    """An ASGI application that answers 401 to whoever does not show the key; `/health` needs none."""
+    """Return an ASGI application that answers 401 to whoever does not show the key; `/health` needs none."""
     wanted = f"Bearer {key}".encode()
 
     async def guarded(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:

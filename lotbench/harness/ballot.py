@@ -129,7 +129,7 @@ def ballot(
     *,
     pairs: bool = False,
 ) -> tuple[list[Item], Key]:
-    """The ballot of what models wrote, and its key; prompts that fewer than two of them answered are left out.
+    """Return the ballot of what models wrote, and its key; prompts that fewer than two of them answered are left out.
 
     Args:
         written: By model, the response to each prompt, by id.
@@ -152,7 +152,7 @@ def ballot(
 
 
 def _shown(models: Sequence[str], pairs: bool) -> list[list[str]]:
-    """Whose responses stand together: all, or two at a time."""
+    """Return whose responses stand together: all, or two at a time."""
     return [list(pair) for pair in combinations(models, 2)] if pairs else [list(models)]
 
 
@@ -179,7 +179,7 @@ def _item(
 
 
 def key_faults(items: Sequence[Item], key: Key) -> list[str]:
-    """Which items a key says nothing of, or something else than the ballot shows; pairs are of two."""
+    """Return which items a key says nothing of, or something else than the ballot shows; pairs are of two."""
     paired = any(item.prompt for item in items)
     return [
         f"models.{item.id}: is not of this ballot"
@@ -191,7 +191,7 @@ def key_faults(items: Sequence[Item], key: Key) -> list[str]:
 
 
 def faults(votes: Sequence[Vote], key: Key) -> dict[int, str]:
-    """What is wrong with votes, by index: another ballot's, or a second vote of one person."""
+    """Return what is wrong with votes, by index: another ballot's, or a second vote of one person."""
     found: dict[int, str] = {}
     seen: set[tuple[str, str]] = set()
     for index, vote in enumerate(votes):
@@ -210,7 +210,7 @@ def faults(votes: Sequence[Vote], key: Key) -> dict[int, str]:
 def shares(
     items: Sequence[Item], key: Key, votes: Sequence[Vote]
 ) -> list[tuple[str, str, int, float, float | None, float | None]]:
-    """The share of the votes that each model has, by type, and the mean over types (Avg. of Fig. 13).
+    """Return the share of the votes that each model has, by type, and the mean over types (Avg. of Fig. 13).
 
     Returns:
         Rows of type, model, votes, share, and the ends of its 95 % interval over prompts;
@@ -238,7 +238,7 @@ def shares(
 
 
 def rated(items: Sequence[Item], key: Key, votes: Sequence[Vote]) -> dict[str, Rating]:
-    """The rating of each model from votes on pairs, best first; intervals over voters and prompts.
+    """Return the rating of each model from votes on pairs, best first; intervals over voters and prompts.
 
     Who chooses both of a pair, or neither, has voted for a tie.
     """
@@ -262,7 +262,7 @@ def rated(items: Sequence[Item], key: Key, votes: Sequence[Vote]) -> dict[str, R
 
 
 def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]:
-    """The responses of a ballot as rows that models rank: likes are the votes; nobody's name is on them (Fig. 14)."""
+    """Return the responses of a ballot as rows that models rank: likes are the votes; nobody's name is on them (Fig. 14)."""
     chosen = Counter((vote.id, letter) for vote in votes for letter in vote.letters)
     made: dict[tuple[str, str], dict[str, Any]] = {}
     numbers = Counter[str]()
@@ -287,5 +287,5 @@ def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]
 
 
 def _share(sums: Floats, place: int) -> Floats:
-    """The share of one model, the mean over types, of votes summed by type and model; nan where nobody voted on a type."""
+    """Return the share of one model, the mean over types, of votes summed by type and model; nan where nobody voted on a type."""
     return np.asarray(divided(sums[..., place], sums.sum(axis=-1)).mean(axis=-1))

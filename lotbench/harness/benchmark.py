@@ -168,22 +168,22 @@ class Benchmark:
         return self.composed.Sample if self.composed else self.Item
 
     def supersteps(self, settings: Any) -> int:
-        """The most nodes that an episode can visit, for the graph's recursion limit."""
+        """Return the most nodes that an episode can visit, for the graph's recursion limit."""
         return 5 * getattr(settings, "max_rounds", 1) + 5
 
     def shows_pictures(self, settings: Any) -> bool:
-        """Whether episodes with these settings show a picture to anybody."""
+        """Return whether episodes with these settings show a picture to anybody."""
         return "image" in getattr(settings, "arm", "image") and any(
             one.pictures for one in self.roles.values()
         )
 
     def answers_by_sample(self, traces: Sequence[Trace], settings: Any) -> dict[str, list[str]]:
-        """What the candidate said to each sample."""
+        """Return what the candidate said to each sample."""
         found: dict[str, list[str]] = {}
         for trace in traces:
             found.setdefault(trace.sample, []).extend(self.answers(trace, settings))
         return found
 
     def samples(self, items: Sequence[Any], settings: Any, seed: int) -> tuple[Any, ...]:
-        """The samples that the lines of a data set are, or make."""
+        """Return the samples that the lines of a data set are, or make."""
         return tuple(self.composed.make(items, settings, seed) if self.composed else items)

@@ -93,15 +93,15 @@ class Episode(Generic[Item, Settings]):
         return [*self.state["steps"], *self.steps]
 
     def at(self, state: State) -> Episode[Item, Settings]:
-        """The episode as a node finds it that begins in this state."""
+        """Return the episode as a node finds it that begins in this state."""
         return replace(self, state=state, steps=[], usage={})
 
     def prompt(self, name: str) -> Prompt:
-        """A prompt in the language of the sample."""
+        """Return a prompt in the language of the sample."""
         return self.prompts.get(self.sample.language, name)
 
     def line(self, section: str, **values: str) -> str:
-        """A line of the pack's `lines` in the language of the sample."""
+        """Return a line of the pack's `lines` in the language of the sample."""
         return self.prompt("lines").line(section, **values)
 
     async def ask(
@@ -235,7 +235,7 @@ class Episode(Generic[Item, Settings]):
         self.steps.append(remark(step, self.round if round is None else round, value))
 
     def again(self, reason: str) -> str:
-        """The line that says what was wrong with a reply, in the language of the sample; the reason itself without `lines`.
+        """Return the line that says what was wrong with a reply, in the language of the sample; the reason itself without `lines`.
 
         The pack's `reasons` are looked up by the words of the reason; numbers in it fill the fields `first` and `second`.
         """
@@ -249,7 +249,7 @@ class Episode(Generic[Item, Settings]):
         return self.line("again", reason=reason) if "lines" in pack else reason
 
     def _guess(self, prompt: Prompt, form: type[Form] | None, values: Mapping[str, Value]) -> Render:
-        """A function that fills the prompt; `shape` and `again` are filled in where it has these fields."""
+        """Return a function that fills the prompt; `shape` and `again` are filled in where it has these fields."""
 
         def render(again: str | None) -> Sequence[Message]:
             ours: dict[str, Value] = {"shape": shape(form) if form else None, "again": again}
@@ -269,7 +269,7 @@ class Node(Protocol):
 
 
 def recorded(node: Node) -> Node:
-    """A node whose steps and usage join the state, and whose failure ends the episode as ROLE_failed.
+    """Return a node whose steps and usage join the state, and whose failure ends the episode as ROLE_failed.
 
     A failure is an outcome and not a score. LangGraph drops a key that no state declares, so that is an error here.
     """
@@ -288,14 +288,14 @@ def recorded(node: Node) -> Node:
 
 
 async def visit(node: Node, state: State, episode: AnyEpisode) -> Update:
-    """What one node changes, visited without a graph."""
+    """Return what one node changes, visited without a graph."""
     from langgraph.runtime import Runtime  # noqa: PLC0415 - its import takes long, and most of what imports this plays nothing
 
     return await recorded(node)(EpisodeState(**state), Runtime(context=episode))  # type: ignore[typeddict-item]
 
 
 def record(answer: Answer, value: Mapping[str, JSON]) -> dict[str, JSON]:
-    """One step of a trace: who was asked what for, and what the reply was read as."""
+    """Return one step of a trace: who was asked what for, and what the reply was read as."""
     question = answer.question
     return {
         "step": question.step,
@@ -309,13 +309,13 @@ def record(answer: Answer, value: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def remark(step: str, round: int, value: Mapping[str, JSON]) -> dict[str, JSON]:
-    """One step of a trace for which no model was asked."""
+    """Return one step of a trace for which no model was asked."""
     place: dict[str, JSON] = {"step": step, "round": round, "role": None, "draw": 0}
     return place | {"call": None, "value": dict(value), "seconds": 0.0}
 
 
 def used(answer: Answer) -> dict[str, int]:
-    """What one call used."""
+    """Return what one call used."""
     usage = answer.reply.usage
     return {
         "calls": 1,
@@ -326,12 +326,12 @@ def used(answer: Answer) -> dict[str, int]:
 
 
 async def scored(state: EpisodeState, runtime: Runtime[AnyEpisode]) -> Update:
-    """The last node of a panel that asks nothing there: the episode is over."""
+    """Return the last node of a panel that asks nothing there: the episode is over."""
     return {"outcome": "scored"}
 
 
 async def nobody(episode: AnyEpisode, question: Question) -> Answer:
-    """The call of an episode in which nobody is asked.
+    """Return the call of an episode in which nobody is asked.
 
     Raises:
         LotbenchError: Somebody is.

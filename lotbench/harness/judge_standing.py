@@ -18,7 +18,7 @@ ROLE = "judge"
 
 
 def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
-    """How well a run's judges are known to judge, as the benchmark says it, or each by itself."""
+    """Return how well a run's judges are known to judge, as the benchmark says it, or each by itself."""
     if declared.standing is not None:
         return declared.standing(declared, context)
     known = {
@@ -39,20 +39,20 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
 
 
 def ids(context: JudgeContext, role: str, index: int) -> Sequence[str]:
-    """The ids that a judge returned; none if no call came back."""
+    """Return the ids that a judge returned; none if no call came back."""
     answered = context.ids.get(role, ())
     return answered[index] if index < len(answered) else ()
 
 
 def who(context: JudgeContext, role: str, indexes: Sequence[int]) -> str:
-    """The judges by the ids that they returned."""
+    """Return the judges by the ids that they returned."""
     return ", ".join(name for index in indexes for name in ids(context, role, index)) or "no call came back"
 
 
 def wanted_key(
     context: JudgeContext, declared: Validation, role: str, indexes: Sequence[int], settings: Any
 ) -> dict[str, Any] | None:
-    """What names the check of these judges, beside its criterion; None if it is not known who judged."""
+    """Return what names the check of these judges, beside its criterion; None if it is not known who judged."""
     models = [ids(context, role, index) for index in indexes]
     if any(len(one) != 1 for one in models):
         return None
@@ -65,7 +65,7 @@ def wanted_key(
 def by_criterion(
     context: JudgeContext, declared: Validation, role: str, indexes: Sequence[int], settings: Any
 ) -> dict[str, Record]:
-    """The checks of these judges together under these settings, by criterion; none where it is not known who judged."""
+    """Return the checks of these judges together under these settings, by criterion; none where it is not known who judged."""
     wanted = wanted_key(context, declared, role, indexes, settings)
     found: dict[str, Record] = {}
     for one in context.records:
@@ -87,7 +87,7 @@ def _checks(judge: str, records: Mapping[str, Record], bounds: Mapping[str, str]
 
 
 def tested(record: Record) -> Rates:
-    """What a check in the store found, over all its rows."""
+    """Return what a check in the store found, over all its rows."""
     unreadable = record["unreadable"] / record["of"] if record["of"] else 0.0
     if marks := record.get("marks", {}).get("all"):
         rho = marks["spearman"]["value"]
@@ -108,14 +108,14 @@ def tested(record: Record) -> Rates:
 
 
 def fpr(record: Record) -> dict[str, Any] | None:
-    """The judge's FPR that a check found, on hard negatives where the set has any; None where it has judged no negatives."""
+    """Return the judge's FPR that a check found, on hard negatives where the set has any; None where it has judged no negatives."""
     groups = record.get("groups", {})
     found: dict[str, Any] | None = groups.get("hard", groups.get("all", {})).get("fpr")
     return found
 
 
 def ceiling(record: Record) -> str | None:
-    """What two labellings of the set agree to, which no judge can be held above; None where there is one."""
+    """Return what two labellings of the set agree to, which no judge can be held above; None where there is one."""
     found = record["set"].get("ceiling")
     if not found or found.get("kappa") is None:
         return None
@@ -123,7 +123,7 @@ def ceiling(record: Record) -> str | None:
 
 
 def elsewhere(record: Record) -> str | None:
-    """What a reader must know of a check on other samples than those that were played; None where they are the same."""
+    """Return what a reader must know of a check on other samples than those that were played; None where they are the same."""
     if not record["set"].get("elsewhere"):
         return None
     return (

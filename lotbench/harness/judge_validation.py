@@ -179,7 +179,7 @@ class Draw:
 
 
 def decided(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
-    """A ruling a probe: its last verdict beside its label; what words decided without a judge is none of a judge's."""
+    """Return a ruling a probe: its last verdict beside its label; what words decided without a judge is none of a judge's."""
     return [
         Ruling("", one.id, one.sample, one.kind, one.language, one.label, said.last)
         for one, said in judged
@@ -224,20 +224,20 @@ class Validation:
         return {name: row for files in self.rows.values() for name, row in files.items()}
 
     def key(self, role: str, settings: Any, prompts: Pack, sampling: JSON, data: str) -> dict[str, JSON]:
-        """What a role's verdicts depend on beside the models; `data` is the digest of the data set."""
+        """Return what a role's verdicts depend on beside the models; `data` is the digest of the data set."""
         depends, heard = self.depends(role, settings)
         made = {**depends, "role": role, "prompts": prompts_heard(prompts, heard), "sampling": sampling}
         return made | ({"data": data} if self.of_data else {})
 
 
 def judged_by(models: Sequence[str], addresses: Sequence[str]) -> dict[str, JSON]:
-    """The judges in the name of a check, by index: the ids that they returned, and addresses where ids are not enough."""
+    """Return the judges in the name of a check, by index: the ids that they returned, and addresses where ids are not enough."""
     made: dict[str, JSON] = {"models": [*models]}
     return made | ({"addresses": [*addresses]} if any(addresses) else {})
 
 
 def stratified(probes: Sequence[Probe], n: int, seed: str) -> list[Probe]:
-    """At most n probes or groups of them, in turn from each stratum of task, kind, language and label; in their order."""
+    """Take at most n probes or groups of probes, in turn from each stratum of task, kind, language and label; in their order."""
     first: dict[str, Probe] = {}
     for one in probes:
         first.setdefault(one.group or one.id, one)
@@ -252,7 +252,7 @@ def stratified(probes: Sequence[Probe], n: int, seed: str) -> list[Probe]:
 
 
 def prompts_heard(pack: Pack, names: Set[str]) -> str:
-    """The digest of the prompts of these names, in every language."""
+    """Return the digest of the prompts of these names, in every language."""
     return digest(
         {path: text for path, text in pack.files.items() if path.split("/")[-1].removesuffix(".txt") in names}
     )

@@ -40,12 +40,12 @@ class Planned:
 
 
 def sequence(how: Sequences, sample: str, repeat: int) -> str:
-    """The sequence of an episode."""
+    """Return the sequence of an episode."""
     return f"{sample}/{repeat}" if how == "each" else f"order-{repeat}"
 
 
 def sequences(how: Sequences, samples: Sequence[str], repeats: int, seed: int) -> list[list[Planned]]:
-    """The episodes of these samples by sequence, each sequence in the order in which it is played."""
+    """Return the episodes of these samples by sequence, each sequence in the order in which it is played."""
     found: dict[str, list[Planned]] = {}
     for sample in samples:
         for repeat in range(1, repeats + 1):

@@ -34,7 +34,7 @@ class PlantedRow(BaseModel):
 
 
 def faults_of_rows(rows: Sequence[PlantedRow], samples: Set[str]) -> list[str]:
-    """What is wrong with the rows of a file together, as `ROW: field: reason`, rows counted from 1."""
+    """Return what is wrong with the rows of a file together, as `ROW: field: reason`, rows counted from 1."""
     faults: list[str] = []
     ids: dict[str, int] = {}
     splits: dict[str, str] = {}

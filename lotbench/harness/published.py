@@ -20,17 +20,17 @@ class Source(Protocol):
         ...
 
     def has(self, name: str) -> bool:
-        """Whether the folder has a file of that name."""
+        """Return whether the folder has a file of that name."""
         ...
 
     def lines(self, name: str = "") -> list[tuple[int, str]]:
-        """The lines of a text (of that name in a folder) that are not empty, each with its number."""
+        """Return the lines of a text (of that name in a folder) that are not empty, each with its number."""
         ...
 
     def items(self, make: Callable[[str, Any], M]) -> list[M]:
-        """What is made of each row of a JSON list, given a name for it (`test-0001`)."""
+        """Return what is made of each row of a JSON list, given a name for it (`test-0001`)."""
         ...
 
     def table(self, columns: set[str], name: str = "") -> list[tuple[int, dict[str, str]]]:
-        """The rows of a CSV file (of that name in a folder) with the line that each ends on."""
+        """Return the rows of a CSV file (of that name in a folder) with the line that each ends on."""
         ...

@@ -17,7 +17,7 @@ def select(
     seed: int,
     asked: Callable[[Any], str | None] = lambda sample: None,
 ) -> tuple[Any, ...]:
-    """The samples that a run plays: those of the ids, each once, as they are named; else a draw, in data order.
+    """Return the samples that a run plays: those of the ids, each once, as they are named; else a draw, in data order.
 
     Args:
         data: All samples, in their order.
@@ -43,7 +43,7 @@ def select(
 
 
 def spread(data: Sequence[Any], strata: Sequence[str], seed: int | str) -> list[Any]:
-    """All samples in an order of which every beginning is spread over the strata in proportion.
+    """Return all samples in an order of which every beginning is spread over the strata in proportion.
 
     The first field goes first: of any n samples each of its values has its share, rounded up or down, and
     within each value the next field alike. Inside a stratum the order is by hash, so that what is drawn
@@ -62,7 +62,7 @@ def spread(data: Sequence[Any], strata: Sequence[str], seed: int | str) -> list[
 
 
 def _turns(sizes: Mapping[str, int], seed: int | str) -> list[str]:
-    """Whose turn it is, n times: Balinski and Young's quota method (1975), which shares out places.
+    """Return whose turn it is, n times: Balinski and Young's quota method (1975), which shares out places.
 
     Every value has at any time its share of the turns, rounded up or down, and a later turn takes none away.
     """

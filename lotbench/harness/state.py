@@ -16,7 +16,7 @@ Update: TypeAlias = dict[str, Any]
 
 
 def plus(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
-    """The sum of two counts, name by name."""
+    """Return the sum of two counts, name by name."""
     return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
 
 
@@ -50,7 +50,7 @@ REDUCED = {"history": operator.add, "steps": operator.add, "usage": plus}
 
 
 def start(sample: str, repeat: int, memory: JSON = None) -> EpisodeState:
-    """The state in which an episode begins."""
+    """Return the state in which an episode begins."""
     return EpisodeState(
         sample=sample,
         repeat=repeat,
@@ -68,7 +68,7 @@ def start(sample: str, repeat: int, memory: JSON = None) -> EpisodeState:
 
 
 def joined(state: State, update: Update) -> dict[str, Any]:
-    """The state after a node's update, by the graph's own reducers."""
+    """Return the state after a node's update, by the graph's own reducers."""
     made = dict(state)
     for name, value in update.items():
         made[name] = REDUCED[name](made[name], value) if name in REDUCED and name in made else value

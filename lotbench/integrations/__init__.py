@@ -43,17 +43,17 @@ EXPORTERS: Mapping[str, str] = {
 
 
 def slug(text: str) -> str:
-    """A text as part of a file name."""
+    """Return a text as part of a file name."""
     return _SLUG.sub("-", text).strip("-.") or "unknown"
 
 
 def played_by(run: Run) -> str:
-    """The version of lotbench that the run was begun with, which need not be this one."""
+    """Return the version of lotbench that the run was begun with, which need not be this one."""
     return run.digests.get("code", "unknown")
 
 
 def canaries(run: Run) -> list[str]:
-    """The marks against training of the run's samples, whose texts stand in what is exported."""
+    """Return the marks against training of the run's samples, whose texts stand in what is exported."""
     return sorted({str(sample["canary"]) for sample in run.samples.values() if sample.get("canary")})
 
 

@@ -63,7 +63,7 @@ async def export(run: Run, out: Path) -> Exported:
 
 
 def _lines(rows: Iterable[Mapping[str, JSON]]) -> Iterator[str]:
-    """Rows as lines in which a column has one type: what is no text, number or truth is JSON in a text."""
+    """Yield rows as lines in which a column has one type: what is no text, number or truth is JSON in a text."""
     for row in rows:
         if row.get("role") not in (None, "candidate"):
             row = {name: value for name, value in row.items() if not _tells(name, value)}
@@ -79,12 +79,12 @@ def _lines(rows: Iterable[Mapping[str, JSON]]) -> Iterator[str]:
 
 
 def _tells(name: str, value: JSON) -> bool:
-    """Whether a field of a judge's or the oracle's step is more than a label, a truth or a number."""
+    """Return whether a field of a judge's or the oracle's step is more than a label, a truth or a number."""
     return name.startswith("value.") and isinstance(value, str | list) and name not in LABELS
 
 
 def _result(run: Run, metric: str) -> dict[str, JSON]:
-    """The primary metric as an entry of .eval_results; a `source` would want an address, which no run has."""
+    """Return the primary metric as an entry of .eval_results; a `source` would want an address, which no run has."""
     score = run.summary["scores"][metric]
     low, high = score["low"], score["high"]
     interval = f", 95 % interval {low} to {high}" if low is not None and high is not None else ""
@@ -100,7 +100,7 @@ def _result(run: Run, metric: str) -> dict[str, JSON]:
 
 
 def _card(run: Run, name: str) -> str:
-    """The card of the episodes: what they are, of which model and data, and how they came about."""
+    """Return the card of the episodes: what they are, of which model and data, and how they came about."""
     summary = run.summary
     head: dict[str, JSON] = {
         "pretty_name": f"{name}: tasks of {without_address(run.config.model)}",

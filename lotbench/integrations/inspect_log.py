@@ -76,7 +76,7 @@ def _time(seconds: float) -> str:
 
 
 def _spec(run: Run, ids: str, created: str) -> dict[str, Any]:
-    """What was evaluated: task, data, models by role."""
+    """Return what was evaluated: task, data, models by role."""
     models = run.summary["models"]
     others = {
         role: [{"model": name} for name in names] for role, names in models.items() if role != "candidate"
@@ -114,7 +114,7 @@ def _spec(run: Run, ids: str, created: str) -> dict[str, Any]:
 def _header(
     run: Run, spec: Mapping[str, Any], summaries: list[dict[str, JSON]], times: tuple[str, str]
 ) -> dict[str, JSON]:
-    """Everything but the samples, with every metric of the run."""
+    """Return everything but the samples, with every metric of the run."""
     scored = sum(_number(one) for one in summaries)
     metrics: dict[str, JSON] = {
         name: {
@@ -158,7 +158,7 @@ def _number(summary: Mapping[str, Any]) -> bool:
 
 
 def _usage(used: Usage) -> dict[str, JSON]:
-    """Tokens as inspect counts them: what came out of the provider's cache stands apart."""
+    """Return tokens as inspect counts them: what came out of the provider's cache stands apart."""
     return {
         "input_tokens": used.input_tokens - used.cached_input_tokens,
         "output_tokens": used.output_tokens,
@@ -168,7 +168,7 @@ def _usage(used: Usage) -> dict[str, JSON]:
 
 
 def _sample(run: Run, episode: Transcript, origin: float) -> dict[str, Any]:
-    """An episode as a sample."""
+    """Return an episode as a sample."""
     trace = episode.trace
     said = [_message(*turn) for turn in turns(episode)]
     last = replies(episode)[-1:]
@@ -189,7 +189,7 @@ def _sample(run: Run, episode: Transcript, origin: float) -> dict[str, Any]:
 
 
 def _spent(episode: Transcript) -> dict[str, JSON]:
-    """Tokens by model, and the seconds of the calls one after the other."""
+    """Return tokens by model, and the seconds of the calls one after the other."""
     used: dict[str, Usage] = {}
     for call in episode.calls:
         before, more = used.get(call.reply.model, Usage()), call.reply.usage
@@ -213,7 +213,7 @@ def _score(episode: Transcript) -> dict[str, JSON]:
 
 
 def _summary(sample: Mapping[str, Any]) -> dict[str, JSON]:
-    """A line of the list of samples."""
+    """Return a line of the list of samples."""
     return {
         "id": sample["id"],
         "epoch": sample["epoch"],
@@ -265,7 +265,7 @@ def _output(reply: Reply) -> dict[str, JSON]:
 
 
 def turns(transcript: Transcript, role: str = "candidate") -> Iterator[tuple[str, str]]:
-    """Who speaks and what is said in one role's calls of an episode, call by call; a system message that stands already is not said again."""
+    """Yield who speaks and what is said in one role's calls of an episode, call by call; a system message that stands already is not said again."""
     said = ""
     for call in transcript.calls:
         if call.question.role != role:
@@ -281,12 +281,12 @@ def turns(transcript: Transcript, role: str = "candidate") -> Iterator[tuple[str
 
 
 def replies(transcript: Transcript, role: str = "candidate") -> list[Reply]:
-    """What the models of a role replied in an episode."""
+    """Return what the models of a role replied in an episode."""
     return [call.reply for call in transcript.calls if call.question.role == role]
 
 
 def message_text(message: Message) -> str:
-    """A message as text; a picture stands there by its content."""
+    """Return a message as text; a picture stands there by its content."""
     return "".join(
         f"[picture sha256:{part.sha256}]\n" if isinstance(part, Image) else part for part in message.parts
     )

@@ -59,7 +59,7 @@ class InspectModel:
         self._forms = forms
 
     async def __call__(self, request: Request) -> Reply:
-        """The reply; raises what inspect raises."""
+        """Return the reply; raises what inspect raises."""
         started = time.monotonic()
         asked = [self._message(message) for message in request.messages]
         output = await self._model.generate(asked, config=self._config(request))
@@ -96,14 +96,14 @@ class InspectModel:
 
 
 def name(model: Model) -> str:
-    """A model's name in our form; of a provider that we do not know, that of a Python object."""
+    """Return a model's name in our form; of a provider that we do not know, that of a Python object."""
     provider, _, rest = str(model).partition("/")
     ours = OURS.get(provider, provider)
     return f"{ours}/{rest}" if ours in PROVIDERS and rest else f"python:{model}"
 
 
 def inspects(given: str) -> str:
-    """The name by which inspect knows a model that a benchmark has as its default."""
+    """Return the name by which inspect knows a model that a benchmark has as its default."""
     return given if "/" in given else f"openai/{given}"
 
 

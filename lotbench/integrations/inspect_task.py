@@ -151,7 +151,7 @@ class TaskRun:
 
 
 def _asking(caller: Caller, calls: list[Call]) -> Callable[[AnyEpisode, Question], Awaitable[Answer]]:
-    """`ask` of an episode: each call in a span of inspect's transcript, and kept."""
+    """Ask as an episode does, with each call in a span of inspect's transcript, and keep the call."""
 
     async def ask(episode: AnyEpisode, question: Question) -> Answer:
         request = caller.request(question, *owner(episode, question))
@@ -164,14 +164,14 @@ def _asking(caller: Caller, calls: list[Call]) -> Callable[[AnyEpisode, Question
 
 
 def _log_folder() -> str:
-    """Where the log is written of the sample that is being taken; here, if it is not on this machine."""
+    """Return where the log is written of the sample that is being taken; here, if it is not on this machine."""
     active = sample_active()
     location = active.log_location.removeprefix("file://") if active else ""
     return "." if "://" in location else os.path.dirname(location) or "."
 
 
 def _factory(benchmark: str) -> Callable[..., Task]:
-    """The function that makes a benchmark's task."""
+    """Return the function that makes a benchmark's task."""
 
     def made(config: str = "", out: str = "", forms: bool = True, **options: Any) -> Task:
         try:
@@ -195,7 +195,7 @@ def _factory(benchmark: str) -> Callable[..., Task]:
 
 
 def _cast(benchmark: Benchmark) -> dict[str, list[Model]]:
-    """Inspect's models by role: NAME, NAME2, NAME3... are the indexes of role NAME; else the benchmark's default.
+    """Return Inspect's models by role: NAME, NAME2, NAME3... are the indexes of role NAME; else the benchmark's default.
 
     Raises:
         UsageError: A role has no model, or there is no such role.
@@ -221,7 +221,7 @@ def _cast(benchmark: Benchmark) -> dict[str, list[Model]]:
 def _asked(
     benchmark: str, cast: Mapping[str, list[Model]], given: str, options: Mapping[str, Any]
 ) -> config.Config:
-    """What is to be played: `-T config=FILE -T limit=20 -T arm=caption`, fields and settings as `--set` takes them.
+    """Return what is to be played: `-T config=FILE -T limit=20 -T arm=caption`, fields and settings as `--set` takes them.
 
     Raises:
         UsageError: There is no such field, or inspect has its own of it.
@@ -239,7 +239,7 @@ def _asked(
 
 
 def _samples(made: plan.Plan) -> Iterator[Sample]:
-    """The samples of a plan as inspect's, each with what the candidate is asked first."""
+    """Yield the samples of a plan as inspect's, each with what the candidate is asked first."""
     for one in made.chosen:
         first = first_question(made, one.id)
         messages = first.messages if first else ()
@@ -249,7 +249,7 @@ def _samples(made: plan.Plan) -> Iterator[Sample]:
 
 @solver
 def episode(run: str) -> Solver:
-    """Takes a sample's episode in the run of that name."""
+    """Play a sample's episode in the run of that name."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         held = open_runs[run]
@@ -270,7 +270,7 @@ def episode(run: str) -> Solver:
 
 @metric(scores="unreduced")
 def measures() -> Metric:
-    """The metrics of the run that the scores are of, each with its interval."""
+    """Return the metrics of the run that the scores are of, each with its interval."""
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
         runs = [load_run(path) for path in dict.fromkeys(one.score.metadata["run"] for one in scores)]
@@ -283,7 +283,7 @@ def measures() -> Metric:
 
 @scorer(metrics=[measures()])
 def lotbench() -> Scorer:
-    """What the episode is worth; one that failed is not scored, with the reason."""
+    """Return what the episode is worth; one that failed is not scored, with the reason."""
 
     async def score(state: TaskState, target: Target) -> Score:
         told = {key: state.store.get(key) for key in ("outcome", "parts", "run")}
@@ -297,7 +297,7 @@ def lotbench() -> Scorer:
 
 
 def measured(run: Run, traces: Mapping[tuple[str, int], Trace]) -> dict[str, float]:
-    """The metrics of a run as far as it has come, NAME with NAME_low and NAME_high."""
+    """Return the metrics of a run as far as it has come, NAME with NAME_low and NAME_high."""
     made = planned(run, Limits())
     order = [(one.sample, one.repeat) for sequence in made.sequences() for one in sequence]
     played = [traces[place] for place in order if place in traces]
@@ -315,7 +315,7 @@ class RunFolders(Hooks):
     """Closes a task's run folder when the task has ended, and writes its report."""
 
     def enabled(self) -> bool:
-        """Whether any task of ours is being evaluated."""
+        """Return whether any task of ours is being evaluated."""
         return bool(open_runs)
 
     async def on_task_end(self, data: TaskEnd) -> None:

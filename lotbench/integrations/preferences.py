@@ -33,7 +33,7 @@ class _Scene:
     refused: dict[str, Row] = field(default_factory=dict)
 
     def rows(self, most: int) -> Iterator[Row]:
-        """At most so many pairs; every answer of a side is taken once before one is taken twice."""
+        """Take at most so many pairs; every answer of a side is taken once before one is taken twice."""
         both = self.accepted.keys() & self.refused.keys()
         good = [answer for text, answer in self.accepted.items() if text not in both]
         bad = [answer for text, answer in self.refused.items() if text not in both]
@@ -44,7 +44,7 @@ class _Scene:
 
 
 def preferences(runs: Sequence[Run], per_sample: int) -> list[Row]:
-    """The rows of some runs: `prompt`, `chosen`, `rejected` as messages, where both answers are from, `images` if any.
+    """Return the rows of some runs: `prompt`, `chosen`, `rejected` as messages, where both answers are from, `images` if any.
 
     Args:
         runs: Runs of the game.
@@ -83,7 +83,7 @@ def _hear(run: Run, plan: Plan, scenes: dict[str, _Scene]) -> None:
 
 
 def _judged(game: Game) -> Iterator[tuple[Round, bool]]:
-    """The rounds that were decided; not those in which the second judge overturned the first."""
+    """Yield the rounds that were decided; not those in which the second judge overturned the first."""
     for round in game.rounds:
         if round.leap or round.number == game.solved:
             yield round, True
@@ -92,7 +92,7 @@ def _judged(game: Game) -> Iterator[tuple[Round, bool]]:
 
 
 def _opening(plan: Plan, sample: str) -> Row:
-    """What opens a game on a sample: the prompt that asks for an answer without reasoning, and the picture."""
+    """Return what opens a game on a sample: the prompt that asks for an answer without reasoning, and the picture."""
     first = first_question(plan, sample, framework="direct")
     messages = first.messages if first else ()
     shown = any(isinstance(part, Image) for message in messages for part in message.parts)

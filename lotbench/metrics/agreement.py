@@ -58,7 +58,7 @@ class Labelled:
     right: int
 
     def drawn(self, rng: np.random.Generator) -> Floats:
-        """Draws of the share of right guesses from its Beta posterior with Jeffreys' prior."""
+        """Return draws of the share of right guesses from its Beta posterior with Jeffreys' prior."""
         if not self.size:
             return np.zeros(DRAWS)
         return _share_draws(rng, self.right, self.labelled, DRAWS)
@@ -94,13 +94,13 @@ class Field:
                 raise ValueError(f"a stratum of which nothing is known, or too much: {one}")
 
     def point(self) -> tuple[float, float]:
-        """FPR and FNR, NaN where there is no wrong or no right guess at all."""
+        """Return FPR and FNR, NaN where there is no wrong or no right guess at all."""
         shares = np.array([[_over(one.true, one.labelled) for one in self.strata if one.size]])
         fpr, fnr = self._rates(shares)
         return float(fpr[0]), float(fnr[0])
 
     def kappa(self) -> float:
-        """Cohen's kappa of verdicts and labels over all verdicts; NaN where chance alone would agree always."""
+        """Return Cohen's kappa of verdicts and labels over all verdicts; NaN where chance alone would agree always."""
         table = np.zeros((2, 2))
         for one in self.strata:
             right = one.size * _over(one.true, one.labelled) if one.size else 0.0
@@ -108,7 +108,7 @@ class Field:
         return float(_kappa(table)) if table.any() else math.nan
 
     def draw(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
-        """Draws of FPR and FNR, [size] each."""
+        """Return draws of FPR and FNR, [size] each."""
         kept = [one for one in self.strata if one.size]
         return self._rates(
             np.stack([_share_draws(rng, one.true, one.labelled, size) for one in kept], axis=1)
@@ -130,7 +130,7 @@ class Field:
 def agreement(
     labels: Sequence[bool], verdicts: Sequence[bool], clusters: Sequence[str], seed: int = 0
 ) -> Agreement:
-    """Verdicts against labels, row by row; `clusters` names what rows belong together.
+    """Return verdicts against labels, row by row; `clusters` names what rows belong together.
 
     Raises:
         ValueError: The three are not of one length.
@@ -147,7 +147,7 @@ def agreement(
 
 
 def rate(trials: Sequence[tuple[bool, str]]) -> Rate:
-    """The share of hits among trials that come in clusters, with Wilson's interval; of one cluster it is open.
+    """Return the share of hits among trials that come in clusters, with Wilson's interval; of one cluster it is open.
 
     The interval is that of n / d independent trials, d >= 1 being the design effect: the variance of the
     share between clusters (as of a ratio) over that of independent trials (Kish 1965; Wilson 1927). How much clusters
@@ -165,7 +165,7 @@ def rate(trials: Sequence[tuple[bool, str]]) -> Rate:
 
 
 def kappa(one: Sequence[bool], other: Sequence[bool], clusters: Sequence[str], seed: int = 0) -> Rate:
-    """Cohen's kappa of two decisions on the same rows, with a bootstrap interval over clusters."""
+    """Return Cohen's kappa of two decisions on the same rows, with a bootstrap interval over clusters."""
     places = {name: index for index, name in enumerate(dict.fromkeys(clusters))}
     counts = np.zeros((len(places), 2, 2))
     for mine, yours, name in zip(one, other, clusters, strict=True):
@@ -181,7 +181,7 @@ def kappa(one: Sequence[bool], other: Sequence[bool], clusters: Sequence[str], s
 
 
 def flips(verdicts: Sequence[Sequence[bool]]) -> tuple[int, int]:
-    """Of all pairs of verdicts on one row, how many differ; each row brings its verdicts, in order.
+    """Return the share of pairs of verdicts on one row that differ.
 
     A row of k verdicts counts as one trial for k = 2 and as k(k-1)/2 for more.
     """
@@ -194,7 +194,7 @@ def flips(verdicts: Sequence[Sequence[bool]]) -> tuple[int, int]:
 
 
 def icc(ratings: Floats) -> float:
-    """ICC(2,1): how far single ratings agree, raters and targets both drawn at random (Shrout and Fleiss 1979).
+    """Return ICC(2,1): how far single ratings agree, raters and targets both drawn at random (Shrout and Fleiss 1979).
 
     Args:
         ratings: [targets, raters], complete.
@@ -215,7 +215,7 @@ def icc(ratings: Floats) -> float:
 
 
 def _kappa(table: Floats) -> Floats:
-    """Kappa of 2 x 2 counts, [..., 2, 2] to [...]; NaN where chance alone would agree always."""
+    """Return kappa of 2 x 2 counts, [..., 2, 2] to [...]; NaN where chance alone would agree always."""
     n = table.sum(axis=(-2, -1))
     agreed = (table[..., 0, 0] + table[..., 1, 1]) / n
     chance = (table.sum(axis=-1) * table.sum(axis=-2)).sum(axis=-1) / n**2
@@ -223,7 +223,7 @@ def _kappa(table: Floats) -> Floats:
 
 
 def _design_effect(trials: Sequence[tuple[bool, str]], share: float) -> float:
-    """How many times the variance between clusters is that of independent trials, at least 1."""
+    """Return how many times the variance between clusters is that of independent trials, at least 1."""
     totals: dict[str, list[int]] = {}
     for hit, name in trials:
         found = totals.setdefault(name, [0, 0])
@@ -237,7 +237,7 @@ def _design_effect(trials: Sequence[tuple[bool, str]], share: float) -> float:
 
 
 def _share_draws(rng: np.random.Generator, hits: int, n: int, size: int) -> Floats:
-    """Draws of a share from its Beta posterior with Jeffreys' prior."""
+    """Return draws of a share from its Beta posterior with Jeffreys' prior."""
     return np.asarray(rng.beta(hits + 0.5, n - hits + 0.5, size=size))
 
 

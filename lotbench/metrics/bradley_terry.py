@@ -51,7 +51,7 @@ class Votes:
 
 
 def ratings(votes: Votes, seed: int = 0) -> list[Rating]:
-    """The rating of each player, with an interval where at least five people voted on at least two prompts."""
+    """Return the rating of each player, with an interval where at least five people voted on at least two prompts."""
     whole = _wins(votes, np.ones(len(votes.voter)))
     groups, _ = scipy.sparse.csgraph.connected_components(whole + whole.T > 0, directed=False)
     if groups != 1:
@@ -70,7 +70,7 @@ def ratings(votes: Votes, seed: int = 0) -> list[Rating]:
 
 
 def _wins(votes: Votes, weights: Floats) -> Floats:
-    """How often each player was chosen before each other, [k, k], a tie being half a vote for both."""
+    """Return how often each player was chosen before each other, [k, k], a tie being half a vote for both."""
     wins = np.zeros((votes.players, votes.players))
     first, second = votes.pair.T
     np.add.at(wins, (first, second), weights * votes.chosen)
@@ -79,7 +79,7 @@ def _wins(votes: Votes, weights: Floats) -> Floats:
 
 
 def _strengths(wins: Floats) -> Floats:
-    """The log-odds of each player, [k], with the mean 0."""
+    """Return the log-odds of each player, [k], with the mean 0."""
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - its import takes a second, and every command imports this
 
     better, worse = np.nonzero(wins)

@@ -19,44 +19,44 @@ Labels: TypeAlias = NDArray[np.int_]
 
 
 def table(gold: Sequence[int], said: Sequence[int | None], labels: int) -> Floats:
-    """Counts [labels, labels + 1] of gold labels 1.. by predictions, column 0 for None."""
+    """Return counts [labels, labels + 1] of gold labels 1.. by predictions, column 0 for None."""
     counts = np.zeros((labels, labels + 1))
     np.add.at(counts, (np.array(gold, dtype=int) - 1, np.array([one or 0 for one in said], dtype=int)), 1)
     return counts
 
 
 def f1(counts: Floats) -> Floats:
-    """F1 of each label, [..., L, L + 1] to [..., L]; 0 for one that neither occurs nor is predicted."""
+    """Return F1 of each label, [..., L, L + 1] to [..., L]; 0 for one that neither occurs nor is predicted."""
     hits = np.diagonal(counts[..., 1:], axis1=-2, axis2=-1)
     both = counts.sum(axis=-1) + counts[..., 1:].sum(axis=-2)
     return np.asarray(np.divide(2 * hits, both, out=np.zeros(hits.shape), where=both > 0))
 
 
 def macro_f1(counts: Floats) -> Floats:
-    """The mean F1 over all labels, those without support too; [..., L, L + 1] to [...]."""
+    """Return the mean F1 over all labels, those without support too; [..., L, L + 1] to [...]."""
     return np.asarray(f1(counts).mean(axis=-1))
 
 
 def mae(counts: Floats) -> Floats:
-    """The mean distance of valid predictions from the gold; NaN where there is none."""
+    """Return the mean distance of valid predictions from the gold; NaN where there is none."""
     valid = counts[..., 1:]
     return divided((valid * distances(valid.shape[-1])).sum(axis=(-2, -1)), valid.sum(axis=(-2, -1)))
 
 
 def accuracy(counts: Floats) -> Floats:
-    """The share of all answers that give the gold."""
+    """Return the share of all answers that give the gold."""
     right = np.trace(counts[..., 1:], axis1=-2, axis2=-1)
     return divided(right, counts.sum(axis=(-2, -1)))
 
 
 def distances(labels: int) -> Floats:
-    """[L, L]: how far two labels are apart."""
+    """Return [L, L]: how far two labels are apart."""
     places = np.arange(labels, dtype=float)
     return np.asarray(np.abs(places[:, None] - places))
 
 
 def guessing(support: Sequence[int], chances: Sequence[float]) -> tuple[float, float]:
-    """The expected macro F1 and MAE of drawing each prediction independently with these chances.
+    """Return the expected macro F1 and MAE of drawing each prediction independently with these chances.
 
     Exact: the hits and the false alarms of a label are independent binomials, and the expectation of
     2 hits / (support + hits + false alarms) is summed over all their values.

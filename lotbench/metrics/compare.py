@@ -48,7 +48,7 @@ class Difference:
 
 
 def difference(one: Mapping[str, float], other: Mapping[str, float]) -> Difference:
-    """How far `one` is ahead of `other`; both by sample."""
+    """Return how far `one` is ahead of `other`; both by sample."""
     shared = sorted(one.keys() & other.keys())
     found = np.array([one[name] - other[name] for name in shared])
     if not shared:
@@ -61,7 +61,7 @@ def difference(one: Mapping[str, float], other: Mapping[str, float]) -> Differen
 
 
 def of_primary_metrics(one: PrimaryMetric, other: PrimaryMetric, fpr: float = 0.0) -> Difference:
-    """How far the primary metric of one run is ahead of another's, on the samples that both have.
+    """Return how far the primary metric of one run is ahead of another's, on the samples that both have.
 
     Its p holds at both ends of what broke off, and if the judge wrongly accepted `fpr` of what the run ahead guessed.
     """
@@ -81,7 +81,7 @@ def of_primary_metrics(one: PrimaryMetric, other: PrimaryMetric, fpr: float = 0.
 def _at_worst(
     found: Difference, one: PrimaryMetric, other: PrimaryMetric, shared: Sequence[str], fpr: float
 ) -> Difference:
-    """The difference with the larger p of two: as counted, and with all that is not known against `one`, which is ahead."""
+    """Return the difference with the larger p of two: as counted, and with all that is not known against `one`, which is ahead."""
     if not found.mean or found.p is None or one.weighted is None or one.least is None or other.most is None:
         return found
     counted = [[run.records[name] for name in shared] for run in (one, other)]
@@ -94,12 +94,12 @@ def _at_worst(
 
 
 def _noise(run: PrimaryMetric, shared: Sequence[str]) -> float:
-    """The variance of a run's metric that no number of samples would mend."""
+    """Return the variance of a run's metric that no number of samples would mend."""
     return 0.0 if run.noise is None else float(run.noise([run.records[name] for name in shared]).var())
 
 
 def of_metric(metric: Weighted, n: int, noise: float = 0.0) -> Difference:
-    """How far a metric of n records is ahead of that of the n records paired with them.
+    """Return how far a metric of n records is ahead of that of the n records paired with them.
 
     Args:
         metric: Of 2 n records by their weights: one run's, then the other's in the same order.
@@ -123,7 +123,7 @@ def of_metric(metric: Weighted, n: int, noise: float = 0.0) -> Difference:
 
 
 def tested(values: Floats, mean: float, exact: Callable[[], float], noise: float = 0.0) -> Difference:
-    """The paired t test of n differences or pseudo-values [n] whose metric is `mean`; `exact` gives p below eight."""
+    """Return the paired t test of n differences or pseudo-values [n] whose metric is `mean`; `exact` gives p below eight."""
     n = len(values)
     if n < 2:
         return Difference(n, mean, None, None, None)
@@ -146,7 +146,7 @@ def tested(values: Floats, mean: float, exact: Callable[[], float], noise: float
 
 
 def _permuted(samples: tuple[Floats, ...], statistic: Callable[..., Floats]) -> float:
-    """The two-sided p of a permutation test: every sign or exchange for few pairs, 9,999 drawn for many."""
+    """Return the two-sided p of a permutation test: every sign or exchange for few pairs, 9,999 drawn for many."""
     found = scipy.stats.permutation_test(
         samples, statistic, permutation_type="samples", vectorized=True, rng=np.random.default_rng(0)
     )
@@ -154,7 +154,7 @@ def _permuted(samples: tuple[Floats, ...], statistic: Callable[..., Floats]) -> 
 
 
 def _one_left_out(metric: Weighted, n: int) -> Floats:
-    """The difference of the metric without each of the n pairs, [n]; a block at a time, since all would be n x n."""
+    """Return the difference of the metric without each of the n pairs, [n]; a block at a time, since all would be n x n."""
     step, parts = max(1, _WEIGHTS // n), []
     for at in range(0, n, step):
         kept = np.ones((min(step, n - at), n))
@@ -164,17 +164,17 @@ def _one_left_out(metric: Weighted, n: int) -> Floats:
 
 
 def _ahead(metric: Weighted, kept: Floats, given: Floats) -> Floats:
-    """The difference of the metric where `kept` of the pairs, [draws, n], stay, and `given` change sides."""
+    """Return the difference of the metric where `kept` of the pairs, [draws, n], stay, and `given` change sides."""
     return metric(np.hstack([kept, given])) - metric(np.hstack([given, kept]))
 
 
 def smallest_p(n: int) -> float:
-    """The smallest p that n samples can have: below eight the exact test has 2^n outcomes, half of them to each side."""
+    """Return the smallest p that n samples can have: below eight the exact test has 2^n outcomes, half of them to each side."""
     return 0.0 if n >= EXACT else min(1.0, 2 / 2**n)
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """The p values corrected for being several, after Holm (1979); in the order in which they came."""
+    """Return the p values corrected for being several, after Holm (1979); in the order in which they came."""
     made, before = [0.0] * len(ps), 0.0
     for rank, at in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
         before = max(before, min(1.0, (len(ps) - rank) * ps[at]))
@@ -183,7 +183,7 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def levels(ps: Sequence[float]) -> list[float]:
-    """The level at which each p is tested by Holm; for those that fail, the level of the next that is to pass."""
+    """Return the level at which each p is tested by Holm; for those that fail, the level of the next that is to pass."""
     order = sorted(range(len(ps)), key=ps.__getitem__)
     passed, made = sum(p < ALPHA for p in holm(ps)), [0.0] * len(ps)
     for rank, at in enumerate(order):
@@ -192,7 +192,7 @@ def levels(ps: Sequence[float]) -> list[float]:
 
 
 def ties(order: Sequence[str], apart: Collection[tuple[str, str]]) -> dict[str, str]:
-    """Letters of a ranking: two that share a letter were not told apart.
+    """Return letters of a ranking: two that share a letter were not told apart.
 
     Args:
         order: Names, best first.

@@ -43,7 +43,7 @@ class Correlation:
 
 
 def correlation(one: Sequence[float], other: Sequence[float]) -> Correlation:
-    """Pearson's r if both samples pass the Shapiro-Wilk test, else Spearman's rho.
+    """Return Pearson's r if both samples pass the Shapiro-Wilk test, else Spearman's rho.
 
     Raises:
         ValueError: The two are not of one length.
@@ -55,7 +55,7 @@ def correlation(one: Sequence[float], other: Sequence[float]) -> Correlation:
 
 
 def coefficient(method: Method, one: Sequence[float], other: Sequence[float]) -> Correlation:
-    """Pearson's r or Spearman's rho with Fisher's interval, or Kendall's tau-b without one.
+    """Return Pearson's r or Spearman's rho with Fisher's interval, or Kendall's tau-b without one.
 
     The variance of Fisher's z is 1 / (n - 3), for Spearman times 1 + rho^2 / 2 (Bonett and Wright 2000).
 
@@ -77,7 +77,7 @@ def coefficient(method: Method, one: Sequence[float], other: Sequence[float]) ->
 
 
 def _exact(method: Method, one: Sequence[float], other: Sequence[float]) -> float:
-    """The p of ranks that go together as closely, either way, over all orders of the pairs."""
+    """Return the p of ranks that go together as closely, either way, over all orders of the pairs."""
     x, y = (scipy.stats.rankdata(each) - (len(one) + 1) / 2 for each in (one, other))
     signs = np.sign(np.subtract.outer(y, y))
 
@@ -96,7 +96,7 @@ def _exact(method: Method, one: Sequence[float], other: Sequence[float]) -> floa
 
 
 def spearman(one: Sequence[float], other: Sequence[float], clusters: Sequence[str]) -> Metric:
-    """Spearman's rho with an interval that draws clusters again, the ranks being those of all pairs.
+    """Return Spearman's rho with an interval that draws clusters again, the ranks being those of all pairs.
 
     Raises:
         ValueError: The three are not of one length.
@@ -107,7 +107,7 @@ def spearman(one: Sequence[float], other: Sequence[float], clusters: Sequence[st
 
 
 def pearson(one: Sequence[float], other: Sequence[float], clusters: Sequence[str]) -> Metric:
-    """Pearson's r with an interval that draws clusters again.
+    """Return Pearson's r with an interval that draws clusters again.
 
     Raises:
         ValueError: The three are not of one length.
@@ -129,7 +129,7 @@ def _over_clusters(x: Floats, y: Floats, clusters: Sequence[str]) -> Metric:
 
 
 def _pearson(sums: Floats) -> Floats:
-    """Pearson from n and the sums of x, y, xx, yy, xy, [..., 6] to [...]; NaN where one does not change."""
+    """Return Pearson from n and the sums of x, y, xx, yy, xy, [..., 6] to [...]; NaN where one does not change."""
     n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
     spread = (n * xx - x * x) * (n * yy - y * y)
     return divided(n * xy - x * y, np.sqrt(np.maximum(spread, 0)))

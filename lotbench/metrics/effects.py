@@ -14,7 +14,7 @@ from lotbench.metrics.intervals import Floats
 
 
 def severities(items: Sequence[int], raters: Sequence[int], scores: Sequence[float]) -> Floats | None:
-    """What each rater gives above the mean of all raters, from scores = item + rater + error.
+    """Return what each rater gives above the mean of all raters, from scores = item + rater + error.
 
     Args:
         items: What each score is of.

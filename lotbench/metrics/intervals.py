@@ -29,7 +29,7 @@ Z = 1.959963984540054
 
 
 def divided(part: Floats, whole: Floats) -> Floats:
-    """A quotient, place by place; NaN where the whole is not above 0."""
+    """Return a quotient, place by place; NaN where the whole is not above 0."""
     top, bottom = np.broadcast_arrays(np.asarray(part, dtype=float), np.asarray(whole, dtype=float))
     return np.asarray(np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0))
 
@@ -39,7 +39,7 @@ def bounded(
     statistic: Callable[[Floats], Floats],
     ends: tuple[float, float] = (0.0, 1.0),
 ) -> Interval:
-    """Wilson's interval of a statistic between two ends, at the number of clusters that it is worth.
+    """Return Wilson's interval of a statistic between two ends, at the number of clusters that it is worth.
 
     Centre and variance are those of the jackknife's pseudo-values, which are a mean's very values and free a
     curved statistic (macro F1) of most of its bias (Quenouille 1956). Set against that of trials that are all
@@ -73,7 +73,7 @@ def studentised(
     statistic: Callable[[Floats], Floats],
     ends: tuple[float, float] = (-math.inf, math.inf),
 ) -> Interval:
-    """Student's interval of a smooth statistic on a scale of which the clusters use a small part (marks).
+    """Return Student's interval of a smooth statistic on a scale of which the clusters use a small part (marks).
 
     The standard error is the jackknife's; nothing reaches beyond the ends of the scale. (None, None) for fewer
     than two clusters, where all of them are alike, and where the statistic rests on a single one.
@@ -89,7 +89,7 @@ def studentised(
 
 
 def ratio(sums: Floats) -> Floats:
-    """Means from sums and counts, [..., 2] to [...]; NaN where nothing was counted."""
+    """Return means from sums and counts, [..., 2] to [...]; NaN where nothing was counted."""
     return divided(sums[..., 0], sums[..., 1])
 
 
@@ -98,7 +98,7 @@ def clustered_mean(
     ends: tuple[float, float] = (0.0, 1.0),
     interval: Callable[[Floats, Callable[[Floats], Floats], tuple[float, float]], Interval] | None = None,
 ) -> Metric:
-    """The mean of values that come in clusters; n counts clusters, observations are values.
+    """Return the mean of values that come in clusters; n counts clusters, observations are values.
 
     Args:
         clusters: The values of each, at least one cluster.
@@ -112,7 +112,7 @@ def clustered_mean(
 
 
 def combined(value: float, parts: Sequence[Interval], ends: tuple[float, float]) -> Interval:
-    """The interval of an estimate that is uncertain for several independent reasons (MOVER, Zou and Donner 2008).
+    """Return the interval of an estimate that is uncertain for several independent reasons (MOVER, Zou and Donner 2008).
 
     The distances from the estimate to the ends that each reason alone would give add up as squares.
     """
@@ -123,7 +123,7 @@ def combined(value: float, parts: Sequence[Interval], ends: tuple[float, float])
 
 
 def wilson(share: float, n: float, quantile: float = Z) -> tuple[float, float]:
-    """Wilson's interval of a share of n trials (Wilson 1927); n need not be whole, the quantile is of 95 %."""
+    """Return Wilson's interval of a share of n trials (Wilson 1927); n need not be whole, the quantile is of 95 %."""
     middle = (share + quantile**2 / (2 * n)) / (1 + quantile**2 / n)
     half = quantile * math.sqrt(share * (1 - share) / n + quantile**2 / (4 * n**2)) / (1 + quantile**2 / n)
     return max(0.0, middle - half), min(1.0, middle + half)
@@ -135,7 +135,7 @@ def bootstrap(
     seed: int,
     draws: int = 2000,
 ) -> Interval:
-    """Percentile interval of a statistic of summed counts, drawing clusters with replacement; expanded for few (`expanded`).
+    """Return percentile interval of a statistic of summed counts, drawing clusters with replacement; expanded for few (`expanded`).
 
     Args:
         counts: [clusters, ...]; whatever adds up over the episodes of a cluster.
@@ -161,7 +161,7 @@ def bootstrap(
 
 
 def expanded(clusters: int) -> float:
-    """The level to ask a bootstrap for so that few clusters are covered (Hesterberg 2015, expanded percentiles).
+    """Return the level to ask a bootstrap for so that few clusters are covered (Hesterberg 2015, expanded percentiles).
 
     Percentiles of n clusters are as narrow as a normal interval with the variance divided by n; this undoes
     both: 0.9856 for nine clusters, 0.9519 for two hundred. Never more than 0.999: 2,000 draws say no more of
@@ -174,7 +174,7 @@ def expanded(clusters: int) -> float:
 
 
 def _jackknife(counts: Floats, statistic: Callable[[Floats], Floats]) -> tuple[float, Floats]:
-    """A statistic and its pseudo-values [clusters], NaN where leaving a cluster out leaves nothing to go by."""
+    """Return a statistic and its pseudo-values [clusters], NaN where leaving a cluster out leaves nothing to go by."""
     n, total = len(counts), counts.sum(axis=0)
     value = float(statistic(total)) if n else math.nan
     return value, np.asarray(n * value - (n - 1) * statistic(total - counts)) if n > 1 else np.full(n, np.nan)
@@ -182,13 +182,13 @@ def _jackknife(counts: Floats, statistic: Callable[[Floats], Floats]) -> tuple[f
 
 @lru_cache(maxsize=1)
 def _weights(seed: int, clusters: int, draws: int) -> Floats:
-    """How often each cluster is drawn, [draws, clusters]; the metrics of a run share one set of draws."""
+    """Return how often each cluster is drawn, [draws, clusters]; the metrics of a run share one set of draws."""
     rng = np.random.default_rng(_entropy(seed))
     return rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=draws).astype(float)
 
 
 def _entropy(seed: int) -> int:
-    """Any whole number, negative ones too, as entropy for numpy."""
+    """Return any whole number, negative ones too, as entropy for numpy."""
     return int.from_bytes(hashlib.sha256(f"{seed}:bootstrap".encode()).digest()[:16], "big")
 
 

@@ -30,7 +30,7 @@ Measure: TypeAlias = Callable[[Sequence[str], Sequence[str]], Floats]
 
 
 def words(text: str) -> list[str]:
-    """The words of a text without case; a CJK character is a word."""
+    """Return the words of a text without case; a CJK character is a word."""
     return [found[0] for found in _WORD.finditer(text.casefold())]
 
 
@@ -50,18 +50,18 @@ class Likeness:
 
 
 def equal(texts: Sequence[str], others: Sequence[str]) -> Floats:
-    """1 where two texts are the same."""
+    """Return 1 where two texts are the same."""
     return np.array([[float(one == another) for another in others] for one in texts])
 
 
 def overlap(texts: Sequence[str], others: Sequence[str]) -> Floats:
-    """The share of two texts' different words that both have (Jaccard 1912); 0 where neither has any."""
+    """Return the share of two texts' different words that both have (Jaccard 1912); 0 where neither has any."""
     mine, theirs = ([_bag(text) for text in each] for each in (texts, others))
     return np.array([[len(a & b) / max(len(a | b), 1) for b in theirs] for a in mine])
 
 
 def meaning(vectors: Mapping[str, NDArray[np.float32]]) -> Measure:
-    """The cosine of two texts' embeddings, by their vectors of unit length."""
+    """Return the cosine of two texts' embeddings, by their vectors of unit length."""
 
     def cosine(texts: Sequence[str], others: Sequence[str]) -> Floats:
         mine, theirs = (np.array([vectors[text] for text in each], dtype=float) for each in (texts, others))
@@ -73,7 +73,7 @@ def meaning(vectors: Mapping[str, NDArray[np.float32]]) -> Measure:
 def alike(
     runs: Mapping[str, Answers], measure: Measure, ends: tuple[float, float] = (0.0, 1.0)
 ) -> list[Likeness]:
-    """Every pair of models, and each with itself, in their order; `ends` bound the measure."""
+    """Return every pair of models, and each with itself, in their order; `ends` bound the measure."""
     return [
         _between(one, another, runs, measure, ends) for one, another in combinations_with_replacement(runs, 2)
     ]
@@ -113,14 +113,14 @@ def _mean(measure: Measure, texts: Sequence[str], others: Sequence[str]) -> floa
 
 
 def _off_diagonal(measure: Measure, texts: Sequence[str], _: Sequence[str]) -> float | None:
-    """The mean over pairs of different answers; None for fewer than two."""
+    """Return the mean over pairs of different answers; None for fewer than two."""
     n = len(texts)
     found = measure(texts, texts)
     return float((found.sum() - np.trace(found)) / (n * (n - 1))) if n > 1 else None
 
 
 def common(runs: Mapping[str, Answers]) -> list[tuple[str, str, int, int]]:
-    """Sample, answer, models that gave it and models that answered, for each answer of more than one model.
+    """Return sample, answer, models that gave it and models that answered, for each answer of more than one model.
 
     The answers that the most models gave come first.
     """
@@ -133,6 +133,6 @@ def common(runs: Mapping[str, Answers]) -> list[tuple[str, str, int, int]]:
 
 
 def stock(answers: Answers) -> list[tuple[str, int]]:
-    """Answers that were given to more than one sample, with how many; the most often given first."""
+    """Return the answers that were given to more than one sample, with the number of samples; the most frequent first."""
     counts = Counter(text for texts in answers.values() for text in set(texts))
     return sorted(((text, n) for text, n in counts.items() if n > 1), key=lambda row: (-row[1], row[0]))

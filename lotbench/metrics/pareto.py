@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def front(points: Sequence[tuple[float, float]]) -> tuple[int, ...]:
-    """The indices of the points that no other equals on one axis and beats on the other, or beats on both.
+    """Return the indices of the points that no other equals on one axis and beats on the other, or beats on both.
 
     Higher is better on both. In order of falling x; points that are equal are all in it, or none.
     """

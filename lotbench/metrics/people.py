@@ -12,7 +12,7 @@ _THIRDS = ("high", "medium", "low")
 
 
 def thirds(scores: Mapping[str, float]) -> dict[str, Metric]:
-    """The mean score of the best, the middle and the last third of people (high, medium, low).
+    """Return the mean score of the best, the middle and the last third of people (high, medium, low).
 
     Thirds are as equal as can be, the middle one taking what is left over; none under three people.
     """

@@ -19,7 +19,7 @@ Labels = Mapping[Row, Mapping[str, Value]]
 
 
 def between(labels: Labels[Row, Value]) -> list[tuple[Row, Value, Value]]:
-    """What every two people said of a row that both labelled, the person whose name is first in the alphabet first."""
+    """Return what every two people said of a row that both labelled, the person whose name is first in the alphabet first."""
     return [
         (row, said[one], said[other])
         for row, said in labels.items()
@@ -28,7 +28,7 @@ def between(labels: Labels[Row, Value]) -> list[tuple[Row, Value, Value]]:
 
 
 def against(labels: Labels[Row, Value], judged: Mapping[Row, Value]) -> list[tuple[Row, Value, Value]]:
-    """What each person said of a row that was judged, and what the judge said."""
+    """Return what each person said of a row that was judged, and what the judge said."""
     return [
         (row, said[who], judged[row]) for row, said in labels.items() if row in judged for who in sorted(said)
     ]
@@ -37,7 +37,7 @@ def against(labels: Labels[Row, Value], judged: Mapping[Row, Value]) -> list[tup
 def ceiling(
     labels: Labels[Row, bool], judged: Mapping[Row, bool], clusters: Mapping[Row, str]
 ) -> tuple[Rate, Rate] | None:
-    """Cohen's kappa of one person and another, and of the judge and one person; None if no row has two people.
+    """Return Cohen's kappa of one person and another, and of the judge and one person; None if no row has two people.
 
     Args:
         labels: The decisions of people.

@@ -69,16 +69,16 @@ class PrimaryMetric:
         return "" if self.unit == "sample" else f"n counts {self.unit}s: samples that share one are alike."
 
     def over(self, samples: Sequence[str]) -> Metric:
-        """The metric over some of the samples."""
+        """Return the metric over some of the samples."""
         return self.measure([self.records[name] for name in samples])
 
     def whole(self) -> Metric:
-        """The metric over all samples, as the summary has it."""
+        """Return the metric over all samples, as the summary has it."""
         return self.over(list(self.records))
 
 
 def by_sample(traces: Sequence[Trace]) -> Iterator[tuple[str, list[Trace]]]:
-    """The episodes of each sample, samples in order of id; those of a run's folder are read a sample at a time."""
+    """Return the episodes of each sample, samples in order of id; those of a run's folder are read a sample at a time."""
     places: dict[str, list[int]] = {}
     for place, trace in enumerate(traces):
         places.setdefault(trace.sample, []).append(place)
@@ -86,17 +86,17 @@ def by_sample(traces: Sequence[Trace]) -> Iterator[tuple[str, list[Trace]]]:
 
 
 def missing(shares: Iterable[float]) -> int:
-    """Samples that a primary metric knows nothing of, rounded up: the answers that are missing, as shares of a sample's."""
+    """Return samples that a primary metric knows nothing of, rounded up: the answers that are missing, as shares of a sample's."""
     return math.ceil(sum(shares) - 1e-9)
 
 
 def mean_score(values: Mapping[str, float], unanswered: int = 0) -> PrimaryMetric:
-    """The mean over samples of the mean score of their episodes."""
+    """Return the mean over samples of the mean score of their episodes."""
     return PrimaryMetric("mean score", values, _mean, unanswered=unanswered)
 
 
 def of_traces(traces: Sequence[Trace], settings: object) -> PrimaryMetric:
-    """The mean score, for a benchmark that declares no other primary metric."""
+    """Return the mean score, for a benchmark that declares no other primary metric."""
     found = {name: _scores(episodes) for name, episodes in by_sample(traces)}
     values = {name: fmean(scores) for name, scores in found.items() if scores}
     return mean_score(values, len(found) - len(values))
@@ -107,7 +107,7 @@ def _scores(episodes: Sequence[Trace]) -> list[float]:
 
 
 def of_sums(counts: Floats, statistic: Callable[[Floats], Floats]) -> Weighted:
-    """A statistic of what adds up over records, [records, ...]."""
+    """Return a statistic of what adds up over records, [records, ...]."""
     return lambda weights: statistic(np.tensordot(weights, counts, axes=1))
 
 

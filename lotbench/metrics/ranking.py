@@ -18,13 +18,13 @@ from lotbench.metrics.intervals import Floats
 
 
 def gains(relevance: ArrayLike, kind: Literal["linear", "exponential"]) -> Floats:
-    """What an option adds where it stands first: its relevance, or 2^rel - 1 (Burges et al. 2005)."""
+    """Return what an option adds where it stands first: its relevance, or 2^rel - 1 (Burges et al. 2005)."""
     values = np.asarray(relevance, float)
     return np.exp2(values) - 1 if kind == "exponential" else values
 
 
 def ndcg(order: ArrayLike, gain: ArrayLike) -> Floats:
-    """Normalised discounted cumulative gain (Jarvelin and Kekalainen 2002): sum of gain / log2(1 + place).
+    """Return normalised discounted cumulative gain (Jarvelin and Kekalainen 2002): sum of gain / log2(1 + place).
 
     Args:
         order: [..., n] true ranks from 0 in the order given.
@@ -40,7 +40,7 @@ def ndcg(order: ArrayLike, gain: ArrayLike) -> Floats:
 
 
 def chance(gain: ArrayLike) -> float:
-    """The expected NDCG of a random order, which has the mean gain at every place; nan as in `ndcg`."""
+    """Return the expected NDCG of a random order, which has the mean gain at every place; nan as in `ndcg`."""
     worth = np.asarray(gain, float)
     discount = _discount(len(worth))
     best = float(worth @ discount)
@@ -52,11 +52,11 @@ def _discount(n: int) -> Floats:
 
 
 def spearman(order: Sequence[int]) -> float:
-    """Spearman's rank correlation of an order with the true one (no ties: both are permutations)."""
+    """Return Spearman's rank correlation of an order with the true one (no ties: both are permutations)."""
     return float(scipy.stats.spearmanr(range(len(order)), order).statistic)
 
 
 def misplaced(orders: Sequence[Sequence[int]]) -> Floats:
-    """For each true rank, the share of orders in which that option does not stand at its rank (Fig. 14)."""
+    """Return for each true rank the share of orders in which that option does not stand at its rank (Fig. 14)."""
     places = np.asarray(orders, int)
     return np.asarray((places != np.arange(places.shape[1])).mean(axis=0))

@@ -17,12 +17,12 @@ _STEPS = 2001
 
 
 def spent(fraction: float, alpha: float = 0.05) -> float:
-    """What may have been spent of alpha once this fraction of the data is in."""
+    """Return what may have been spent of alpha once this fraction of the data is in."""
     return float(4 * scipy.special.ndtr(scipy.special.ndtri(alpha / 4) / np.sqrt(fraction)))
 
 
 def levels(fractions: Sequence[float], alpha: float = 0.05) -> list[float]:
-    """The two-sided level of each look; `fractions` rise to at most 1. For quarters .000015, .0030, .0183 and .0440."""
+    """Return the two-sided level of each look; `fractions` rise to at most 1. For quarters .000015, .0030, .0183 and .0440."""
     made: list[float] = []
     where, density, before, used = np.zeros(1), np.ones(1), 0.0, 0.0
     for at in fractions:

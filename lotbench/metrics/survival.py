@@ -27,7 +27,7 @@ class Span:
 
 
 def counts(spans: Iterable[Span], last: int) -> Floats:
-    """Counts of shape [2, last]: in row 0 the episodes at risk in rounds 1..last, in row 1 the events.
+    """Return counts of shape [2, last]: in row 0 the episodes at risk in rounds 1..last, in row 1 the events.
 
     Raises:
         ValueError: A span is longer than `last`, or has an event in no round.
@@ -43,7 +43,7 @@ def counts(spans: Iterable[Span], last: int) -> Floats:
 
 
 def hazards(counts: Floats) -> Floats:
-    """Of those at risk in a round, the share with the event; [..., 2, last] to [..., last].
+    """Return the share with the event among those at risk in a round; [..., 2, last] to [..., last].
 
     NaN where nobody is at risk.
     """
@@ -51,7 +51,7 @@ def hazards(counts: Floats) -> Floats:
 
 
 def curve(counts: Floats) -> Floats:
-    """S_0..S_last, the share without the event after each round; [..., 2, last] to [..., last + 1].
+    """Return S_0..S_last, the share without the event after each round; [..., 2, last] to [..., last + 1].
 
     S_0 = 1 and S_k = S_{k-1} (1 - h_k) with h_k the hazard of round k. From the first round that nobody
     is left to be watched in, S is NaN, unless it was 0 before.
@@ -63,7 +63,7 @@ def curve(counts: Floats) -> Floats:
 
 
 def restricted_mean(curve: Floats) -> Floats:
-    """The mean of min(round of the event, last), as the sum of S_0..S_{last-1}; [..., last + 1] to [...].
+    """Return the mean of min(round of the event, last), as the sum of S_0..S_{last-1}; [..., last + 1] to [...].
 
     NaN where one of these is.
     """

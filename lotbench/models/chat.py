@@ -32,7 +32,7 @@ PASSING = frozenset({408, 409, 425, 429})
 
 
 def key(name: ModelName) -> str:
-    """The API key of a model, from the environment.
+    """Return the API key of a model, from the environment.
 
     Raises:
         UsageError: The variable is not set; the message names it and a way to try without one.
@@ -134,7 +134,7 @@ class ChatModel:
         return found
 
     def _refused(self, refusal: RefusedError, made: dict[str, Any], able: Abilities) -> Reply | Abilities:
-        """What a status other than 200 means."""
+        """Return what a status other than 200 means."""
         status, text, said = refusal.status, refusal.text, f"{self.name.text}: {refusal}"
         sent = chat_format.sent(made, able)
         if status in (400, 403) and chat_format.withheld(text):
@@ -166,7 +166,7 @@ class ChatModel:
             raise Unescapable(f"{said} (no picture input: to play without, --set arm=caption)")
 
     def _opened(self, model: str) -> Chat:
-        """The client, made at the first call: what it imports takes a second."""
+        """Return the client, made at the first call: what it imports takes a second."""
         from lotbench.models.connections import Connections
         from lotbench.models.openai_chat import Chat
 

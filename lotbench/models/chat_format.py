@@ -64,7 +64,7 @@ class Abilities:
 
 
 def body(request: Request, model: str, able: Abilities, picture: Picture) -> dict[str, Any]:
-    """The body of a chat completion request."""
+    """Return the body of a chat completion request."""
     made: dict[str, Any] = {
         "model": model,
         "messages": [_message(m, able, picture) for m in request.messages],
@@ -83,7 +83,7 @@ def body(request: Request, model: str, able: Abilities, picture: Picture) -> dic
 
 
 def sent(made: Mapping[str, Any], able: Abilities) -> dict[str, JSON]:
-    """What of a body is worth recording: how it went out after fallbacks, without messages."""
+    """Return what of a body is worth recording: how it went out after fallbacks, without messages."""
     kept: dict[str, JSON] = {
         name: made[name] for name in (*PARAMETERS, *BOUNDS, "service_tier") if name in made
     }
@@ -91,7 +91,7 @@ def sent(made: Mapping[str, Any], able: Abilities) -> dict[str, JSON]:
 
 
 def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
-    """The body of a response as the fields of LangChain's message, each as it should be; None if it is no chat completion."""
+    """Return the body of a response as the fields of LangChain's message, each as it should be; None if it is no chat completion."""
     if not isinstance(answer, dict) or not isinstance(answer.get("choices"), list) or not answer["choices"]:
         return None
     choice = answer["choices"][0]
@@ -125,7 +125,7 @@ def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
 
 
 def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
-    """A reply from a message of any LangChain chat model."""
+    """Return a reply from a message of any LangChain chat model."""
     about: Mapping[str, Any] = message.additional_kwargs | message.response_metadata
     told: Mapping[str, Any] = message.usage_metadata or {}
     cached = [
@@ -151,7 +151,7 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
 
 
 def told(request: Request) -> RunnableConfig:
-    """What callbacks hear of a call: which it is in its run."""
+    """Return what callbacks hear of a call: which it is in its run."""
     key = request.key
     names = ("sample", "repeat", "round", "step", "draw", "attempt")
     return {
@@ -161,12 +161,12 @@ def told(request: Request) -> RunnableConfig:
 
 
 def finish(reason: object) -> Finish:
-    """Why a reply ended, in our words."""
+    """Return why a reply ended, in our words."""
     return FINISHES.get(str(reason).lower(), "other")
 
 
 def usage(table: object) -> Usage:
-    """Token counts from a response; what is not told is 0.
+    """Return the token counts of a response; a missing count is 0.
 
     Output is all that was written. Gemini counts what it thought in the total and not in the completion; it is paid for.
     """
@@ -186,13 +186,13 @@ def usage(table: object) -> Usage:
 
 
 def counted(answer: object) -> Usage | None:
-    """What a response that is no chat completion says that it used, if it does."""
+    """Return what a response that is no chat completion says that it used, if it does."""
     used = usage(answer.get("usage")) if isinstance(answer, dict) else Usage()
     return used if used != Usage() else None
 
 
 def lessened(able: Abilities, error: str, made: Mapping[str, Any]) -> Abilities | None:
-    """What an endpoint can do after it refused a body with this message, or None if nothing explains it."""
+    """Return what an endpoint can do after it refused a body with this message, or None if nothing explains it."""
     text = _without_model(error, made)
     bound = next((name for name in BOUNDS if name in made), None)
     if bound is not None:
@@ -217,14 +217,14 @@ def lessened(able: Abilities, error: str, made: Mapping[str, Any]) -> Abilities 
 
 
 def too_long(error: str) -> bool:
-    """Whether a refusal says that the prompt does not fit."""
+    """Return whether a refusal says that the prompt does not fit."""
     return _says(
         error, r"context.{0,20}(?:length|size|window)|exceed_context|maximum context|too many tokens"
     )
 
 
 def withheld(error: str) -> bool:
-    """Whether a refusal is of what the prompt says, not of how it is put."""
+    """Return whether a refusal is of what the prompt says, not of how it is put."""
     return _says(
         error,
         r"content_filter|content_policy|content management policy|data_inspection_failed|moderation|flagged",
@@ -232,19 +232,19 @@ def withheld(error: str) -> bool:
 
 
 def no_pictures(error: str, made: Mapping[str, Any]) -> bool:
-    """Whether a body with a picture was refused because the model takes none."""
+    """Return whether a body with a picture was refused because the model takes none."""
     return has_picture(made) and _says(
         _without_model(error, made), r"image|\bvision\b|multimodal|mmproj|modalit"
     )
 
 
 def has_picture(made: Mapping[str, Any]) -> bool:
-    """Whether a body carries a picture."""
+    """Return whether a body carries a picture."""
     return any(isinstance(message["content"], list) for message in made["messages"])
 
 
 def error_message(content: bytes) -> str:
-    """What the body of a refusal says: its message first, then all of it; a web page says nothing."""
+    """Return what the body of a refusal says: its message first, then all of it; a web page says nothing."""
     try:
         answer = json.loads(content)
     except (ValueError, RecursionError):
@@ -256,27 +256,27 @@ def error_message(content: bytes) -> str:
 
 
 def complaint(answer: object) -> str:
-    """What a body that is no chat completion says is wrong; some servers send errors with status 200."""
+    """Return what a body that is no chat completion says is wrong; some servers send errors with status 200."""
     told = answer.get("error") if isinstance(answer, dict) else None
     return json.dumps(told, default=str, ensure_ascii=False) if told else ""
 
 
 def masked(text: str, secret: str) -> str:
-    """Text without our key, which some servers repeat; also where characters that nobody sees stand within it."""
+    """Return text without our key, which some servers repeat; also where characters that nobody sees stand within it."""
     if secret in ("", "none"):
         return text
     return re.sub(_UNSEEN.join(map(re.escape, secret)), "***", text)
 
 
 def short(text: str, secret: str) -> str:
-    """An error message for one line, without our key; JSON only if there is no more."""
+    """Return an error message for one line, without our key; JSON only if there is no more."""
     clean = masked(text, secret)
     clean = clean.partition(' {"')[0] or clean
     return " ".join(visible(clean).split())[:300]
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """The seconds that a server asks to wait, if it does: a number, or a date.
+    """Return the seconds that a server asks to wait, if it does: a number, or a date.
 
     A date is compared with the server's own (`Date`), or with `now` (epoch) where it states none: our clock may be wrong.
     """
@@ -291,7 +291,7 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _date(headers: Mapping[str, str], name: str) -> float | None:
-    """A date among the headers (seconds since 1970); None if there is none."""
+    """Return a date among the headers (seconds since 1970); None if there is none."""
     try:
         return email.utils.parsedate_to_datetime(headers[name]).timestamp()
     except (KeyError, ValueError, OverflowError):
@@ -303,7 +303,7 @@ def _says(error: str, pattern: str) -> bool:
 
 
 def _without_model(error: str, made: Mapping[str, Any]) -> str:
-    """An error message without the model's name, which may hold any of the words looked for."""
+    """Return an error message without the model's name, which may hold any of the words looked for."""
     return re.sub(rf"(?<!\w){re.escape(str(made['model']).lower())}(?!\w)", "", error.lower())
 
 
@@ -330,7 +330,7 @@ def _format(schema: Mapping[str, JSON], structured: Structured) -> dict[str, Any
 
 
 def _unbounded(schema: Any) -> Any:
-    """A schema without the bounds that strict servers refuse."""
+    """Return a schema without the bounds that strict servers refuse."""
     if isinstance(schema, Mapping):
         return {
             name: _unbounded(value)
@@ -341,7 +341,7 @@ def _unbounded(schema: Any) -> Any:
 
 
 def said(content: object) -> str:
-    """The text of a message's content, which may come in parts."""
+    """Return the text of a message's content, which may come in parts."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):

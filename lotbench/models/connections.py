@@ -84,7 +84,7 @@ class Connections(httpx2.AsyncBaseTransport):
             await self._session.close()
 
     async def _exchanged(self, request: httpx2.Request, begun: list[bool]) -> httpx2.Response:
-        """The response, from wherever on its host the request is sent to; `begun` is told of each whether it is paid for."""
+        """Return the response, from wherever on its host the request is sent to; `begun` is told of each whether it is paid for."""
         if self._session is None:
             # Here, where the loop is that of the calls.
             self._session = aiohttp.ClientSession(
@@ -117,7 +117,7 @@ class Connections(httpx2.AsyncBaseTransport):
         raise PassingError(f"{self._url} redirects in a circle")
 
     def _moved(self, address: httpx2.URL, location: str) -> httpx2.URL:
-        """Where a server sends to, on its own host.
+        """Return where a server sends to, on its own host.
 
         Raises:
             PassingError: It is no address.
@@ -139,7 +139,7 @@ class Pool(aiohttp.TCPConnector):
     """
 
     async def connect(self, *asked: Any, **how: Any) -> Any:
-        """A connection that is free, or a new one."""
+        """Return a connection that is free, or a new one."""
         found = await super().connect(*asked, **how)
         while found.protocol is not None and found.protocol.should_close:
             found.close()
@@ -148,7 +148,7 @@ class Pool(aiohttp.TCPConnector):
 
 
 async def _whole(response: aiohttp.ClientResponse) -> bytes:
-    """The body of a response, unpacked piece by piece: a small one may unpack to more than the memory holds."""
+    """Return the body of a response, unpacked piece by piece: a small one may unpack to more than the memory holds."""
     packed = response.headers.get("content-encoding", "identity").strip().lower()
     if packed not in (*PACKED, "identity", ""):
         raise PassingError("the server's answer is packed as was not asked for", tries=2, billed=True)
@@ -163,13 +163,13 @@ async def _whole(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _read(headers: Any) -> list[tuple[str, str]]:
-    """The headers of a response without those that say nothing any more of a body that is unpacked."""
+    """Return the headers of a response without those that say nothing any more of a body that is unpacked."""
     spent = ("content-encoding", "content-length", "transfer-encoding")
     return [(name, value) for name, value in headers.items() if name.lower() not in spent]
 
 
 def _proxy(address: httpx2.URL) -> str | None:
-    """The proxy through which the environment wants an address to be reached; this machine itself is beyond none.
+    """Return the proxy through which the environment wants an address to be reached; this machine itself is beyond none.
 
     Raises:
         UsageError: It speaks no HTTP: aiohttp would say to it what it says to one that does.
@@ -196,12 +196,12 @@ def _is_here(host: str) -> bool:
 
 @cache
 def _secure() -> SSLContext:
-    """How the certificate of a server is looked at: by the authorities that OpenAI's client trusts."""
+    """Return how the certificate of a server is looked at: by the authorities that OpenAI's client trusts."""
     return httpx2.create_ssl_context()
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    """An error and what caused it, down to the first cause."""
+    """Return an error and what caused it, down to the first cause."""
     found = [error]
     while (beneath := found[-1].__cause__ or found[-1].__context__) is not None:
         found.append(beneath)

@@ -52,7 +52,7 @@ CACHE_MIB = 256
 
 
 def weights(name: str) -> Path:
-    """The weights behind `local` or `local:/path/model.gguf`.
+    """Return the weights behind `local` or `local:/path/model.gguf`.
 
     Raises:
         UsageError: The runtime or the weights are not installed, or the path is no GGUF file.
@@ -96,7 +96,7 @@ def install() -> None:
 
 
 def identity(path: Path) -> str:
-    """What the embedded model calls itself: file stem, `@`, first 8 hex digits of the sha256 of the weights."""
+    """Return what the embedded model calls itself: file stem, `@`, first 8 hex digits of the sha256 of the weights."""
     with path.open("rb") as file:
         return f"{path.stem}@{hashlib.file_digest(file, 'sha256').hexdigest()[:8]}"
 
@@ -144,7 +144,7 @@ class Embedded:
 
 
 def _carried() -> Path | None:
-    """The weights in the installed distribution, found by its list of files."""
+    """Return the weights in the installed distribution, found by its list of files."""
     try:
         files = metadata.files(CARRIER) or []
     except metadata.PackageNotFoundError:
@@ -154,7 +154,7 @@ def _carried() -> Path | None:
 
 
 def _spawn() -> subprocess.Popen[bytes]:
-    """The serving process, waiting for its order; in a session of its own, so that Ctrl-C is ours alone."""
+    """Return the serving process, waiting for its order; in a session of its own, so that Ctrl-C is ours alone."""
     return subprocess.Popen(
         [sys.executable, "-P", "-c", ENTRY, *sys.path],
         env=os.environ | SPIN,
@@ -197,7 +197,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _serve() -> None:
-    """The serving process: take the order, answer with the address, live as long as standard input.
+    """Serve until standard input closes: read the order, answer with the address.
 
     File descriptors 1 and 2 lead nowhere from the first line on, so that nothing that C++ prints can reach
     a terminal or be taken for the answer. Leaving is abrupt: the destructor of the server waits for requests.
@@ -223,7 +223,7 @@ def _serve() -> None:
 
 
 def _serving(order: dict[str, Any]) -> Any:
-    """A server of the runtime, which has no types."""
+    """Return a server of the runtime, which has no types."""
     xllamacpp = importlib.import_module(RUNTIME)
     params = xllamacpp.CommonParams()
     params.model.path = order["path"]

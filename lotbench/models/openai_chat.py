@@ -49,7 +49,7 @@ class Chat(ChatOpenAI):
 
     @classmethod
     def at(cls, url: str, model: str, secret: str, connections: Connections) -> Chat:
-        """The chat model of this name at an address."""
+        """Return the chat model of this name at an address."""
         return cls(
             model=model,
             api_key=SecretStr(secret),
@@ -102,7 +102,7 @@ class Chat(ChatOpenAI):
 
 
 def _read(content: bytes, secret: str) -> dict[str, Any]:
-    """A message from the body of a response.
+    """Return a message from the body of a response.
 
     Raises:
         PassingError: It is none.

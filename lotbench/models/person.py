@@ -136,7 +136,7 @@ def _episode(request: Request) -> tuple[str, int]:
 
 
 def _ask(field: Field) -> str:
-    """One field at the terminal, until it can be read."""
+    """Return one field at the terminal, until it can be read."""
     hint = {"yes_no": " (yes or no)", "choice": f" ({', '.join(field.choices)})", "number": " (a number)"}
     name = "guess" if field.name == "guess" else field.name.replace("_", " ")
     about = f"{name}{hint.get(field.kind, '')}{': ' + field.about if field.about else ''}"

@@ -49,7 +49,7 @@ class PredictedModel:
         self._texts = dict(zip(ids, texts, strict=True))
 
     async def __call__(self, request: Request) -> Reply:
-        """The predicted answer.
+        """Return the predicted answer.
 
         Raises:
             CallFailed: Nothing was predicted for this sample.
@@ -74,7 +74,7 @@ class PredictedModel:
 
 
 def read_predictions(path: Path) -> list[dict[str, Any]] | None:
-    """The predictions in a file; None if it holds something else."""
+    """Return the predictions in a file; None if it holds something else."""
     try:
         text = path.read_text(encoding="utf-8")
         found = document(text) if text.lstrip().startswith("[") else None

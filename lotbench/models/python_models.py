@@ -99,7 +99,7 @@ class LangChainModel:
 
 
 def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
-    """Makes the LangChain chat model of a name for a sampling; one for each.
+    """Make the LangChain chat model of a name for a sampling, one for each sampling.
 
     Raises:
         UsageError: The package of its provider is not installed, or it has no such model.
@@ -126,7 +126,7 @@ def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
 
 
 async def _heard(name: str, answering: Awaitable[Any], timeout_s: float | None) -> Any:
-    """What comes of foreign code; its errors become ours."""
+    """Return what comes of foreign code; its errors become ours."""
     try:
         async with asyncio.timeout(timeout_s) as patience:
             return await answering

@@ -51,7 +51,7 @@ class RecordedModel:
             raise UsageError(f"file:{path}: no replies of the {role} in it")
 
     async def __call__(self, request: Request) -> Reply:
-        """The recorded reply.
+        """Return the recorded reply.
 
         Raises:
             CallFailed: Nothing was recorded at this place.
@@ -81,7 +81,7 @@ class RecordedModel:
             self._replies[place] = self._told(step["value"])
 
     def _told(self, value: Mapping[str, Any]) -> Reply:
-        """The reply that was read as this value; one that was refused or cut off is so again."""
+        """Return the reply that was read as this value; one that was refused or cut off is so again."""
         name, status = f"recorded:{self._path.name}", value.get("status", "ok")
         if status in ("refused", "truncated"):
             return Reply("", name, "content_filter" if status == "refused" else "length")

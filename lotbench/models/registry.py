@@ -76,7 +76,7 @@ class Models:
         await self._open.aclose()
 
     def role_models(self, names: Mapping[str, Sequence[ModelName]]) -> dict[str, tuple[RoleModel, ...]]:
-        """The models of every role, by index.
+        """Return the models of every role, by index.
 
         Raises:
             UsageError: A key, a file, a package or the weights of a model are missing, or it has no such service tier.

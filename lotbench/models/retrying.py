@@ -65,7 +65,7 @@ class PassingError(Exception):
 async def retried(
     once: Callable[[], Awaitable[T]], name: str, place: Key, limits: Limits, waiting: Waiting
 ) -> T:
-    """What comes of a call in the end.
+    """Return what comes of a call in the end.
 
     Raises:
         CallFailed: No other try is worth it.
@@ -94,6 +94,6 @@ async def retried(
 
 
 def _backoff(attempt: int, place: Key) -> float:
-    """The seconds before another try; calls that failed together come back apart."""
+    """Return the seconds before another try; calls that failed together come back apart."""
     longest = min(FIRST_WAIT_S * 2.0**attempt, LONGEST_WAIT_S)
     return longest * random.Random(f"{place}:{attempt}").uniform(0.75, 1.0)

@@ -22,7 +22,7 @@ class Reasoned(Form):
 
 @cache
 def reasoned(form: type[F]) -> type[F]:
-    """The form with a reasoning before its own fields."""
+    """Return the form with a reasoning before its own fields."""
     return cast("type[F]", create_model(f"Reasoned{form.__name__}", __base__=(form, Reasoned)))
 
 
@@ -36,7 +36,7 @@ class Framework:
     notes: bool = False
 
     def form(self, plain: type[F]) -> type[F]:
-        """The form of an answer, with reasoning where this framework asks for it."""
+        """Return the form of an answer, with reasoning where this framework asks for it."""
         return reasoned(plain) if self.reasoned else plain
 
 

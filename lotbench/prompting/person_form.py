@@ -79,7 +79,7 @@ class Interview:
 
 
 def interview(request: Request) -> Interview:
-    """What a request asks of a person."""
+    """Return what a request asks of a person."""
     rules = [_plain(_text(one.parts)) for one in request.messages if one.speaker == "system"]
     told = [_told(one) for one in request.messages if one.speaker != "system"]
     found = (part.sha256 for one in request.messages for part in one.parts if isinstance(part, Image))
@@ -93,7 +93,7 @@ def interview(request: Request) -> Interview:
 
 
 def filled(request: Request, answers: Mapping[str, object]) -> str:
-    """The reply to a request, from what a person gave for each of its fields.
+    """Return the reply to a request, from what a person gave for each of its fields.
 
     Raises:
         UsageError: A field is missing, too long, or not what was asked for, by name.
@@ -105,7 +105,7 @@ def filled(request: Request, answers: Mapping[str, object]) -> str:
 
 
 def read_field(field: Field, given: object) -> JSON:
-    """What a person gave for a field, as the form wants it.
+    """Return what a person gave for a field, as the form wants it.
 
     Raises:
         UsageError: It is missing, too long, or not what was asked for.
@@ -155,13 +155,13 @@ def _text(parts: tuple[str | Image, ...]) -> str:
 
 
 def _told(message: Message) -> str:
-    """A turn of a conversation; the person's own is labelled as theirs."""
+    """Return a turn of a conversation; the person's own is labelled as theirs."""
     said = _PROMPT.sub("", _plain(_text(message.parts)))
     return f"YOU: {said}" if message.speaker == "assistant" else said
 
 
 def _plain(text: str) -> str:
-    """A text without its form, and examples without theirs."""
+    """Return a text without its form, and examples without theirs."""
     plain = _FILLED.sub(lambda found: json.loads(found[1]), _FORM.sub("", text)).strip("\n")
     for written, meant in _WORDS.items():
         plain = plain.replace(written, meant)
@@ -169,7 +169,7 @@ def _plain(text: str) -> str:
 
 
 def _lines(text: str) -> list[tuple[str, str]]:
-    """Lines with their labels; one that is empty, or a label with nothing after it, is left out."""
+    """Return lines with their labels; one that is empty, or a label with nothing after it, is left out."""
     made = []
     for line in text.splitlines():
         found = _LABELLED.match(line)

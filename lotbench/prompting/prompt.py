@@ -88,7 +88,7 @@ class Pack:
     digest: str
 
     def get(self, language: str, name: str) -> Prompt:
-        """The prompt of that name in that language.
+        """Return the prompt of that name in that language.
 
         Raises:
             UsageError: The pack has no such language or prompt.
@@ -116,7 +116,7 @@ def parse(name: str, text: str) -> Prompt:
 
 
 def pack(files: Mapping[str, str]) -> Pack:
-    """A pack from the texts of its files, by path (`en/respond.txt`).
+    """Return a pack from the texts of its files, by path (`en/respond.txt`).
 
     Raises:
         UsageError: A file is no prompt, or takes in a section that is not there.
@@ -132,7 +132,7 @@ def pack(files: Mapping[str, str]) -> Pack:
 
 
 def _with_partials(path: str, text: str, files: Mapping[str, str]) -> str:
-    """A file with the sections of others that it names in its lines, in their place; these take in none."""
+    """Return a file with the sections of others that it names in its lines, in their place; these take in none."""
 
     def section(found: re.Match[str]) -> str:
         file, _, name = found[1].strip().partition(".")
@@ -164,6 +164,6 @@ def _fill(text: str, values: Mapping[str, Value]) -> tuple[str | Image, ...]:
 
 
 def _emptied(line: str, values: Mapping[str, Value]) -> bool:
-    """Whether a line held nothing but fields, none of which has a value."""
+    """Return whether a line held nothing but fields, none of which has a value."""
     names = FIELD.findall(line)
     return bool(names) and not FIELD.sub("", line).strip() and not any(values[name] for name in names)

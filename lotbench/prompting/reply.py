@@ -52,7 +52,7 @@ class Form(BaseModel):
 
 
 def prose(limit: int, about: str = "...") -> Any:
-    """The annotation of a text field: bounded in the schema, so that a small model does not ramble.
+    """Return the annotation of a text field: bounded in the schema, so that a small model does not ramble.
 
     A text that is longer all the same is read: servers that do not know the bound write what they like,
     and a verdict with long reasons is still a verdict.
@@ -61,7 +61,7 @@ def prose(limit: int, about: str = "...") -> Any:
 
 
 def yes_or_no(value: object) -> object:
-    """What a decision in words decides (`Yes.`, `no`, `是`); anything else as it is."""
+    """Return what a decision in words decides (`Yes.`, `no`, `是`); anything else as it is."""
     return _YES_NO.get(value.strip(" .!。！").lower(), value) if isinstance(value, str) else value
 
 
@@ -74,7 +74,7 @@ F = TypeVar("F", bound=Form)
 
 @cache
 def schema(form: type[Form]) -> dict[str, JSON]:
-    """The JSON schema of a form: flat, every field required, no other field, every string bounded."""
+    """Return the JSON schema of a form: flat, every field required, no other field, every string bounded."""
     drawn = form.model_json_schema()
     if "$defs" in drawn:
         raise TypeError(f"{form.__name__}: an answer form must be flat")
@@ -93,7 +93,7 @@ def schema(form: type[Form]) -> dict[str, JSON]:
 
 @cache
 def shape(form: type[Form]) -> str:
-    """The form as an example to print in a prompt: its fields, each with what may stand there."""
+    """Return the form as an example to print in a prompt: its fields, each with what may stand there."""
     lines = [
         f"  {json.dumps(name, ensure_ascii=False)}: {_example(field)}"
         for name, field in cast(dict[str, dict[str, Any]], schema(form)["properties"]).items()
@@ -158,7 +158,7 @@ def plain(reply: Reply, *, cut: bool = False) -> str:
 
 
 def fills(reply: Reply, schema: Mapping[str, JSON]) -> bool:
-    """Whether a reply holds an object with every field that a schema requires; what they say is not looked at."""
+    """Return whether a reply holds an object with every field that a schema requires; what they say is not looked at."""
     try:
         found = _object(visible(reply))
     except Unread:
@@ -167,7 +167,7 @@ def fills(reply: Reply, schema: Mapping[str, JSON]) -> bool:
 
 
 def visible(reply: Reply) -> str:
-    """The text of a reply without its reasoning.
+    """Return the text of a reply without its reasoning.
 
     Raises:
         Unread: `truncated`, if a reasoning block was opened and never closed.
@@ -183,7 +183,7 @@ def visible(reply: Reply) -> str:
 
 
 def _without_blocks(text: str) -> str:
-    """A text without what stands between a tag of reasoning and the next one that ends it."""
+    """Return a text without what stands between a tag of reasoning and the next one that ends it."""
     tags = list(_TAG.finditer(text))
     last = {tag["name"].casefold(): tag.start() for tag in tags if tag["ends"]}
     shown, start, inside = [], 0, ""
@@ -213,7 +213,7 @@ def _filled(text: str, found: dict[str, JSON] | None, form: type[F]) -> F:
 
 
 def _object(text: str) -> dict[str, JSON] | None:
-    """The one JSON object in a text: alone, in a single fence, or at the end after prose or a label.
+    """Return the one JSON object in a text: alone, in a single fence, or at the end after prose or a label.
 
     It begins a line or follows a colon: an object in the middle of a sentence is something that is talked
     about.
@@ -237,7 +237,7 @@ def _object(text: str) -> dict[str, JSON] | None:
 
 
 def _no_twins(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
-    """A JSON object that says two things under one name says nothing."""
+    """Return a JSON object that says two things under one name says nothing."""
     made = dict(pairs)
     if len(made) < len(pairs):
         raise ValueError("a field comes twice")
@@ -245,7 +245,7 @@ def _no_twins(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
 
 
 def _no_constant(name: str) -> JSON:
-    """NaN and Infinity are no JSON."""
+    """Refuse NaN and Infinity, which are no JSON."""
     raise ValueError(f"{name} is no number")
 
 
@@ -253,7 +253,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_no_twins, parse_constant=_no_cons
 
 
 def _plain_text(text: str, form: type[Form]) -> dict[str, JSON] | None:
-    """A one-field form may come as a bare line, with or without a label before it."""
+    """Read a one-field form, which may come as a bare line, with or without a label before it."""
     names = list(form.model_fields)
     if len(names) != 1 or "{" in text or "}" in text or text.startswith("["):
         return None
@@ -265,7 +265,7 @@ def _plain_text(text: str, form: type[Form]) -> dict[str, JSON] | None:
 
 
 def _plain(field: dict[str, Any]) -> dict[str, Any]:
-    """A property without what only pydantic reads."""
+    """Return a property without what only pydantic reads."""
     return {name: value for name, value in field.items() if name not in ("title", "default")}
 
 

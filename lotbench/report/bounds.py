@@ -19,7 +19,7 @@ ABOUT = (
 
 
 def in_words(bounds: Bounds) -> str | None:
-    """Both ends, and with sampling error; None where nothing broke off."""
+    """Return both ends, and with sampling error; None where nothing broke off."""
     if not bounds:
         return None
     shown = f"{_end(bounds['least'])} to {_end(bounds['most'])}"
@@ -27,7 +27,7 @@ def in_words(bounds: Bounds) -> str | None:
 
 
 def moving(name: str, bounds: Bounds, low: float | None, high: float | None) -> str | None:
-    """That a score may lie further off than its interval from low to high says; None where it does not."""
+    """Return the sentence that a score may lie further off than its interval; None where it does not."""
     least, most = bounds.get("least"), bounds.get("most")
     if least is None or most is None or low is None or high is None or (low <= least and most <= high):
         return None

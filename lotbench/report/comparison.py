@@ -51,19 +51,19 @@ class Comparison:
     said: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
-        """The first table, the ranking: a row a model, with its value, interval and ties."""
+        """Return the first table, the ranking: a row a model, with its value, interval and ties."""
         return frame(next(table for section in self.sections for table in section.tables))
 
 
 def frame(table: Table) -> pd.DataFrame:
-    """A table of a report for pandas."""
+    """Return a table of a report for pandas."""
     import pandas  # noqa: PLC0415 - a comparison is printed without it
 
     return pandas.DataFrame(table.rows, columns=list(table.columns))
 
 
 def to_latex(comparison: Comparison) -> str:
-    """Every table as LaTeX (booktabs), captioned by its section."""
+    """Return every table as LaTeX (booktabs), captioned by its section."""
     return "\n".join(
         frame(table)
         .map(lambda cell: number(cell) if isinstance(cell, float) else "" if cell is None else str(cell))
@@ -104,14 +104,14 @@ def compare(entries: Sequence[Entry], across: Across, table: Published | None = 
 
 
 def to_markdown(comparison: Comparison) -> str:
-    """A comparison as Markdown."""
+    """Return a comparison as Markdown."""
     blocks = [block for section in comparison.sections for block in laid_out(section, "compare.html")]
     said = map(plain, comparison.said)
     return "\n\n".join(block for block in (f"# {plain(comparison.title)}", *said, *blocks) if block) + "\n"
 
 
 def to_json(comparison: Comparison) -> str:
-    """A comparison as JSON: the fields of its sections, tables and plots; a number that is none is null."""
+    """Return a comparison as JSON: the fields of its sections, tables and plots; a number that is none is null."""
     table = {"schema": 1, **asdict(comparison)}
     # Escaped, since the text of a model may hold halves of characters, which no file can.
     return json.dumps(_finite(table), indent=2, default=float) + "\n"
@@ -128,7 +128,7 @@ def _finite(value: Any) -> Any:
 def _of_benchmark(
     runs: Sequence[Entry], across: Across, table: Published
 ) -> tuple[Board | None, list[Section]]:
-    """What there is to say of the runs of one benchmark, and their ranking if they can be ranked."""
+    """Return what there is to say of the runs of one benchmark, and their ranking if they can be ranked."""
     names = setups(runs)
     board, apart = None, ""
     try:
@@ -146,7 +146,7 @@ def _of_benchmark(
 
 
 def _said(runs: Sequence[Entry], board: Board | None) -> dict[str, Said]:
-    """What each run's candidate said: by its model's name in order of the ranking, or by what tells the runs apart."""
+    """Return what each run's candidate said: by its model's name in order of the ranking, or by what tells the runs apart."""
     if board is None:
         return {name: run.said for run, name in zip(runs, called(runs).values(), strict=True)}
     people = zip(leaderboard.labels_of(board.people), board.people, strict=True)
@@ -156,13 +156,13 @@ def _said(runs: Sequence[Entry], board: Board | None) -> dict[str, Said]:
 
 
 def _also(runs: Sequence[Entry], names: Sequence[str]) -> str:
-    """That runs may stand side by side unranked, and in how much more than one thing these differ."""
+    """Return the sentence that the runs are not ranked, and in how many things they differ."""
     shown = "; ".join(f"{name} ({', '.join(_shown(run.setup, name) for run in runs)})" for name in names)
     return f". Runs that differ in one thing can stand side by side; these differ in {shown}" if names else ""
 
 
 def _correlations(boards: Sequence[Board], table: Published) -> list[Section]:
-    """How rankings go together with each other, and with the columns of a table."""
+    """Return how rankings go together with each other, and with the columns of a table."""
     measures = [(f"{board.metric}, {board.benchmark}", leaderboard.values(board)) for board in boards]
     sections = [
         ranking_sections.correlations(f"{one.benchmark} and {other.benchmark}", x, y)
@@ -178,20 +178,20 @@ def _correlations(boards: Sequence[Board], table: Published) -> list[Section]:
 
 
 def setups(runs: Sequence[Entry]) -> list[str]:
-    """The things in which runs are set up differently, by dotted name."""
+    """Return the things in which runs are set up differently, by dotted name."""
     found = (name for run in runs[1:] for name in differences(dict(runs[0].setup), dict(run.setup)))
     return list(dict.fromkeys(found))
 
 
 def called(runs: Sequence[Entry]) -> dict[str, str]:
-    """What each run is called by its folder's name: by the one thing in which they differ, if it tells them apart."""
+    """Return what each run is called by its folder's name: by the one thing in which they differ, if it tells them apart."""
     names = setups(runs)
     values = {run.name: _shown(run.setup, names[0]) for run in runs} if len(names) == 1 else {}
     return values if len({*values.values()}) == len(runs) else {run.name: run.name for run in runs}
 
 
 def side_by_side(runs: Sequence[Entry], apart: str = "") -> Section:
-    """The metrics of runs, one row a run, and why runs among them may not be ranked.
+    """Return the metrics of runs, one row a run, and why runs among them may not be ranked.
 
     Args:
         runs: Two or more.
@@ -214,7 +214,7 @@ def side_by_side(runs: Sequence[Entry], apart: str = "") -> Section:
 
 
 def _not_rankable(runs: Sequence[Entry]) -> list[str]:
-    """Why runs may not be ranked; what several have in common is said once."""
+    """Return why runs may not be ranked; what several have in common is said once."""
     found: dict[tuple[str, ...], list[str]] = {}
     for run in runs:
         found.setdefault(tuple(run.reasons), []).append(run.name)
@@ -222,7 +222,7 @@ def _not_rankable(runs: Sequence[Entry]) -> list[str]:
 
 
 def beside(runs: Sequence[Entry], table: Published) -> Section:
-    """How the runs' metrics go together with a table of published scores, all metrics side by side."""
+    """Return how the runs' metrics go together with a table of published scores, all metrics side by side."""
     models = {model: None for values in table.values() for model in values}
     known = _rows(runs, models)
     metrics = list(dict.fromkeys(name for run, _ in known for name in run.scores))
@@ -257,7 +257,7 @@ def _together(pairs: Sequence[tuple[Mapping[str, Any] | None, float | None]]) ->
 
 
 def _rows(runs: Sequence[Entry], models: Mapping[str, object]) -> list[tuple[Entry, str]]:
-    """The runs whose model a table has, each with the model's name there: one of its own, or its last part."""
+    """Return the runs whose model a table has, each with the model's name there: one of its own, or its last part."""
     by_name = {name.casefold(): name for name in models}
     by_last = {_last_part(name): name for name in models}
     found = []
@@ -284,7 +284,7 @@ def _cell(score: Mapping[str, Any] | None) -> str | None:
 
 
 def _shown(table: JSON | Mapping[str, JSON], name: str) -> str:
-    """A field of a run's setup by its dotted name, for people."""
+    """Return a field of a run's setup by its dotted name, for people."""
     value = leaderboard.at(table, name)
     if isinstance(value, list | tuple) and len(value) == 1:
         (value,) = value

@@ -14,12 +14,12 @@ from lotbench.report.sections import Section, Table
 
 
 def sections(made: Board) -> list[Section]:
-    """The pairs of a ranking; nothing of a single run."""
+    """Return the pairs of a ranking; nothing of a single run."""
     return [_differences(made)] if made.pairs else []
 
 
 def _detectable(pair: Pair) -> float | None:
-    """The difference that two runs show as they are, at the level at which theirs is tested; None where none varies."""
+    """Return the difference that two runs show as they are, at the level at which theirs is tested; None where none varies."""
     seen = pair.difference
     if seen.sd is None or seen.n < 2 or smallest_p(seen.n) >= pair.level:
         return None
@@ -59,7 +59,7 @@ def _differences(made: Board) -> Section:
 
 
 def _judge(made: Board) -> list[str]:
-    """What the judge's errors may have to do with differences of scores that are not corrected for them."""
+    """Return what the judge's errors may have to do with differences of scores that are not corrected for them."""
     notes = []
     known = {_rate(place.entry.checked) for place in made.places if place.entry.checked} - {""}
     notes += [
@@ -88,7 +88,7 @@ def _rate(rate: Mapping[str, Any]) -> str:
 
 
 def _found(detectable: Sequence[float]) -> list[str]:
-    """What a comparison can show at all."""
+    """Return what a comparison can show at all."""
     if not detectable:
         return []
     low, high = number(min(detectable)), number(max(detectable))

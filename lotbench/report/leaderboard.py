@@ -175,7 +175,7 @@ def sample_scores(traces: Iterable[Trace]) -> SampleScores:
 
 
 def differing(one: Entry, other: Entry) -> list[str]:
-    """In what two runs were not measured alike, with both values."""
+    """Return what two runs were measured with differently, with both values."""
     may_differ = one.metric.may_differ & other.metric.may_differ
     names = [
         name for name in differences(dict(one.conditions), dict(other.conditions)) if name not in may_differ
@@ -196,7 +196,7 @@ def differing(one: Entry, other: Entry) -> list[str]:
 
 
 def _answered_alike(one: Entry, other: Entry, name: str) -> bool:
-    """Whether a role was played by one model, though asked for by two names (`gpt-4o-mini` and its dated id)."""
+    """Return whether a role was played by one model, though asked for by two names (`gpt-4o-mini` and its dated id)."""
     part, _, role = name.partition(".")
     if part != "roles":
         return False
@@ -206,7 +206,7 @@ def _answered_alike(one: Entry, other: Entry, name: str) -> bool:
 
 
 def alike(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """The entries in groups that were measured alike, in order of their first."""
+    """Return the entries in groups that were measured alike, in order of their first."""
     groups: list[list[Entry]] = []
     for entry in entries:
         for group in groups:
@@ -252,7 +252,7 @@ def board(entries: Sequence[Entry]) -> Board:
 
 
 def _corrected(entries: Sequence[Entry]) -> tuple[Sequence[Entry], tuple[str, ...]]:
-    """The entries by their corrected metric if all models' have one; else as they are, and which have none."""
+    """Return the entries by their corrected metric if all models' have one; else as they are, and which have none."""
     models = [entry for entry in entries if not entry.person]
     without = tuple(entry.name for entry in models if entry.by_labels is None)
     if without or not models:
@@ -263,12 +263,12 @@ def _corrected(entries: Sequence[Entry]) -> tuple[Sequence[Entry], tuple[str, ..
 
 
 def _rank(score: Metric) -> tuple[bool, float]:
-    """Sorts the largest first, and what has no value last."""
+    """Return a sort key: the largest first, a missing value last."""
     return score.value is None, -(score.value or 0.0)
 
 
 def values(made: Board) -> dict[str, float]:
-    """The metric of each model; of several runs of one model, their mean."""
+    """Return the metric of each model; of several runs of one model, their mean."""
     found: dict[str, list[float]] = {}
     for place in made.places:
         if place.mean.value is not None:
@@ -295,7 +295,7 @@ def _pairs(order: Sequence[str], entries: Mapping[str, Entry]) -> tuple[Pair, ..
 
 
 def labels_of(entries: Sequence[Entry]) -> list[str]:
-    """A name for each: the model's, and the run's as well where one model has several runs."""
+    """Return a name for each: the model's, and the run's as well where one model has several runs."""
     models = [entry.model for entry in entries]
     return [
         entry.model if models.count(entry.model) == 1 else f"{entry.model} ({entry.name})"
@@ -304,7 +304,7 @@ def labels_of(entries: Sequence[Entry]) -> list[str]:
 
 
 def at(table: JSON | Mapping[str, JSON], name: str) -> Any:
-    """A field of a table by its dotted name; None where there is none."""
+    """Return a field of a table by its dotted name; None where there is none."""
     value: Any = table
     for part in name.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None

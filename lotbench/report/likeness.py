@@ -58,7 +58,7 @@ WORDS = Measured(
 
 
 def across(runs: Mapping[str, Said]) -> Section:
-    """How alike the answers of several models are; a run without answers is left out."""
+    """Return how alike the answers of several models are; a run without answers is left out."""
     spoke = {name: said for name, said in runs.items() if said.texts}
     answers = {name: said.answers for name, said in spoke.items()}
     if len(answers) < 2:
@@ -87,7 +87,7 @@ def across(runs: Mapping[str, Said]) -> Section:
 
 
 def alone(said: Said) -> Section:
-    """How alike the answers of one model are: of one sample, and of samples that have nothing in common."""
+    """Return how alike the answers of one model are: of one sample, and of samples that have nothing in common."""
     rows, numbers = [], {}
     measures = _measures([said])
     for one in measures:
@@ -107,7 +107,7 @@ def alone(said: Said) -> Section:
 
 
 def _measures(runs: Sequence[Said]) -> list[Measured]:
-    """What these answers can be compared by: words where they have several, meaning where all were embedded alike."""
+    """Return what these answers can be compared by: words where they have several, meaning where all were embedded alike."""
     texts = [text for said in runs for text in said.texts]
     vectors = {text: vector for said in runs for text, vector in said.vectors.items()}
     made = [SAME]
@@ -120,7 +120,7 @@ def _measures(runs: Sequence[Said]) -> list[Measured]:
 
 
 def _about(measures: Sequence[Measured], runs: Sequence[Said]) -> list[str]:
-    """What each measure is, and why meaning is none of them where an encoder is named."""
+    """Return what each measure is, and why meaning is none of them where an encoder is named."""
     notes = [f"{one.about}." for one in measures]
     if any(said.encoder for said in runs) and "meaning" not in [one.name for one in measures]:
         notes.append(
@@ -145,7 +145,7 @@ def _cut(rows: Sequence[object]) -> str:
 
 
 def _summed_up(found: Mapping[Measured, Sequence[Likeness]]) -> list[str]:
-    """The mean likeness between models beside that of a model with itself, by each measure."""
+    """Return the mean likeness between models beside that of a model with itself, by each measure."""
     notes = []
     for measured, pairs in found.items():
         between = [each for each in pairs if each.one != each.another]
@@ -168,7 +168,7 @@ def _numbers(each: Likeness) -> dict[str, JSON]:
 
 
 def _told(one: Metric) -> dict[str, JSON]:
-    """A share for programs: its value, interval and counts."""
+    """Return a share for programs: its value, interval and counts."""
     return {
         "value": one.value,
         "low": one.low,

@@ -29,39 +29,39 @@ LONGEST = 20_000
 
 
 def plain(text: str) -> str:
-    """Text as a line of its own, without a meaning in Markdown."""
+    """Return text as a line of its own, without a meaning in Markdown."""
     return _MARKER.sub(r"\1\3\\\2\4", _inline(text))
 
 
 def visible(text: str) -> str:
-    """Text with its line breaks, in which every other character that cannot be seen is U+FFFD."""
+    """Return text with its line breaks, in which every other character that cannot be seen is U+FFFD."""
     return "\n".join(_UNSEEN.sub("\ufffd", line) for line in _BREAKS.split(text.replace("\t", " ")))
 
 
 def cut(text: str, longest: int) -> str:
-    """A text of at most so many characters, and how many it had."""
+    """Return a text of at most so many characters, and how many it had."""
     return f"{text[:longest]} … ({len(text):,} characters)" if len(text) > longest else text
 
 
 def number(value: float) -> str:
-    """A number for people: four significant digits, but integers in full and 1000 and more to a tenth."""
+    """Return a number for people: four significant digits, but integers in full and 1000 and more to a tenth."""
     if isinstance(value, int):
         return str(value)
     return f"{value:.1f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def share(count: int, of: int) -> float | None:
-    """The share of so many; None of none."""
+    """Return the share of so many; None of none."""
     return count / of if of else None
 
 
 def out_of(count: int, of: int) -> str:
-    """A count of so many, with its share in per cent."""
+    """Return a count of so many, with its share in per cent."""
     return f"{count} of {of}" + (f" ({100 * count / of:.1f} %)" if of else "")
 
 
 def cell(value: JSON) -> str:
-    """A value as text, before it is made harmless."""
+    """Return a value as text, before it is made harmless."""
     if value is None:
         return _NO_VALUE
     if isinstance(value, str):
@@ -72,7 +72,7 @@ def cell(value: JSON) -> str:
 
 
 def table(one: Table) -> str:
-    """A table; "" if it has no rows."""
+    """Return a table; "" if it has no rows."""
     if not one.rows:
         return ""
     numeric = [
@@ -83,12 +83,12 @@ def table(one: Table) -> str:
 
 
 def bullets(lines: Iterable[str]) -> str:
-    """A list of one-line items; "" if there are none."""
+    """Return a list of one-line items; "" if there are none."""
     return "\n".join(f"- {plain(line)}" for line in lines)
 
 
 def _inline(text: str) -> str:
-    """Text inside a line; a line break becomes ⏎, what cannot be seen becomes U+FFFD."""
+    """Return text inside a line; a line break becomes ⏎, what cannot be seen becomes U+FFFD."""
     line = _UNSEEN.sub("\ufffd", _BREAKS.sub(" ⏎ ", cut(text, LONGEST))).strip()
     return _MARKUP.sub(r"\\\g<0>", line)
 
@@ -102,7 +102,7 @@ def _row_of(texts: Iterable[str]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say them."""
+    """Return seconds as people say them."""
     return (
         f"{seconds:.0f} s"
         if seconds < 90

@@ -17,7 +17,7 @@ from lotbench.types import Metric
 
 
 def sections(made: Board) -> list[Section]:
-    """A ranking laid out: places, pairs, people."""
+    """Return a ranking laid out: places, pairs, people."""
     found = [_ranking(made)] if made.places else []
     found += difference_sections.sections(made)
     if made.people:
@@ -28,7 +28,7 @@ def sections(made: Board) -> list[Section]:
 def correlations(
     title: str, x: tuple[str, Mapping[str, float]], y: tuple[str, Mapping[str, float]]
 ) -> Section:
-    """How two measures of the same models go together; each a name and values by model."""
+    """Return how two measures of the same models go together; each a name and values by model."""
     models = sorted(x[1].keys() & y[1].keys())
     ours, theirs = [x[1][name] for name in models], [y[1][name] for name in models]
     found = (coefficient("pearson", ours, theirs), coefficient("spearman", ours, theirs))
@@ -91,12 +91,12 @@ def _ranking(made: Board) -> Section:
 
 
 def _moving(place: Place) -> str | None:
-    """That a place rests on how broken episodes would have ended more than its interval says."""
+    """Return the sentence that a place depends on how broken episodes would have ended."""
     return bounds.moving(place.label, place.mean.bounds, place.mean.low, place.mean.high)
 
 
 def summed_up(made: Board) -> str:
-    """A ranking in a sentence: who beats whom, neighbour by neighbour, how many pairs are clear, who stands apart."""
+    """Return a ranking in a sentence: who beats whom, neighbour by neighbour, how many pairs are clear, who stands apart."""
     pairs = {frozenset((pair.better, pair.other)): pair for pair in made.pairs}
     ranked = [place.label for place in made.places if not place.entry.abstained]
     said = []
@@ -127,7 +127,7 @@ def _has_others(place: Place, made: Board) -> bool:
 
 
 def _unpaired(place: Place, made: Board) -> str:
-    """What of a run could not be paired."""
+    """Return what of a run could not be paired."""
     own = place.entry.metric
     if place.entry.abstained:
         return (
@@ -140,7 +140,7 @@ def _unpaired(place: Place, made: Board) -> str:
 
 
 def _people(made: Board) -> Section:
-    """What people reach (Fig. 10)."""
+    """Return what people reach (Fig. 10)."""
     label = dict(zip(labels_of(made.people), made.people, strict=True))
     means = {name: fmean(entry.values.values()) for name, entry in label.items() if entry.values}
     rows = tuple((f"people, {name}", *_cells(metric)) for name, metric in people.thirds(means).items())

@@ -31,7 +31,7 @@ class Replay:
 
 
 def find_trace(traces: Sequence[Trace], sample: str | None, repeat: int | None) -> Trace:
-    """The trace of a sample and repeat; by default the first that there is.
+    """Return the trace of a sample and repeat; by default the first that there is.
 
     Raises:
         UsageError: It was not played, or is not finished.
@@ -44,7 +44,7 @@ def find_trace(traces: Sequence[Trace], sample: str | None, repeat: int | None) 
 
 
 def replay(sample: Mapping[str, Any], trace: Trace, readings: Sequence[Reading]) -> Replay:
-    """An episode through the panel: its sample, its steps, and what there is to read of it."""
+    """Return an episode through the panel: its sample, its steps, and what there is to read of it."""
     lines = [f"{trace.sample}, repeat {trace.repeat}"]
     lines += _told({name: value for name, value in sample.items() if name not in HIDDEN}, 2)
     for step in trace.steps:
@@ -58,7 +58,7 @@ def replay(sample: Mapping[str, Any], trace: Trace, readings: Sequence[Reading])
 
 
 def ended(sample: Mapping[str, Any], trace: Trace, lines: Sequence[str], parts: Mapping[str, JSON]) -> Replay:
-    """What was told of an episode, with how it ended."""
+    """Return what was told of an episode, with how it ended."""
     worth = "no score" if trace.score.value is None else f"score {trace.score.value:.4f}"
     end = f"{trace.outcome}, {worth}" + (f": {trace.why}" if trace.why else "")
     table = {
@@ -73,7 +73,7 @@ def ended(sample: Mapping[str, Any], trace: Trace, lines: Sequence[str], parts: 
 
 
 def wrapped(name: str, text: str, indent: int = 2) -> list[str]:
-    """A labelled text for a terminal; what would steer the terminal is shown as a sign."""
+    """Return a labelled text for a terminal; what would steer the terminal is shown as a sign."""
     head = " " * indent + f"{name:10}  "
     lines: list[str] = []
     for part in _harmless(text).splitlines() or [""]:
@@ -90,13 +90,13 @@ def _harmless(text: str) -> str:
 
 
 def _heading(step: Mapping[str, Any]) -> str:
-    """Which step it is, which of several drawings of it, and who was asked."""
+    """Return which step it is, which of several drawings of it, and who was asked."""
     name = str(step["step"]).replace("_", " ") + (f" {step['draw'] + 1}" if step["draw"] else "")
     return f"{name}, by the {step['role']}" if step["role"] else name
 
 
 def _told(value: Any, indent: int) -> Iterator[str]:
-    """A value name by name; rows of a table are counted, not told."""
+    """Yield a value name by name; rows of a table are counted, not told."""
     for name, said in value.items():
         label = str(name).replace("_", " ")
         if isinstance(said, Mapping):

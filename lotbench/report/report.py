@@ -45,7 +45,7 @@ class Spent:
     assumed_usd: float | None = 0.0
 
     def __add__(self, other: Spent) -> Spent:
-        """Both together; without a price if one has none."""
+        """Return both together; without a price if one has none."""
         sums: dict[str, Any] = {}
         for one in fields(self):
             mine, theirs = getattr(self, one.name), getattr(other, one.name)
@@ -147,7 +147,7 @@ def build(
     facts: Facts,
     reference_scores: Mapping[str, Metric] | None = None,
 ) -> Report:
-    """The report on traces that were measured already.
+    """Return the report on traces that were measured already.
 
     Raises:
         ValueError: A metric is not a finite number, or lacks a value and the reason why.
@@ -167,7 +167,7 @@ def build(
 
 
 def to_summary(report: Report) -> dict[str, JSON]:
-    """The content of summary.json, schema 1."""
+    """Return the content of summary.json, schema 1."""
     facts = report.facts
     return {
         "schema": RUN_SCHEMA,
@@ -195,7 +195,7 @@ def to_summary(report: Report) -> dict[str, JSON]:
 
 
 def brief(report: Report) -> Report:
-    """The report with what everybody reads: its brief sections, warnings, and the first five readings."""
+    """Return the report with what everybody reads: its brief sections, warnings, and the first five readings."""
     kept, left = [], READINGS
     warnings: list[str] = []
     for section in report.sections:
@@ -211,7 +211,7 @@ def brief(report: Report) -> Report:
 
 
 def to_markdown(report: Report) -> str:
-    """The content of report.md; its first line says why the run is not rankable, if it is not."""
+    """Return the content of report.md; its first line says why the run is not rankable, if it is not."""
     return _whole(report) if report.whole else _brief(report)
 
 
@@ -230,7 +230,7 @@ def _brief(report: Report) -> str:
 
 
 def _in_short(section: Section) -> list[str]:
-    """A section with each of its readings in a line."""
+    """Return a section with each of its readings in a line."""
     lines = [
         f"{reading.title}: " + " / ".join(f"{name}: {' '.join(text.split())}" for name, text in reading.texts)
         for reading in section.readings
@@ -240,7 +240,7 @@ def _in_short(section: Section) -> list[str]:
 
 
 def _head(report: Report) -> list[str]:
-    """What stands first in every report: whether it may be ranked, who played, and the scores."""
+    """Return what stands first in every report: whether it may be ranked, who played, and the scores."""
     facts = report.facts
     candidate = ", ".join(facts.models.get("candidate", ())) or "no candidate"
     blocks = [f"# {plain(facts.benchmark)}: {plain(candidate)}"]
@@ -266,7 +266,7 @@ def _whole(report: Report) -> str:
 
 
 def _check(name: str, metric: Metric) -> None:
-    """A failure is never a score: no number that is none, and no gap without its reason."""
+    """Refuse a score that is no number, and a missing score without its reason."""
     values = [metric.value, metric.low, metric.high, *metric.baselines.values(), *metric.bounds.values()]
     if not all(math.isfinite(value) for value in values if value is not None):
         raise ValueError(f"metric {name} is not finite: {metric}")
@@ -275,7 +275,7 @@ def _check(name: str, metric: Metric) -> None:
 
 
 def _about(report: Report) -> str:
-    """Who played, and how much of the run there is."""
+    """Return who played, and how much of the run there is."""
     facts = report.facts
     lines = [f"{role}: {', '.join(models) or 'none'}" for role, models in facts.models.items()]
     ended = ", ".join(f"{count} {outcome}" for outcome, count in report.outcomes.items()) or "none"
@@ -291,14 +291,14 @@ def _about(report: Report) -> str:
 
 
 def _paid(spent: Spent) -> str:
-    """Calls and cost of all roles together."""
+    """Return calls and cost of all roles together."""
     cost = "no price known" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
     assumed = f" (assumed: {spent.assumed_tokens:,} tokens)" if spent.assumed_tokens else ""
     return f"; {spent.calls:,} calls, {cost}{assumed}"
 
 
 def scores_table(report: Report) -> Table:
-    """One row a metric; the reference's scoring and the baselines as columns, where there are any."""
+    """Return one row a metric; the reference's scoring and the baselines as columns, where there are any."""
     metrics, reference = list(report.scores.values()), report.reference_scores
     columns: dict[str, list[Cell]] = {
         "metric": [_titled(name, metric, report.facts.arm) for name, metric in report.scores.items()],
@@ -321,12 +321,12 @@ def scores_table(report: Report) -> Table:
 
 
 def _titled(name: str, metric: Metric, arm: str | None) -> str:
-    """A metric's name with all that belongs to it: what it was measured with, and the arm."""
+    """Return a metric's name with all that belongs to it: what it was measured with, and the arm."""
     return " ".join([name, *(f"({part})" for part in (metric.instrument, arm) if part)])
 
 
 def score_notes(report: Report) -> list[str]:
-    """Why a metric has no value, here or under the reference's scoring, and what else the facts say of the scores."""
+    """Return why a metric has no value, here or under the reference's scoring, and what else the facts say of the scores."""
     notes = [
         f"{name} has no value: {metric.why}" for name, metric in report.scores.items() if metric.value is None
     ]
@@ -346,7 +346,7 @@ def score_notes(report: Report) -> list[str]:
 
 
 def moving(report: Report) -> list[str]:
-    """That the primary metric, or the primary metric corrected, may move further than its interval says."""
+    """Return the sentence that the primary metric, corrected or not, may move further than its interval."""
     first = next(iter(report.scores), "")
     found = (
         bounds.moving(name, metric.bounds, metric.low, metric.high)
@@ -357,7 +357,7 @@ def moving(report: Report) -> list[str]:
 
 
 def laid_out(section: Section, page: str = "report.html") -> list[str]:
-    """A section as blocks of Markdown: its tables, heat maps, notes, readings; its plots by name, with their page."""
+    """Return a section as blocks of Markdown: its tables, heat maps, notes, readings; its plots by name, with their page."""
     blocks = [f"## {plain(section.title)}"]
     for one in section.tables:
         blocks += [plain(one.caption), table(one)]
@@ -371,7 +371,7 @@ def laid_out(section: Section, page: str = "report.html") -> list[str]:
 
 
 def _grid(grid: Grid) -> Table:
-    """A heat map as a table: value, interval and n in each cell."""
+    """Return a heat map as a table: value, interval and n in each cell."""
     rows = tuple(
         (name, *(None if cell is None else _in_words(cell) for cell in cells))
         for name, cells in zip(grid.rows, grid.cells, strict=True)
@@ -391,7 +391,7 @@ def _in_words(metric: Metric) -> str:
 
 
 def settings_table(report: Report) -> Table:
-    """Every setting beside the reference's, the differing ones first."""
+    """Return every setting beside the reference's, the differing ones first."""
     facts = report.facts
     both = " (both values above)" if report.reference_scores else ""
     rows: list[tuple[Cell, ...]] = []
@@ -404,7 +404,7 @@ def settings_table(report: Report) -> Table:
 
 
 def usage_table(spent: Mapping[str, Spent]) -> Table:
-    """Calls, tokens and cost of each role, and of all."""
+    """Return the calls, tokens and cost of each role, and of all."""
     spent = {**spent, "all": total(spent)}
     costs = [one.cost_usd for one in spent.values()]
     columns: dict[str, list[Cell]] = {
@@ -421,7 +421,7 @@ def usage_table(spent: Mapping[str, Spent]) -> Table:
 
 
 def footprint_table(facts: Facts) -> Table | None:
-    """Energy and CO2e of each role, as ranges; None where nothing is known of any."""
+    """Return energy and CO2e of each role, as ranges; None where nothing is known of any."""
     found = facts.footprint
     if found is None or not any(found["by_role"].values()):
         return None
@@ -434,17 +434,17 @@ def footprint_table(facts: Facts) -> Table | None:
 
 
 def total(spent: Mapping[str, Spent]) -> Spent:
-    """What all roles used together."""
+    """Return what all roles used together."""
     return sum(spent.values(), start=Spent())
 
 
 def _setting(settings: Mapping[str, JSON], name: str) -> str:
-    """A setting as JSON, to the last digit: two settings differ if these do."""
+    """Return a setting as JSON, to the last digit: two settings differ if these do."""
     return json.dumps(settings[name], ensure_ascii=False, sort_keys=True) if name in settings else "not set"
 
 
 def interval(metric: Metric) -> str | None:
-    """The 95 % interval in words; None where the data bound neither side."""
+    """Return the 95 % interval in words; None where the data bound neither side."""
     if metric.low is None and metric.high is None:
         return None
     low, high = ("open" if end is None else number(end) for end in (metric.low, metric.high))

@@ -15,7 +15,7 @@ SAID = ("guess", "question")
 
 
 def episodes(traces: Iterable[Trace], run: str, model: str) -> Iterator[dict[str, JSON]]:
-    """One row an episode: where it stands, how it ended, what was guessed and asked last, its score with its parts, what it used."""
+    """Yield one row an episode: where it stands, how it ended, what was guessed and asked last, its score with its parts, what it used."""
     for trace in traces:
         said = _said(trace)
         last = {
@@ -34,7 +34,7 @@ def episodes(traces: Iterable[Trace], run: str, model: str) -> Iterator[dict[str
 
 
 def steps(traces: Iterable[Trace], run: str, model: str) -> Iterator[dict[str, JSON]]:
-    """One row a step of an episode, in order, with what was guessed and asked in its round."""
+    """Yield one row a step of an episode, in order, with what was guessed and asked in its round."""
     for trace in traces:
         said = _said(trace)
         for step in trace.steps:
@@ -53,7 +53,7 @@ def _place(trace: Trace, run: str, model: str) -> dict[str, JSON]:
 
 
 def _said(trace: Trace) -> dict[Any, dict[str, JSON]]:
-    """What was guessed and asked in each round, in the order of the rounds; null where a benchmark has none."""
+    """Return what was guessed and asked in each round, in the order of the rounds; null where a benchmark has none."""
     rounds: dict[Any, dict[str, JSON]] = {}
     for step in trace.steps:
         told = rounds.setdefault(step.get("round"), dict.fromkeys(SAID))

@@ -156,7 +156,7 @@ class Case:
 
 
 def reasons(case: Case) -> tuple[str, ...]:
-    """Every reason why the scores of a run may not stand in a ranking; none if they may."""
+    """Return every reason why the scores of a run may not stand in a ranking; none if they may."""
     return tuple(
         dict.fromkeys(
             (*_played(case), *case.demands, *_kin(case), *_written(case), *_checked(case), *_size(case))
@@ -165,7 +165,7 @@ def reasons(case: Case) -> tuple[str, ...]:
 
 
 def sentence(check: Check) -> str:
-    """What a check came to, in words: what the judge does wrong in 100, and whether that is good enough."""
+    """Return what a check came to, in words: what the judge does wrong in 100, and whether that is good enough."""
     rates, name = check.rates, f"{check.who}" + (f", {check.task}" if check.task else "")
     if rates is None:
         return f"{name}: never checked."
@@ -184,7 +184,7 @@ def _in_100(rate: float) -> str:
 
 
 def remarks(case: Case) -> tuple[str, ...]:
-    """What is to be said of a run that bars it from nothing."""
+    """Return what is to be said of a run that bars it from nothing."""
     found = []
     for role in case.impartial:
         names = case.others[role].names
@@ -200,7 +200,7 @@ def remarks(case: Case) -> tuple[str, ...]:
 
 
 def _played(case: Case) -> Iterator[str]:
-    """What kind of player bars a run, whatever it scored."""
+    """Yield what kind of player bars a run, whatever it scored."""
     kinds = case.candidate.kinds.union(*(player.kinds for player in case.others.values()))
     if "local" in kinds:
         yield "an embedded model played: it is for trying the tool, and its score means nothing"
@@ -220,7 +220,7 @@ def _kin(case: Case) -> Iterator[str]:
 
 
 def _written(case: Case) -> Iterator[str]:
-    """The candidate's own samples: those that its maker's models wrote, and those that its adapter was trained on."""
+    """Yield the candidate's own samples: those that its maker's models wrote, and those that its adapter was trained on."""
     mine = [
         writer
         for writer in case.writers
@@ -248,7 +248,7 @@ def _checked(case: Case) -> Iterator[str]:
 
 
 def faults(check: Check) -> Iterator[str]:
-    """What a check leaves to be wished for: why no score may rest on these verdicts."""
+    """Yield what a check leaves to be wished for: why no score may rest on these verdicts."""
     name = f"the {check.role}" + (f" of {check.task}" if check.task else "")
     rates, bounds = check.rates, BOUNDS[check.bound]
     if rates is None:
@@ -266,7 +266,7 @@ def faults(check: Check) -> Iterator[str]:
 
 
 def _decisions(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
-    """Verdicts of yes and no: both error rates, agreement beyond chance, and enough rows of either side."""
+    """Yield verdicts of yes and no: both error rates, agreement beyond chance, and enough rows of either side."""
     sides = (("FPR", rates.fpr, bounds.max_fpr), ("FNR", rates.fnr, bounds.max_fnr))
     for rate, value, most in sides:
         if value is None:
@@ -295,7 +295,7 @@ def _decisions(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
 
 
 def _marks(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
-    """Verdicts that are marks: how they go together with people's, on enough rows."""
+    """Yield verdicts that are marks: how they go together with people's, on enough rows."""
     assert rates.rho is not None
     if rates.rho < bounds.min_rho:
         yield f"{name}'s rho with the labels is {rates.rho:.3f}, below min_rho {bounds.min_rho:g}"
@@ -304,7 +304,7 @@ def _marks(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
 
 
 def _size(case: Case) -> Iterator[str]:
-    """Whether there is enough of the run, and all of it."""
+    """Yield whether there is enough of the run, and all of it."""
     wanted = MIN_SAMPLES if case.whole is None else min(MIN_SAMPLES, case.whole)
     if case.samples < wanted:
         least = str(wanted) if wanted == MIN_SAMPLES else f"the data set's {wanted}"

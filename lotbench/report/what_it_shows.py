@@ -26,7 +26,7 @@ GAP = 0.05
 
 
 def section(primary_metric: PrimaryMetric) -> Section:
-    """How small a gap a run can show, and how many samples a gap of 5 % of the range of scores takes."""
+    """Return how small a gap a run can show, and how many samples a gap of 5 % of the range of scores takes."""
     low, high = primary_metric.ends
     gap, n = GAP * (high - low), len(primary_metric.records)
     numbers: dict[str, JSON] = {"metric": primary_metric.name, "samples": n, "gap": gap}
@@ -57,7 +57,7 @@ def section(primary_metric: PrimaryMetric) -> Section:
 
 
 def detectable(n: int, level: float = ALPHA) -> float:
-    """The smallest effect, in standard deviations of the differences, that a paired t test on n >= 2 samples finds."""
+    """Return the smallest effect, in standard deviations of the differences, that a paired t test on n >= 2 samples finds."""
     most = 1.0
     while _power(most, n, level) < POWER:
         most *= 2
@@ -66,7 +66,7 @@ def detectable(n: int, level: float = ALPHA) -> float:
 
 
 def _needed(effect: float) -> int:
-    """Samples with which a paired t test finds an effect."""
+    """Return samples with which a paired t test finds an effect."""
     fewest, enough = 1, 2
     while _power(effect, enough, ALPHA) < POWER:
         fewest, enough = enough, enough * 2
@@ -85,7 +85,7 @@ def _power(effect: float, n: int, level: float) -> float:
 
 
 def _spread(primary_metric: PrimaryMetric) -> float | None:
-    """The standard deviation over samples of what each adds to the metric; None if it is not known or 0."""
+    """Return the standard deviation over samples of what each adds to the metric; None if it is not known or 0."""
     records = list(primary_metric.records.values())
     if len(records) < 2:
         return None
@@ -100,7 +100,7 @@ def _spread(primary_metric: PrimaryMetric) -> float | None:
 
 
 def _pseudo_values(metric: Weighted, n: int) -> Floats:
-    """The jackknife's pseudo-values of a metric of n records: what each adds to it (Quenouille 1956)."""
+    """Return the jackknife's pseudo-values of a metric of n records: what each adds to it (Quenouille 1956)."""
     with np.errstate(invalid="ignore", divide="ignore"):
         whole, without = metric(np.ones((1, n)))[0], metric(1.0 - np.eye(n))
     return np.asarray(n * whole - (n - 1) * without)

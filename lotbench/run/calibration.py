@@ -87,7 +87,7 @@ class Added:
 
 
 def read(folder: Path) -> list[Play]:
-    """The plays beside a data set; none without calibration.jsonl.
+    """Return the plays beside a data set; none without calibration.jsonl.
 
     Raises:
         DataError: Every line that is no play, of a sample that the data set lacks, or stands there twice.
@@ -183,12 +183,12 @@ def _plays(run: Run, player: str) -> list[Play]:
 
 
 def opening(name: str) -> str:
-    """The arm of a first attempt: what of an arm's name it knows of."""
+    """Return the arm of a first attempt: what of an arm's name it knows of."""
     return ", ".join(part for part in name.split(", ") if not part.startswith(LATER))
 
 
 def tiers(plays: Sequence[Play]) -> dict[str, Tier | None]:
-    """How hard each sample is by the first attempts at it; None where too few plays or players of one kind alone say it.
+    """Return how hard each sample is by the first attempts at it; None where too few plays or players of one kind alone say it.
 
     The shares of the arms that were played count alike, however many plays each has.
     """
@@ -210,7 +210,7 @@ def _tier(arms: Sequence[Sequence[bool]]) -> Tier | None:
 
 
 def counts(plays: Sequence[Play]) -> dict[str, int]:
-    """How many plays and players there are, and how many samples of each tier."""
+    """Return how many plays and players there are, and how many samples of each tier."""
     found = list(tiers(plays).values())
     named: dict[str, int] = {tier or "no tier yet": found.count(tier) for tier in dict.fromkeys(found)}
     return {"plays": len(plays), "players": len({one.player for one in plays}), **named}

@@ -84,7 +84,7 @@ async def calling(
 
 
 def _fitting(plan: Plan) -> tuple[Limits, str]:
-    """The limits of a plan with as many calls in flight as there can be connections, and what to tell a person."""
+    """Return the limits of a plan with as many calls in flight as there can be connections, and what to tell a person."""
     endpoints = {one.url or one.text for names in plan.names.values() for one in names if one.kind == "api"}
     wanted = plan.limits.concurrency * len(endpoints)
     places, told = room(wanted) if wanted else (0, "")
@@ -103,7 +103,7 @@ async def journaled(
     *,
     writes: bool = True,
 ) -> AsyncIterator[Caller]:
-    """A caller with the journal of a folder; what the journal tells of earlier sessions is spent already.
+    """Open a caller with the journal of a folder; the journal's earlier sessions count as spent.
 
     Args:
         plan: What sampling, seed and limits are taken of.
@@ -124,7 +124,7 @@ async def journaled(
 
 
 def budget(plan: Plan, journal: Journal) -> Budget:
-    """The budget of a run, less what the calls in its journal have used."""
+    """Return the budget of a run, less what the calls in its journal have used."""
     left = Budget(plan.limits)
     for origin, total in journal.totals.by_origin.items():
         if origin.source != "store":

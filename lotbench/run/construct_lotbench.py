@@ -110,7 +110,7 @@ def _reviewed(
 
 
 def _scenes(sources: Sequence[Path], rules: Rules, dropped: list[Dropped]) -> Iterator[Scene]:
-    """The pictures with responses that enough people voted on."""
+    """Yield the pictures with responses that enough people voted on."""
     for folder in sources:
         # Of hundreds of thousands of rows, those are kept that enough people voted on.
         groups: dict[tuple[Language, str, str | None], tuple[str, list[Voted]]] = {}
@@ -136,7 +136,7 @@ def _scenes(sources: Sequence[Path], rules: Rules, dropped: list[Dropped]) -> It
 
 
 def _voted(row: Row, rules: Rules) -> Voted | None:
-    """A row with its votes: of ratings their mean and its lower end, else of likes; None for too few of them."""
+    """Return a row with its votes: of ratings their mean and its lower end, else of likes; None for too few of them."""
     given, likes = row.ratings, row.star or 0
     if given is not None and given.n > 1:
         rated = given.n >= rules.min_votes

@@ -83,7 +83,7 @@ def _papers(sources: Sequence[Path]) -> list[Paper]:
 
 
 def _left(papers: Sequence[Paper], stage: str, why: Any, rules: Rules, dropped: list[Dropped]) -> list[Paper]:
-    """The papers that a rule has nothing against; the others are noted with its reason."""
+    """Return the papers that a rule has nothing against; the others are noted with its reason."""
     left = []
     for paper in papers:
         if reason := why(paper, rules):
@@ -104,7 +104,7 @@ def _split(kept: Sequence[Item], wanted: Wanted, stages: Mapping[str, int]) -> B
 
 
 def _write(place: run_folder.Folder, built: BuiltIdeas, dropped: Sequence[Dropped]) -> None:
-    """The splits that have samples, each a data set of its own, and the papers that are none."""
+    """Write each split that has samples as a data set of its own, and the list of papers that are none."""
     for name, items in (("train", built.train), ("test", built.test)):
         if items:
             lines = (f"{one.model_dump_json(exclude_defaults=True)}\n" for one in items)
@@ -113,7 +113,7 @@ def _write(place: run_folder.Folder, built: BuiltIdeas, dropped: Sequence[Droppe
 
 
 def _about(built: BuiltIdeas, edges: Mapping[str, Sequence[float]], rated: Sequence[Rated]) -> dict[str, Any]:
-    """How the scores came about, and how many of each there are."""
+    """Return how the scores came about, and how many of each there are."""
 
     def support(scores: Sequence[int]) -> dict[str, int]:
         return {str(label): sum(one == label for one in scores) for label in LABELS}

@@ -57,7 +57,7 @@ class Dropped:
 
 
 def plan(wanted: Wanted, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan:
-    """The episodes of all drafts as a run's, though no experiment of a user's.
+    """Return the episodes of all drafts as a run's, though no experiment of a user's.
 
     Args:
         wanted: What is to be built.
@@ -88,7 +88,7 @@ def plan(wanted: Wanted, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan
 
 
 async def played(calls: Calls, *, preflight: bool) -> dict[str, Trace]:
-    """The episodes of all drafts, by id.
+    """Return the episodes of all drafts, by id.
 
     Raises:
         LotbenchError: A model cannot be reached, or a limit is used up.
@@ -109,7 +109,7 @@ def come_to(
     dropped: list[Dropped],
     about: Callable[[Any], str] = lambda draft: "",
 ) -> list[tuple[Any, Any]]:
-    """The drafts that came to this outcome, each with what its episode made of it; the others are noted with their reason.
+    """Return the drafts that came to this outcome, each with what its episode made of it; the others are noted with their reason.
 
     `about` says what stands before the reason.
     """
@@ -125,7 +125,7 @@ def come_to(
 
 
 def models(calls: Calls) -> dict[str, str]:
-    """The model of each role, by the id that it gave itself, if it gave one."""
+    """Return the model of each role, by the id that it gave itself, if it gave one."""
     return {role: given[0].model_id or given[0].name for role, given in calls.caller.role_models.items()}
 
 
@@ -142,7 +142,7 @@ def card(
     stages: Mapping[str, int],
     dropped: Sequence[Dropped],
 ) -> dict[str, Any]:
-    """What a user of the data has to know of how they came about, whatever the benchmark."""
+    """Return what a user of the data has to know of how they came about, whatever the benchmark."""
     return {
         "schema": 1,
         "sources": [source.name for source in wanted.sources],
@@ -157,7 +157,7 @@ def card(
 
 
 def _prompts(benchmark: Benchmark) -> Pack:
-    """The prompts of the benchmark that the data are for, and those of the construction alone."""
+    """Return the prompts of the benchmark that the data are for, and those of the construction alone."""
     of = benchmark.name.removesuffix("-construction")
     more = benchmarks.folder(of) / "construction" / "prompts"
     return pack({**datasets.prompts(of).files, **datasets.prompt_files(more)})

@@ -128,7 +128,7 @@ def _of(asked: Config, fields: Mapping[str, Any]) -> Config:
 
 
 def _units(samples: Sequence[Any]) -> dict[str, list[str]]:
-    """The ids of samples by what makes them alike: their picture, or the block that they share; else each by itself."""
+    """Return the ids of samples by what makes them alike: their picture, or the block that they share; else each by itself."""
     found: dict[str, list[str]] = {}
     for one in samples:
         shared = getattr(one, "image", None) or getattr(one, "block", None) or one.id

@@ -77,7 +77,7 @@ def configured(
     config_file: str | Path | None = None,
     **fields: Any,
 ) -> tuple[Config, dict[str, Any]]:
-    """What the arguments of `evaluate` ask for, and the Python objects among its models, by name.
+    """Return what the arguments of `evaluate` ask for, and the Python objects among its models, by name.
 
     Raises:
         UsageError: An argument is unknown or out of range.
@@ -225,7 +225,7 @@ async def resume(
 
 
 def _named(player: Player, place: str, own: dict[str, Any]) -> str:
-    """The name of a player; a Python object gets one and is kept under it."""
+    """Return the name of a player; a Python object gets one and is kept under it."""
     if isinstance(player, str):
         return player
     name = f"python:{getattr(player, '__name__', type(player).__name__)}"

@@ -123,7 +123,7 @@ class _Sample(_Shape):
 
 
 def read_samples(path: Path) -> dict[str, dict[str, Any]]:
-    """The samples of a run folder, by id, as they were.
+    """Return the samples of a run folder, by id, as they were.
 
     Raises:
         DataError: A line is damaged or no sample.
@@ -138,7 +138,7 @@ def read_samples(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def read_run_json(path: Path) -> dict[str, Any]:
-    """The run.json of a run folder.
+    """Return the run.json of a run folder.
 
     Raises:
         RunFolderError: It is missing, damaged or of a later version, with the fields.
@@ -147,7 +147,7 @@ def read_run_json(path: Path) -> dict[str, Any]:
 
 
 def read_summary(path: Path) -> Mapping[str, Any]:
-    """The summary.json of a run folder; nothing if the run never ended in order.
+    """Return the summary.json of a run folder; nothing if the run never ended in order.
 
     Raises:
         RunFolderError: It is damaged or of a later version, with the fields.
@@ -157,7 +157,7 @@ def read_summary(path: Path) -> Mapping[str, Any]:
 
 
 def read_checks(path: Path) -> Sequence[Mapping[str, Any]]:
-    """The checks of its judges that a run has kept; none if there is no judge.json.
+    """Return the checks of its judges that a run has kept; none if there is no judge.json.
 
     Raises:
         RunFolderError: It is damaged, with the fields.
@@ -168,7 +168,7 @@ def read_checks(path: Path) -> Sequence[Mapping[str, Any]]:
 
 
 def later(version: str, known: str) -> bool:
-    """Whether a version of a benchmark, such as `2` or `1.4`, comes after the known one."""
+    """Return whether a version of a benchmark, such as `2` or `1.4`, comes after the known one."""
     one, other = ([int(part[:9]) for part in re.findall(r"[0-9]+", each)] for each in (version, known))
     return one > other
 

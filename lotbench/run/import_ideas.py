@@ -74,7 +74,7 @@ def _run(
     settings: Mapping[str, str],
     out: Path,
 ) -> Path:
-    """The run of one model, with the report of it."""
+    """Return the run of one model, with the report of it."""
     judges = [f"openrouter/{critic}" for critic in critics if critic != model]
     if not judges:
         raise UsageError(f"{model}: nobody but itself judged its ideas")

@@ -54,7 +54,7 @@ class Run:
         return visible(f"<run {self.path} of {self.answered}: {name} {self.score(name)}, {trusted}>")
 
     def score(self, name: str | None = None) -> float | None:
-        """The value of a metric, by default the first of the benchmark's; None if it has none, with the reason in `summary`.
+        """Return the value of a metric, by default the first of the benchmark's; None if it has none, with the reason in `summary`.
 
         Raises:
             UsageError: The run has no metric of that name.
@@ -73,11 +73,11 @@ class Run:
         return ", ".join(named) or self.config.model
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a finished task, as `lotbench export` writes them: outcome, score with its parts, last guess, usage."""
+        """Return a row a finished task, as `lotbench export` writes them: outcome, score with its parts, last guess, usage."""
         return _frame(trace_rows.episodes(self.traces, self.path.name, self.answered))
 
     def steps_frame(self) -> pd.DataFrame:
-        """A row a step of every finished task, in order, with what was guessed and asked in its round."""
+        """Return a row a step of every finished task, in order, with what was guessed and asked in its round."""
         return _frame(trace_rows.steps(self.traces, self.path.name, self.answered))
 
     @property
@@ -86,7 +86,7 @@ class Run:
         return self.path / "report.md"
 
     def totals(self, prices: Mapping[str, Price | None] | None = None) -> Totals:
-        """What its journal adds up to, at these prices; the file is read for it."""
+        """Return what its journal adds up to, at these prices; the file is read for it."""
         return read_totals(self.path / "calls.jsonl", prices)
 
     @property
@@ -121,7 +121,7 @@ def load_run(
 
 
 def planned(run: Run, limits: Limits) -> plan.Plan:
-    """The plan of a run that has begun: its own samples, prompts and settings.
+    """Return the plan of a run that has begun: its own samples, prompts and settings.
 
     Raises:
         RunFolderError: Its experiment, samples or prompts are no longer what they were, by name; or it was begun by a

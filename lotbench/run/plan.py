@@ -84,14 +84,14 @@ class Plan:
         return tuple(item.id for item in self.beside) if joined else ()
 
     def sequences(self) -> list[list[Planned]]:
-        """The episodes of the plan's share of the run by sequence, each sequence in the order in which it is played."""
+        """Return the episodes of the plan's share of the run by sequence, each sequence in the order in which it is played."""
         how, (first, shares) = self.benchmark.sequences(self.settings), self.share
         # Sequences of several samples go with the first sample.
         mine = self.chosen[first::shares] if how == "each" else () if first else self.chosen
         return sequences(how, [one.id for one in mine], self.experiment.repeats, self.experiment.seed)
 
     def episode(self, sample: str, repeat: int, call: Call) -> AnyEpisode:
-        """The context of an episode: what its nodes know beside the state, and whom they ask through."""
+        """Return the context of an episode: what its nodes know beside the state, and whom they ask through."""
         return Episode(
             sample=self.by_id[sample],
             repeat=repeat,
@@ -105,7 +105,7 @@ class Plan:
         )
 
     def sampling(self) -> dict[str, tuple[Sampling, bool]]:
-        """How each role's replies are drawn, and whether a seed is sent."""
+        """Return how each role's replies are drawn, and whether a seed is sent."""
         made = {}
         for role in self.names:
             default = self.benchmark.roles[role].sampling
@@ -116,7 +116,7 @@ class Plan:
 
 
 def sampling_table(made: Plan) -> dict[str, JSON]:
-    """How each role's replies are drawn, as JSON."""
+    """Return how each role's replies are drawn, as JSON."""
     return {role: [asdict(drawn), seeded] for role, (drawn, seeded) in made.sampling().items()}
 
 
@@ -164,7 +164,7 @@ def make(config: Config, recorded: Mapping[str, Any] | None = None) -> Plan:
 def _drawn(
     benchmark: Benchmark, experiment: Experiment, settings: Any, candidate: ModelName
 ) -> dict[str, Any]:
-    """What a run that begins plays: samples of the data set, with the prompts that the experiment names."""
+    """Return what a run that begins plays: samples of the data set, with the prompts that the experiment names."""
     folder = datasets.data_folder(experiment.data, benchmark.data_set)
     items = datasets.samples(folder, benchmark.Item)
     data = benchmark.samples(items, settings, experiment.seed)
@@ -190,7 +190,7 @@ def _drawn(
 
 
 def _in_languages(data: Sequence[Any], languages: Sequence[str]) -> Sequence[Any]:
-    """The samples in these languages; all if none is named.
+    """Return the samples in these languages; all if none is named.
 
     Raises:
         UsageError: There is none in one of them.
@@ -204,7 +204,7 @@ def _in_languages(data: Sequence[Any], languages: Sequence[str]) -> Sequence[Any
 
 
 def _seen(benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any]) -> tuple[str, ...] | None:
-    """The samples of which an adapter was trained on a right answer; None if it has one and does not say."""
+    """Return the samples of which an adapter was trained on a right answer; None if it has one and does not say."""
     if not candidate.adapter:
         return ()
     texts = adapter_texts.read(Path(candidate.adapter))
@@ -215,13 +215,13 @@ def _seen(benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any]) -> 
 
 
 def glimpses(benchmark: Benchmark, data: Sequence[Any]) -> tuple[SimpleNamespace, ...]:
-    """What episodes see of samples that they do not play: id, language, and what the benchmark names."""
+    """Return what episodes see of samples that they do not play: id, language, and what the benchmark names."""
     fields = {"id", "language", *(benchmark.beside or ())}
     return tuple(SimpleNamespace(**item.model_dump(mode="json", include=fields)) for item in data)
 
 
 def reference(benchmark: Benchmark) -> tuple[str, Any]:
-    """The name and the settings of the preset that reports compare with: the paper's, of several versions the last."""
+    """Return the name and the settings of the preset that reports compare with: the paper's, of several versions the last."""
     presets = sorted(datasets.shipped("configs", "paper").glob(f"{benchmark.name}*.toml"))
     if not presets:
         return "defaults", benchmark.Settings()
@@ -230,14 +230,14 @@ def reference(benchmark: Benchmark) -> tuple[str, Any]:
 
 
 def version() -> str:
-    """The version of lotbench."""
+    """Return the version of lotbench."""
     return metadata.version("lotbench")
 
 
 def _names(
     benchmark: Benchmark, experiment: Experiment, *, begun: bool
 ) -> Mapping[str, tuple[ModelName, ...]]:
-    """The models of each role; a run that has begun has the roles that it wrote down and no others."""
+    """Return the models of each role; a run that has begun has the roles that it wrote down and no others."""
     if not experiment.model:
         raise UsageError("no candidate: give --model NAME (or model = in the config)")
     if unknown := experiment.roles.keys() - benchmark.roles.keys() | (

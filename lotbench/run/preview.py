@@ -26,7 +26,7 @@ class _HeardError(LotbenchError):
 
 
 def previewed(plan: Plan) -> Sequence[Question]:
-    """One question of each step that the settings can reach, as the first sample fills it in.
+    """Return one question of each step that the settings can reach, as the first sample fills it in.
 
     The graph is played twice by nobody: once everything is answered with the last choice of its form (No), once with the
     first (Yes). Of each step the longest question is taken, which knows most of the rounds before.
@@ -42,7 +42,7 @@ def previewed(plan: Plan) -> Sequence[Question]:
 
 
 def first_question(plan: Plan, sample: str, **settings: Any) -> Question | None:
-    """What an episode on a sample asks first, with these settings beside the plan's; None if its first node asks nothing."""
+    """Return what an episode on a sample asks first, with these settings beside the plan's; None if its first node asks nothing."""
     heard: list[Question] = []
 
     async def call(episode: AnyEpisode, question: Question) -> Answer:
@@ -57,7 +57,7 @@ def first_question(plan: Plan, sample: str, **settings: Any) -> Question | None:
 
 
 async def _heard(plan: Plan, episode: AnyEpisode, choice: int) -> list[Question]:
-    """The questions of an episode in which every form is filled with the first or the last choice of each field."""
+    """Return the questions of an episode in which every form is filled with the first or the last choice of each field."""
     heard: list[Question] = []
     marker = getattr(plan.settings, "final_marker", "")
 
@@ -75,7 +75,7 @@ async def _heard(plan: Plan, episode: AnyEpisode, choice: int) -> list[Question]
 
 
 def _example(question: Question, choice: int, number: int) -> str:
-    """A reply of the form that a question wants."""
+    """Return a reply of the form that a question wants."""
     fields: Any = (question.schema or {}).get("properties", {})
     return json.dumps({name: _value(name, field, choice, number) for name, field in fields.items()})
 

@@ -60,7 +60,7 @@ def _lines(rows: Sequence[Any]) -> str:
 
 
 def experiment(path: Path, table: Mapping[str, Any]) -> Experiment:
-    """The experiment of a run.json, with the settings and fields that it lacks as they were before them.
+    """Return the experiment of a run.json, with the settings and fields that it lacks as they were before them.
 
     Raises:
         UsageError: It is damaged, with the fields.
@@ -76,7 +76,7 @@ def experiment(path: Path, table: Mapping[str, Any]) -> Experiment:
 
 
 def home(run: Path, config: Experiment) -> Path:
-    """The folder of a run's data set: the one that it names, or else a shipped one that has the run's pictures."""
+    """Return the folder of a run's data set: the one that it names, or else a shipped one that has the run's pictures."""
     try:
         named = datasets.data_folder(config.data, benchmarks.get(config.benchmark).data_set)
     except UsageError:
@@ -95,7 +95,7 @@ def home(run: Path, config: Experiment) -> Path:
 
 
 def read(run: Path, config: Experiment, table: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run folder carries of what is played, by the fields of Plan.
+    """Return what a run folder carries of what is played, by the fields of Plan.
 
     Args:
         run: The folder.
@@ -131,7 +131,7 @@ def read(run: Path, config: Experiment, table: Mapping[str, Any]) -> dict[str, A
 
 
 def changed_since(run: Path, changed: Sequence[str]) -> RunFolderError:
-    """The error that names what is no longer as it was."""
+    """Return the error that names what is no longer as it was."""
     return RunFolderError(f"{run}: changed since the run began: {', '.join(changed)}")
 
 

@@ -107,7 +107,7 @@ async def _again(
     before: Callable[[Request], None] = lambda request: None,
     after: Callable[[AnyEpisode, Question, Request, Journal], None] = lambda *call: None,
 ) -> AsyncIterator[tuple[Loop, Plan, Caller]]:
-    """A loop over a run's journal; every request is told before it is answered, and after if there is an answer."""
+    """Answer requests from a run's journal; report each request before its answer, and the answer if there is one."""
     made = planned(run, Limits(concurrency=1, max_failed=1.0))
     # A store of its own, empty: nothing may come from outside the folder.
     nothing = Store(run.path, fresh=True)
@@ -126,7 +126,7 @@ async def _again(
 
 
 async def rewalk(run: Run, heard: Callable[[Request], None] = lambda request: None) -> Rewalked:
-    """Episode every finished episode of a run again over its journal.
+    """Play every finished episode of a run again over its journal.
 
     Args:
         run: The run.
@@ -151,7 +151,7 @@ async def rewalk(run: Run, heard: Callable[[Request], None] = lambda request: No
 
 
 async def transcripts(run: Run) -> AsyncGenerator[Transcript, None]:
-    """Every finished episode of a run with its calls, in data order; one is held at a time.
+    """Yield every finished episode of a run with its calls, in data order; one is held at a time.
 
     An episode whose calls are not all in the journal has those that are.
     """
@@ -186,7 +186,7 @@ async def transcripts(run: Run) -> AsyncGenerator[Transcript, None]:
 
 
 async def requests(run: Run, trace: Trace) -> dict[str, Request]:
-    """What was sent in one finished episode, by key.
+    """Return what was sent in one finished episode, by key.
 
     A question whose answer is not in the journal ends the episode, and what it would have sent after that is left out.
 
@@ -215,7 +215,7 @@ async def requests(run: Run, trace: Trace) -> dict[str, Request]:
 
 
 def _sequences(made: Plan, run: Run) -> list[list[Planned]]:
-    """The sequences of a run: those of its plan, and games that were stepped from outside, whose seeds no plan knows."""
+    """Return the sequences of a run: those of its plan, and games that were stepped from outside, whose seeds no plan knows."""
     sequences = {sequence[0].sequence: sequence for sequence in made.sequences()}
     known = {(episode.sample, episode.repeat) for sequence in sequences.values() for episode in sequence}
     for trace in run.traces:
@@ -230,7 +230,7 @@ def _is(one: Planned, trace: Trace) -> bool:
 
 
 async def sent(run: Run, key: str) -> Request:
-    """The request that a key of the journal stands for, as it was meant.
+    """Return the request that a key of the journal stands for, as it was meant.
 
     Raises:
         UsageError: No episode of the run asks for that key.

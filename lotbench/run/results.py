@@ -109,7 +109,7 @@ def _measured(
     *,
     embed: bool = False,
 ) -> tuple[Report, JudgeQuality]:
-    """The report of a run, and what is known of its judges."""
+    """Return the report of a run, and what is known of its judges."""
     benchmark, settings = made.benchmark, made.settings
     answers = benchmark.answers_by_sample(traces, settings)
     quality = _judge_quality(made, path, traces, totals)
@@ -141,7 +141,7 @@ def _measured(
 
 
 def _facts(made: plan.Plan, known: _Worked, wall_s: float) -> Facts:
-    """What is known of a run beside its traces."""
+    """Return what is known of a run beside its traces."""
     benchmark, settings, quality = made.benchmark, made.settings, known.quality
     preset, theirs = plan.reference(benchmark)
     case = _case(made, known.ids, known.primary_metric, known.traces, quality)
@@ -171,7 +171,7 @@ def _facts(made: plan.Plan, known: _Worked, wall_s: float) -> Facts:
 
 
 def _sections(made: plan.Plan, known: _Worked) -> Sequence[Section]:
-    """The sections of a run's report: what the score rests on first, the benchmark's own, and what is long to read last."""
+    """Return the sections of a run's report: what the score rests on first, the benchmark's own, and what is long to read last."""
     beside = known.beside
     own = made.benchmark.sections(known.traces, made.settings, beside)
     last = max((at for at, one in enumerate(own) if one.readings), default=len(own))
@@ -188,7 +188,7 @@ def evidence(
     *,
     embed: bool,
 ) -> Evidence:
-    """What a run's numbers rest on beside its traces; the answers are embedded if the benchmark names an encoder.
+    """Return what a run's numbers rest on beside its traces; the answers are embedded if the benchmark names an encoder.
 
     Vectors are kept in the run folder, if it is open for writing (`out`), so that a score can be made again without
     the encoder. A run.json from somebody else may name any encoder: a folder here, or weights that are fetched with
@@ -222,7 +222,7 @@ def evidence(
 
 
 def readings(run: Run, trace: Trace) -> tuple[Reading, ...]:
-    """What a run's sections give to read of one episode; nothing if what it carries is not what it was."""
+    """Return what a run's sections give to read of one episode; nothing if what it carries is not what it was."""
     try:
         made = planned(run, Limits())
     except UsageError:
@@ -238,7 +238,7 @@ def readings(run: Run, trace: Trace) -> tuple[Reading, ...]:
 
 
 def _labels(path: Path, benchmark: Benchmark) -> tuple[dict[str, Any], ...]:
-    """What people said of a run's answers; raises DataError where a line is none of the benchmark's labels."""
+    """Return what people said of a run's answers; raises DataError where a line is none of the benchmark's labels."""
     review = benchmark.review
     if review is None or not path.is_file():
         return ()
@@ -251,7 +251,7 @@ def _labels(path: Path, benchmark: Benchmark) -> tuple[dict[str, Any], ...]:
 
 
 def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals: Totals) -> JudgeQuality:
-    """What is known of the run's judges, from the store and from what the run has kept of it."""
+    """Return what is known of the run's judges, from the store and from what the run has kept of it."""
     validation = made.benchmark.validation
     if validation is None:
         return JudgeQuality()
@@ -276,7 +276,7 @@ def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals:
 def spent(
     totals: Totals, names: Mapping[str, Sequence[ModelName]]
 ) -> tuple[dict[str, Spent], dict[str, set[str]], dict[str, list[Work]]]:
-    """What each role used, the ids that its models returned, and what each of them did."""
+    """Return what each role used, the ids that its models returned, and what each of them did."""
     spending = {role: Spent() for role in names}
     ids: dict[str, set[str]] = {}
     works: dict[str, dict[tuple[str, str], Work]] = {role: {} for role in names}
@@ -314,7 +314,7 @@ def _case(
     traces: Sequence[Trace],
     quality: JudgeQuality,
 ) -> trust.Case:
-    """What the rule of trust is told of a run."""
+    """Return what the rule of trust is told of a run."""
     benchmark, settings = made.benchmark, made.settings
     roles = {role: names for role, names in made.names.items() if role != "candidate"}
     players = {
@@ -348,7 +348,7 @@ def _case(
 
 
 def _writers(samples: Sequence[Any]) -> dict[str, int]:
-    """How many samples each writer wrote, or their gold."""
+    """Return how many samples each writer wrote, or their gold."""
     return Counter(
         name
         for sample in samples
@@ -358,7 +358,7 @@ def _writers(samples: Sequence[Any]) -> dict[str, int]:
 
 
 def entry(run: Run, *, said: bool = False) -> Entry:
-    """A run as a ranking sees it.
+    """Return a run as a ranking sees it.
 
     Args:
         run: A run that has ended.
@@ -405,7 +405,7 @@ def entry(run: Run, *, said: bool = False) -> Entry:
 
 
 def _conditions(config: Experiment) -> dict[str, Any]:
-    """What of an experiment must be the same for runs to be ranked together: all but who is measured, and how much."""
+    """Return what of an experiment must be the same for runs to be ranked together: all but who is measured, and how much."""
     roles = {role: [identity(parse(name)) for name in names] for role, names in config.roles.items()}
     sampling = {role: one.model_dump() for role, one in config.sampling.items() if role != "candidate"}
     return {
@@ -418,7 +418,7 @@ def _conditions(config: Experiment) -> dict[str, Any]:
 
 
 def _answered(names: Sequence[str], ids: AbstractSet[str]) -> list[str]:
-    """Who answered in a role; of several models the ids alone, since it is not known which of them is whose."""
+    """Return who answered in a role; of several models the ids alone, since it is not known which of them is whose."""
     return sorted(identity(parse(names[0]), one) for one in ids) if len(names) == 1 else sorted(ids)
 
 
@@ -431,7 +431,7 @@ def rewritten(run: Run, *, full: bool = False) -> tuple[Run, Report]:
 
 
 def _said(path: Path, traces: Sequence[Trace], declared: Benchmark, settings: Any) -> likeness.Said:
-    """What the candidate said, with the vectors that the folder has of it: no encoder is loaded to compare."""
+    """Return what the candidate said, with the vectors that the folder has of it: no encoder is loaded to compare."""
     encoder = str(getattr(settings, "encoder", ""))
     answers = declared.answers_by_sample(traces, settings)
     wanted = [text for texts in answers.values() for text in texts]
@@ -441,7 +441,7 @@ def _said(path: Path, traces: Sequence[Trace], declared: Benchmark, settings: An
 
 
 def _labelled_verdicts(records: Sequence[Mapping[str, Any]], run: str) -> dict[Place, bool]:
-    """What people said of the run's own guesses, as its report has it."""
+    """Return what people said of the run's own guesses, as its report has it."""
     found = [own for record in records for own in record.get("field", ()) if own["run"] == run]
     return {
         (sample, repeat, at): right

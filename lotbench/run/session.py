@@ -179,7 +179,7 @@ class Session:
 
 
 def _noting(caller: Caller, latest: Latest) -> Call:
-    """Asks through a caller, and notes what was asked last.
+    """Ask through a caller, and note what was asked last.
 
     No method of a session, so that an episode that somebody still holds does not keep the run's files open.
     """
@@ -202,7 +202,7 @@ def collect_rarely() -> None:
 
 
 def _ended(trace: Trace) -> Trace:
-    """What a session remembers of a finished episode; its steps are on disk."""
+    """Return what a session remembers of a finished episode; its steps are on disk."""
     return replace(trace, steps=())
 
 
@@ -213,7 +213,7 @@ def loop(
     *,
     callbacks: Sequence[Any] = (),
 ) -> Loop:
-    """The loop of a plan's episodes, those that are done left out."""
+    """Return the loop of a plan's episodes, those that are done left out."""
     sequences = plan.sequences()
     return Loop(
         course=course(plan, ask, callbacks),
@@ -224,7 +224,7 @@ def loop(
 
 
 def course(plan: Plan, ask: Call, callbacks: Sequence[Any] = ()) -> Course:
-    """How the episodes of a plan are played."""
+    """Return how the episodes of a plan are played."""
     benchmark = plan.benchmark
     return Course(
         graph=graph(benchmark),
@@ -236,7 +236,7 @@ def course(plan: Plan, ask: Call, callbacks: Sequence[Any] = ()) -> Course:
 
 
 def graph(benchmark: Benchmark) -> Graph:
-    """The compiled graph of a benchmark."""
+    """Return the compiled graph of a benchmark."""
     made: Graph = import_module(f"graphs.{benchmark.graph}").build(benchmark.nodes)
     return made
 
@@ -253,7 +253,7 @@ def _crash(episodes: Loop, path: Path) -> LotbenchError:
 
 
 def _unread(trace: Trace, *, game: bool) -> list[str]:
-    """The calls of whoever failed in an episode for what was not read in the end, asked again or not; of a game, in its last round.
+    """Return the calls of whoever failed in an episode for what was not read in the end, asked again or not; of a game, in its last round.
 
     What could be read the second time stands, and so does what another judge was asked in its place in earlier rounds.
     """
@@ -271,7 +271,7 @@ def _unread(trace: Trace, *, game: bool) -> list[str]:
 
 
 def synchronously(work: Coroutine[Any, Any, T]) -> T:
-    """The result of async work; in a thread of its own if this one has a running loop, as in a notebook.
+    """Return the result of async work; in a thread of its own if this one has a running loop, as in a notebook.
 
     Without one the work runs here: Ctrl-C ends it in order, and a thread would go on.
     """

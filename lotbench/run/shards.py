@@ -80,7 +80,7 @@ async def take(calls: Calls, shards: int, *, fresh: bool, check: bool, retry_fai
 
 
 def refuse_links(path: Path) -> None:
-    """Shards of a run from somebody else may be links: nothing is merged out of one, or removed behind it.
+    """Refuse shards that are links: nothing is read or removed outside the run's folder.
 
     Raises:
         RunFolderError: One is.
@@ -91,7 +91,7 @@ def refuse_links(path: Path) -> None:
 
 
 def refuse_alone(made: Plan) -> None:
-    """Shards need models that every process can reach, call by call.
+    """Refuse models that other processes cannot reach.
 
     Raises:
         UsageError: One is a Python object, a person, or an embedded model.
@@ -103,7 +103,7 @@ def refuse_alone(made: Plan) -> None:
 
 
 def divided(limits: Limits, shards: int, used: Budget) -> dict[str, Any]:
-    """The limits of one shard: its part of every rate and of what is left of every ceiling; time is the same for all."""
+    """Return the limits of one shard: its part of every rate and of what is left of every ceiling; time is the same for all."""
     part = {
         "concurrency": max(1, limits.concurrency // shards),
         "rpm": limits.rpm and limits.rpm / shards,

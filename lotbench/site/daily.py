@@ -64,7 +64,7 @@ def export(asked: Config, folder: Path) -> tuple[int, Path]:
 
 
 def _game(item: Any) -> dict[str, Any]:
-    """A sample as the page has it: the frame in the open, hashes of what counts and what does not, the rest masked."""
+    """Return a sample as the page has it: the frame in the open, hashes of what counts and what does not, the rest masked."""
     right = [rough(text) for text in (item.key_text, *item.accept)]
     wrong = [rough(text) for text in (*item.near, *(one.text for one in item.reject))]
     before, _, after = item.frame.partition("<MASK>")
@@ -86,18 +86,18 @@ def _hashed(salt: str, texts: Iterable[str]) -> str:
 
 
 def rough(text: str) -> str:
-    """The form in which the page compares phrases: no case, articles or punctuation, and no endings (daily.js)."""
+    """Return the form in which the page compares phrases: no case, articles or punctuation, and no endings (daily.js)."""
     plain = re.sub(r"[^\w\s]", "", re.sub(r"[-‐‑–—_]", " ", unicodedata.normalize("NFKC", text).lower()))
     return " ".join(_ENDINGS.sub("", word) for word in plain.split() if word not in _SAYS_NOTHING)
 
 
 def slipped(text: str) -> list[str]:
-    """A phrase with any one letter left out: two that share one differ by a letter (daily.js)."""
+    """Return a phrase with any one letter left out: two that share one differ by a letter (daily.js)."""
     return [text[:at] + text[at + 1 :] for at in range(len(text))] if len(text) >= SHORTEST else []
 
 
 def hashed(salt: str, text: str) -> str:
-    """A hash of a phrase, twice FNV-1a of 32 bits (daily.js)."""
+    """Return a hash of a phrase, twice FNV-1a of 32 bits (daily.js)."""
     found = ""
     for seed in (0x811C9DC5, 0x01000193):
         value = seed
@@ -108,7 +108,7 @@ def hashed(salt: str, text: str) -> str:
 
 
 def masked(salt: str, text: str) -> str:
-    """A text that cannot be read at a glance (daily.js)."""
+    """Return a text that cannot be read at a glance (daily.js)."""
     key = cycle(hashed(salt, "mask").encode())
     return base64.b64encode(
         bytes(byte ^ other for byte, other in zip(text.encode(), key, strict=False))

@@ -112,7 +112,7 @@ class Thought:
 
 
 def thought(trace: Trace, used: Mapping[str, Usage]) -> Thought:
-    """A game's trace, round by round.
+    """Return a game's trace, round by round.
 
     Args:
         trace: A trace of the graph `game`.
@@ -143,12 +143,12 @@ def thought(trace: Trace, used: Mapping[str, Usage]) -> Thought:
 
 
 def calls(trace: Trace, used: Mapping[str, Usage]) -> list[Call]:
-    """Every step of an episode of any benchmark, in order."""
+    """Return every step of an episode of any benchmark, in order."""
     return [_call(place, step, used) for place, step in enumerate(trace.steps, 1)]
 
 
 def chain(text: str, judge: int = 0, target: int = 0) -> Chain:
-    """A chain from the text in which it is kept: scene, caption, `= point`, `=> function`."""
+    """Return a chain from the text in which it is kept: scene, caption, `= point`, `=> function`."""
     told: list[str] = []
     point = function = ""
     for line in text.splitlines():
@@ -163,12 +163,12 @@ def chain(text: str, judge: int = 0, target: int = 0) -> Chain:
 
 
 def nodes(text: str) -> tuple[str, ...]:
-    """The nodes of a chain that is written with arrows."""
+    """Return the nodes of a chain that is written with arrows."""
     return tuple(filter(None, map(str.strip, _ARROW.split(text))))
 
 
 def intervened(before: Sequence[str], after: Sequence[str]) -> tuple[Node, ...]:
-    """The nodes of the intervened chain, those marked that the judge's own chain does not have."""
+    """Return the nodes of the intervened chain, those marked that the judge's own chain does not have."""
     ours, theirs = [one.casefold() for one in before], [one.casefold() for one in after]
     same: set[int] = set()
     for block in SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks():
@@ -177,12 +177,12 @@ def intervened(before: Sequence[str], after: Sequence[str]) -> tuple[Node, ...]:
 
 
 def fields(sample: Mapping[str, Any], left: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """The fields of a sample that hold anything, as text; `left` are left out."""
+    """Return the fields of a sample that hold anything, as text; `left` are left out."""
     return [(name, text) for name, text in _texts(sample) if name not in left]
 
 
 def masked(sample: Mapping[str, Any]) -> tuple[str, str] | None:
-    """What stands before and after the key text of a sample; None if it is not such a sample."""
+    """Return what stands before and after the key text of a sample; None if it is not such a sample."""
     response, key = sample.get("response"), sample.get("key_text")
     if not isinstance(response, str) or not isinstance(key, str) or key not in response:
         return None
@@ -197,7 +197,7 @@ def _intervened(opinion: Opinion, chains: Mapping[tuple[int, int], Chain]) -> tu
 
 
 def _reasons(opinion: Opinion) -> Iterator[tuple[str, str]]:
-    """What a judge gave for its verdict: each criterion with how it was decided, and why."""
+    """Yield what a judge gave for its verdict: each criterion with how it was decided, and why."""
     for criterion, reason in _REASONS.items():
         decided, why = opinion.criteria.get(criterion), opinion.texts.get(reason)
         if decided is not None or why:

@@ -136,18 +136,18 @@ class Board:
         return max(self.least + 1e-9, 1.0 if max(ends) <= 1 else max(ends))
 
     def at(self, value: float) -> str:
-        """The place of a value on the axis."""
+        """Return the place of a value on the axis."""
         return f"{2 + WIDTH * (value - self.least) / (self.most - self.least):.1f}"
 
 
 def begun(run: str) -> str:
-    """When a run was begun, as the name of its folder says; "" of one that was renamed."""
+    """Return when a run was begun, as the name of its folder says; "" of one that was renamed."""
     found = DATE.match(run)
     return "{}-{}-{} {}:{}".format(*found.groups()) if found else ""
 
 
 def boards(entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]] | None = None) -> list[Board]:
-    """A table for each benchmark and variant, those with trusted runs first, then by how many there are.
+    """Return a table for each benchmark and variant, those with trusted runs first, then by how many there are.
 
     Args:
         entries: The runs.
@@ -161,7 +161,7 @@ def boards(entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]] 
 
 
 def across(made: Sequence[Board]) -> dict[str, list[Row | None]]:
-    """The models that stand in two tables or more, each with its best row of each table."""
+    """Return the models that stand in two tables or more, each with its best row of each table."""
     best: dict[str, list[Row | None]] = {}
     for at, table in enumerate(made):
         for row in reversed(table.rows):
@@ -171,14 +171,14 @@ def across(made: Sequence[Board]) -> dict[str, list[Row | None]]:
 
 
 def variant(entry: Entry) -> str | None:
-    """Which variant of its benchmark a run played; None where there is one only."""
+    """Return which variant of its benchmark a run played; None where there is one only."""
     settings: Any = entry.conditions["settings"]
     found = entry.arm or settings.get("arm")
     return None if found is None else str(found)
 
 
 def badge(reasons: Sequence[str], *, complete: bool = True) -> Badge:
-    """What is said of how far a run can be trusted: the gravest word on it, and every reason."""
+    """Return what is said of how far a run can be trusted: the gravest word on it, and every reason."""
     found = {next((name for part, name in BADGES if part in reason), "not trusted") for reason in reasons}
     if not complete:
         found.add("partial")
@@ -238,7 +238,7 @@ def _alone(trusted: int) -> str:
 
 
 def _row(entry: Entry, summaries: Mapping[str, Mapping[str, Any]], metric: Metric) -> Row:
-    """A run with its metric, over its own samples or those that it shares with others."""
+    """Return a run with its metric, over its own samples or those that it shares with others."""
     summary = summaries.get(entry.name, {})
     return Row(
         run=entry.name,
@@ -258,7 +258,7 @@ def _row(entry: Entry, summaries: Mapping[str, Mapping[str, Any]], metric: Metri
 
 
 def about(entry: Entry) -> str:
-    """What the runs of a group have in common, in a line."""
+    """Return what the runs of a group have in common, in a line."""
     conditions: Mapping[str, Any] = entry.conditions
     parts = []
     for role, asked in conditions["roles"].items():

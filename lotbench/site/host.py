@@ -42,7 +42,7 @@ _BEGINS = re.compile(r"\b(?:begin|start)\w* with (?:the letter |an? )?[\"'“‘
 
 
 def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
-    """Whether a guess counts by its sample's lists, None where they do not know it; and why."""
+    """Return whether a guess counts by its sample's lists, None where they do not know it; and why."""
     refused = [(one.text, one.why) for one in sample.reject]
     refused += [(text, "It is near, but it makes another joke.") for text in sample.near]
     right = [
@@ -65,7 +65,7 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
 
 
 def answer(sample: Item, question: str) -> str:
-    """Yes or No where the key text, the lists or a clue decide, else Unclear."""
+    """Answer Yes or No where the key text, the lists or a clue decide, else Unclear."""
     key = words.same(sample.key_text)
     if sample.language == "en" and (found := _COUNTED.search(question)):
         count = _NUMBERS.get((found[1] or "one").lower()) or int(found[1])
@@ -91,7 +91,7 @@ def answer(sample: Item, question: str) -> str:
 
 
 def alike(one: str, other: str) -> float:
-    """How alike two phrases are, from 0 to 1, by the stems of their words and then by their letters."""
+    """Return how alike two phrases are, from 0 to 1, by the stems of their words and then by their letters."""
     if stems(one) == stems(other):
         return 1.0
     first, second = words.same(one), words.same(other)
@@ -105,7 +105,7 @@ def alike(one: str, other: str) -> float:
 
 
 def stems(text: str) -> frozenset[str]:
-    """The stems of the words of a text that say something, or all where none does."""
+    """Return the stems of the words of a text that say something, or all where none does."""
     return frozenset(_stems(text)) or frozenset(words.same(text).split())
 
 

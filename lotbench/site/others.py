@@ -37,7 +37,7 @@ class Standing:
 
 
 def others(gallery: Gallery, sample: str, mine: Path) -> list[Standing]:
-    """How others did on a sample in runs that were set and judged as one's own was, the fewest rounds first."""
+    """Return how others did on a sample in runs that were set and judged as one's own was, the fewest rounds first."""
     own = _conditions(mine)
     models: list[Standing] = []
     people: list[int | None] = []
@@ -60,7 +60,7 @@ def others(gallery: Gallery, sample: str, mine: Path) -> list[Standing]:
 
 
 def _conditions(path: Path) -> Mapping[str, Any]:
-    """What must be alike for the rounds of a run to be held against another's."""
+    """Return what must be alike for the rounds of a run to be held against another's."""
     try:
         table = run_folder.read_json(path / "run.json")
         asked = table["experiment"]

@@ -32,14 +32,14 @@ PARTS = {
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    """The template engine of the reports, with the templates of this room before theirs."""
+    """Return the template engine of the reports, with the templates of this room before theirs."""
     reports = report_page.environment()
     ours = PackageLoader("lotbench.site")
     return reports.overlay(loader=ChoiceLoader([ours, reports.loader] if reports.loader else [ours]))
 
 
 def screen(template: str, up: str = "", **values: Any) -> Served:
-    """A page from a template of this package.
+    """Return a page from a template of this package.
 
     Args:
         template: Its name, without `.html`.

@@ -51,7 +51,7 @@ class NothingLeftError(UsageError):
 
 
 def person(name: str) -> str:
-    """A person's name as it is kept.
+    """Return a person's name as it is kept.
 
     Raises:
         UsageError: It is empty, too long, or has something else than letters, digits, spaces, `.`, `_`, `-`.
@@ -63,7 +63,7 @@ def person(name: str) -> str:
 
 
 def joined(sent: object) -> str:
-    """The name of a person who has come and agrees to what is kept.
+    """Return the name of a person who has come and agrees to what is kept.
 
     Raises:
         UsageError: They do not agree, or it is no name.
@@ -79,7 +79,7 @@ def joined(sent: object) -> str:
 
 
 def of_the_day(asked: Config, day: datetime.date) -> Config:
-    """The game of a day: one sample, the same for everybody with the same data; all come once before any comes again.
+    """Return the game of a day: one sample, the same for everybody with the same data; all come once before any comes again.
 
     Raises:
         UsageError: There is no sample to play.
@@ -97,7 +97,7 @@ def of_the_day(asked: Config, day: datetime.date) -> Config:
 
 
 def of_a_day(asked: Config, day: datetime.date) -> Config:
-    """The samples in the order of a day: short blanks first, and no picture twice running.
+    """Return the samples in the order of a day: short blanks first, and no picture twice running.
 
     Raises:
         UsageError: There is no sample to play.
@@ -159,12 +159,12 @@ async def play_next(
 
 
 def planned(asked: Config) -> Plan:
-    """What is played, whoever plays it; raises UsageError where what is asked for does not fit."""
+    """Return what is played, whoever plays it; raises UsageError where what is asked for does not fit."""
     return plan.make(_of(asked, "nobody"))
 
 
 def _own(model: str, own: Any, made: Plan, decide: Decide | None) -> dict[str, Any]:
-    """The Python objects of a run: the person, and the host by lists where it judges or answers."""
+    """Return the Python objects of a run: the person, and the host by lists where it judges or answers."""
     host = {HOST: Host(made.by_id.__getitem__, decide)}
     return host if own is None else {model: own, **host}
 
@@ -180,7 +180,7 @@ def _of(asked: Config, name: str, samples: tuple[str, ...] | None = None) -> Con
 
 
 def _runs(out: Path, made: Plan) -> list[Run]:
-    """The runs of this person on this benchmark and data, whatever the settings."""
+    """Return the runs of this person on this benchmark and data, whatever the settings."""
     ours = made.experiment
     found = []
     for place in sorted(out.glob("*/run.json")):
@@ -193,7 +193,7 @@ def _runs(out: Path, made: Plan) -> list[Run]:
 
 
 def _open(run: Run, made: Plan) -> bool:
-    """Whether a run is this very experiment, has games left, and none that was not asked for."""
+    """Return whether a run is this very experiment, has games left, and none that was not asked for."""
     free = {"samples": (), "model": ""}
     same = run.config.model_copy(update=free) == made.experiment.model_copy(update=free)
     wanted = set(run.config.samples or ()) <= {item.id for item in made.chosen}
@@ -201,7 +201,7 @@ def _open(run: Run, made: Plan) -> bool:
 
 
 def _shown(run: Run) -> set[str]:
-    """The samples of which a run's candidate has seen anything."""
+    """Return the samples of which a run's candidate has seen anything."""
     journal = run.path / "calls.jsonl"
     asked = {one.key.sample for one in read_journal(journal)} if journal.is_file() else set()
     return asked | {trace.sample for trace in run.traces}

@@ -83,7 +83,7 @@ class PlaySite:
         return of_the_day(self._asked, day) if day else self._asked
 
     def get(self, path: str) -> Served:
-        """The page at a path."""
+        """Return the page at a path."""
         match path.split("/"):
             case [""] | ["index.html"]:
                 return self._join_page()
@@ -92,7 +92,7 @@ class PlaySite:
         raise LookupError(path)
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
-        """A person who sits down, or what they do in their game."""
+        """Return a person who sits down, or what they do in their game."""
         match path.split("/"):
             case ["join"]:
                 return {"go": f"player/{self._join(sent).key}/index.html"}
@@ -102,7 +102,7 @@ class PlaySite:
         raise LookupError(path)
 
     def _player(self, key: str) -> Player:
-        """Who has a page, noted as being there; raises LookupError if nobody has it."""
+        """Return who has a page, noted as being there; raises LookupError if nobody has it."""
         player = self._players[key]
         player.seen = self._now()
         return player
@@ -179,7 +179,7 @@ class PlaySite:
         )
 
     def _move(self, player: Player, move: str, sent: object) -> str | None:
-        """What a person does: an answer, none, no more of this game, or on to the next; returns why it is not taken."""
+        """Take a person's move (an answer, none, the end, the next game) and return why it is not taken."""
         if not isinstance(sent, Mapping):
             raise UsageError("not an answer")
         given = {str(name): value for name, value in sent.items() if name != "version"}
@@ -252,14 +252,14 @@ class PlaySite:
         )
 
     def _trace(self, player: Player, sample: str) -> tuple[Shelf, Trace]:
-        """A game that is over, and its run; raises LookupError if it is not over, or not theirs."""
+        """Return a game that is over, and its run; raises LookupError if it is not over, or not theirs."""
         if player.run is None or (sample, 1) not in player.games:
             raise LookupError(sample)
         shelf = self._gallery.shelf(player.run[0].name)
         return shelf, shelf.run.traces[shelf.at(page_file(sample, 1))]
 
     def _result_page(self, player: Player, sample: str, up: str = "") -> Served:
-        """How a game came out: the answer, why it is funny, and how others did."""
+        """Return how a game came out: the answer, why it is funny, and how others did."""
         shelf, trace = self._trace(player, sample)
         assert player.run is not None
         known = self._gallery.known(shelf, trace)
@@ -284,11 +284,11 @@ class PlaySite:
         )
 
     def _played(self, player: Player, sample: str) -> Served:
-        """A game that is over, told again."""
+        """Return a game that is over, told again."""
         return self._gallery.told(*self._trace(player, sample), "../", "played", {})
 
     def _picture(self, player: Player, file: str) -> Served:
-        """A picture that the person was shown, by the digest of its bytes."""
+        """Return a picture that the person was shown, by the digest of its bytes."""
         if player.status is not None:
             try:
                 shown = player.status.plan.pictures.sent(file.removesuffix(".png"))

@@ -45,14 +45,14 @@ class Result:
         return f"Not solved in {self.most} round{'s' if self.most > 1 else ''}"
 
     def text(self, title: str) -> str:
-        """What can be sent to others; nothing of the answer stands in it."""
+        """Return what can be sent to others; nothing of the answer stands in it."""
         signs = "".join(SIGNS[dot] + (CLUE if clue else "") for dot, clue in self.dots)
         end = " 🏳️" if self.given_up else ""
         return f"{title}\n{self.words}\n{signs}{end}"
 
 
 def result(trace: Trace, most: int) -> Result:
-    """How a game came out; the rounds after its player gave up are left out."""
+    """Return how a game came out; the rounds after its player gave up are left out."""
     rounds = [one for one in read_rounds(trace.steps) if one.status]
     played = len(rounds)
     while played and rounds[played - 1].status == "refused":

@@ -28,7 +28,7 @@ MAX_PX = 1024
 
 
 def clock() -> str:
-    """The time, as a decision notes it."""
+    """Return the time, as a decision notes it."""
     return datetime.now(UTC).isoformat(timespec="seconds")  # noqa: TID251 - the clock that is injected
 
 
@@ -60,7 +60,7 @@ class Review:
         self._out, self._name, self._now = out, name, now
 
     def get(self, path: str) -> serve.Served:
-        """The page, or the picture of a card by its number."""
+        """Return the page, or the picture of a card by its number."""
         match path.split("/"):
             case [""]:
                 cards = [{**asdict(card), "choices": card.choices} for card in self._cards]
@@ -71,7 +71,7 @@ class Review:
         raise LookupError(path)
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
-        """A decision; returns what the lints say of an edited sample."""
+        """Write down a decision and return what the lints say of an edited sample."""
         if path != "decision":
             raise LookupError(path)
         card, line = decision(self._cards, sent)
@@ -81,7 +81,7 @@ class Review:
 
 
 def noted(declared: Benchmark, item: Any, changes: Mapping[str, Any]) -> list[str]:
-    """What the lints say of an edited sample.
+    """Return what the lints say of an edited sample.
 
     Raises:
         UsageError: It is no sample any more.
@@ -100,7 +100,7 @@ def noted(declared: Benchmark, item: Any, changes: Mapping[str, Any]) -> list[st
 
 
 def past(out: Path, name: str) -> dict[tuple[str, str, str], Mapping[str, Any]]:
-    """What a person decided last about each card; what others decided is not for them to see.
+    """Return what a person decided last about each card; what others decided is not for them to see.
 
     Raises:
         DataError: A line of the file is none of a review.
@@ -121,7 +121,7 @@ def past(out: Path, name: str) -> dict[tuple[str, str, str], Mapping[str, Any]]:
 
 
 def cards_of(path: Path, items: Mapping[str, Any]) -> list[Card]:
-    """The cards of a data set, or of a file of judge-set rows."""
+    """Return the cards of a data set, or of a file of judge-set rows."""
     if path.is_dir():
         return [sample_card(item, bool(item.image)) for item in items.values()]
     cards: list[Card] = []
@@ -140,7 +140,7 @@ def cards_of(path: Path, items: Mapping[str, Any]) -> list[Card]:
 
 
 def decisions_file(path: Path, folder: Path, given: str | None) -> Path:
-    """Where decisions go: never into the data set's folder.
+    """Return where decisions go: never into the data set's folder.
 
     Raises:
         UsageError: The file that was asked for lies there.

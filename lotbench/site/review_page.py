@@ -99,7 +99,7 @@ class Message(BaseModel):
 
 
 def sample_card(item: Any, picture: bool) -> Card:
-    """The card of a sample of any benchmark, or of a candidate for one."""
+    """Return the card of a sample of any benchmark, or of a candidate for one."""
     fields = []
     for name, value in item.model_dump(mode="json").items():
         if name in _HIDDEN or value in (None, "", [], ()):
@@ -111,7 +111,7 @@ def sample_card(item: Any, picture: bool) -> Card:
 
 
 def verdict_card(item: Any, row: Mapping[str, Any], picture: bool, criteria: str = "") -> Card:
-    """The card of a judge-set row, without its labels.
+    """Return the card of a judge-set row, without its labels.
 
     Args:
         item: The sample that the row is about.
@@ -138,7 +138,7 @@ def verdict_card(item: Any, row: Mapping[str, Any], picture: bool, criteria: str
 
 
 def with_past(card: Card, line: Mapping[str, Any] | None) -> Card:
-    """A card with what was decided about it before, if anything was, and with the edits of that decision."""
+    """Return a card with what was decided about it before, if anything was, and with the edits of that decision."""
     if line is None:
         return card
     changes = line.get("changes", {})
@@ -176,7 +176,7 @@ def decision(cards: Sequence[Card], sent: object) -> tuple[Card, dict[str, Any]]
 
 
 def _changes(card: Card, message: Message) -> dict[str, JSON]:
-    """The fields that an edit has changed, in their own form."""
+    """Return the fields that an edit has changed, in their own form."""
     open_fields = {shown.name: shown for shown in card.fields if not shown.locked}
     if unknown := sorted(message.changes.keys() - open_fields.keys()):
         raise UsageError(f"{', '.join(unknown)}: cannot be edited")

@@ -46,7 +46,7 @@ class EpisodeRow:
     last: str
 
     def verdict(self, graded: bool) -> str:
-        """How it ended; of a task that is right or wrong and not graded (`graded`), which of the two."""
+        """Return how it ended; of a task that is right or wrong and not graded (`graded`), which of the two."""
         if self.outcome != "scored" or graded or self.score is None:
             return self.outcome
         return "right" if self.score else "wrong"
@@ -120,13 +120,13 @@ class Shelf:
         return {name: found for name, found in values.items() if len(found) > 1}
 
     def value(self, row: EpisodeRow, name: str) -> str:
-        """The value by which a game is filtered."""
+        """Return the value by which a game is filtered."""
         if name == "outcome":
             return row.outcome
         return str(self.samples.get(row.sample, {}).get(name) or "")
 
     def at(self, file: str) -> int:
-        """The place of the game whose page has this name; raises LookupError if there is none."""
+        """Return the place of the game whose page has this name; raises LookupError if there is none."""
         for place, row in enumerate(self.rows):
             if row.file == file:
                 return place
@@ -134,12 +134,12 @@ class Shelf:
 
 
 def page_file(sample: str, repeat: int) -> str:
-    """The name of the page of an episode."""
+    """Return the name of the page of an episode."""
     return f"{sample}-{repeat}.html"
 
 
 def episode_row(trace: Trace) -> EpisodeRow:
-    """An episode, as its run lists it.
+    """Return an episode, as its run lists it.
 
     Raises:
         UsageError: The sample's name can be no part of an address.
@@ -171,7 +171,7 @@ def read_run(path: Path) -> Shelf:
 
 
 def stamp(path: Path) -> tuple[tuple[int, int] | None, ...]:
-    """What changes when a run's files do."""
+    """Return what changes when a run's files do."""
     return tuple(_file_stamp(path / file) for file in FILES)
 
 

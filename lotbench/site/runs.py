@@ -69,7 +69,7 @@ class Gallery:
         self._boards = lru_cache(1)(_boards)
 
     def get(self, path: str) -> Served:
-        """The page or picture at a path; a run is read when it is first looked at, and again when it has changed."""
+        """Return the page or picture at a path; a run is read when it is first looked at, and again when it has changed."""
         place, _, kind = path.rpartition(".")
         match [kind, *place.split("/")]:
             case ["", ""] | ["html", "index"]:
@@ -89,11 +89,11 @@ class Gallery:
         raise LookupError(path)
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
-        """Nothing is sent to these pages."""
+        """Refuse what is sent: these pages take nothing."""
         raise LookupError(path)
 
     def names(self) -> list[str]:
-        """The names of the run folders, the last begun first; none that leads out of the folder."""
+        """Return the names of the run folders, the last begun first; none that leads out of the folder."""
         names = (place.parent.name for place in self.root.glob("*/run.json"))
         return sorted(filter(self._ours, names), reverse=True)
 
@@ -103,7 +103,7 @@ class Gallery:
         return inside and place.is_file()
 
     def found(self) -> Found:
-        """Every run."""
+        """Return every run."""
         shelves: list[Shelf] = []
         unreadable: dict[str, str] = {}
         for name in self.names():
@@ -114,7 +114,7 @@ class Gallery:
         return Found(shelves, unreadable)
 
     def shelf(self, name: str) -> Shelf:
-        """A run by its name.
+        """Return a run by its name.
 
         Raises:
             LookupError: There is none of that name.
@@ -126,7 +126,7 @@ class Gallery:
         return self._read(path, stamp(path))
 
     def index(self) -> Served:
-        """The leaderboards: every run that has ended in the table of what it played, and the runs that have not."""
+        """Return the leaderboards: every run that has ended in the table of what it played, and the runs that have not."""
         found = self.found()
         ended = {shelf.name: shelf for shelf in found.shelves if shelf.run.summary}
         boards, faults = self._boards(tuple(ended.values()))
@@ -141,12 +141,12 @@ class Gallery:
         )
 
     def _strip(self, shelf: Shelf) -> list[str]:
-        """Small pictures of a few samples of a run; several tasks may be about one picture."""
+        """Return small pictures of a few samples of a run; several tasks may be about one picture."""
         pictures = (self.picture(shelf, row.sample, "thumb") for row in shelf.rows[: STRIP * 8])
         return list(islice(dict.fromkeys(filter(None, pictures)), STRIP))
 
     def run_page(self, shelf: Shelf) -> Served:
-        """A run: what it came to, and its games."""
+        """Return a run: what it came to, and its games."""
         summary, count = shelf.run.summary, len(shelf.rows)
         name, cost = summary.get("primary_metric"), summary.get("usage", {}).get("cost_usd")
         score = summary.get("scores", {}).get(name)
@@ -169,7 +169,7 @@ class Gallery:
         )
 
     def game_page(self, shelf: Shelf, file: str) -> Served:
-        """An episode: a game as a thought trace, anything else step by step."""
+        """Return an episode: a game as a thought trace, anything else step by step."""
         place = shelf.at(file)
         row = shelf.rows[place]
         links = {
@@ -181,13 +181,13 @@ class Gallery:
         return self.told(shelf, shelf.run.traces[place], "../../", "game", links)
 
     def said_page(self, shelf: Shelf, file: str) -> Served:
-        """What was asked and said in an episode, call by call."""
+        """Return what was asked and said in an episode, call by call."""
         trace = shelf.run.traces[shelf.at(file)]
         calls, missing = said.said(shelf.run, trace)
         return screen("said", "../../", calls=calls, missing=missing, file=file, **self.known(shelf, trace))
 
     def known(self, shelf: Shelf, trace: Trace) -> dict[str, Any]:
-        """What is shown of an episode whatever it is an episode of."""
+        """Return what is shown of an episode whatever it is an episode of."""
         sample = shelf.samples.get(trace.sample, {"id": trace.sample})
         return {
             "shelf": shelf,
@@ -200,7 +200,7 @@ class Gallery:
     def told(
         self, shelf: Shelf, trace: Trace, up: str, template: str, links: Mapping[str, str | None]
     ) -> Served:
-        """A game as a thought trace; an episode of anything else by its benchmark's readings and step by step."""
+        """Return a game as a thought trace; an episode of anything else by its benchmark's readings and step by step."""
         known = self.known(shelf, trace) | {"links": links}
         used = {key: one.reply.usage for key, one in said.entries(shelf.run.path / CALLS, trace).items()}
         if (around := thought.masked(known["sample"])) is not None:
@@ -215,7 +215,7 @@ class Gallery:
         )
 
     def sides_page(self, group: str, sample: str) -> Served:
-        """Every game on one sample, of which two are shown side by side."""
+        """Return every game on one sample, of which two are shown side by side."""
         games = {
             shelf: [place for place, row in enumerate(shelf.rows) if row.sample == sample]
             for shelf in self.found().shelves
@@ -239,7 +239,7 @@ class Gallery:
         )
 
     def picture(self, shelf: Shelf, sample: str, size: Literal["picture", "thumb"] = "picture") -> str | None:
-        """The address of a sample's picture; None if it has none inside the run's data set."""
+        """Return the address of a sample's picture; None if it has none inside the run's data set."""
         name, folder = shelf.samples.get(sample, {}).get("image"), shelf.data
         if not isinstance(name, str) or folder is None:
             return None
@@ -252,7 +252,7 @@ class Gallery:
         return f"{size}/{digest}.png"
 
     def addresses(self) -> Iterator[str]:
-        """The path of every page, then of every picture that they show."""
+        """Yield the path of every page, then of every picture that they show."""
         yield "index.html"
         sides: dict[str, None] = {}
         for shelf in self.found().shelves:
@@ -293,7 +293,7 @@ def export(gallery: Gallery, out: Path) -> tuple[int, int]:
 
 
 def _report(shelf: Shelf) -> Path | None:
-    """The report of a run, if it can run nothing: the folder may be somebody else's."""
+    """Return the report of a run, if it can run nothing: the folder may be somebody else's."""
     page = shelf.run.path / "report.html"
     try:
         with page.open("rb") as opened:
@@ -303,7 +303,7 @@ def _report(shelf: Shelf) -> Path | None:
 
 
 def _boards(shelves: Sequence[Shelf]) -> tuple[list[home.Board], dict[str, str]]:
-    """The leaderboards of runs that have ended, and what is wrong with those that can be on none."""
+    """Return the leaderboards of runs that have ended, and what is wrong with those that can be on none."""
     entries, faults = [], {}
     for shelf in shelves:
         try:
@@ -314,7 +314,7 @@ def _boards(shelves: Sequence[Shelf]) -> tuple[list[home.Board], dict[str, str]]
 
 
 def _fault(error: Exception) -> str:
-    """What is wrong with a run folder."""
+    """Return what is wrong with a run folder."""
     return (
         str(error)
         if isinstance(error, LotbenchError)
@@ -323,7 +323,7 @@ def _fault(error: Exception) -> str:
 
 
 def _side(shelf: Shelf, place: int) -> Mapping[str, Any]:
-    """A game as it stands beside others on its sample."""
+    """Return a game as it stands beside others on its sample."""
     trace = shelf.run.traces[place]
     return {
         "name": _side_name(shelf, trace.repeat),
@@ -336,11 +336,11 @@ def _side(shelf: Shelf, place: int) -> Mapping[str, Any]:
 
 
 def _told_apart(shelf: Shelf, others: Sequence[Shelf]) -> str:
-    """A run's candidate; with the name of the run where another run has the same."""
+    """Return a run's candidate; with the name of the run where another run has the same."""
     alone = sum(other.label == shelf.label for other in others) == 1
     return shelf.label if alone else f"{shelf.label} ({shelf.name})"
 
 
 def _side_name(shelf: Shelf, repeat: int) -> str:
-    """What a game is called on the page of its sample."""
+    """Return what a game is called on the page of its sample."""
     return f"{shelf.name}-{repeat}"

@@ -53,7 +53,7 @@ class Said:
 
 
 def entries(journal: Path, trace: Trace) -> dict[str, Entry]:
-    """The journal's lines of the calls of an episode, by key; of two lines of one key the later counts."""
+    """Return the journal's lines of the calls of an episode, by key; of two lines of one key the later counts."""
     found: dict[str, Entry] = {}
     if not journal.is_file():
         return found
@@ -72,7 +72,7 @@ def entries(journal: Path, trace: Trace) -> dict[str, Entry]:
 
 
 def said(run: Run, trace: Trace) -> tuple[list[Said], str]:
-    """Every call of an episode, and why messages are wanting, if they are."""
+    """Return every call of an episode, and why messages are wanting, if they are."""
     why, sent = "", dict[str, Request]()
     lines = entries(run.path / CALLS, trace)
     try:
@@ -109,7 +109,7 @@ def _message(message: Message, place: int, seen: dict[tuple[Any, ...], int]) -> 
 
 
 def _parts(parts: Sequence[str | Image]) -> tuple[tuple[str, str], ...]:
-    """Parts as they are shown; texts that follow each other as one."""
+    """Return parts as they are shown; texts that follow each other as one."""
     made: list[tuple[str, str]] = []
     for part in parts:
         if isinstance(part, Image):

@@ -72,7 +72,7 @@ class Pages(Protocol):
     """A site of many pages, each found by its path below the token."""
 
     def get(self, path: str) -> Served:
-        """What is at a path; called in a thread of its own.
+        """Return what is at a path; called in a thread of its own.
 
         Raises:
             LookupError: Nothing is there.
@@ -122,7 +122,7 @@ class _Handlers:
         return response
 
     def _ours(self, name: str) -> bool:
-        """Whether a host's name cannot be bound to this machine by somebody else: ours, or an address."""
+        """Return whether a host's name cannot be bound to this machine by somebody else: ours, or an address."""
         if name in NAMES or name == self._host:
             return True
         try:
@@ -132,7 +132,7 @@ class _Handlers:
         return self._host not in NAMES
 
     async def get(self, request: web.Request) -> web.Response:
-        """Whatever is at the path."""
+        """Return whatever is at the path."""
         try:
             found = await asyncio.to_thread(self._pages.get, request.match_info["path"])
         except LookupError:
@@ -146,7 +146,7 @@ class _Handlers:
         return web.Response(body=found.body, content_type=found.kind, charset=charset, headers=headers)
 
     async def post(self, request: web.Request) -> web.Response:
-        """A message, refused with its reason if it is none."""
+        """Return a message, refused with its reason if it is none."""
         origin = request.headers.get("Origin")
         if origin is not None and _place(origin).netloc != request.host:
             raise web.HTTPForbidden(text="not from this page")
@@ -169,7 +169,7 @@ class _Handlers:
 
 
 def _place(address: str) -> SplitResult:
-    """The parts of an address; of one that cannot be read, none."""
+    """Return the parts of an address; of one that cannot be read, none."""
     try:
         return urlsplit(address)
     except ValueError:
@@ -179,7 +179,7 @@ def _place(address: str) -> SplitResult:
 def application(
     pages: Pages, token: str, host: str = HOST, busy: set[object] | None = None
 ) -> web.Application:
-    """The web application of a site, everything below the token; `busy` holds the connections at work."""
+    """Return the web application of a site, everything below the token; `busy` holds the connections at work."""
     handlers = _Handlers(pages, token, host, set() if busy is None else busy)
     app = web.Application(middlewares=[handlers.counted, handlers.guarded], client_max_size=MAX_MESSAGE)
     app.router.add_get("/{token}/{path:.*}", handlers.get)
@@ -227,13 +227,13 @@ async def serve(pages: Pages, port: int, ready: Callable[[str], None], host: str
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Whether a fault is of this program: not a request that is none, nor somebody who hung up."""
+    """Return whether a fault is of this program: not a request that is none, nor somebody who hung up."""
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, HttpProcessingError | ConnectionError)
 
 
 def _admitted(runner: web.AppRunner, busy: set[object]) -> asyncio.Protocol:
-    """What serves a new connection; where too many are open, those that have been idle longest are closed.
+    """Return what serves a new connection; where too many are open, those that have been idle longest are closed.
 
     A new one is never turned away for idle ones: whoever sends half a request and waits would else shut the
     pages for everybody. Of a burst, a hundred are let in before the first of them counts as open, and one that is

@@ -64,7 +64,7 @@ class Polls:
         self.voted = {(vote.voter.casefold(), vote.id) for vote in found}
 
     def get(self, path: str) -> Served:
-        """The page at a path."""
+        """Return the page at a path."""
         match path.split("/"):
             case [""] | ["index.html"]:
                 about = f"choose the funniest responses to {len(self.items)} prompts"
@@ -83,7 +83,7 @@ class Polls:
         raise LookupError(path)
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
-        """A person who comes to vote, or a vote."""
+        """Return a person who comes to vote, or a vote."""
         match path.split("/"):
             case ["join"]:
                 return {"go": f"voter/{self._join(joined(sent))}/index.html"}
@@ -117,7 +117,7 @@ class Polls:
         self.voted.add((voter.casefold(), chosen.item))
 
     def order(self, voter: str, item: str) -> list[Response]:
-        """The responses to a prompt in the order in which a person sees them, now and later."""
+        """Return the responses to a prompt in the order in which a person sees them, now and later."""
         shown = list(self.items[item].responses)
         Random(f"{voter.casefold()}:{item}:responses").shuffle(shown)
         return shown
@@ -138,7 +138,7 @@ class Polls:
 
 
 def _picture(item: Item) -> Path | None:
-    """The file of a prompt's picture, if it has one that lies in its data set."""
+    """Return the file of a prompt's picture, if it has one that lies in its data set."""
     if not item.image:
         return None
     home = datasets.data_folder(item.data, item.data).resolve()

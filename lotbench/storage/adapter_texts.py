@@ -18,14 +18,14 @@ FILE = "seen.json"
 
 
 def fingerprint(text: str) -> str:
-    """The digest of a text without what does not make it another one: case, width, spaces and punctuation."""
+    """Return the digest of a text without what does not make it another one: case, width, spaces and punctuation."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     letters = "".join(letter for letter in plain if letter.isalnum()) or plain.strip()
     return hashlib.sha256(letters.encode()).hexdigest()[:16]
 
 
 def digests(texts: Iterable[str]) -> frozenset[str]:
-    """The digests of texts."""
+    """Return the digests of texts."""
     return frozenset(map(fingerprint, texts))
 
 
@@ -36,7 +36,7 @@ def write(adapter: Path, texts: Iterable[str], before: frozenset[str] = frozense
 
 
 def read(adapter: Path) -> frozenset[str] | None:
-    """The digests of what an adapter was trained on; None if it does not say.
+    """Return the digests of what an adapter was trained on; None if it does not say.
 
     Raises:
         DataError: The file is damaged.

@@ -38,7 +38,7 @@ def write(path: Path, content: str | bytes | Iterable[str]) -> None:
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """A file to write into, which takes its place when the block ends in order, and leaves nothing when it does not.
+    """Open a file to write; it takes its place when the block ends in order, and is removed when it does not.
 
     Raises:
         OSError: It cannot be written; what stood there before still does.

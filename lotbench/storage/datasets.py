@@ -31,7 +31,7 @@ CACHED = 256
 
 
 def shipped(*parts: str) -> Path:
-    """A file that comes with lotbench (`data`, `configs`): in the package, else at the repository root.
+    """Return a file that comes with lotbench (`data`, `configs`): in the package, else at the repository root.
 
     Raises:
         UsageError: It is in neither place.
@@ -44,7 +44,7 @@ def shipped(*parts: str) -> Path:
 
 
 def config_file(given: str | None) -> Path | None:
-    """A config file by path, or by the name of one that is shipped (`try`, `paper/lotbench`).
+    """Return a config file by path, or by the name of one that is shipped (`try`, `paper/lotbench`).
 
     Raises:
         UsageError: There is none; it says which are shipped.
@@ -61,7 +61,7 @@ def config_file(given: str | None) -> Path | None:
 
 
 def prompts(benchmark: str, folder: str = "") -> Pack:
-    """The prompt pack of a benchmark, or one that replaces it.
+    """Return the prompt pack of a benchmark, or one that replaces it.
 
     Raises:
         UsageError: The folder is missing, has no prompt in it, or one that is not text.
@@ -77,7 +77,7 @@ def prompts(benchmark: str, folder: str = "") -> Pack:
 
 
 def prompt_files(root: Path) -> dict[str, str]:
-    """The texts of a prompt pack's files, by path below the folder."""
+    """Return the texts of a prompt pack's files, by path below the folder."""
     return {
         path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
         for path in sorted(root.glob("*/*.txt"))
@@ -85,12 +85,12 @@ def prompt_files(root: Path) -> dict[str, str]:
 
 
 def data_sets() -> list[Path]:
-    """The folders of the data sets that come with lotbench, by name."""
+    """Return the folders of the data sets that come with lotbench, by name."""
     return sorted(path.parent for path in shipped("data").glob("*/samples.jsonl"))
 
 
 def data_folder(name: str, benchmark_data: str) -> Path:
-    """The folder of a data set: a path, or the name of one that is shipped.
+    """Return the folder of a data set: a path, or the name of one that is shipped.
 
     Raises:
         UsageError: There is no such data set.
@@ -107,7 +107,7 @@ def data_folder(name: str, benchmark_data: str) -> Path:
 
 
 def samples(folder: Path, item: type[BaseModel]) -> tuple[Any, ...]:
-    """The samples of a data set, in order.
+    """Return the samples of a data set, in order.
 
     Raises:
         DataError: Every fault of every line, with file, line and field.
@@ -116,7 +116,7 @@ def samples(folder: Path, item: type[BaseModel]) -> tuple[Any, ...]:
 
 
 def read_on(folder: Path, item: type[BaseModel]) -> Iterator[Any]:
-    """The samples of a data set, in order, each when it is wanted: of hundreds of thousands, few may be kept.
+    """Yield the samples of a data set, in order, each when it is wanted: of hundreds of thousands, few may be kept.
 
     Raises:
         DataError: After the last line, every fault of every line, with file, line and field.
@@ -149,12 +149,12 @@ def read_on(folder: Path, item: type[BaseModel]) -> Iterator[Any]:
 
 
 def lines(folder: Path) -> dict[str, int]:
-    """The line of each sample in a data set that was read without faults, from 1, by id."""
+    """Return the line of each sample in a data set that was read without faults, from 1, by id."""
     return {table["id"]: number for number, table in tables(folder / "samples.jsonl")}
 
 
 def picture_faults(folder: Path, relative: str) -> list[str]:
-    """Why a file is no picture that lies in a data set's folder; nothing if it is one."""
+    """Return why a file is no picture that lies in a data set's folder; nothing if it is one."""
     path = folder / relative
     try:
         if not path.resolve().is_relative_to(folder.resolve()):
@@ -171,7 +171,7 @@ def picture_faults(folder: Path, relative: str) -> list[str]:
 
 
 def data_digest(folder: Path, items: Sequence[Any], pictures: Pictures) -> str:
-    """The digest of the samples and their pictures: what the data set is, whatever its file looks like."""
+    """Return the digest of the samples and their pictures: what the data set is, whatever its file looks like."""
     return digest(
         [[item.model_dump(mode="json"), getattr(pictures.get(item.id), "sha256", None)] for item in items]
     )
@@ -218,11 +218,11 @@ class Pictures(Mapping[str, Image]):
         return len(self._paths)
 
     def sent(self, sha256: str) -> bytes:
-        """The bytes of a picture as they are sent; raises DataError as `data_url` does."""
+        """Return the bytes of a picture as they are sent; raises DataError as `data_url` does."""
         return base64.b64decode(self.data_url(sha256).partition(",")[2])
 
     def data_url(self, sha256: str) -> str:
-        """A picture's data URL by the sha256 of its bytes.
+        """Return a picture's data URL by the sha256 of its bytes.
 
         Raises:
             DataError: It is gone, or no longer the one that the run began with.
@@ -234,7 +234,7 @@ class Pictures(Mapping[str, Image]):
         return url
 
     def path(self, sample: str) -> Path:
-        """The file of a sample's picture."""
+        """Return the file of a sample's picture."""
         return self._paths[sample]
 
 
@@ -248,7 +248,7 @@ def _stamp(path: Path) -> object:
 
 @lru_cache(maxsize=CACHED)
 def _data_url(path: Path, max_px: int, stamp: object) -> tuple[str, str]:
-    """A picture's data URL and the sha256 of its bytes; `stamp` tells one content of the file from another."""
+    """Return a picture's data URL and the sha256 of its bytes; `stamp` tells one content of the file from another."""
     sent = encoded(path, max_px, smallest=True)
     url = f"data:{media_type(sent)};base64," + base64.b64encode(sent).decode()
     return url, hashlib.sha256(sent).hexdigest()

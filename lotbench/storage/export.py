@@ -39,7 +39,7 @@ def _lines(rows: Sequence[Mapping[str, JSON]]) -> str:
 
 
 def _csv(rows: Sequence[Mapping[str, JSON]]) -> str:
-    """A table of all fields in the order in which they first come; what is no text stands as JSON."""
+    """Return a table of all fields in the order in which they first come; what is no text stands as JSON."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     file = io.StringIO()
     table = csv.writer(file, lineterminator="\n")
@@ -49,7 +49,7 @@ def _csv(rows: Sequence[Mapping[str, JSON]]) -> str:
 
 
 def _cell(value: JSON) -> str:
-    """A value as a cell; a text that a spreadsheet would carry out as a formula has an apostrophe before it."""
+    """Return a value as a cell; a text that a spreadsheet would carry out as a formula has an apostrophe before it."""
     if value is None:
         return ""
     if not isinstance(value, str):

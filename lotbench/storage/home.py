@@ -13,7 +13,7 @@ LATEST = "latest"
 
 
 def home() -> Path:
-    """The folder: $LOTBENCH_HOME, by default ~/.cache/lotbench."""
+    """Return the folder: $LOTBENCH_HOME, by default ~/.cache/lotbench."""
     return Path(os.environ.get("LOTBENCH_HOME") or Path.home() / ".cache" / "lotbench")
 
 
@@ -24,7 +24,7 @@ def remember(run: Path) -> None:
 
 
 def remembered() -> Path | None:
-    """The latest run that was made on this machine; None if it is gone, or none was."""
+    """Return the latest run that was made on this machine; None if it is gone, or none was."""
     try:
         run = Path((home() / LATEST).read_text(encoding="utf-8").strip())
     except (OSError, UnicodeDecodeError):

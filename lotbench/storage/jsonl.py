@@ -33,12 +33,12 @@ SEAL = len(CRC) + 8 + len(END)
 
 
 def fields(record: Any) -> dict[str, Any]:
-    """The fields of a frozen slotted record by name, in their order; what is inside them is not copied."""
+    """Return the fields of a frozen slotted record by name, in their order; what is inside them is not copied."""
     return {name: getattr(record, name) for name in record.__slots__}
 
 
 def line(table: dict[str, Any]) -> bytes:
-    """One line of JSON in UTF-8; records inside the table are tables of their fields."""
+    """Return one line of JSON in UTF-8; records inside the table are tables of their fields."""
     try:
         return orjson.dumps(table, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:
@@ -48,13 +48,13 @@ def line(table: dict[str, Any]) -> bytes:
 
 
 def sealed(table: dict[str, Any]) -> bytes:
-    """A line with a checksum as its last field: the CRC-32 of the line without that field and its line feed."""
+    """Return a line with a checksum as its last field: the CRC-32 of the line without that field and its line feed."""
     text = line(table)[:-1]
     return b"%b%b%08x%b" % (text[:-1], CRC, crc32(text), END)
 
 
 def unsealed(text: bytes) -> bytes:
-    """A line of `sealed`, or one that has no checksum, as it was before there were any, once it was looked at.
+    """Return a line of `sealed`, or one that has no checksum, as it was before there were any, once it was looked at.
 
     Raises:
         ValueError: It is not what was written.
@@ -68,7 +68,7 @@ def unsealed(text: bytes) -> bytes:
 
 
 def document(text: str | bytes) -> Any:
-    """The JSON of a text that anybody may have written.
+    """Return the JSON of a text that anybody may have written.
 
     Raises:
         ValueError: It is no JSON, is nested deeper than anyone writes it, or holds half of a character pair.
@@ -134,7 +134,7 @@ def put(file: FileIO, end: int, text: bytes) -> int:
 
 
 def _mended(file: FileIO) -> int:
-    """The end of a file, once a torn last line is cut and one that lacks only its line feed has it."""
+    """Return the end of a file, once a torn last line is cut and one that lacks only its line feed has it."""
     end = os.fstat(file.fileno()).st_size
     if not end:
         return end
@@ -149,7 +149,7 @@ def _mended(file: FileIO) -> int:
 
 
 def _torn(last: bytes) -> bool:
-    """Whether a last line without a line feed was cut off in being written."""
+    """Return whether a last line without a line feed was cut off in being written."""
     try:
         from_json(last)
     except ValueError:
@@ -158,7 +158,7 @@ def _torn(last: bytes) -> bool:
 
 
 def rows(path: Path, read: Callable[[Any], T], faults: list[str] | None = None) -> Iterator[tuple[int, T]]:
-    """The lines of a file as what they are, with their numbers, from 1; empty lines are left out.
+    """Yield the lines of a file as what they are, with their numbers, from 1; empty lines are left out.
 
     Args:
         path: The file, read a line at a time.
@@ -183,14 +183,14 @@ def rows(path: Path, read: Callable[[Any], T], faults: list[str] | None = None) 
 
 
 def tables(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The JSON object of each line that is not empty, with its number; raises DataError as `rows` does."""
+    """Return the JSON object of each line that is not empty, with its number; raises DataError as `rows` does."""
     return rows(path, TypeAdapter(dict[str, Any]).validate_python)
 
 
 def _row(
     path: Path, number: int, text: bytes, read: Callable[[Any], T], faults: list[str]
 ) -> tuple[T] | None:
-    """A line as what it is; None if it is not that, and why is put to the faults."""
+    """Return a line as what it is; None if it is not that, and why is put to the faults."""
     try:
         return (read(from_json(text)),)
     except ValidationError as error:

@@ -45,11 +45,11 @@ class JudgeSet:
     digest: str
 
     def is_about(self, data: Path) -> bool:
-        """Whether the rows are about the samples of this folder: the data set that is named, or the set's own."""
+        """Return whether the rows are about the samples of this folder: the data set that is named, or the set's own."""
         return data.name == self.about.data or data.resolve() == self.folder.resolve()
 
     def places(self, file: str, faults: Sequence[str]) -> list[str]:
-        """Faults of a file's rows (`ROW: reason`, rows counted from 1) with file and line."""
+        """Return the faults of a file's rows (`ROW: reason`, rows counted from 1) with file and line."""
         told = []
         for fault in faults:
             row, _, message = fault.partition(": ")
@@ -58,7 +58,7 @@ class JudgeSet:
 
 
 def find(name: str, benchmark: str) -> Path:
-    """The folder of a judge set: a path, or the one that is shipped; that of the game lies around the others.
+    """Return the folder of a judge set: a path, or the one that is shipped; that of the game lies around the others.
 
     Raises:
         UsageError: There is none.
@@ -71,13 +71,13 @@ def find(name: str, benchmark: str) -> Path:
 
 
 def about_of(folder: Path) -> About:
-    """What set.toml says; the defaults where there is none."""
+    """Return what set.toml says; the defaults where there is none."""
     place = folder / "set.toml"
     return validate(About, read_toml(place), place) if place.is_file() else About()
 
 
 def subject(folder: Path) -> Path:
-    """The folder of the samples that the rows of a judge set are about: its own, or the data set that it names.
+    """Return the folder of the samples that the rows of a judge set are about: its own, or the data set that it names.
 
     Raises:
         UsageError: There is no such data set.

@@ -13,7 +13,7 @@ NO_VALUE = ("", "-", "–", "n/a")
 
 
 def read_published_scores(path: Path) -> dict[str, dict[str, float]]:
-    """The columns of numbers, each as values by model; the models stand in the column `model`, else in the first.
+    """Return the columns of numbers, each as values by model; the models stand in the column `model`, else in the first.
 
     A column without any number is text, and left out.
 
@@ -47,7 +47,7 @@ def read_published_scores(path: Path) -> dict[str, dict[str, float]]:
 def _column(
     path: Path, column: str, cells: list[tuple[int, str, str]], faults: list[str]
 ) -> dict[str, float]:
-    """The values of a column by model; what is wrong with it is added to the faults."""
+    """Return the values of a column by model; what is wrong with it is added to the faults."""
     values: dict[str, float] = {}
     for line, model, text in cells:
         value = _number(text)

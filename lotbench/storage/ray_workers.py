@@ -30,7 +30,7 @@ B = TypeVar("B")
 
 
 async def side_by_side(work: Callable[[A], B], given: Sequence[A], died: B) -> list[B]:
-    """What a function makes of each thing, in order, each in a process of its own; the processes end if this is cancelled.
+    """Return what a function makes of each thing, in order, each in a process of its own; the processes end if this is cancelled.
 
     Args:
         work: A function of a module; it raises nothing.
@@ -87,7 +87,7 @@ def _drive(results: Connection, work: Callable[[Any], Any], given: Sequence[Any]
 
 
 def _came(promise: Any, died: Any) -> Any:
-    """What a worker returned."""
+    """Return what a worker returned."""
     import ray
 
     try:

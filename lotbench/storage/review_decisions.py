@@ -38,7 +38,7 @@ class Decision(BaseModel):
 
 
 def decisions_of(folder: Path) -> Path:
-    """Where `lotbench data review` writes what was decided about the proposals in a folder."""
+    """Return where `lotbench data review` writes what was decided about the proposals in a folder."""
     return folder.with_name(f"{folder.name}.review.jsonl")
 
 
@@ -80,7 +80,7 @@ def _same(declared: Benchmark, item: Any, row: object) -> bool:
 def accepted(
     declared: Benchmark, proposed: Sequence[Any], folder: Path, left: Counter[str]
 ) -> list[Any] | None:
-    """The samples that somebody accepted, as edited, and that `lotbench data check` finds no fault with.
+    """Return the samples that somebody accepted, as edited, and that `lotbench data check` finds no fault with.
 
     Args:
         declared: The benchmark that the samples are of.

@@ -92,12 +92,12 @@ class Folder:
 
 
 def writable(path: Path) -> bool:
-    """Whether anything can be written to a run folder: not on a read-only disk, nor to one of somebody else's."""
+    """Return whether anything can be written to a run folder: not on a read-only disk, nor to one of somebody else's."""
     return os.access(path, os.W_OK)
 
 
 def opened(path: Path) -> AbstractContextManager[Folder | None]:
-    """A run folder that is there, for what is written if that can be; None of one that can only be read.
+    """Return a run folder that is there, for what is written if that can be; None of one that can only be read.
 
     Raises:
         RunFolderError: Another process is writing to it.
@@ -153,7 +153,7 @@ def discard_unanswered(path: Path) -> bool:
 
 
 def find(run: str, root: str | Path | None = None) -> Path:
-    """A run folder by path, by its name where runs are kept, or `latest`.
+    """Return a run folder by path, by its name where runs are kept, or `latest`.
 
     Args:
         run: Which one.

@@ -60,7 +60,7 @@ class Traces(Sequence[Trace]):
         return f"<{len(self)} traces>"
 
     def lines(self, order: Sequence[tuple[str, int]]) -> Iterator[str]:
-        """The lines of episodes by sample and repeat, in this order; an episode that is not there is left out."""
+        """Return the lines of episodes by sample and repeat, in this order; an episode that is not there is left out."""
         at = {name: number for number, name in enumerate(self.names)}
         return (self._lines[at[name]].decode() for name in order if name in at)
 
@@ -83,5 +83,5 @@ class Traces(Sequence[Trace]):
 
 
 def trace_line(made: Trace) -> str:
-    """A finished episode as a line of traces.jsonl."""
+    """Return a finished episode as a line of traces.jsonl."""
     return sealed({"schema": RUN_SCHEMA, **fields(made)}).decode()

@@ -22,7 +22,7 @@ SHOWN = 3
 
 
 def spread(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
-    """Flexibility with its sampling part, and kwPrec."""
+    """Return flexibility with its sampling part, and kwPrec."""
     found = task_originality(rated)
     total = float(np.var(found[~np.isnan(found)])) if (~np.isnan(found)).any() else None
     noise = sampling_part(rated)
@@ -45,7 +45,7 @@ def spread(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
 
 
 def _keywords(rated: Ratings, settings: Settings, evidence: Evidence) -> list[float]:
-    """What kwPrec is of each answer that has a keyword; where a model was to name them, an answer for which it did not has none."""
+    """Return what kwPrec is of each answer that has a keyword; where a model was to name them, an answer for which it did not has none."""
     models = [named(episode.steps) for episode in rated.episodes] if settings.keywords else []
     found = []
     for text, task, episode, draw in zip(rated.texts, rated.task, rated.episode, rated.draw, strict=True):
@@ -56,7 +56,7 @@ def _keywords(rated: Ratings, settings: Settings, evidence: Evidence) -> list[fl
 
 
 def likeness(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
-    """How alike all answers, IH and DH are, over pairs of different tasks and over all pairs (Table 9)."""
+    """Return how alike all answers, IH and DH are, over pairs of different tasks and over all pairs (Table 9)."""
     title, vectors = "Similarity of answers", similarity.matrix(rated.texts, evidence.vectors)
     if vectors is None:
         why = f"There is none: {evidence.why or 'the answers are not embedded'}."
@@ -78,7 +78,7 @@ def likeness(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
 
 
 def fields(rated: Ratings, settings: Settings) -> Section:
-    """Every measure by field, as a table and as bars (Fig. 3 and 5)."""
+    """Return every measure by field, as a table and as bars (Fig. 3 and 5)."""
     found = by_field(rated, settings)
     rows: list[tuple[Cell, ...]] = []
     for name, measured in found.items():
@@ -95,12 +95,12 @@ def fields(rated: Ratings, settings: Settings) -> Section:
 
 
 def _bars(rows: Sequence[Sequence[Cell]], at: int) -> tuple[tuple[float, float], ...]:
-    """A column of numbers as points, rows without one left out."""
+    """Return a column of numbers as points, rows without one left out."""
     return tuple((float(x), row[at]) for x, row in enumerate(rows) if isinstance(row[at], float))  # type: ignore[misc]
 
 
 def shown(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
-    """The IH with the highest marks, and some DH, to be read."""
+    """Return the IH with the highest marks, and some DH, to be read."""
     ih, dh = classes_of(rated, settings.classes)
     totals = together(rated.marks, rated.hallucinated)[0][:, 0].sum(axis=-1)
     best = sorted(np.flatnonzero(ih).tolist(), key=lambda at: (-totals[at], at))

@@ -27,7 +27,7 @@ PIECE = re.compile(r"\w+|[^\w\s]")
 
 
 async def respond(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
-    """Every answer at once, a draw each; an episode without any that can be judged is a failure of the candidate."""
+    """Return every answer at once, a draw each; an episode without any that can be judged is a failure of the candidate."""
     episode = runtime.context
     answers = await episode.each(_answer, range(episode.settings.answers))
     if not any(one.value for one in answers):
@@ -36,7 +36,7 @@ async def respond(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
 
 
 async def _answer(episode: TaskEpisode, draw: int) -> Reading[dict[str, Any]]:
-    """One answer; one that cannot be read stays what it is."""
+    """Return one answer; one that cannot be read stays what it is."""
     settings = episode.settings
     return await episode.ask(
         "candidate",
@@ -54,18 +54,18 @@ async def _answer(episode: TaskEpisode, draw: int) -> Reading[dict[str, Any]]:
 
 
 def tokens(text: str) -> int:
-    """The length of an answer in tokens, about: its words and marks (tokenizers hardly need fewer)."""
+    """Return the length of an answer in tokens, about: its words and marks (tokenizers hardly need fewer)."""
     return len(PIECE.findall(text))
 
 
 def first(text: str, most: int) -> str:
-    """The beginning of a text that has so many tokens."""
+    """Return the beginning of a text that has so many tokens."""
     ends = [piece.end() for piece in islice(PIECE.finditer(text), most)]
     return text[: ends[-1]] if len(ends) == most else text
 
 
 def _values(episode: TaskEpisode) -> dict[str, Value]:
-    """What the strategy's prompt is filled with."""
+    """Return what the strategy's prompt is filled with."""
     settings, sample = episode.settings, episode.sample
     values: dict[str, Value] = {
         "field": sample.field,
@@ -82,7 +82,7 @@ def _values(episode: TaskEpisode) -> dict[str, Value]:
 
 
 def _read(settings: Settings, answer: Answer) -> dict[str, Any]:
-    """One reply, as the step has it.
+    """Return one reply, as the step has it.
 
     Raises:
         Unread: It is refused, empty or cut off.

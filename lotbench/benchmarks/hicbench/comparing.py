@@ -22,7 +22,7 @@ SCENARIOS = {"IIFS": 0.9, "BIFS": 0.6, "RIFS": 0.1}
 
 
 def across(runs: Runs) -> Sequence[Section]:
-    """Every pair of runs by the tasks that both have; every run by field; every run under three weights."""
+    """Return every pair of runs by the tasks that both have; every run by field; every run under three weights."""
     return _significance(runs), *_fields(runs), _weights(runs)
 
 
@@ -47,7 +47,7 @@ def _significance(runs: Runs) -> Section:
 
 
 def _tested(ahead: Floats, flips: int) -> tuple[float | None, float | None, float | None, str]:
-    """The mean of paired differences, its standard error, p of the sign-flip test, and the stars of p."""
+    """Return the mean of paired differences, its standard error, p of the sign-flip test, and the stars of p."""
     if len(ahead) < 2:
         return float(ahead[0]) if len(ahead) else None, None, None, ""
     found = scipy.stats.permutation_test(
@@ -58,7 +58,7 @@ def _tested(ahead: Floats, flips: int) -> tuple[float | None, float | None, floa
 
 
 def _fields(runs: Runs) -> tuple[Section, ...]:
-    """Each measure of each run in each field, as heat maps with intervals over tasks; nothing without fields."""
+    """Return each measure of each run in each field, as heat maps with intervals over tasks; nothing without fields."""
     found = {name: by_field(ratings(traces), settings) for name, (traces, settings) in runs.items()}
     fields = sorted({field for one in found.values() for field in one})
     if not fields:
@@ -85,14 +85,14 @@ def _fields(runs: Runs) -> tuple[Section, ...]:
 
 
 def _values(grid: Grid) -> Table:
-    """The values of a heat map, a field a row, so that they can be copied."""
+    """Return the values of a heat map, a field a row, so that they can be copied."""
     values = [[None if cell is None else cell.value for cell in line] for line in grid.cells]
     rows = tuple((field, *(line[at] for line in values)) for at, field in enumerate(grid.columns))
     return Table(("field", *grid.rows), rows, grid.caption)
 
 
 def _weights(runs: Runs) -> Section:
-    """IFS under the weights of the paper's three scenarios, and as a curve over w1."""
+    """Return IFS under the weights of the paper's three scenarios, and as a curve over w1."""
     rows: list[tuple[Cell, ...]] = []
     curves: dict[str, tuple[tuple[float, float], ...]] = {}
     for name, (traces, settings) in runs.items():

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _no_decision(value: object) -> object:
-    """True is no 1."""
+    """Refuse a truth value as a number: True is no 1."""
     if isinstance(value, bool):
         raise ValueError("a whole number, not a decision")
     return value
@@ -48,7 +48,7 @@ Place = tuple[int, str, int]
 
 
 async def judge(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
-    """Every answer to every judge. When all verdicts are in, the memory changes (Sec. 4.3)."""
+    """Return every answer to every judge. When all verdicts are in, the memory changes (Sec. 4.3)."""
     episode = runtime.context
     places = list(_places(episode))
     verdicts = await episode.each(_verdict, places)
@@ -64,7 +64,7 @@ async def judge(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
 
 
 async def _verdict(episode: TaskEpisode, place: Place) -> Reading[Verdict]:
-    """What one judge says of one answer."""
+    """Return what one judge says of one answer."""
     number, role, index = place
     return await episode.ask(
         role,
@@ -84,7 +84,7 @@ async def _verdict(episode: TaskEpisode, place: Place) -> Reading[Verdict]:
 
 
 async def _keywords(episode: TaskEpisode, number: int) -> Reading[keywords.Named]:
-    """The keywords of one answer, as a model names them."""
+    """Return the keywords of one answer, as a model names them."""
     return await episode.ask(
         "keywords",
         "keywords",
@@ -100,7 +100,7 @@ async def _keywords(episode: TaskEpisode, number: int) -> Reading[keywords.Named
 
 
 def rated(episode: TaskEpisode, steps: Sequence[Any]) -> list[memory.Rated]:
-    """The answers of an episode as the judges of its examples see them together (mean_then_threshold)."""
+    """Return the answers of an episode as the judges of its examples see them together (mean_then_threshold)."""
     role = "judge" if episode.settings.dhp_judge == "panel" else "dhp_judge"
     made = []
     for answer in ratings.read_answered(steps, role):
@@ -115,7 +115,7 @@ def rated(episode: TaskEpisode, steps: Sequence[Any]) -> list[memory.Rated]:
 
 
 def _places(episode: TaskEpisode) -> Iterator[Place]:
-    """The number of each answer, with each role and index that judges it."""
+    """Yield the number of each answer, with each role and index that judges it."""
     separate = episode.settings.dhp and episode.settings.dhp_judge == "separate"
     for number, text in enumerate(episode.state["turn"]["answers"]):
         if text is not None:

@@ -33,7 +33,7 @@ _STEMMER = stemmer("english")
 
 @lru_cache(maxsize=256)
 def keywords(text: str) -> frozenset[str]:
-    """The stems of a text's keywords."""
+    """Return the stems of a text's keywords."""
     words = {word for word in WORD.findall(text.lower()) if word not in FUNCTION_WORDS}
     return frozenset(_STEMMER.stemWords(sorted(words)))
 
@@ -45,12 +45,12 @@ class Named(Form):
 
 
 def named(steps: Sequence[Mapping[str, Any]]) -> dict[int, list[str]]:
-    """The keywords that a model named, by the number of the answer; a second asking takes the place of the first."""
+    """Return the keywords that a model named, by the number of the answer; a second asking takes the place of the first."""
     said = {step["value"]["answer"]: step["value"] for step in steps if step["step"] == "keywords"}
     return {number: value["keywords"] for number, value in said.items() if value["status"] == "ok"}
 
 
 def precision(said: Iterable[str], knowledge: str) -> float | None:
-    """The share of different keywords of which the knowledge text has every word; None without a keyword."""
+    """Return the share of different keywords of which the knowledge text has every word; None without a keyword."""
     stems, known = {keywords(one) for one in said} - {frozenset()}, keywords(knowledge)
     return sum(one <= known for one in stems) / len(stems) if stems else None

@@ -27,7 +27,7 @@ class Rated:
 
 
 def begin(settings: Settings) -> Memory:
-    """The memory of a repeat before its first task."""
+    """Return the memory of a repeat before its first task."""
 
     def given(name: Any) -> Memory | None:
         text = settings.examples.get(name)
@@ -37,14 +37,14 @@ def begin(settings: Settings) -> Memory:
 
 
 def shown(memory: Memory | None, settings: Settings) -> dict[str, str]:
-    """The texts of the examples that the next prompt shows, as `good` and `bad`."""
+    """Return the texts of the examples that the next prompt shows, as `good` and `bad`."""
     now = memory or begin(settings)
     named = (("good", now["positive"]), ("bad", now["negative"]))
     return {name: example["text"] for name, example in named if example is not None}
 
 
 def after(memory: Memory | None, settings: Settings, sample: str, answers: Sequence[Rated]) -> Memory:
-    """The memory after a task (Algorithm 1, lines 8 to 18).
+    """Return the memory after a task (Algorithm 1, lines 8 to 18).
 
     An IH takes the place of the positive example if it scores more than the best before it; any IH does of one
     that people gave. The latest DH is the negative example.

@@ -22,7 +22,7 @@ CDID = {
 
 
 def published(source: Source) -> list[Item]:
-    """The tasks of CDID.csv.
+    """Return the tasks of CDID.csv.
 
     Raises:
         DataError: Each row that is no task, with its line and column.

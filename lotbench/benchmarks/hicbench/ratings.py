@@ -81,7 +81,7 @@ class Ratings:
 
 
 def ratings(traces: Iterable[Trace]) -> Ratings:
-    """The ratings in the traces of episodes that were scored."""
+    """Return the ratings in the traces of episodes that were scored."""
     episodes = tuple(trace for trace in traces if trace.outcome == "scored")
     tasks = sorted({trace.sample for trace in episodes})
     place = {name: index for index, name in enumerate(tasks)}
@@ -109,7 +109,7 @@ def ratings(traces: Iterable[Trace]) -> Ratings:
 
 
 def read_answered(steps: Sequence[Mapping[str, Any]], role: str = "judge") -> list[Answered]:
-    """The answers of an episode in their order, with the last verdict of each index of a role."""
+    """Return the answers of an episode in their order, with the last verdict of each index of a role."""
     answers: dict[int, Mapping[str, Any]] = {}
     verdicts: dict[int, dict[int, Rating]] = {}
     for step in steps:
@@ -128,14 +128,14 @@ def read_answered(steps: Sequence[Mapping[str, Any]], role: str = "judge") -> li
 
 
 def together(marks: Floats, hallucinated: Floats) -> tuple[Floats, Floats]:
-    """The panel as one judge: mean marks [A, 1, 3], and whether at least half see a hallucination [A, 1]."""
+    """Return the panel as one judge: mean marks [A, 1, 3], and whether at least half see a hallucination [A, 1]."""
     means, share = mean(marks, axis=1), mean(hallucinated, axis=1)
     seen = np.where(np.isnan(share), np.nan, (share >= 0.5).astype(float))
     return means[:, None, :], seen[:, None]
 
 
 def classify(marks: Floats, hallucinated: Floats, classes: Classes) -> tuple[Booleans, Booleans]:
-    """Whether each answer is an IH and a DH to each judge, [A, J] each; neither where there is no verdict."""
+    """Return whether each answer is an IH and a DH to each judge, [A, J] each; neither where there is no verdict."""
     dh: Booleans = np.asarray(hallucinated == 1)
     # Comparisons with NaN are False: a gap is of no class.
     ih: Booleans = np.asarray((marks >= LEAST).all(axis=-1) & ~np.isnan(hallucinated))
@@ -143,13 +143,13 @@ def classify(marks: Floats, hallucinated: Floats, classes: Classes) -> tuple[Boo
 
 
 def classes_of(rated: Ratings, classes: Classes) -> tuple[Booleans, Booleans]:
-    """The class of each answer, by the judges' mean marks: IH [A] and DH [A] (mean_then_threshold)."""
+    """Return the class of each answer, by the judges' mean marks: IH [A] and DH [A] (mean_then_threshold)."""
     ih, dh = classify(*together(rated.marks, rated.hallucinated), classes)
     return ih[:, 0], dh[:, 0]
 
 
 def part(rated: Ratings, chosen: Booleans) -> Ratings:
-    """Some of the answers, with the numbering of tasks and episodes as it was."""
+    """Return some of the answers, with the numbering of tasks and episodes as it was."""
     return replace(
         rated,
         texts=tuple(text for text, kept in zip(rated.texts, chosen, strict=True) if kept),
@@ -162,7 +162,7 @@ def part(rated: Ratings, chosen: Booleans) -> Ratings:
 
 
 def counts(ratings: Ratings, rule: Rule, classes: Classes) -> Floats:
-    """What each answer counts for, [A, R, 4]: verdicts, IH, DH and both; R judges, or the panel as one."""
+    """Return what each answer counts for, [A, R, 4]: verdicts, IH, DH and both; R judges, or the panel as one."""
     marks, hallucinated = ratings.marks, ratings.hallucinated
     if rule == "mean_then_threshold":
         marks, hallucinated = together(marks, hallucinated)
@@ -176,14 +176,14 @@ def counts(ratings: Ratings, rule: Rule, classes: Classes) -> Floats:
 
 
 def by_task(values: Floats, ratings: Ratings) -> Floats:
-    """Sums over the answers of each task, [A, ...] to [T, ...]."""
+    """Return sums over the answers of each task, [A, ...] to [T, ...]."""
     made = np.zeros((len(ratings.tasks), *values.shape[1:]))
     np.add.at(made, ratings.task, values)
     return made
 
 
 def mean(values: Floats, axis: int = -1) -> Floats:
-    """The mean of what is there; NaN where nothing is."""
+    """Return the mean of what is there; NaN where nothing is."""
     there = ~np.isnan(values)
     n = there.sum(axis=axis)
     total = np.where(there, values, 0.0).sum(axis=axis)
@@ -191,5 +191,5 @@ def mean(values: Floats, axis: int = -1) -> Floats:
 
 
 def finite(value: float) -> float | None:
-    """A number as a cell: None where there is none."""
+    """Return a number as a cell: None where there is none."""
     return None if np.isnan(value) else float(value)

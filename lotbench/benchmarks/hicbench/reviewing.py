@@ -67,7 +67,7 @@ class Label(BaseModel):
 def rows(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> list[Mapping[str, JSON]]:
-    """Every answer that was judged, with the fields to fill in."""
+    """Return every answer that was judged, with the fields to fill in."""
     rated = ratings(traces)
     empty = dict.fromkeys((*MARKS, "hallucination", "spans"))
     return [
@@ -83,7 +83,7 @@ def rows(
 
 
 def names(rated: Ratings) -> list[str]:
-    """The name of each answer: task, repeat and number, from 1."""
+    """Return the name of each answer: task, repeat and number, from 1."""
     return [
         f"{rated.episodes[episode].sample}/{rated.episodes[episode].repeat}/{draw + 1}"
         for episode, draw in zip(rated.episode, rated.draw, strict=True)
@@ -91,7 +91,7 @@ def names(rated: Ratings) -> list[str]:
 
 
 def section(rated: Ratings, settings: Settings, labels: Sequence[Mapping[str, Any]]) -> Section:
-    """Precision and recall of the judges' IH and DH against people's, and both sides' means (Table 8).
+    """Return precision and recall of the judges' IH and DH against people's, and both sides' means (Table 8).
 
     Several people who labelled an answer are one as several judges are: mean marks, and a hallucination for half.
     """
@@ -123,7 +123,7 @@ def section(rated: Ratings, settings: Settings, labels: Sequence[Mapping[str, An
 
 
 def _said(labels: Sequence[Mapping[str, Any]], answers: Sequence[str]) -> tuple[Floats, list[str]]:
-    """What each person said of each answer, [answers, people, 4] with NaN where nothing, and the people."""
+    """Return what each person said of each answer, [answers, people, 4] with NaN where nothing, and the people."""
     who = sorted({str(one.get("who") or "") for one in labels})
     table = np.full((len(answers), len(who), 4), np.nan)
     place = {name: index for index, name in enumerate(answers)}
@@ -136,7 +136,7 @@ def _said(labels: Sequence[Mapping[str, Any]], answers: Sequence[str]) -> tuple[
 def _ceiling(
     table: Floats, ours: tuple[Booleans, Booleans], read: Booleans, tasks: Any, settings: Settings
 ) -> tuple[Table, ...]:
-    """How well one person agrees with another on IH and on DH, and the judges with one person."""
+    """Return how well one person agrees with another on IH and on DH, and the judges with one person."""
     classes = classify(table[..., :3], table[..., 3], settings.classes)
     there = ~np.isnan(table[..., 3])
     rows: list[tuple[Cell, ...]] = []
@@ -157,7 +157,7 @@ def _ceiling(
 
 
 def _agreement(name: str, true: Booleans, said: Booleans, tasks: Any) -> list[tuple[Cell, ...]]:
-    """Precision: of those that judges say, people agree; recall: of those that people say, judges agree."""
+    """Return precision (people agree with a judge's yes) and recall (judges agree with people's yes)."""
     made: list[tuple[Cell, ...]] = []
     for measure, of, hit in (("precision", said, true), ("recall", true, said)):
         found = rate([(bool(hit[i]), str(tasks[i])) for i in np.flatnonzero(of)])

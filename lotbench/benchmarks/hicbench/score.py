@@ -41,7 +41,7 @@ MEASURES = (*MARKS, "mean of the three", "IH", "DH")
 
 
 def grade(episode: TaskEpisode) -> Score:
-    """The IFS of one task, with what it is made of."""
+    """Return the IFS of one task, with what it is made of."""
     state, settings = episode.state, episode.settings
     if state["outcome"] != "scored":
         return Score(None, why=state["why"])
@@ -61,18 +61,18 @@ def grade(episode: TaskEpisode) -> Score:
 
 
 def ifs(ih: float, dh: float, w1: float) -> float:
-    """IFS of two ratios (Eq. 3), w2 being 1 - w1."""
+    """Return IFS of two ratios (Eq. 3), w2 being 1 - w1."""
     return w1 * ih + (1 - w1) * (1 - dh - ih)
 
 
 def rescaled(value: float, w1: float, classes: Classes) -> float:
-    """An IFS between the least (0) and the most (1) that these weights can give."""
+    """Return an IFS between the least (0) and the most (1) that these weights can give."""
     least, most = ends(w1, classes)
     return (value - least) / (most - least)
 
 
 def ends(w1: float, classes: Classes) -> tuple[float, float]:
-    """The least and the most that IFS can be.
+    """Return the least and the most that IFS can be.
 
     It is linear in both ratios, so its ends are at the corners: all neutral, all IH, all DH, and, if the
     classes overlap, all both.
@@ -83,28 +83,28 @@ def ends(w1: float, classes: Classes) -> tuple[float, float]:
 
 
 def shares(rated: Ratings, rule: Rule, classes: Classes) -> tuple[float, float]:
-    """The ratios of IH and DH; NaN without a verdict."""
+    """Return the ratios of IH and DH; NaN without a verdict."""
     sums = counts(rated, rule, classes).sum(axis=0)
     return float(_share(sums, 1)), float(_share(sums, 2))
 
 
 def overlap(rated: Ratings, rule: Rule) -> float:
-    """The share of answers that are IH and DH if the classes may overlap; NaN without a verdict."""
+    """Return the share of answers that are IH and DH if the classes may overlap; NaN without a verdict."""
     return float(_share(counts(rated, rule, "overlapping").sum(axis=0), 3))
 
 
 def mean_mark(rated: Ratings, at: int) -> float:
-    """The mean mark of a kind: each judge's over all answers, then over the judges."""
+    """Return the mean mark of a kind: each judge's over all answers, then over the judges."""
     return float(mean(mean(rated.marks[..., at], axis=0)))
 
 
 def task_originality(rated: Ratings) -> Floats:
-    """The mean originality of each task's answers, [T]; NaN for a task without a verdict."""
+    """Return the mean originality of each task's answers, [T]; NaN for a task without a verdict."""
     return _task_mean(mean(rated.marks[..., 0], axis=1), rated)
 
 
 def task_shares(rated: Ratings, rule: Rule, classes: Classes) -> Mapping[str, float]:
-    """The ratio of IH of each task, those without a verdict left out."""
+    """Return the ratio of IH of each task, those without a verdict left out."""
     found = _share(by_task(counts(rated, rule, classes), rated), 1)
     return {task: float(value) for task, value in zip(rated.tasks, found, strict=True) if not np.isnan(value)}
 
@@ -112,7 +112,7 @@ def task_shares(rated: Ratings, rule: Rule, classes: Classes) -> Mapping[str, fl
 def metrics(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> Mapping[str, Metric]:
-    """The metrics of a run; n counts tasks, observations are answers."""
+    """Return the metrics of a run; n counts tasks, observations are answers."""
     rated, w1 = ratings(traces), settings.w1
     table, n = _table(rated, settings), len(rated.texts)
     made = {name: _marks(rated, at) for at, name in enumerate(MARKS)}
@@ -131,7 +131,7 @@ def metrics(
 
 
 def by_measure(rated: Ratings, settings: Settings) -> Mapping[str, Metric]:
-    """Each of MEASURES over some answers, with its interval over tasks; the mean of the three marks has none."""
+    """Return each of MEASURES over some answers, with its interval over tasks; the mean of the three marks has none."""
     table, n = _table(rated, settings), len(rated.texts)
     marks = {name: _marks(rated, at) for at, name in enumerate(MARKS)}
     known = [one.value for one in marks.values() if one.value is not None]
@@ -147,14 +147,14 @@ def by_measure(rated: Ratings, settings: Settings) -> Mapping[str, Metric]:
 
 
 def by_field(rated: Ratings, settings: Settings) -> dict[str, Mapping[str, Metric]]:
-    """Each of MEASURES over the answers to the tasks of each field."""
+    """Return each of MEASURES over the answers to the tasks of each field."""
     of = np.array([str(rated.episodes[episode].score.parts.get("field") or "") for episode in rated.episode])
     fields = sorted(set(of.tolist()) - {""})
     return {field: by_measure(part(rated, of == field), settings) for field in fields}
 
 
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
-    """IFS, task by task; a task of which no answer was judged is left out, and an answer that did not come is missing."""
+    """Return IFS, task by task; a task of which no answer was judged is left out, and an answer that did not come is missing."""
     records: dict[str, Floats] = {}
     shares: list[float] = []
     for name, episodes in by_sample(traces):
@@ -185,12 +185,12 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
 
 
 def _filled(record: Floats, verdict: Sequence[float]) -> Floats:
-    """A task's record if each answer that did not come had got this verdict: a DH is the least, an IH the most."""
+    """Return a task's record if each answer that did not come had got this verdict: a DH is the least, an IH the most."""
     return record + record[:, 4:] * np.array(verdict) if record[:, 4].any() else record
 
 
 def _stacked(tasks: Sequence[Floats]) -> Floats:
-    """The records of tasks [T, R, 5]: what answers count for, and how many did not come; judges that saw none have zeros."""
+    """Return the records of tasks [T, R, 5]: what answers count for, and how many did not come; judges that saw none have zeros."""
     judges = max((len(table) for table in tasks), default=0)
     made = np.zeros((len(tasks), judges, 5))
     for place, table in enumerate(tasks):
@@ -199,24 +199,24 @@ def _stacked(tasks: Sequence[Floats]) -> Floats:
 
 
 def _table(rated: Ratings, settings: Settings) -> Floats:
-    """What the answers of each task count for, [T, R, 4]."""
+    """Return what the answers of each task count for, [T, R, 4]."""
     return by_task(counts(rated, settings.panel_rule, settings.classes), rated)
 
 
 def _balance(table: Floats, settings: Settings, n: int) -> Metric:
-    """IFS of a table of n answers, with its interval."""
+    """Return IFS of a table of n answers, with its interval."""
     interval = partial(bounded, ends=ends(settings.w1, settings.classes))
     return _estimate(table, lambda sums: balance(sums, settings.w1), n, interval=interval)
 
 
 def balance(sums: Floats, w1: float) -> Floats:
-    """IFS (Eq. 3) of sums [..., R, 4]."""
+    """Return IFS (Eq. 3) of sums [..., R, 4]."""
     ih, dh = _share(sums, 1), _share(sums, 2)
     return np.asarray(w1 * ih + (1 - w1) * (1 - dh - ih))
 
 
 def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:
-    """The mean cosine of the answers to one task, episode by episode, averaged over tasks; lower is more diverse.
+    """Return the mean cosine of the answers to one task, episode by episode, averaged over tasks; lower is more diverse.
 
     There is none by an encoder other than the one that the answers were embedded by.
     """
@@ -248,7 +248,7 @@ MOST_VARIED = 4.0
 
 
 def flexibility(rated: Ratings, less: bool = True) -> Metric:
-    """The variance over tasks of the mean originality of their answers, less what drawing so few answers adds to it.
+    """Return the variance over tasks of the mean originality of their answers, less what drawing so few answers adds to it.
 
     The paper's is the population variance (not `less`), which is above 0 where all tasks are alike. Lower is steadier. The
     interval is the chi-square one of the variance of normal means, less that part (Tukey 1951).
@@ -269,7 +269,7 @@ def flexibility(rated: Ratings, less: bool = True) -> Metric:
 
 
 def sampling_part(rated: Ratings) -> float | None:
-    """What drawing so few answers adds to the variance over tasks: the mean over tasks of (variance within / answers).
+    """Return what drawing so few answers adds to the variance over tasks: the mean over tasks of (variance within / answers).
 
     The variance within a task is the unbiased one; tasks with fewer than two rated answers have none.
     """
@@ -283,7 +283,7 @@ def sampling_part(rated: Ratings) -> float | None:
 
 
 def answers(trace: Trace, settings: Settings) -> list[str]:
-    """The answers of an episode that was scored."""
+    """Return the answers of an episode that was scored."""
     if trace.outcome != "scored":
         return []
     return [one.text for one in read_answered(trace.steps) if one.status == "ok"]
@@ -307,7 +307,7 @@ def _estimate(
     better: Literal["higher", "lower"] = "higher",
     interval: Callable[[Floats, Callable[[Floats], Floats]], Interval] = bounded,
 ) -> Metric:
-    """A statistic of sums over tasks, with its interval."""
+    """Return a statistic of sums over tasks, with its interval."""
     kept = table[table.reshape(len(table), -1).any(axis=1)] if len(table) else table
     value = float(statistic(kept.sum(axis=0))) if len(kept) else math.nan
     if math.isnan(value):
@@ -317,7 +317,7 @@ def _estimate(
 
 
 def _share(sums: Floats, at: int) -> Floats:
-    """The share of a class of the sums [..., R, 4]: of each judge's verdicts, then over the judges."""
+    """Return the share of a class of the sums [..., R, 4]: of each judge's verdicts, then over the judges."""
     return mean(divided(sums[..., at], sums[..., 0]))
 
 

@@ -38,7 +38,7 @@ VARIANTS = {"IIFS": 0.9, "RIFS": 0.1}
 def sections(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> tuple[Section, ...]:
-    """The sections of a report; those that have nothing to say are left out."""
+    """Return the sections of a report; those that have nothing to say are left out."""
     rated = ratings(traces)
     made = [_answers(traces, settings)]
     if rated.texts:
@@ -58,7 +58,7 @@ def sections(
 
 
 def _answers(traces: Sequence[Trace], settings: Settings) -> Section:
-    """What became of the answers."""
+    """Return what became of the answers."""
     made = [one for trace in traces for one in read_answered(trace.steps)]
     seen = Counter(one.status for one in made)
     rows: list[tuple[Cell, ...]] = [
@@ -75,7 +75,7 @@ def _answers(traces: Sequence[Trace], settings: Settings) -> Section:
 
 
 def _judges(rated: Ratings, settings: Settings) -> Section:
-    """Each judge alone, and how far two of them agree."""
+    """Return each judge alone, and how far two of them agree."""
     rows: list[tuple[Cell, ...]] = []
     for index in range(rated.judges):
         alone = replace(
@@ -97,7 +97,7 @@ def _judges(rated: Ratings, settings: Settings) -> Section:
 
 
 def _pairs(rated: Ratings, settings: Settings) -> Iterator[tuple[Cell, ...]]:
-    """Cohen's kappa of every two judges on IH and on DH."""
+    """Yield Cohen's kappa of every two judges on IH and on DH."""
     both = classify(rated.marks, rated.hallucinated, settings.classes)
     for one, other in combinations(range(rated.judges), 2):
         read = ~np.isnan(rated.hallucinated[:, [one, other]]).any(axis=1)
@@ -109,7 +109,7 @@ def _pairs(rated: Ratings, settings: Settings) -> Iterator[tuple[Cell, ...]]:
 
 
 def _readings(rated: Ratings, settings: Settings) -> Section:
-    """IH, DH and IFS by every panel rule and both readings of the classes, and how far the classes overlap."""
+    """Return IH, DH and IFS by every panel rule and both readings of the classes, and how far the classes overlap."""
     rows: list[tuple[Cell, ...]] = []
     for rule in RULES:
         for classes in READINGS:
@@ -132,7 +132,7 @@ def _readings(rated: Ratings, settings: Settings) -> Section:
 
 
 def _balance(rated: Ratings, settings: Settings) -> Section:
-    """IFS with other weights, between its least and its most, and rescaled."""
+    """Return IFS with other weights, between its least and its most, and rescaled."""
     ih, dh = shares(rated, settings.panel_rule, settings.classes)
     if np.isnan(ih):
         return Section("IFS by weight", ("No verdict could be read.",))

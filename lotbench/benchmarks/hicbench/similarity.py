@@ -15,20 +15,20 @@ from lotbench.metrics.intervals import Floats, divided
 
 
 def matrix(texts: Sequence[str], vectors: Mapping[str, NDArray[np.float32]]) -> Floats | None:
-    """The vectors of texts, [texts, dimensions] in double precision; None if one is missing."""
+    """Return the vectors of texts, [texts, dimensions] in double precision; None if one is missing."""
     if not texts or any(text not in vectors for text in texts):
         return None
     return np.stack([vectors[text] for text in texts]).astype(np.float64)
 
 
 def within(vectors: Floats, group: NDArray[np.intp], groups: int) -> Floats:
-    """The mean cosine of the pairs inside each group, [groups]; NaN for a group of fewer than two."""
+    """Return the mean cosine of the pairs inside each group, [groups]; NaN for a group of fewer than two."""
     n = np.bincount(group, minlength=groups).astype(float)
     return divided(_squares(vectors, group, groups) - _selves(vectors, group, groups), n * (n - 1))
 
 
 def across(vectors: Floats, group: NDArray[np.intp]) -> float | None:
-    """The mean cosine of all pairs from two different groups; None if there is no such pair."""
+    """Return the mean cosine of all pairs from two different groups; None if there is no such pair."""
     groups = int(group.max(initial=-1)) + 1
     n = np.bincount(group, minlength=groups)
     pairs = int(n.sum()) ** 2 - int((n**2).sum())
@@ -39,13 +39,13 @@ def across(vectors: Floats, group: NDArray[np.intp]) -> float | None:
 
 
 def every(vectors: Floats) -> float | None:
-    """The mean cosine of all pairs, whatever groups they are of; None for fewer than two vectors."""
+    """Return the mean cosine of all pairs, whatever groups they are of; None for fewer than two vectors."""
     found = within(vectors, np.zeros(len(vectors), dtype=np.intp), 1)[0]
     return None if np.isnan(found) else float(found)
 
 
 def _squares(vectors: Floats, group: NDArray[np.intp], groups: int) -> Floats:
-    """The squared length of the sum of each group's vectors."""
+    """Return the squared length of the sum of each group's vectors."""
     sums = np.zeros((groups, vectors.shape[1]))
     np.add.at(sums, group, vectors)
     return np.asarray((sums**2).sum(axis=1))

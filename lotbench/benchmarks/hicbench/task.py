@@ -40,7 +40,7 @@ ROLES = {
 
 
 def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
-    """The panel without the candidate and its siblings, the number of judges, and the judge of the examples where one is needed.
+    """Return the panel without the candidate and its siblings, the number of judges, and the judge of the examples where one is needed.
 
     Raises:
         UsageError: Nobody is left to judge, or another number than was asked for; or the judge of the examples is missing
@@ -68,7 +68,7 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
-    """The most calls that one episode makes, by role, askings-again left out."""
+    """Return the most calls that one episode makes, by role, askings-again left out."""
     separate = settings.dhp and settings.dhp_judge == "separate"
     return {
         "candidate": settings.answers,

@@ -67,7 +67,7 @@ ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {"judge": {"answers.jsonl": 
 
 
 def probes(role: str, rows: Sequence[Planted], data: Mapping[str, Any]) -> tuple[list[Probe], list[str]]:
-    """The probes of a file's rows, and its faults as `ROW: field: reason`, rows counted from 1."""
+    """Return the probes of a file's rows, and its faults as `ROW: field: reason`, rows counted from 1."""
     return [_answer_probe(role, row) for row in rows], faults_of_rows(rows, data.keys())
 
 
@@ -88,13 +88,13 @@ def _answer_probe(role: str, row: Planted) -> Probe:
 
 
 def panels(role: str, models: int, settings: Settings, every: bool) -> list[JudgePanel]:
-    """Each judge alone: a panel's verdicts are taken one by one."""
+    """Return each judge alone: a panel's verdicts are taken one by one."""
     alone = settings.model_copy(update={"dhp": False, "judges": 1})
     return [JudgePanel(role, (index,), "", alone) for index in range(models)]
 
 
 def probe_result(probe: Probe, state: State) -> ProbeResult:
-    """The last verdict on the answer: its three marks, and whether it is a hallucination."""
+    """Return the last verdict on the answer: its three marks, and whether it is a hallucination."""
     values = [step["value"] for step in state["steps"] if step["role"] == "judge"]
     last = values[-1] if values else {"status": state["why"]}
     if last["status"] != "ok":
@@ -105,7 +105,7 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
 
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
-    """Of a planted answer: false or not, inventive or not, and IH or not."""
+    """Return what a planted answer is: false or not, inventive or not, IH or not."""
     made: list[Ruling] = []
     for probe, result in judged:
         said = result.values
@@ -118,7 +118,7 @@ def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
 
 
 def _ruled(known: Mapping[str, Any], said: Mapping[str, Any] | None) -> Iterator[tuple[str, Any, Any]]:
-    """Each criterion with the truth, and with what the judge said; None where it could not be read."""
+    """Yield each criterion with the truth, and with what the judge said; None where it could not be read."""
     yield "hallucination", known["false"], said and said["hallucination"]
     yield "originality", known["inventive"], said and bool(said["originality"] >= LEAST[0])
     # An answer that is false is no IH, inventive or not (Algorithm 1).

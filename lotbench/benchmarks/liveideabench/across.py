@@ -40,7 +40,7 @@ BIN = 10
 
 
 def across(runs: Runs) -> tuple[Section, ...]:
-    """The sections on several runs, from the traces and settings of each by its name."""
+    """Return the sections on several runs, from the traces and settings of each by its name."""
     read_as = {
         name: ([read_keyword(trace, settings.rules) for trace in traces], settings)
         for name, (traces, settings) in runs.items()
@@ -49,7 +49,7 @@ def across(runs: Runs) -> tuple[Section, ...]:
 
 
 def _heat(runs: Read) -> Section:
-    """The composite of each model on each category, with interval and n."""
+    """Return the composite of each model on each category, with interval and n."""
     names = sorted({one.category for keywords, _ in runs.values() for one in keywords})
     cells = tuple(
         tuple(
@@ -67,7 +67,7 @@ def _heat(runs: Read) -> Section:
 
 
 def _front(runs: Read) -> Section:
-    """Originality against feasibility, one point a run."""
+    """Return originality against feasibility, one point a run."""
     found = {name: dimensions(keywords, settings) for name, (keywords, settings) in runs.items()}
     points = {
         name: (x, y)
@@ -94,7 +94,7 @@ def _front(runs: Read) -> Section:
 
 
 def _quality(runs: Read) -> Section:
-    """The mean quality, length and dimensions of the ideas of each run, with intervals over keywords (Fig. 6 a-e)."""
+    """Return the mean quality, length and dimensions of the ideas of each run, with intervals over keywords (Fig. 6 a-e)."""
     dimensions = list(dict.fromkeys(name for _, one in runs.values() for name in one.rules.dimensions))
     found = {name: _measures(keywords, settings, dimensions) for name, (keywords, settings) in runs.items()}
     measures = ("quality", "length (words)", *dimensions)
@@ -121,7 +121,7 @@ def _quality(runs: Read) -> Section:
 def _measures(
     keywords: Sequence[Keyword], settings: Settings, dimensions: Sequence[str]
 ) -> dict[str, Metric]:
-    """Quality, length and each dimension of a run's ideas; of a dimension that its version does not judge there is none."""
+    """Return quality, length and each judged dimension of a run's ideas."""
     rules = settings.rules
     made = {
         "quality": _mean(keywords, lambda idea: idea.quality(rules) if idea.rows else None, 10.0),
@@ -134,7 +134,7 @@ def _measures(
 
 
 def _mean(keywords: Sequence[Keyword], of: Callable[[Idea], float | None], most: float) -> Metric:
-    """The mean of something over ideas, with its interval over keywords."""
+    """Return the mean of something over ideas, with its interval over keywords."""
     values: dict[str, list[float]] = {}
     for one in keywords:
         for value in (value for idea in one.ideas if (value := of(idea)) is not None):
@@ -145,7 +145,7 @@ def _mean(keywords: Sequence[Keyword], of: Callable[[Idea], float | None], most:
 
 
 def _pooled(runs: Read) -> Section:
-    """Length against quality, and the dimensions against each other, over all runs and in each."""
+    """Return length against quality, and the dimensions against each other, over all runs and in each."""
     ours = {name: verdicts(keywords, settings.rules) for name, (keywords, settings) in runs.items()}
     shared = [
         name
@@ -196,7 +196,7 @@ def _pooled(runs: Read) -> Section:
 
 
 def _histogram(x: str, values: Mapping[str, Sequence[float]], width: int, y: str = "ideas") -> Plot:
-    """How often values come, in bins of one width that begin at 0 (Supp. Fig. S1, S3)."""
+    """Return how often values come, in bins of one width that begin at 0 (Supp. Fig. S1, S3)."""
     counted = {name: Counter(int(value // width) for value in found) for name, found in values.items()}
     bins = sorted({at for count in counted.values() for at in count})
     span = range(bins[0], bins[-1] + 1) if bins else range(0)
@@ -209,7 +209,7 @@ def _histogram(x: str, values: Mapping[str, Sequence[float]], width: int, y: str
 
 
 def _refusals(runs: Read) -> Section:
-    """How often each run's candidate declined, and what came of asking again."""
+    """Return how often each run's candidate declined, and what came of asking again."""
     rows: list[tuple[Cell, ...]] = []
     for name, (keywords, _) in runs.items():
         ideas = [idea for one in keywords for idea in one.ideas]
@@ -230,7 +230,7 @@ def _refuses(idea: Idea) -> bool:
 
 
 def shown(metric: Metric) -> str | None:
-    """A metric in a cell: its value, interval and n."""
+    """Return a metric in a cell: its value, interval and n."""
     if metric.value is None:
         return None
     if metric.low is None or metric.high is None:

@@ -35,7 +35,7 @@ SAID_CHARACTERS = 2000
 
 
 async def respond(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update:
-    """Every idea at once; then once more, as an academic task, what was refused (v2, Supplementary Note 5)."""
+    """Return every idea at once; then once more, as an academic task, what was refused (v2, Supplementary Note 5)."""
     episode = runtime.context
     settings, numbers = episode.settings, range(1, episode.settings.ideas + 1)
     statuses = await episode.each(partial(_idea_of, "respond", f"idea_{settings.version}"), numbers)
@@ -60,12 +60,12 @@ async def _idea_of(step: str, prompt: str, episode: KeywordEpisode, number: int)
 
 
 def declines(text: str) -> bool:
-    """Whether one of the phrases of a refusal is in a text, as whole words: no "as an AI" in "as an air filter"."""
+    """Return whether one of the phrases of a refusal is in a text, as whole words: no "as an AI" in "as an air filter"."""
     return _MARK.search(text.replace("\u2019", "'")) is not None
 
 
 def refuses(text: str) -> bool:
-    """Whether a text is a refusal and nothing else: short, it begins with a phrase of one, and says one in the first person."""
+    """Return whether a text is a refusal and nothing else: short, it begins with a phrase of one, and says one in the first person."""
     plain = re.sub(r"^\W+", "", text.replace("\u2019", "'"))
     if len(plain.split()) > REFUSAL_WORDS:
         return False
@@ -73,7 +73,7 @@ def refuses(text: str) -> bool:
 
 
 def read_idea(reply: Reply, settings: Settings, last: bool = False) -> Mapping[str, JSON]:
-    """A reply as an idea: its status, the idea with its length, and whether it declines.
+    """Return a reply as an idea: its status, the idea with its length, and whether it declines.
 
     `words` and `characters` are those outside and of CJK text; `reasoning` is the characters of reasoning.
 
@@ -108,7 +108,7 @@ def read_idea(reply: Reply, settings: Settings, last: bool = False) -> Mapping[s
 
 
 def _idea(reply: Reply, settings: Settings) -> tuple[str, bool]:
-    """The idea in a reply, and whether it is the whole of a reply that should have had a marker.
+    """Return the idea in a reply, and whether it is the whole of a reply that should have had a marker.
 
     Raises:
         Unread: It has none.
@@ -132,6 +132,6 @@ def _idea(reply: Reply, settings: Settings) -> tuple[str, bool]:
 
 
 def length(text: str) -> tuple[int, int]:
-    """The words outside CJK text, and the CJK characters."""
+    """Return the words outside CJK text, and the CJK characters."""
     words = [word for word in _CJK.sub(" ", text).split() if re.search(r"\w", word)]
     return len(words), len(_CJK.findall(text))

@@ -67,7 +67,7 @@ Asked = tuple[type[Form], str, Position, Mapping[str, str], Mapping[str, JSON]]
 
 
 async def judge(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update:
-    """Each idea to each of its judges, each pair in each order to one of them."""
+    """Return each idea to each of its judges, each pair in each order to one of them."""
     episode = runtime.context
     form = SCORES[episode.settings.version]
     asked: list[Asked] = [(form, "judge", *one) for one in _scoring(episode)]
@@ -77,7 +77,7 @@ async def judge(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update
 
 
 async def grade(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update:
-    """Ideas that are the same, word for word, are D without a call; then the episode is over."""
+    """Give D to ideas that are the same word for word, without a call; then the episode is over."""
     episode = runtime.context
     for number, pair in enumerate(pairs(episode), 1):
         if _identical(episode, pair):
@@ -90,7 +90,7 @@ async def grade(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update
 
 
 async def _verdict(episode: KeywordEpisode, asked: Asked) -> None:
-    """What one judge says: a step of the trace, with a status and no scores where it cannot be read."""
+    """Record what one judge says: a step of the trace, with a status and no scores where it cannot be read."""
     form, step, (number, draw, index), values, about = asked
     await episode.ask(
         "judge",
@@ -109,18 +109,18 @@ async def _verdict(episode: KeywordEpisode, asked: Asked) -> None:
 
 
 def judged(episode: KeywordEpisode) -> dict[int, str]:
-    """The ideas that are judged, by number."""
+    """Return the ideas that are judged, by number."""
     values = {step["round"]: step["value"] for step in episode.state["steps"] if step["role"] == "candidate"}
     return {number: value["idea"] for number, value in sorted(values.items()) if value["status"] == "ok"}
 
 
 def pairs(episode: KeywordEpisode) -> list[Pair]:
-    """The pairs of ideas that are compared: all."""
+    """Return the pairs of ideas that are compared: all."""
     return list(combinations(judged(episode), 2))
 
 
 def indexes(episode: KeywordEpisode, number: int) -> list[int]:
-    """The indexes of an idea's judges: a window on the panel that moves on by one with each idea.
+    """Return the indexes of an idea's judges: a window on the panel that moves on by one with each idea.
 
     Every judge sits in as many windows as any other.
     """
@@ -129,20 +129,20 @@ def indexes(episode: KeywordEpisode, number: int) -> list[int]:
 
 
 def _turn(episode: KeywordEpisode) -> int:
-    """The place of the episode among all there could be, in the data set's own order."""
+    """Return the place of the episode among all there could be, in the data set's own order."""
     place = next(index for index, one in enumerate(episode.data) if one.id == episode.sample.id)
     return (episode.repeat - 1) * len(episode.data) + place
 
 
 def _scoring(episode: KeywordEpisode) -> Iterator[tuple[Position, Mapping[str, str], Mapping[str, JSON]]]:
-    """Where each score is asked for, with what its prompt is filled with and what the trace keeps beside."""
+    """Yield where each score is asked for, with what its prompt is filled with and what the trace keeps beside."""
     for number, idea in judged(episode).items():
         for place, index in enumerate(indexes(episode, number)):
             yield (number, place, index), {"idea": idea}, {}
 
 
 def _comparing(episode: KeywordEpisode) -> Iterator[tuple[Position, Mapping[str, str], Mapping[str, JSON]]]:
-    """The same of each comparison."""
+    """Yield the same of each comparison."""
     ideas, index = judged(episode), _turn(episode) % episode.models["judge"]
     for number, pair in enumerate(pairs(episode), 1):
         if _identical(episode, pair):
@@ -163,5 +163,5 @@ def _identical(episode: KeywordEpisode, pair: Pair) -> bool:
 
 
 def _plain(text: str) -> str:
-    """A text without what does not make another idea: case, width, punctuation, spacing."""
+    """Return a text without what does not make another idea: case, width, punctuation, spacing."""
     return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))

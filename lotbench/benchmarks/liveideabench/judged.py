@@ -60,15 +60,15 @@ class Idea:
         return self.status == "ok"
 
     def mean(self, dimension: str) -> float | None:
-        """The mean over its judges."""
+        """Return the mean over its judges."""
         return mean(row.scores[dimension] for row in self.rows)
 
     def score(self, dimension: str) -> float:
-        """The mean over the judges of an idea that has some."""
+        """Return the mean over the judges of an idea that has some."""
         return fmean(row.scores[dimension] for row in self.rows)
 
     def quality(self, version: Version) -> float:
-        """The mean of the judged dimensions of an idea that has judges."""
+        """Return the mean of the judged dimensions of an idea that has judges."""
         return fmean(map(self.score, version.dimensions))
 
 
@@ -86,7 +86,7 @@ class Comparison:
     model: str = ""
 
     def score(self, version: Version) -> float | None:
-        """The mean over the orders."""
+        """Return the mean over the orders."""
         return mean(version.grades[letter] for letter in self.letters)
 
 
@@ -101,25 +101,25 @@ class Keyword:
     comparisons: tuple[Comparison, ...]
 
     def fluency(self, version: Version) -> float | None:
-        """The mean over the pairs of ideas."""
+        """Return the mean over the pairs of ideas."""
         return mean(one.score(version) for one in self.comparisons)
 
     def mean(self, dimension: str) -> float | None:
-        """The mean over ideas of the mean over judges."""
+        """Return the mean over ideas of the mean over judges."""
         return mean(idea.mean(dimension) for idea in self.ideas)
 
     def known(self, version: Version) -> bool:
-        """Whether anything of it was judged."""
+        """Return whether anything of it was judged."""
         return any(
             value is not None for value in (*map(self.mean, version.dimensions), self.fluency(version))
         )
 
     def composite(self, version: Version) -> float | None:
-        """The mean of the judged dimensions and fluency; None unless all are there."""
+        """Return the mean of the judged dimensions and fluency; None unless all are there."""
         return whole([*map(self.mean, version.dimensions), self.fluency(version)])
 
     def composites(self, version: Version, unit: str) -> list[float]:
-        """The composite of every keyword, idea or row in it, each with the keyword's fluency."""
+        """Return the composite of every keyword, idea or row in it, each with the keyword's fluency."""
         fluency = self.fluency(version)
         if unit == "keyword":
             found = [self.composite(version)]
@@ -134,24 +134,24 @@ class Keyword:
 
 
 def keyword_of(one: Keyword, evidence: Evidence) -> str:
-    """The keyword itself, or its sample's id where the data set is not at hand."""
+    """Return the keyword itself, or its sample's id where the data set is not at hand."""
     sample = evidence.samples.get(one.sample)
     return one.sample if sample is None else str(sample.keyword)
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """The mean of the values that are there; None if none is."""
+    """Return the mean of the values that are there; None if none is."""
     found = [value for value in values if value is not None]
     return fmean(found) if found else None
 
 
 def whole(values: Sequence[float | None]) -> float | None:
-    """The mean of values of which none may be missing."""
+    """Return the mean of values of which none may be missing."""
     return mean(values) if all(value is not None for value in values) else None
 
 
 def read_keyword(trace: Trace, version: Version) -> Keyword:
-    """A keyword from its trace."""
+    """Return a keyword from its trace."""
     category = trace.score.parts.get("category")
     return Keyword(trace.sample, trace.repeat, str(category or ""), *from_steps(trace.steps, version))
 
@@ -159,7 +159,7 @@ def read_keyword(trace: Trace, version: Version) -> Keyword:
 def from_steps(
     steps: Sequence[Mapping[str, Any]], version: Version
 ) -> tuple[tuple[Idea, ...], tuple[Comparison, ...]]:
-    """The ideas and comparisons that steps tell of."""
+    """Return the ideas and comparisons that steps tell of."""
     replies: dict[int, list[Mapping[str, Any]]] = {}
     scored: dict[int, dict[int, Mapping[str, Any]]] = {}
     compared: dict[int, dict[int, Mapping[str, Any]]] = {}

@@ -13,7 +13,7 @@ UNKNOWN = "without a category"
 
 
 def published(source: Source) -> list[Item]:
-    """The official keywords, from the folder of kws.csv and keyword_classifications.csv.
+    """Return the official keywords, from the folder of kws.csv and keyword_classifications.csv.
 
     Raises:
         DataError: A file cannot be read or lacks a column, a keyword comes twice, a score is no number.
@@ -37,7 +37,7 @@ def published(source: Source) -> list[Item]:
 
 
 def categories(source: Source) -> dict[str, tuple[str, float]]:
-    """The category of each keyword in keyword_classifications.csv with how near it is; none without the file.
+    """Return the category of each keyword in keyword_classifications.csv with how near it is; none without the file.
 
     Raises:
         DataError: The file cannot be read or lacks a column, or a score is no number.
@@ -57,7 +57,7 @@ def categories(source: Source) -> dict[str, tuple[str, float]]:
 
 
 def items(words: Sequence[str], known: Mapping[str, tuple[str, float]]) -> list[Item]:
-    """The samples of these keywords, each once, in their order, with their categories where these are known."""
+    """Return the samples of these keywords, each once, in their order, with their categories where these are known."""
     return [
         Item(
             id=f"official-{number:04}",

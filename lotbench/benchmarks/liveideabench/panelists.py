@@ -12,12 +12,12 @@ from lotbench.report.sections import Section, Table
 
 
 def judges(keywords: Sequence[Keyword], version: Version) -> tuple[Section, Section]:
-    """The section on severity, and that on the judge of fluency."""
+    """Return the section on severity, and that on the judge of fluency."""
     return _severity(keywords, version), _fluency(keywords)
 
 
 def severity(keywords: Sequence[Keyword], dimension: str) -> dict[int, float] | None:
-    """What each index gives above the mean of the panel; None if the indexes did not meet on enough ideas."""
+    """Return what each index gives above the mean of the panel; None if the indexes did not meet on enough ideas."""
     rows = [
         (number, row.index, row.scores[dimension])
         for number, idea in enumerate(idea for one in keywords for idea in one.ideas)
@@ -55,7 +55,7 @@ def _severity(keywords: Sequence[Keyword], version: Version) -> Section:
 
 
 def _fluency(keywords: Sequence[Keyword]) -> Section:
-    """The letters of fluency, and how often the order of the two ideas changed one."""
+    """Return the letters of fluency, and how often the order of the two ideas changed one."""
     found = [one for keyword in keywords for one in keyword.comparisons]
     letters = Counter(letter for one in found for letter in one.letters)
     both = [one for one in found if len(one.letters) == 2]

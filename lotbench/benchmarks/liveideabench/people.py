@@ -36,7 +36,7 @@ class Label(BaseModel):
 
 
 def review(traces: Sequence[Trace], settings: Settings, evidence: Evidence) -> list[Mapping[str, JSON]]:
-    """Every idea that was judged, a row each; a dimension that is None is to be filled in, 1 to 10."""
+    """Return every idea that was judged, a row each; a dimension that is None is to be filled in, 1 to 10."""
     rows: list[Mapping[str, JSON]] = []
     for one in (read_keyword(trace, settings.rules) for trace in traces):
         asked: dict[str, JSON] = dict.fromkeys(settings.rules.dimensions)
@@ -54,12 +54,12 @@ def review(traces: Sequence[Trace], settings: Settings, evidence: Evidence) -> l
 
 
 def name(one: Keyword, idea: Idea) -> str:
-    """The name of an idea in a table of labels."""
+    """Return the name of an idea in a table of labels."""
     return f"{one.sample}/{one.repeat}/{idea.number}"
 
 
 def agreement(keywords: Sequence[Keyword], version: Version, labels: Sequence[Mapping[str, Any]]) -> Section:
-    """Pearson, Spearman and ICC of people and judges, for each dimension."""
+    """Return Pearson, Spearman and ICC of people and judges, for each dimension."""
     judged = {name(one, idea): idea for one in keywords for idea in one.ideas}
     said: dict[str, list[Label]] = {}
     for label in (Label.model_validate(row) for row in labels):
@@ -83,7 +83,7 @@ def agreement(keywords: Sequence[Keyword], version: Version, labels: Sequence[Ma
 def _ceiling(
     version: Version, judged: Mapping[str, Idea], said: Mapping[str, Sequence[Label]]
 ) -> tuple[Table, ...]:
-    """One person against another, and the judges against one person; nothing where no idea has two people."""
+    """Return one person against another, and the judges against one person; nothing where no idea has two people."""
     if all(len(labels) < 2 for labels in said.values()):
         return ()
     rows: list[tuple[Cell, ...]] = []
@@ -104,7 +104,7 @@ def _ceiling(
 
 
 def _together(pairs: Sequence[tuple[float, float]]) -> tuple[Cell, Cell, Cell]:
-    """Pearson, Spearman and ICC(2,1) of pairs of scores; none for fewer than three, or where one side never changes."""
+    """Return Pearson, Spearman and ICC(2,1) of pairs of scores; none for fewer than three, or where one side never changes."""
     table = np.array(pairs, dtype=float).reshape(-1, 2)
     if len(table) < LEAST or (table.min(axis=0) == table.max(axis=0)).any():
         return None, None, None

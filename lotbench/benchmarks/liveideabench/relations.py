@@ -38,12 +38,12 @@ class Verdicts:
 
 
 def length(idea: Idea) -> float:
-    """Words; a CJK character counts as half of one, as the limits of an idea have it."""
+    """Count words; a CJK character counts as half of one, as in the limits of an idea."""
     return idea.words + idea.characters / 2
 
 
 def verdicts(keywords: Iterable[Keyword], version: Version) -> Verdicts:
-    """Every verdict on some keywords."""
+    """Return every verdict on some keywords."""
     found = [(one, idea, row) for one in keywords for idea in one.ideas for row in idea.rows]
     rows: list[list[float | None]] = []
     for one, idea, row in found:
@@ -55,7 +55,7 @@ def verdicts(keywords: Iterable[Keyword], version: Version) -> Verdicts:
 
 
 def correlated(found: Verdicts, pairs: Iterable[tuple[str, str]]) -> list[tuple[Cell, ...]]:
-    """A row of COLUMNS for each pair of measures."""
+    """Return a row of COLUMNS for each pair of measures."""
     rows: list[tuple[Cell, ...]] = []
     for one, other in pairs:
         known = ~np.isnan(found.measures[one] + found.measures[other])
@@ -68,7 +68,7 @@ def correlated(found: Verdicts, pairs: Iterable[tuple[str, str]]) -> list[tuple[
 
 
 def lengths(keywords: Sequence[Keyword], version: Version) -> Section:
-    """What goes with what: length and reasoning with quality and each dimension, the dimensions with each other."""
+    """Return what goes with what: length and reasoning with quality and each dimension, the dimensions with each other."""
     found, dimensions = verdicts(keywords, version), version.dimensions
     pairs = [(LENGTH, each) for each in (QUALITY, *dimensions)]
     pairs += [(REASONING, each) for each in (QUALITY, *dimensions, FLUENCY, ALL)]

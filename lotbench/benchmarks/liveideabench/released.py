@@ -65,7 +65,7 @@ Ideas = Mapping[str, Mapping[str, Sequence[Idea]]]
 
 
 def read_released(source: Source, name: str = "") -> tuple[str, Ideas]:
-    """The version and the ideas of a CSV file of released rows; rows with a clarity are of v2.
+    """Return the version and the ideas of a CSV file of released rows; rows with a clarity are of v2.
 
     Raises:
         DataError: The file cannot be read, lacks a column, or has a row without keyword, model or critic.
@@ -95,7 +95,7 @@ def read_released(source: Source, name: str = "") -> tuple[str, Ideas]:
 
 
 def _named(rows: Sequence[tuple[int, dict[str, str]]], path: str) -> list[tuple[int, dict[str, str]]]:
-    """The rows with the names of v2 for their columns.
+    """Return the rows with the names of v2 for their columns.
 
     Raises:
         DataError: There is no row, or a column is missing.
@@ -112,7 +112,7 @@ def _named(rows: Sequence[tuple[int, dict[str, str]]], path: str) -> list[tuple[
 
 
 def _declined(row: Mapping[str, str]) -> str:
-    """What a model said to a keyword that it first refused; the code's mark alone, without a text, is no refusal."""
+    """Return what a model said to a keyword that it first refused; the code's mark alone, without a text, is no refusal."""
     said = row.get("first_reject_response", "").strip()
     return (
         said
@@ -122,7 +122,7 @@ def _declined(row: Mapping[str, str]) -> str:
 
 
 def _table(text: str) -> Mapping[str, Any]:
-    """The scores of a verdict, spelled as JSON or as Python spells a table; empty for anything else."""
+    """Return the scores of a verdict, spelled as JSON or as Python spells a table; empty for anything else."""
     for read in (json.loads, ast.literal_eval):
         try:
             found = read(text)
@@ -133,7 +133,7 @@ def _table(text: str) -> Mapping[str, Any]:
 
 
 def _scores(text: str, dimensions: Iterable[str]) -> Mapping[str, float] | None:
-    """The scores of a verdict as they are; None unless each is a number."""
+    """Return the scores of a verdict as they are; None unless each is a number."""
     table = _table(text)
     scores = {name: _number(table.get(name)) for name in dimensions}
     known = {name: value for name, value in scores.items() if value is not None}
@@ -149,7 +149,7 @@ def _number(said: Any) -> float | None:
 
 
 def leaderboard(version: str, ideas: Ideas) -> list[dict[str, JSON]]:
-    """A row a model with the numbers that the authors' table has, over critiques as their code counts; the best first.
+    """Return a row a model with the numbers that the authors' table has, over critiques as their code counts; the best first.
 
     Fluency is the mean over critiques of what stands in their rows, and flexibility the 30th percentile over critiques.
     """
@@ -169,7 +169,7 @@ def leaderboard(version: str, ideas: Ideas) -> list[dict[str, JSON]]:
 
 
 def steps(ideas: Sequence[Idea], indexes: Mapping[str, int], version: str) -> list[dict[str, Any]]:
-    """The steps of an episode on one keyword; no calls stand behind them.
+    """Return the steps of an episode on one keyword; no calls stand behind them.
 
     Args:
         ideas: Of one model on one keyword.
@@ -199,7 +199,7 @@ def steps(ideas: Sequence[Idea], indexes: Mapping[str, int], version: str) -> li
 
 
 def _letter(ideas: Sequence[Idea], grades: Mapping[str, float]) -> str:
-    """The letter of two ideas whose rows all have its score (6.666666 is that of B); "" where there is none."""
+    """Return the letter of two ideas whose rows all have its score (6.666666 is that of B); "" where there is none."""
     found = {one.fluency for idea in ideas for one in idea.critiques}
     value = found.pop() if len(ideas) == 2 and len(found) == 1 else None
     near = (letter for letter, score in grades.items() if value is not None and abs(score - value) < 1e-5)

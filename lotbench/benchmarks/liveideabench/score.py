@@ -27,12 +27,12 @@ PERCENTILE = 0.30
 
 
 def average(dimensions: Mapping[str, float]) -> float:
-    """The mean of the dimensions, flexibility included (v1, Table S.3: four; v2: five)."""
+    """Return the mean of the dimensions, flexibility included (v1, Table S.3: four; v2: five)."""
     return fmean(dimensions.values())
 
 
 def grade(episode: KeywordEpisode) -> Score:
-    """The composite of one keyword: the mean of its judged dimensions and its fluency."""
+    """Return the composite of one keyword: the mean of its judged dimensions and its fluency."""
     settings, sample = episode.settings, episode.sample
     version = settings.rules
     ideas, comparisons = from_steps(episode.state["steps"], version)
@@ -45,7 +45,7 @@ def grade(episode: KeywordEpisode) -> Score:
 
 
 def composite_ends(settings: Settings) -> tuple[float, float]:
-    """The least and the most that a composite can be: judges give 1 to 10, and fluency has grades of its own."""
+    """Return the least and the most that a composite can be: judges give 1 to 10, and fluency has grades of its own."""
     grades = settings.rules.grades.values()
     return min(1.0, *grades), max(grades)
 
@@ -76,7 +76,7 @@ class Sheet:
     owner: NDArray[np.intp]
 
     def mean(self, name: str) -> Callable[[Floats], Floats]:
-        """The mean of a dimension over keywords with weights [draws, keywords]."""
+        """Return the mean of a dimension over keywords with weights [draws, keywords]."""
         column = self.values[:, self.names.index(name)]
         known = ~np.isnan(column)
 
@@ -86,7 +86,7 @@ class Sheet:
         return statistic
 
     def flexibility(self, weights: Floats) -> Floats:
-        """The 30th percentile of the composites, linear between neighbours, each as often as its keyword is drawn."""
+        """Return the 30th percentile of the composites, linear between neighbours, each as often as its keyword is drawn."""
         if not len(self.composites):
             return np.full(weights.shape[:-1], np.nan)
         counts = weights[..., self.owner].cumsum(axis=-1)
@@ -99,12 +99,12 @@ class Sheet:
         return np.where(counts[..., -1] > 0, low + (place - np.floor(place)) * (high - low), np.nan)
 
     def composite(self, weights: Floats) -> Floats:
-        """The mean of the composites."""
+        """Return the mean of the composites."""
         counts = weights[..., self.owner]
         return divided(counts @ self.composites, counts.sum(axis=-1))
 
     def average(self, weights: Floats) -> Floats:
-        """The mean of all dimensions, flexibility included."""
+        """Return the mean of all dimensions, flexibility included."""
         means = [self.mean(name)(weights) for name in self.names]
         return np.asarray(np.mean([*means, self.flexibility(weights)], axis=0))
 
@@ -115,7 +115,7 @@ class Sheet:
         why: str,
         ends: tuple[float, float] | None = None,
     ) -> Metric:
-        """A statistic with its interval over the keywords that are known.
+        """Return a statistic with its interval over the keywords that are known.
 
         `ends` are the least and the most that a mean can be; None draws keywords again, for what has a percentile in it.
         """
@@ -131,7 +131,7 @@ class Sheet:
 
 
 def sheet(keywords: Sequence[Keyword], version: Version, unit: str) -> Sheet:
-    """The sheet of some keywords; the unit is that of flexibility."""
+    """Return the sheet of some keywords; the unit is that of flexibility."""
     samples: dict[str, list[Keyword]] = {}
     for one in keywords:
         samples.setdefault(one.sample, []).append(one)
@@ -154,13 +154,13 @@ def sheet(keywords: Sequence[Keyword], version: Version, unit: str) -> Sheet:
 
 
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
-    """The dimensions of a run and their average, with 95 % intervals over keywords; n counts keywords."""
+    """Return the dimensions of a run and their average, with 95 % intervals over keywords; n counts keywords."""
     version = settings.rules
     return dimensions([read_keyword(trace, version) for trace in traces], settings)
 
 
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
-    """The average of the dimensions, keyword by keyword; a keyword of which nothing was judged is left out."""
+    """Return the average of the dimensions, keyword by keyword; a keyword of which nothing was judged is left out."""
     version = settings.rules
     found = {
         name: [read_keyword(episode, version) for episode in episodes] for name, episodes in by_sample(traces)
@@ -169,7 +169,7 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
 
 
 def of_keywords(found: Mapping[str, Sequence[Keyword]], settings: Settings) -> PrimaryMetric:
-    """The average of the keywords that something was judged of; an idea that did not come is an answer that is missing."""
+    """Return the average of the keywords that something was judged of; an idea that did not come is an answer that is missing."""
     version, unit = settings.rules, settings.flexibility_unit
     records = {
         name: episodes for name, episodes in found.items() if any(one.known(version) for one in episodes)
@@ -203,7 +203,7 @@ def of_keywords(found: Mapping[str, Sequence[Keyword]], settings: Settings) -> P
 
 
 def dimensions(keywords: Sequence[Keyword], settings: Settings) -> dict[str, Metric]:
-    """The metrics of some keywords; the baseline is the lowest grade that judges can give."""
+    """Return the metrics of some keywords; the baseline is the lowest grade that judges can give."""
     version = settings.rules
     table = sheet(keywords, version, settings.flexibility_unit)
     known, composed = ~np.isnan(table.values), np.isin(np.arange(len(table.values)), table.owner)

@@ -25,7 +25,7 @@ REFUSED_READ = 5
 def sections(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> tuple[Section, ...]:
-    """The sections of a run's report."""
+    """Return the sections of a run's report."""
     version = settings.rules
     keywords = [read_keyword(trace, version) for trace in traces]
     made = [
@@ -43,7 +43,7 @@ def sections(
 
 
 def answers(trace: Trace, settings: Settings) -> list[str]:
-    """The ideas."""
+    """Return the ideas."""
     return [idea.text for idea in read_keyword(trace, settings.rules).ideas if idea.ok]
 
 
@@ -64,7 +64,7 @@ def _replies(keywords: Sequence[Keyword]) -> Section:
 
 
 def _refusals(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
-    """Every refused keyword with both texts."""
+    """Return every refused keyword with both texts."""
     ideas = [(one, idea) for one in keywords for idea in one.ideas]
     asked_again = [(one, idea) for one, idea in ideas if idea.declined is not None]
     still = sum(idea.status == "refused" or idea.declines for _, idea in asked_again)
@@ -81,7 +81,7 @@ def _refusals(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
 
 
 def _categories(keywords: Sequence[Keyword], version: Version) -> Section:
-    """Means of each category, with intervals over its keywords."""
+    """Return means of each category, with intervals over its keywords."""
     names = sorted({one.category for one in keywords})
     columns = (*version.dimensions, FLUENCY, "composite")
     cells = tuple(category_row([one for one in keywords if one.category == name], version) for name in names)
@@ -100,7 +100,7 @@ def _categories(keywords: Sequence[Keyword], version: Version) -> Section:
 
 
 def category_row(keywords: Sequence[Keyword], version: Version) -> tuple[Metric, ...]:
-    """The dimensions and the composite of some keywords."""
+    """Return the dimensions and the composite of some keywords."""
     table = sheet(keywords, version, "keyword")
     grades = version.grades.values()
     ends = (min(1.0, *grades), max(grades))
@@ -115,7 +115,7 @@ def _cell(table: Sheet, name: str, ends: tuple[float, float]) -> Metric:
 
 
 def _readings(keywords: Sequence[Keyword], version: Version, evidence: Evidence) -> Section:
-    """The best, the median and the worst idea by the mean of the judged dimensions, and what was refused."""
+    """Return the best, the median and the worst idea by the mean of the judged dimensions, and what was refused."""
     judged = [(one, idea) for one in keywords for idea in one.ideas if idea.rows]
     judged.sort(key=lambda pair: -pair[1].quality(version))
     last = len(judged) - 1

@@ -102,7 +102,7 @@ KeywordEpisode: TypeAlias = Episode[Item, Settings]
 
 
 def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
-    """The panel without the candidate and what is too near to it, in an order drawn for (seed, candidate).
+    """Return the panel without the candidate and what is too near to it, in an order drawn for (seed, candidate).
 
     An idea has no more judges than there are. The order is that of a digest of each judge, so it does not depend on how the judges were listed.
 
@@ -122,7 +122,7 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
 
 
 def lacks(settings: Settings) -> list[str]:
-    """What the benchmark asks for and these settings do not have: a panel of three from a file."""
+    """Return what the benchmark asks for and these settings do not have: a panel of three from a file."""
     reasons = []
     if settings.judges < JUDGES:
         reasons.append(f"each idea has {settings.judges} of the {JUDGES} judges that the benchmark asks for")
@@ -132,7 +132,7 @@ def lacks(settings: Settings) -> list[str]:
 
 
 def _excluded(rule: str, candidate: ModelName, judge: ModelName) -> bool:
-    """Whether a judge is too near to the candidate; a person never is, for persons have no names."""
+    """Return whether a judge is too near to the candidate; a person never is, for persons have no names."""
     if rule == "siblings":
         return kin(candidate, judge)
     return "human" not in (candidate.kind, judge.kind) and _bare(candidate) == _bare(judge)

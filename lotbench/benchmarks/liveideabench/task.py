@@ -37,7 +37,7 @@ ROLES = {
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
-    """The most calls for one keyword, by role, verdicts asked for again left out."""
+    """Return the most calls for one keyword, by role, verdicts asked for again left out."""
     pairs = comb(settings.ideas, 2)
     compared = pairs * (2 if settings.fluency_orders == "both" else 1)
     return {
@@ -47,7 +47,7 @@ def calls(settings: Settings) -> Mapping[str, int]:
 
 
 def lints(items: Sequence[Item], settings: Settings, sights: Mapping[str, Sight]) -> list[Finding]:
-    """What a data set as a whole gets wrong: a keyword that stands there twice, but for case."""
+    """Return what a data set as a whole gets wrong: a keyword that stands there twice, but for case."""
     first: dict[str, str] = {}
     return [
         Finding(item.id, "keyword", f"{item.keyword!r} stands in sample {before} already")

@@ -86,7 +86,7 @@ ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {"judge": {"pairs.jsonl": Pa
 def probes(
     role: str, rows: Sequence[Pair | Triple], data: Mapping[str, Any]
 ) -> tuple[list[Probe], list[str]]:
-    """The probes of a file's rows, and its faults as `ROW: field: reason`, rows counted from 1."""
+    """Return the probes of a file's rows, and its faults as `ROW: field: reason`, rows counted from 1."""
     faults = faults_of_rows(rows, data.keys())
     made: list[Probe] = []
     for row in rows:
@@ -98,7 +98,7 @@ def probes(
 
 
 def _played(*ideas: str) -> dict[str, JSON]:
-    """The steps of a candidate that had these ideas."""
+    """Return the steps of a candidate that had these ideas."""
     return {
         "steps": [
             {"step": "respond", "round": number, "role": "candidate", "draw": 0, "value": {"status": "ok", "idea": idea}}
@@ -143,7 +143,7 @@ def _triple_probes(role: str, row: Triple) -> Iterator[Probe]:
 
 
 def panels(role: str, models: int, settings: Settings, every: bool) -> list[JudgePanel]:
-    """Each judge alone, on ideas that it scores and on pairs that it compares."""
+    """Return each judge alone, on ideas that it scores and on pairs that it compares."""
     # Without judges an idea is compared and not scored.
     scores, compares = (settings.model_copy(update={"judges": n}) for n in (1, 0))
     tasks = {"triples": scores, "pairs": compares}
@@ -155,7 +155,7 @@ def panels(role: str, models: int, settings: Settings, every: bool) -> list[Judg
 
 
 def probe_result(probe: Probe, state: State) -> ProbeResult:
-    """The scores of an idea, or the letter of each order of a pair."""
+    """Return the scores of an idea, or the letter of each order of a pair."""
     values = [
         (step["step"], step["draw"], step["value"]) for step in state["steps"] if step["role"] == "judge"
     ]
@@ -174,7 +174,7 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
 
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
-    """Of a pair alike or not, and its letter; of a triple which of two is better."""
+    """Return for a pair whether it is alike and its letter, for a triple which of two is better."""
     triples: dict[str, dict[int, tuple[Probe, Mapping[str, Any]]]] = {}
     made: list[Ruling] = []
     for probe, result in judged:
@@ -187,7 +187,7 @@ def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
 
 
 def _compared(probe: Probe, said: Mapping[str, Any]) -> Iterator[Ruling]:
-    """A pair by the mean of both orders, as fluency takes it; halfway between alike and not is not."""
+    """Yield a pair by the mean of both orders, as fluency takes it; halfway between alike and not is not."""
     letter = str(probe.known["letter"])
     given = [_number(said[name]) for name in ("letter 0", "letter 1") if name in said]
     mean = sum(given) / len(given) if given else None
@@ -197,7 +197,7 @@ def _compared(probe: Probe, said: Mapping[str, Any]) -> Iterator[Ruling]:
 
 
 def _ordered(versions: Mapping[int, tuple[Probe, Mapping[str, Any]]]) -> Iterator[Ruling]:
-    """Of each two versions, both ways: does the first get more? Equal scores are a no."""
+    """Return for each two versions, both ways, whether the first gets more; equal scores are a no."""
     for (one, (probe, mine)), (other, (_, yours)) in permutations(versions.items(), 2):
         respect = str(probe.known["respect"])
         unread = respect not in mine or respect not in yours
@@ -211,14 +211,14 @@ def _number(letter: str) -> float:
 
 
 def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
-    """What a judge's verdicts depend on beside the model; keywords are not among it: any may be judged."""
+    """Return what a judge's verdicts depend on beside the model; keywords are not among it: any may be judged."""
     version = settings.version
     heard = {f"judge_{version}", f"compare_{version}", "lines"}
     return {"benchmark": "liveideabench", "version": version}, heard
 
 
 def deciding(role: str, settings: Settings) -> dict[str, str]:
-    """The criteria that a score rests on, held to the bounds of every judge."""
+    """Return the criteria that a score rests on, held to the bounds of every judge."""
     return dict.fromkeys(("alike", *settings.rules.dimensions), "")
 
 

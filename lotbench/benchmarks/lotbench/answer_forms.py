@@ -39,7 +39,7 @@ _UNCLEAR = ("unclear", "不清楚")
 
 
 def in_words(said: object) -> object:
-    """An answer in any of its words (`yes.`, 否, 不清楚) as the form has it."""
+    """Return an answer in any of its words (`yes.`, 否, 不清楚) as the form has it."""
     if isinstance(said, str) and said.strip(" .!。！").casefold() in _UNCLEAR:
         return "Unclear"
     truth = yes_or_no(said)

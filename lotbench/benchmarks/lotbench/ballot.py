@@ -26,7 +26,7 @@ class Scene:
 
 
 def prompt(fields: Mapping[str, Any]) -> Scene:
-    """What people see of a sample before they vote; nothing of its own response."""
+    """Return what people see of a sample before they vote; nothing of its own response."""
     sample = Item.model_validate(fields)
     return Scene(sample.language, sample.image)
 
@@ -34,7 +34,7 @@ def prompt(fields: Mapping[str, Any]) -> Scene:
 def responses(
     traces: Sequence[Trace], samples: Mapping[str, Mapping[str, Any]], settings: object
 ) -> Mapping[str, str]:
-    """The first attempt of the first game on each sample as a whole response (R_1); none where it had no guess."""
+    """Return the first attempt of the first game on each sample as a whole response (R_1); none where it had no guess."""
     written = {}
     for trace in traces:
         first = next((one for one in read_rounds(trace.steps) if one.number == 1), None)

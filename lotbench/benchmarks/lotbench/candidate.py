@@ -70,7 +70,7 @@ async def ask(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 
 
 async def answer(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
-    """E2 answers Yes, No or Unclear (Alg. 1 line 8); what cannot be read is told to nobody and counted."""
+    """Ask E2 for Yes, No or Unclear (Alg. 1 line 8); a reply that cannot be read is counted and shown to nobody."""
     episode, turn = runtime.context, state["turn"]
     form, name = ANSWERS[episode.settings.oracle_says], whole.prompt("answer", episode.settings)
     values = _known_to_oracle(episode) | unclear(episode, name, "may_be_unclear")
@@ -114,7 +114,7 @@ async def reveal(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 async def _draw(
     episode: GameEpisode, number: int, *, notes: str, unread: str | None = None
 ) -> Reading[dict[str, Any]]:
-    """One guess, or what came in its place."""
+    """Return one guess, or what came in its place."""
     form, _ = _guess_form(episode)
     return await episode.ask(
         "candidate",
@@ -132,7 +132,7 @@ async def _draw(
 
 
 def _guess(episode: GameEpisode, answer: Answer) -> dict[str, Any]:
-    """What one reply is as a guess, or as a whole response where no frame is shown.
+    """Return what one reply is as a guess, or as a whole response where no frame is shown.
 
     Raises:
         Unread: It is none.
@@ -149,7 +149,7 @@ def _guess(episode: GameEpisode, answer: Answer) -> dict[str, Any]:
 
 
 def _guess_form(episode: GameEpisode) -> tuple[type[Form], str]:
-    """The form of a guess, and its field that holds the guess."""
+    """Return the form of a guess, and its field that holds the guess."""
     framework, settings = FRAMEWORKS[episode.settings.framework], episode.settings
     if settings.whole:
         return framework.form(whole.Written), "response"
@@ -159,7 +159,7 @@ def _guess_form(episode: GameEpisode) -> tuple[type[Form], str]:
 
 
 async def _notes(episode: GameEpisode, draw: int = 0) -> str:
-    """Small questions with their answers (DDCoT); notes that cannot be read are none, and the game goes on."""
+    """Return small questions with their answers (DDCoT); notes that cannot be read are none, and the game goes on."""
     reading = await episode.ask(
         "candidate",
         "decompose",
@@ -176,7 +176,7 @@ async def _notes(episode: GameEpisode, draw: int = 0) -> str:
 
 
 def _known_to_oracle(episode: GameEpisode) -> dict[str, Value]:
-    """What the oracle answers by: as much as `oracle_sees` says; of a whole response it always sees all."""
+    """Return what the oracle answers by: as much as `oracle_sees` says; of a whole response it always sees all."""
     sees, sample = episode.settings.oracle_sees, episode.sample
     if episode.settings.whole:
         return {

@@ -30,12 +30,12 @@ Chains: TypeAlias = dict[str, Any]
 
 
 def name(index: int, target: int = 0) -> str:
-    """The place of a judge's chain in the shared part of the state."""
+    """Return the place of a judge's chain in the shared part of the state."""
     return f"chain {index}" + (f" of {target}" if target else "")
 
 
 async def causal_chain(episode: GameEpisode, index: int, target: int, chains: Chains) -> str | None:
-    """The chain that a judge is given, built if it is not there yet; None if it works without one.
+    """Return the chain that a judge is given, built if it is not there yet; None if it works without one.
 
     Raises:
         Unread: The judge wrote none that can be read.
@@ -48,7 +48,7 @@ async def causal_chain(episode: GameEpisode, index: int, target: int, chains: Ch
 
 
 async def _built(episode: GameEpisode, index: int, target: int) -> dict[str, Any]:
-    """The first chain that the judge can use, or the last that can be read; reports count those it cannot use.
+    """Return the first chain that the judge can use, or the last that can be read; reports count those it cannot use.
 
     Raises:
         Unread: None of them can be read.
@@ -68,7 +68,7 @@ async def _built(episode: GameEpisode, index: int, target: int) -> dict[str, Any
 
 
 async def _written(episode: GameEpisode, index: int, target: int, build: int) -> Reading[str]:
-    """The chain of the response that is looked for (Eq. 2-4)."""
+    """Return the chain of the response that is looked for (Eq. 2-4)."""
     sample, wanted = episode.sample, whole.targets(episode.sample)[target]
     marked: dict[str, Value] = {"key_text": sample.key_text}
     if episode.settings.whole:
@@ -96,7 +96,7 @@ async def _written(episode: GameEpisode, index: int, target: int, build: int) ->
 
 
 async def _usable(episode: GameEpisode, chain: str, index: int, target: int, build: int) -> bool:
-    """Whether the chain has the author's point, and the judge accepts what is looked for with it and refuses every control."""
+    """Return whether the chain has the author's point, and the judge accepts what is looked for with it and refuses every control."""
     wanted = whole.targets(episode.sample)[target]
     if _fixed(episode, target) and not judge.contains(chain, wanted.point):
         return False
@@ -116,7 +116,7 @@ def _fixed(episode: GameEpisode, target: int) -> dict[str, Value]:
 
 
 def controls(episode: GameEpisode) -> list[str]:
-    """What must fail: the sample's near misses, or, where it has none, key texts of other samples, drawn by sample.
+    """Return what must fail: the sample's near misses, or, where it has none, key texts of other samples, drawn by sample.
 
     Where no frame is shown, responses of other samples. Never a guess of its own lists, on which judges are measured.
     """
@@ -135,7 +135,7 @@ def controls(episode: GameEpisode) -> list[str]:
 
 
 def beyond(sample: Item, settings: Settings, episodes: int, models: Mapping[str, int]) -> dict[str, int]:
-    """The most calls that games on a sample make beyond `settings.calls`: chains, and checks against further responses."""
+    """Return the most calls that games on a sample make beyond `settings.calls`: chains, and checks against further responses."""
     wanted = len(whole.targets(sample)) if settings.whole else 1
     stored = settings.judge_mode == "causal" and settings.chain == "stored"
     chains = (REBUILDS + 1) * (2 + CONTROLS) * models.get("judge", 0) if stored else 0
@@ -144,5 +144,5 @@ def beyond(sample: Item, settings: Settings, episodes: int, models: Mapping[str,
 
 
 def _of(target: int) -> dict[str, int]:
-    """Which response a chain is of, where that is another than the sample's own."""
+    """Return which response a chain is of, where that is another than the sample's own."""
     return {"target": target} if target else {}

@@ -25,7 +25,7 @@ NAMES = (
 def chance_line(
     settings: Settings, check: Record | None, alone: Record | None
 ) -> tuple[Mapping[str, float | None], str]:
-    """What wrong guesses get in each metric, None where that is not known; and a sentence on where it comes from.
+    """Return what wrong guesses get in each metric, None where that is not known; and a sentence on where it comes from.
 
     Args:
         settings: Of the run.

@@ -33,7 +33,7 @@ class Ruling:
 
 
 async def check(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
-    """Is the guess a different approach with an equally satisfactory outcome (Alg. 1 line 4)?"""
+    """Decide whether the guess is a different approach with an equally satisfactory outcome (Alg. 1 line 4)."""
     episode = runtime.context
     if ruled := decided_without_judge(state, episode):
         met = judge.met(episode, ruled.target) if ruled.accepted else {}
@@ -52,7 +52,7 @@ async def check(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 
 
 def decided_without_judge(state: State, episode: GameEpisode) -> Ruling | None:
-    """A verdict that needs no judge: nothing to judge, a guess judged before, what is looked for itself."""
+    """Return a verdict that needs no judge: nothing to judge, a guess judged before, what is looked for itself."""
     turn = state["turn"]
     if turn["status"] != "ok":
         return Ruling(False, "none")
@@ -70,7 +70,7 @@ def decided_without_judge(state: State, episode: GameEpisode) -> Ruling | None:
 
 
 async def is_daeso(state: State, episode: GameEpisode, target: int, chains: Chains) -> bool:
-    """What E1 says of the guess, confirmed by a second opinion if the settings want one."""
+    """Return what E1 says of the guess, confirmed by a second opinion if the settings want one."""
     every, confirm = range(episode.models["judge"]), episode.settings.confirm
 
     async def ask(step: str, index: int, once: bool) -> Reading[Verdict]:
@@ -89,7 +89,7 @@ async def is_daeso(state: State, episode: GameEpisode, target: int, chains: Chai
 
 
 async def is_another_idea(state: State, episode: GameEpisode) -> bool:
-    """What a judge says of an accepted guess beside those that counted before."""
+    """Return what a judge says of an accepted guess beside those that counted before."""
     _, verdict = await first_readable(range(episode.models["judge"]), partial(encore.opinion, state, episode))
     return verdict.accepted
 
@@ -97,7 +97,7 @@ async def is_another_idea(state: State, episode: GameEpisode) -> bool:
 async def first_readable(
     indexes: Sequence[int], ask: Callable[[int, bool], Awaitable[Reading[Verdict]]]
 ) -> tuple[int, Verdict]:
-    """The first of two judges that can be read, and its verdict; the second is asked only once.
+    """Return the first of two judges that can be read, and its verdict; the second is asked only once.
 
     `ask` puts the question to the judge in an index, only once or again if it cannot be read.
 
@@ -112,7 +112,7 @@ async def first_readable(
 
 
 def settled(state: State, episode: GameEpisode, ruled: Ruling) -> Update:
-    """The round with its verdict: a guess that counts ends the game (Alg. 1 line 5), and so does the last round.
+    """Return the round with its verdict: a guess that counts ends the game (Alg. 1 line 5), and so does the last round.
 
     An encore goes on after a guess that counts.
     """

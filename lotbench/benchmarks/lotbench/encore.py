@@ -29,17 +29,17 @@ class Different(Form):
 
 
 def leaps(state: State) -> list[Mapping[str, Any]]:
-    """The finished rounds whose answer counted."""
+    """Return the finished rounds whose answer counted."""
     return [past for past in state["history"] if past.get("verdict")]
 
 
 def failed(state: State) -> int:
-    """How many attempts failed before this round (t of a leap in it)."""
+    """Return how many attempts failed before this round (t of a leap in it)."""
     return len(state["history"]) - len(leaps(state))
 
 
 def known(state: State, episode: GameEpisode) -> list[str]:
-    """What a further answer must differ from: each answer that counted, with the key text of what it met."""
+    """Return what a further answer must differ from: each answer that counted, with the key text of what it met."""
     found: list[str] = [*state["turn"].get("known", ())]
     for past in leaps(state):
         met = whole.targets(episode.sample)[past.get("target", 0)].response
@@ -51,12 +51,12 @@ def known(state: State, episode: GameEpisode) -> list[str]:
 
 
 def wanted(state: State, episode: GameEpisode) -> bool:
-    """Whether it is still to be asked if an accepted answer is a different idea."""
+    """Return whether it is still to be asked if an accepted answer is a different idea."""
     return "known" in state["turn"] or (episode.settings.encore and bool(known(state, episode)))
 
 
 async def opinion(state: State, episode: GameEpisode, index: int, once: bool) -> Reading[Verdict]:
-    """What a judge says: is the answer of this round a different idea?"""
+    """Return what a judge says: is the answer of this round a different idea?"""
     sample = episode.sample
     left, right, between = ("“", "”", "；") if sample.language == "zh" else ('"', '"', "; ")
     values: dict[str, Value] = {

@@ -217,7 +217,7 @@ class Game:
         return max([0, *begun, *over])
 
     def span(self, last: int, *, unconfirmed: bool = False) -> Span:
-        """How long the game was watched; `unconfirmed` takes every first positive for the end.
+        """Return how long the game was watched; `unconfirmed` takes every first positive for the end.
 
         Raises:
             LotbenchError: The game was solved in a later round than the last.
@@ -230,7 +230,7 @@ class Game:
         return Span(min(self.unsolved_through, last) if self.censored else last, False)
 
     def known(self, last: int) -> list[Round]:
-        """The rounds whose verdict is known, from the first: of an encore, those after its solve too."""
+        """Return the rounds whose verdict is known, from the first: of an encore, those after its solve too."""
         if not self.leaps:
             return self.watched(last)
         rounds = {one.number: one for one in self.rounds}
@@ -238,13 +238,13 @@ class Game:
         return [rounds.get(number, Round(number)) for number in range(1, min(over, last) + 1)]
 
     def watched(self, last: int) -> list[Round]:
-        """The rounds whose verdict is known until it was solved, from the first."""
+        """Return the rounds whose verdict is known until it was solved, from the first."""
         rounds = {one.number: one for one in self.rounds}
         return [rounds.get(number, Round(number)) for number in range(1, self.span(last).rounds + 1)]
 
 
 def answers(trace: Trace, settings: object) -> list[str]:
-    """The first guess of a game, in its normal form."""
+    """Return the first guess of a game, in its normal form."""
     return [same(one.guess) for one in read_rounds(trace.steps) if one.number == 1 and one.guess]
 
 
@@ -279,7 +279,7 @@ def read_game(outcome: str, steps: Steps, sample: str, repeat: int) -> Game:
 
 
 def read_rounds(steps: Steps) -> tuple[Round, ...]:
-    """The rounds that steps tell of, in order."""
+    """Return the rounds that steps tell of, in order."""
     rounds: dict[int, list[tuple[str, Mapping[str, Any]]]] = {}
     for step in steps:
         if step["step"] not in SETUP and (number := int(step.get("round") or 0)) > 0:
@@ -288,7 +288,7 @@ def read_rounds(steps: Steps) -> tuple[Round, ...]:
 
 
 def read_chains(steps: Steps) -> tuple[CausalChain, ...]:
-    """The causal chain of each judge that has one: the last that it built."""
+    """Return the causal chain of each judge that has one: the last that it built."""
     chains: dict[tuple[int, int], CausalChain] = {}
     for step in steps:
         value = _value(step)

@@ -22,7 +22,7 @@ from lotbench.types import JSON, Verdict
 
 
 def labelled(episode: GameEpisode, text: str) -> str:
-    """A stored chain as the judge is shown it: each part under its name, in the language of the sample."""
+    """Return a stored chain as the judge is shown it: each part under its name, in the language of the sample."""
     # As `Chain.text` stores it.
     scene, _, rest = text.partition("\n")
     caption, _, rest = rest.partition("\n= ")
@@ -33,7 +33,7 @@ def labelled(episode: GameEpisode, text: str) -> str:
 
 
 def fixed(episode: GameEpisode, name: str, target: int, line: str) -> dict[str, Value]:
-    """The creative point that the author fixed, where a prompt has a place for it; for a causal judge alone."""
+    """Return the creative point that the author fixed, where a prompt has a place for it; for a causal judge alone."""
     if "point" not in prompt(episode, name).fields:
         return {}
     point = whole.targets(episode.sample)[target].point
@@ -42,13 +42,13 @@ def fixed(episode: GameEpisode, name: str, target: int, line: str) -> dict[str, 
 
 
 def contains(chain: str, point: Fixed | None) -> bool:
-    """Whether a chain's creative point and function have every word of what the author fixed, if anything."""
+    """Return whether a chain's creative point and function have every word of what the author fixed, if anything."""
     said = _letters(chain.partition("\n= ")[2])
     return point is None or all(_letters(line) <= said for line in point.model_dump().values())
 
 
 def _letters(text: str) -> set[str]:
-    """The words of a text, in Chinese its characters."""
+    """Return the words of a text, in Chinese its characters."""
     text = words.same(text)
     return set(text if words.CJK.search(text) else text.split())
 
@@ -56,7 +56,7 @@ def _letters(text: str) -> set[str]:
 async def opinion(
     episode: GameEpisode, step: str, guess: str, *, index: int, chain: str | None, target: int, once: bool
 ) -> Reading[Verdict]:
-    """What a judge says of a guess (`check`), or says a second time (`confirm`).
+    """Return what a judge says of a guess (`check`), or says a second time (`confirm`).
 
     Args:
         episode: The episode.
@@ -88,7 +88,7 @@ async def opinion(
 async def trial(
     episode: GameEpisode, guess: str, *, index: int, chain: str, target: int, number: int, expected: bool
 ) -> bool | None:
-    """Whether a judge accepts a guess of which the verdict is known; None if it cannot be read.
+    """Return whether a judge accepts a guess of which the verdict is known; None if it cannot be read.
 
     `number` is that of the trial among all of this judge and sample.
     """
@@ -109,30 +109,30 @@ async def trial(
 
 
 def daeso(form: Any) -> bool:
-    """Both criteria: the same creative point and the same function; the paper's form decides them as one."""
+    """Return both criteria: the same creative point and the same function; the paper's form decides them as one."""
     if isinstance(form, Summary):
         return form.SUMMARY == "Yes"
     return bool(form.same_creative_point and form.same_function)
 
 
 def judged(said: Verdict, index: int, place: Mapping[str, JSON]) -> dict[str, JSON]:
-    """What the trace keeps of a verdict."""
+    """Return what the trace keeps of a verdict."""
     how: dict[str, JSON] = {"accepted": said.accepted, "how": "judge", "judge": index, "status": "ok"}
     return {**how, **place, **said.parts}
 
 
 def looked_for(episode: GameEpisode) -> int:
-    """How many responses solve the game."""
+    """Return how many responses solve the game."""
     return len(whole.targets(episode.sample)) if episode.settings.whole else 1
 
 
 def met(episode: GameEpisode, target: int) -> dict[str, Any]:
-    """Which response a verdict is about, where several are looked for."""
+    """Return which response a verdict is about, where several are looked for."""
     return {"target": target, "of": looked_for(episode)} if looked_for(episode) > 1 else {}
 
 
 def quotable(text: str) -> str:
-    """A text that cannot end its own quotation."""
+    """Return a text that cannot end its own quotation."""
     return text.replace('"', "'").replace("“", "‘").replace("”", "’")
 
 
@@ -160,7 +160,7 @@ async def _asked(
 
 
 def _prompt_and_form(episode: GameEpisode, step: str) -> tuple[str, type[Form]]:
-    """The name of the prompt that a verdict is asked by, and its form."""
+    """Return the name of the prompt that a verdict is asked by, and its form."""
     settings = episode.settings
     if step == "confirm" and settings.confirm == "same_judge":
         return whole.prompt("confirm", settings), Confirmation

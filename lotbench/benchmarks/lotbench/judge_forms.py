@@ -23,7 +23,7 @@ class Chain(Form):
     function: Annotated[str, prose(REASON, "the effect in which both chains end")]
 
     def text(self) -> str:
-        """The chain as it is stored, shown, and given to the judge."""
+        """Return the chain as it is stored, shown, and given to the judge."""
         return f"{self.scene_chain}\n{self.caption_chain}\n= {self.creative_point}\n=> {self.function}"
 
 

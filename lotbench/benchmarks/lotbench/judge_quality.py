@@ -31,7 +31,7 @@ LABEL_ERRORS = (0.01, 0.02)
 
 
 def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
-    """How well judge and oracle of a run are known to judge, and what wrong guesses get from the judge."""
+    """Return how well judge and oracle of a run are known to judge, and what wrong guesses get from the judge."""
     settings, indexes = context.settings, deciding_judges(context.settings)
 
     def record(role: str, indexes: Sequence[int], settings: Settings) -> Record | None:
@@ -74,7 +74,7 @@ def _check(context: JudgeContext, role: str, indexes: Sequence[int], record: Rec
 
 
 def _in_the_field(rates: Rates, field: Field) -> Rates:
-    """The rates by the labels of this run, and the others as the judge set has them."""
+    """Return the rates by the labels of this run, and the others as the judge set has them."""
     # A candidate that never says the right thing leaves no right guess to be refused.
     fpr, fnr, kappa = (None if np.isnan(rate) else rate for rate in (*field.point(), field.kappa()))
     return replace(
@@ -89,7 +89,7 @@ def _in_the_field(rates: Rates, field: Field) -> Rates:
 
 
 def _nearest(context: JudgeContext, declared: Validation, indexes: Sequence[int]) -> str:
-    """What the same judges were checked with, if not with what this run has."""
+    """Return what the same judges were checked with, if not with what this run has."""
     known = judge_standing.wanted_key(context, declared, "judge", indexes, context.settings)
     wanted = known or {"models": None}
     near = [one["key"] for one in context.records if one["key"].get("models") == wanted["models"]]
@@ -134,7 +134,7 @@ def _field(own: Record) -> Field:
 
 
 def _fielded(own: Record, context: JudgeContext) -> list[str]:
-    """What the labels of this run say of its judge, and of the people who gave them."""
+    """Return what the labels of this run say of its judge, and of the people who gave them."""
     rates = _field(own)
     draws = rates.draw(np.random.default_rng([abs(context.seed), 1]), 4000)
     shown = [
@@ -159,7 +159,7 @@ def _fielded(own: Record, context: JudgeContext) -> list[str]:
 
 
 def _mislabelled(own: Record, context: JudgeContext) -> list[str]:
-    """What the corrected score would be if some labels were wrong."""
+    """Return what the corrected score would be if some labels were wrong."""
     if not (labels := _labels(own)):
         return []
     games = [game(trace) for trace in context.traces]
@@ -178,7 +178,7 @@ def _kappa(rate: Mapping[str, Any]) -> str:
 
 
 def _rate(value: float, draws: Floats) -> str:
-    """A rate with its interval; no right guess at all leaves none to be refused."""
+    """Return a rate with its interval; no right guess at all leaves none to be refused."""
     if np.isnan(value):
         return "not known (no right guess was labelled)"
     low, high = np.quantile(draws[~np.isnan(draws)], (0.025, 0.975))
@@ -190,7 +190,7 @@ def _labels(own: Record) -> dict[Place, bool]:
 
 
 def _scores(own: Record, context: JudgeContext) -> dict[str, Metric]:
-    """The scores by the labels of this run."""
+    """Return the scores by the labels of this run."""
     if not (labels := _labels(own)):
         return {}
     rate, score = labelled.corrected([game(trace) for trace in context.traces], labels, context.settings)
@@ -198,7 +198,7 @@ def _scores(own: Record, context: JudgeContext) -> dict[str, Metric]:
 
 
 def _tables(records: Sequence[tuple[str, Record]]) -> tuple[Table, ...]:
-    """The rates of each check, all rows first, then by language and kind."""
+    """Return the rates of each check, all rows first, then by language and kind."""
     names = {"accuracy": "accuracy", "fpr": "FPR", "fnr": "FNR", "kappa": "kappa"}
     rows: list[tuple[Cell, ...]] = []
     for name, record in records:

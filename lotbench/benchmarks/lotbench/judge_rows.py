@@ -137,7 +137,7 @@ DIFFERENT = "different approach"
 
 
 def probes(role: str, rows: Sequence[Row], data: Mapping[str, Item]) -> tuple[list[Probe], list[str]]:
-    """The probes of a file's rows, and its faults as `ROW: field: reason`, rows counted from 1."""
+    """Return the probes of a file's rows, and its faults as `ROW: field: reason`, rows counted from 1."""
     made: list[Probe] = []
     faults: list[str] = []
     seen: dict[tuple[str, ...], int] = {}
@@ -159,7 +159,7 @@ def probes(role: str, rows: Sequence[Row], data: Mapping[str, Item]) -> tuple[li
 
 
 def _itself(row: Row, sample: Item) -> str | None:
-    """Why a row is decided by words, if it is."""
+    """Return why a row is decided by words, if it is."""
     if isinstance(row, Filled) and words.same(row.guess) == words.same(sample.key_text):
         return "guess: is the key text itself"
     if isinstance(row, Responded) and words.same(row.response) in (
@@ -170,7 +170,7 @@ def _itself(row: Row, sample: Item) -> str | None:
 
 
 def _said(row: Row) -> tuple[str, ...]:
-    """What tells a row from the others of its file."""
+    """Return what tells a row from the others of its file."""
     beside: list[str] = []
     if isinstance(row, Compared):
         beside = [str(row.guess is None), *sorted(map(words.same, row.known))]

@@ -30,7 +30,7 @@ labels let expect among what was refused."""
 
 
 def kinds(games: Sequence[Game], labels: Mapping[Place, bool], last: int) -> dict[str, Labelled]:
-    """The labels of each kind of verdict of a judge: accepted, refused and overturned."""
+    """Return the labels of each kind of verdict of a judge: accepted, refused and overturned."""
     size: Counter[str] = Counter()
     known: Counter[str] = Counter()
     right: Counter[str] = Counter()
@@ -46,7 +46,7 @@ def kinds(games: Sequence[Game], labels: Mapping[Place, bool], last: int) -> dic
 
 
 def tally(games: Sequence[Game], labels: Mapping[Place, bool], last: int, stops: Labelled) -> Floats:
-    """Counts by picture, [pictures, 7, last], pictures in order of name, nothing expected yet; see AT_RISK and what follows it."""
+    """Return counts by picture, [pictures, 7, last], pictures in order of name, nothing expected yet; see AT_RISK and what follows it."""
     places = {name: index for index, name in enumerate(sorted({one.picture for one in games}))}
     counts = np.zeros((len(places), 7, last))
     for one in games:
@@ -64,14 +64,14 @@ def tally(games: Sequence[Game], labels: Mapping[Place, bool], last: int, stops:
 
 
 def expecting(counts: Floats, found: Mapping[str, Labelled]) -> Floats:
-    """Counts, [..., 7, last], with the right guesses that the labels of their run let expect among what was refused."""
+    """Return counts, [..., 7, last], with the right guesses that the labels of their run let expect among what was refused."""
     made = counts.copy()
     made[..., MISSED, -1] = _missed(counts, np.array([found["refused"].share, found["overturned"].share]))
     return made
 
 
 def curve(sums: Floats, missed: Floats, right: Floats) -> Floats:
-    """S_0..S_N of who is without a right guess; [..., 7, N] to [..., N + 1].
+    """Return S_0..S_N of who is without a right guess; [..., 7, N] to [..., N + 1].
 
     Args:
         sums: Counts.
@@ -91,7 +91,7 @@ def curve(sums: Floats, missed: Floats, right: Floats) -> Floats:
 def corrected(
     games: Sequence[Game], labels: Mapping[Place, bool], settings: Settings
 ) -> tuple[Metric, Metric]:
-    """The solve rate, 1 - S_N, and the creativity score by the labels, with 95 % intervals over samples."""
+    """Return the solve rate, 1 - S_N, and the creativity score by the labels, with 95 % intervals over samples."""
     found = kinds(games, labels, settings.max_rounds)
     if why := unknown(games, found):
         none = Metric(None, why=why)
@@ -110,7 +110,7 @@ def corrected(
 def at_error(
     games: Sequence[Game], labels: Mapping[Place, bool], settings: Settings, error: float
 ) -> float | None:
-    """The creativity score by labels of which this share is wrong, either way (Rogan and Gladen 1978)."""
+    """Return the creativity score by labels of which this share is wrong, either way (Rogan and Gladen 1978)."""
     found = kinds(games, labels, settings.max_rounds)
     if unknown(games, found):
         return None
@@ -129,7 +129,7 @@ def at_error(
 def scores(
     counts: Floats, found: Mapping[str, Labelled], settings: Settings, games: int
 ) -> tuple[Metric, Metric]:
-    """The solve rate and the creativity score of counts by sample, and of the labels of the run that they are from.
+    """Return the solve rate and the creativity score of counts by sample, and of the labels of the run that they are from.
 
     What drawing samples leaves open and what drawing refusals does are two intervals, which are put together as
     variances are (Zou and Donner 2008).
@@ -153,7 +153,7 @@ def expected(sums: Floats, settings: Settings) -> Floats:
 
 
 def _one(sums: Floats, settings: Settings, at: int) -> Floats:
-    """One of the two values of sums that have what is expected."""
+    """Return one of the two values of sums that have what is expected."""
     return np.asarray(expected(sums, settings)[..., at])
 
 
@@ -169,7 +169,7 @@ def posterior(sums: Floats, found: Mapping[str, Labelled], settings: Settings) -
 
 
 def _missed(sums: Floats, shares: Floats) -> Floats:
-    """How many of the refused and of the overturned guesses were right, of which the shares are given, [..., 2]."""
+    """Return how many of the refused and of the overturned guesses were right, of which the shares are given, [..., 2]."""
     return np.asarray((shares * sums[..., (REFUSED, OVERTURNED), :].sum(axis=-1)).sum(axis=-1))
 
 
@@ -182,7 +182,7 @@ def _values(sums: Floats, missed: Floats, right: Floats, settings: Settings) -> 
 
 
 def unknown(games: Sequence[Game], found: Mapping[str, Labelled]) -> str | None:
-    """Why labels do not give a score, if they do not."""
+    """Return why labels do not give a score, if they do not."""
     if not games:
         return "no games"
     bare = [name for name, kind in found.items() if kind.size and not kind.labelled]

@@ -21,12 +21,12 @@ NAMES = ("leaps", "leap_score")
 
 
 def metrics(games: Sequence[Game], settings: Settings) -> dict[str, Metric]:
-    """How many leaps a game has, and the leap score, with 95 % intervals over samples."""
+    """Return how many leaps a game has, and the leap score, with 95 % intervals over samples."""
     return {name: _metric(games, settings, weighted=name == "leap_score") for name in NAMES}
 
 
 def expected(stop: float, settings: Settings) -> dict[str, float | None]:
-    """What is expected of games whose answers are all accepted with one probability, each as another idea.
+    """Return what is expected of games whose answers are all accepted with one probability, each as another idea.
 
     Before attempt r (from 0) a binomial number of attempts failed, so that a leap there is worth, in the mean,
     beta exp(-alpha origin) (p + (1 - p) exp(-alpha))^r.
@@ -38,7 +38,7 @@ def expected(stop: float, settings: Settings) -> dict[str, float | None]:
 
 
 def _tally(games: Sequence[Game], settings: Settings, *, weighted: bool) -> Floats:
-    """Counts by picture, [pictures, 2, N]: games watched in each round, and leaps, `weighted` by what they are worth."""
+    """Return counts by picture, [pictures, 2, N]: games watched in each round, and leaps, `weighted` by what they are worth."""
     places = {name: index for index, name in enumerate(sorted({one.picture for one in games}))}
     counts = np.zeros((len(places), 2, settings.max_rounds))
     for one in games:
@@ -53,7 +53,7 @@ def _tally(games: Sequence[Game], settings: Settings, *, weighted: bool) -> Floa
 
 
 def _cumulative(sums: Floats) -> Floats:
-    """The mean cumulative function at the last round: leaps over games watched, summed over rounds."""
+    """Return the mean cumulative function at the last round: leaps over games watched, summed over rounds."""
     at_risk, events = sums[..., 0, :], sums[..., 1, :]
     return np.asarray(divided(events, at_risk).sum(axis=-1))
 

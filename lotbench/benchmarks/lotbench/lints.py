@@ -51,7 +51,7 @@ _PREFIX = 5
 
 
 def lints(items: Sequence[Item], settings: Settings, sights: Mapping[str, Sight]) -> list[Finding]:
-    """Every finding, sample by sample, then those about pairs of samples."""
+    """Return every finding, sample by sample, then those about pairs of samples."""
     found = unseen_clues(items, settings)
     for item in items:
         for lint in LINTS:
@@ -71,7 +71,7 @@ def lints(items: Sequence[Item], settings: Settings, sights: Mapping[str, Sight]
 
 
 def unseen_clues(items: Sequence[Item], settings: Settings) -> list[Finding]:
-    """Clues that these settings never show."""
+    """Return clues that these settings never show."""
     return [
         Finding(item.id, "clues", f"{hidden!r} is never shown with these settings")
         for item in items
@@ -80,7 +80,7 @@ def unseen_clues(items: Sequence[Item], settings: Settings) -> list[Finding]:
 
 
 def texts(item: Item) -> Iterator[tuple[str, str]]:
-    """What the candidate may read, by field; the response without its key text."""
+    """Yield what the candidate may read, by field; the response without its key text."""
     start, end = item.span
     yield "caption", item.caption
     yield "response", f"{item.response[:start]} {item.response[end:]}"
@@ -89,7 +89,7 @@ def texts(item: Item) -> Iterator[tuple[str, str]]:
 
 
 def guesses(item: Item) -> Iterator[tuple[str, str]]:
-    """The guesses that a sample lists, by field."""
+    """Yield the guesses that a sample lists, by field."""
     yield "key_text", item.key_text
     for number, text in enumerate(item.accept):
         yield f"accept.{number}", text
@@ -98,7 +98,7 @@ def guesses(item: Item) -> Iterator[tuple[str, str]]:
 
 
 def given_away(item: Item) -> Iterator[Finding]:
-    """The stem of the key text, or two characters of it in a row, stand where the candidate reads."""
+    """Yield the stem of the key text, or two characters of it in a row, stand where the candidate reads."""
     for field, text in texts(item):
         for word in pairs(item.key_text) & pairs(text):
             yield Finding(item.id, field, f"has {word!r} of the key text {item.key_text!r}")
@@ -110,7 +110,7 @@ def given_away(item: Item) -> Iterator[Finding]:
 
 
 def accepted_in_clue(item: Item) -> Iterator[Finding]:
-    """A clue that says an accepted guess outright wins the game for whoever copies it."""
+    """Yield a clue that says an accepted guess outright wins the game for whoever copies it."""
     for number, clue in enumerate(item.clues):
         for guess in item.accept:
             if words.leaks(clue, [guess]):
@@ -118,13 +118,13 @@ def accepted_in_clue(item: Item) -> Iterator[Finding]:
 
 
 def no_cause(item: Item) -> Iterator[Finding]:
-    """An explanation without a word of cause states facts, no causal chain (Sec. 5.3)."""
+    """Yield an explanation without a word of cause states facts, no causal chain (Sec. 5.3)."""
     if not CAUSE[item.language].search(item.explanation):
         yield Finding(item.id, "explanation", "names no cause (because, so, ...; 因为、所以、于是……)")
 
 
 def nothing_left(item: Item) -> Iterator[Finding]:
-    """A mask that leaves next to nothing leaves nothing to fill it by."""
+    """Yield a mask that leaves next to nothing leaves nothing to fill it by."""
     start, end = item.span
     rest = f"{item.response[:start]} {item.response[end:]}"
     left = len((_HAN if item.language == "zh" else _WORD).findall(rest))
@@ -136,7 +136,7 @@ def nothing_left(item: Item) -> Iterator[Finding]:
 
 
 def twins(item: Item) -> Iterator[Finding]:
-    """Two guesses of a sample that are the same after normalisation: then one verdict has two labels."""
+    """Yield two guesses of a sample that are the same after normalisation: then one verdict has two labels."""
     seen_at: dict[str, str] = {}
     for field, text in guesses(item):
         if (first := seen_at.setdefault(words.same(text), field)) != field:
@@ -144,7 +144,7 @@ def twins(item: Item) -> Iterator[Finding]:
 
 
 def no_guess(item: Item) -> Iterator[Finding]:
-    """An alternative that the game would not take as a guess, or would cut."""
+    """Yield an alternative that the game would not take as a guess, or would cut."""
     limits = Settings()
     for field, text in guesses(item):
         try:
@@ -159,7 +159,7 @@ def no_guess(item: Item) -> Iterator[Finding]:
 
 
 def unsigned(item: Item) -> Iterator[Finding]:
-    """A sample says where it comes from, under which licence, and which kind of leap it takes."""
+    """Yield a sample says where it comes from, under which licence, and which kind of leap it takes."""
     for field in ("source", "licence", "leap"):
         if not getattr(item, field).strip():
             yield Finding(item.id, field, "is missing")
@@ -171,14 +171,14 @@ def unsigned(item: Item) -> Iterator[Finding]:
 
 
 def no_point(item: Item) -> Iterator[Finding]:
-    """Without a creative point that its author fixed, judges read the explanation in more than one way."""
+    """Note a sample without a creative point: judges read its explanation in more than one way."""
     for field, point in _points(item):
         if point is None:
             yield Finding(item.id, field, "is missing: a judge goes by the explanation alone", grave=False)
 
 
 def likeness_in_effect(item: Item) -> Iterator[Finding]:
-    """An effect that repeats the likeness: a guess that misses the one then misses both, and judges waver."""
+    """Yield an effect that repeats the likeness: a guess that misses the one then misses both, and judges waver."""
     for field, point in _points(item):
         if point is not None:
             likeness, effect = point.likeness, point.effect
@@ -187,7 +187,7 @@ def likeness_in_effect(item: Item) -> Iterator[Finding]:
 
 
 def _points(item: Item) -> Iterator[tuple[str, Fixed | None]]:
-    """The creative point of every response to the scene, by field."""
+    """Yield the creative point of every response to the scene, by field."""
     yield "point", item.point
     for number, other in enumerate(item.points):
         yield f"points.{number}.point", other.point
@@ -207,7 +207,7 @@ LINTS: tuple[Callable[[Item], Iterable[Finding]], ...] = (
 
 
 def seen(sample: str, sight: Sight | None) -> Iterator[Finding]:
-    """What is wrong with a picture file by itself."""
+    """Yield what is wrong with a picture file by itself."""
     if sight is None:
         return
     if sight.metadata:
@@ -215,14 +215,14 @@ def seen(sample: str, sight: Sight | None) -> Iterator[Finding]:
 
 
 def near_pictures(sights: Mapping[str, Sight]) -> Iterator[Finding]:
-    """Pairs of pictures that show nearly the same."""
+    """Yield pairs of pictures that show nearly the same."""
     for (one, first), (other, second) in combinations(sights.items(), 2):
         if (bits := (first.hash ^ second.hash).bit_count()) <= NEAR_BITS:
             yield Finding(other, "image", f"is nearly the picture of {one} ({bits} of 256 bits differ)")
 
 
 def shared_pictures(items: Sequence[Item]) -> Iterator[Finding]:
-    """A picture of more than one sample: whoever has played one of them knows the other's scene."""
+    """Yield a picture of more than one sample: whoever has played one of them knows the other's scene."""
     first: dict[str, str] = {}
     for item in items:
         if (other := first.setdefault(item.image, item.id)) != item.id:
@@ -230,26 +230,26 @@ def shared_pictures(items: Sequence[Item]) -> Iterator[Finding]:
 
 
 def nearly(one: str, other: str) -> bool:
-    """Whether two responses say nearly the same: most of their letter triples are common."""
+    """Return whether two responses say nearly the same: most of their letter triples are common."""
     first, second = _triples(one), _triples(other)
     return len(first & second) >= NEAR_RESPONSES * len(first | second) > 0
 
 
 def near_responses(items: Sequence[Item]) -> Iterator[Finding]:
-    """Pairs of responses that say nearly the same."""
+    """Yield pairs of responses that say nearly the same."""
     for one, other in combinations(items, 2):
         if nearly(one.response, other.response):
             yield Finding(other.id, "response", f"is nearly the response of {one.id}")
 
 
 def stems(text: str) -> frozenset[str]:
-    """The stems of the words of a text that carry meaning; words in Latin letters only."""
+    """Return the stems of the words of a text that carry meaning; words in Latin letters only."""
     found = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
     return frozenset(_stem(word) for word in found if word not in _EMPTY and not _HAN.search(word))
 
 
 def pairs(text: str) -> frozenset[str]:
-    """Every two Chinese characters that stand side by side, but for those that only join words.
+    """Return every two Chinese characters that stand side by side, but for those that only join words.
 
     A single character in common is harmless: half of all words with a given one mean something else.
     """

@@ -80,7 +80,7 @@ class View:
 
 
 def view(episode: GameEpisode) -> View:
-    """What the player of an episode sees."""
+    """Return what the player of an episode sees."""
     arm, sample, settings = episode.settings.arm, episode.sample, episode.settings
     picture = episode.pictures.get(sample.id) if "image" in arm else None
     before, _, after = sample.frame.partition(words.MASK)
@@ -103,7 +103,7 @@ def view(episode: GameEpisode) -> View:
 
 
 def objection(episode: GameEpisode, name: str, said: str) -> str | None:
-    """Why what a person typed in a field is not sent on, in words for them; None if it is.
+    """Return why what a person typed in a field is not sent on, in words for them; None if it is.
 
     A model that says such a thing loses a round or an answer by it; a person is told before anything is used up.
     """
@@ -129,7 +129,7 @@ def objection(episode: GameEpisode, name: str, said: str) -> str | None:
 
 
 def blanked(text: str) -> str:
-    """A text of the game with the blank as people write it."""
+    """Return a text of the game with the blank as people write it."""
     return text.replace(words.MASK, "____")
 
 

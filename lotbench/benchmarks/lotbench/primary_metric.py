@@ -54,14 +54,14 @@ class Record:
 
 
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
-    """S_c, picture by picture; a game that broke off is in it, censored."""
+    """Return S_c, picture by picture; a game that broke off is in it, censored."""
     records, shared = _records(traces, settings.max_rounds, lambda games: tally(games, settings.max_rounds))
     found = of_counts(records, settings, "picture" if shared else "sample")
     return replace(found, by_labels=lambda labels: by_labels(traces, settings, labels))
 
 
 def of_counts(records: Mapping[str, Record], settings: Settings, unit: str = "sample") -> PrimaryMetric:
-    """S_c of what the games on each picture count for, as `primary_metric` has it."""
+    """Return S_c of what the games on each picture count for, as `primary_metric` has it."""
 
     def weighted(samples: Sequence[Record]) -> Weighted:
         return of_sums(np.concatenate([one.counts for one in samples]), creativity(settings))
@@ -84,7 +84,7 @@ def of_counts(records: Mapping[str, Record], settings: Settings, unit: str = "sa
 def by_labels(
     traces: Sequence[Trace], settings: Settings, labels: Mapping[Place, bool]
 ) -> PrimaryMetric | None:
-    """S_c by people's labels of verdicts; None if they leave a kind of verdict of which nothing is known."""
+    """Return S_c by people's labels of verdicts; None if they leave a kind of verdict of which nothing is known."""
     games, last = [game(trace) for trace in traces], settings.max_rounds
     kinds = labelled.kinds(games, labels, last)
     if labelled.unknown(games, kinds):
@@ -110,7 +110,7 @@ def by_labels(
 
 
 def _records(traces: Sequence[Trace], last: int, count: Count) -> tuple[dict[str, Record], bool]:
-    """What the games on each picture count for, and whether any two samples share a picture."""
+    """Return what the games on each picture count for, and whether any two samples share a picture."""
     records: dict[str, Record] = {}
     shared = False
     for _, episodes in by_sample(traces):
@@ -131,7 +131,7 @@ def _records(traces: Sequence[Trace], last: int, count: Count) -> tuple[dict[str
 
 
 def _measured(samples: Sequence[Record], score: Callable[[Floats, int], Metric]) -> Metric:
-    """The score of some records, with what it would be at either bound if a game of them broke off."""
+    """Return the score of some records, with what it would be at either bound if a game of them broke off."""
     if not samples:
         return Metric(None, why="no games")
     games, broken = sum(one.games for one in samples), sum(one.broken for one in samples)
@@ -143,7 +143,7 @@ def _measured(samples: Sequence[Record], score: Callable[[Floats, int], Metric])
 
 
 def _least(samples: Sequence[Record], fpr: float) -> Sequence[Record]:
-    """No broken game solved, nor as many of the solves of each round as a judge of this error rate accepts wrongly."""
+    """Return the tally with no broken game solved, nor as many of the solves of each round as a judge of this error rate accepts wrongly."""
     ended = [_at_end(one, 0) for one in samples]
     if not fpr:
         return ended
@@ -153,7 +153,7 @@ def _least(samples: Sequence[Record], fpr: float) -> Sequence[Record]:
 
 
 def _unsolved(counts: Floats, wrong: Floats) -> Floats:
-    """Counts [1, 2, last] if this share of the solves of each round, [last], had been no solve, then or later."""
+    """Return counts [1, 2, last] if this share of the solves of each round, [last], had been no solve, then or later."""
     lost = counts[:, 1] * wrong
     still = lost.cumsum(axis=-1)
     return counts + np.stack([still - lost, -lost], axis=1)
@@ -168,13 +168,13 @@ def _at_end(sample: Record, end: int) -> Record:
 
 
 def _weighted(samples: Sequence[Record], settings: Settings) -> Weighted:
-    """Samples of several runs, each with the misses that the labels of its own run let expect."""
+    """Return samples of several runs, each with the misses that the labels of its own run let expect."""
     counts = np.concatenate([labelled.expecting(one.counts, one.kinds) for one in samples])
     return of_sums(counts, lambda sums: labelled.expected(sums, settings)[..., 1])
 
 
 def _noise(samples: Sequence[Record], settings: Settings) -> Floats:
-    """How far S_c may be off for so few labels, [draws]."""
+    """Return how far S_c may be off for so few labels, [draws]."""
     sums = np.concatenate([one.counts for one in samples]).sum(axis=0)
     point, draws = labelled.posterior(sums, samples[0].kinds, settings)
     return np.asarray(draws[:, 1] - point[1])

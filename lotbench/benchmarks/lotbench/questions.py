@@ -78,7 +78,7 @@ _WHICH_ZH = re.compile(r"(?<![还不])是[^，,还]{1,12}[，,]?还是")
 
 
 def question(text: str, asked: list[str]) -> str:
-    """A candidate's yes/no question.
+    """Return a candidate's yes/no question.
 
     Raises:
         Unread: `wh_question` or `either_or`, which neither Yes nor No answers, or `not_a_question`; with the reason.
@@ -102,7 +102,7 @@ def question(text: str, asked: list[str]) -> str:
 
 
 def _asks_what(words: str) -> bool:
-    """Whether a Chinese question asks what, who or how much; beside 吗 a question word is indefinite."""
+    """Return whether a Chinese question asks what, who or how much; beside 吗 a question word is indefinite."""
     if tells := _TELL_ZH.search(words):
         *_, last = (None, *_WH_ZH.finditer(words, tells.end()))
         if last and not _WHETHER_ZH.search(words, last.end()):
@@ -111,14 +111,14 @@ def _asks_what(words: str) -> bool:
 
 
 def _asks_which(words: str) -> bool:
-    """Whether an English question asks which of two is so, not whether one of them is."""
+    """Return whether an English question asks which of two is so, not whether one of them is."""
     if _INCLUSIVE.search(words):
         return False
     return _SIDES.search(words) is not None or _OPPOSITE.search(words) is not None
 
 
 def _asks_which_zh(words: str) -> bool:
-    """Whether a Chinese question asks which of two is so; 还是 may mean "still", and 无论 takes both."""
+    """Return whether a Chinese question asks which of two is so; 还是 may mean "still", and 无论 takes both."""
     if (both := _NO_MATTER_ZH.search(words)) and "还是" in words[both.end() :]:
         return False
     if _ASKED_ZH.search(words) or re.search(r"么[？?]?$", words):

@@ -15,7 +15,7 @@ from lotbench.report.sections import Reading, Section
 
 
 def worth_reading(games: Sequence[Game], evidence: Evidence) -> Section:
-    """The quickest and the slowest solution, a yes that a second judge overturned, and the widest search."""
+    """Return the quickest and the slowest solution, a yes that a second judge overturned, and the widest search."""
     kinds: tuple[tuple[str, Callable[[Game], int | None]], ...] = (
         ("Solved at once, or soonest", lambda one: None if one.solved is None else -one.solved),
         ("Solved last", lambda one: one.solved),
@@ -53,10 +53,10 @@ def _reading(title: str, one: Game, evidence: Evidence) -> Reading:
 
 
 def _overturned(one: Game) -> int | None:
-    """How many first positives a second judge overturned; None for none."""
+    """Return how many first positives a second judge overturned; None for none."""
     return sum(at.decision == "overturned" for at in one.rounds) or None
 
 
 def _tried(one: Game) -> set[str]:
-    """The different guesses of a game."""
+    """Return the different guesses of a game."""
     return {str(at.guess).casefold() for at in one.rounds if at.status == "ok"}

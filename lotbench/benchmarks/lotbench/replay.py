@@ -17,7 +17,7 @@ BY_RULE = {
 
 
 def replay(sample: Mapping[str, Any], trace: Trace) -> Replay:
-    """A game: the sample, the causal chains that it was judged by, the rounds, the end."""
+    """Return a game: the sample, the causal chains that it was judged by, the rounds, the end."""
     lines = [f"{sample['id']}, repeat {trace.repeat}: {sample.get('image', 'no picture')}"]
     lines += wrapped("scene", sample["caption"])
     lines += wrapped("response", sample["response"])
@@ -67,7 +67,7 @@ def _table(at: Round) -> dict[str, JSON]:
 
 
 def _story(at: Round) -> dict[str, str]:
-    """What the judges wrote about the guess: the intervened chain, and the reason of each criterion."""
+    """Return what the judges wrote about the guess: the intervened chain, and the reason of each criterion."""
     return {
         ("second opinion: " if opinion.step == "confirm" else "") + name: text
         for opinion in at.opinions
@@ -76,7 +76,7 @@ def _story(at: Round) -> dict[str, str]:
 
 
 def verdict(at: Round) -> str:
-    """How the check came out; a rule and a second opinion speak for all before them."""
+    """Return how the check came out; a rule and a second opinion speak for all before them."""
     told: list[str] = []
     for one in at.opinions:
         if one.accepted is None:
@@ -94,7 +94,7 @@ def verdict(at: Round) -> str:
 
 
 def _by_rule(at: Round, one: Opinion) -> str:
-    """What words decided without a judge."""
+    """Return what words decided without a judge."""
     if one.how != "exact":
         return BY_RULE[one.how]
     text = "response" if at.whole else "key text"
@@ -106,5 +106,5 @@ def _by_rule(at: Round, one: Opinion) -> str:
 
 
 def _which(one: Opinion) -> str:
-    """Which of several responses that are looked for an opinion is about."""
+    """Return which of several responses that are looked for an opinion is about."""
     return f"response {one.target + 1}: " if one.of > 1 else ""

@@ -21,7 +21,7 @@ _SECOND = re.compile(r"\s\(?2[.)、]")
 
 
 def response(text: str, max_words: int, max_cjk: int) -> str:
-    """A candidate's whole response, without the label or the quotes around it.
+    """Return a candidate's whole response, without the label or the quotes around it.
 
     Raises:
         Unread: `not_a_response`, with the reason.
@@ -50,7 +50,7 @@ def response(text: str, max_words: int, max_cjk: int) -> str:
 
 
 def _unquoted(text: str) -> str:
-    """A text without the one pair of quotes around all of it."""
+    """Return a text without the one pair of quotes around all of it."""
     for opens, closes in ('""', "“”", "「」", "『』", "**", "__"):
         if len(text) > 2 and text[0] == opens and text[-1] == closes and not {opens, closes} & {*text[1:-1]}:
             return text[1:-1].strip()
@@ -58,6 +58,6 @@ def _unquoted(text: str) -> str:
 
 
 def half(framed: str) -> str:
-    """The first half of a frame, its words (Chinese: its characters) and the mask counted; the rest is left open."""
+    """Return the first half of a frame, its words (Chinese: its characters) and the mask counted; the rest is left open."""
     pieces = list(_PIECES.finditer(framed))
     return f"{framed[: pieces[(len(pieces) + 1) // 2 - 1].end()]} …"

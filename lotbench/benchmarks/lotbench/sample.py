@@ -144,6 +144,6 @@ class Item(SampleRow):
         return words.frame(self.response, self.span, self.language)
 
     def rebuilt(self, guess: str) -> str:
-        """R_t: the response with another guess in the place of the key text."""
+        """Return R_t: the response with another guess in the place of the key text."""
         start, end = self.span
         return self.response[:start] + guess + self.response[end:]

@@ -22,7 +22,7 @@ from lotbench.types import Message
 
 
 def request(episode: GameEpisode, step: str, form: type[Form], notes: str = "") -> Render:
-    """What writes the request of a step: respond, ask or decompose; `notes` are those of DDCoT."""
+    """Return what writes the request of a step: respond, ask or decompose; `notes` are those of DDCoT."""
     rationale = episode.line("rationale", text=notes) if notes else None
 
     def fresh(again: str | None) -> Sequence[Message]:
@@ -46,7 +46,7 @@ def request(episode: GameEpisode, step: str, form: type[Form], notes: str = "") 
 
 
 def unclear(episode: GameEpisode, name: str, line: str) -> dict[str, Value]:
-    """What a prompt says of the answer Unclear, if it has a field for it."""
+    """Return what a prompt says of the answer Unclear, if it has a field for it."""
     if "unclear" not in prompt(episode, name).fields:
         return {}
     return {"unclear": episode.line(line) if episode.settings.oracle_says != "yes_no" else None}
@@ -57,7 +57,7 @@ def _method(episode: GameEpisode) -> str:
 
 
 def _limits(episode: GameEpisode) -> dict[str, Value]:
-    """How long a guess, or a whole response, may be."""
+    """Return how long a guess, or a whole response, may be."""
     limits = episode.settings
     most = (limits.max_words, limits.max_characters)
     if limits.whole:
@@ -66,7 +66,7 @@ def _limits(episode: GameEpisode) -> dict[str, Value]:
 
 
 def _scene(episode: GameEpisode) -> dict[str, Value]:
-    """What the candidate is shown of the sample: its arm of the scene, and the frame if it is shown."""
+    """Return what the candidate is shown of the sample: its arm of the scene, and the frame if it is shown."""
     arm, sample = episode.settings.arm, episode.sample
     picture = episode.pictures.get(sample.id) if "image" in arm else None
     scene: dict[str, Value] = {
@@ -86,7 +86,7 @@ def _tips_of(episode: GameEpisode) -> dict[str, Value]:
 
 
 def _blocks(episode: GameEpisode) -> list[str]:
-    """The same in the paper's three blocks (App. A, B): what is wrong, clues, questions with answers."""
+    """Return the same in the paper's three blocks (App. A, B): what is wrong, clues, questions with answers."""
     past = [*episode.state["history"], episode.state["turn"]]
     blocks: dict[str, list[dict[str, str]]] = {
         "wrong": [{"text": one["guess"]} for one in past if one.get("guess")],
@@ -105,7 +105,7 @@ def _blocks(episode: GameEpisode) -> list[str]:
 
 
 def _tips(episode: GameEpisode) -> list[str]:
-    """One line for each thing that the candidate knows, oldest first."""
+    """Return one line for each thing that the candidate knows, oldest first."""
     told: list[str] = []
     for past in [*episode.state["history"], episode.state["turn"]]:
         if past.get("guess"):
@@ -120,7 +120,7 @@ def _tips(episode: GameEpisode) -> list[str]:
 
 
 def _grown(episode: GameEpisode, step: str, form: type[Form]) -> list[Message]:
-    """The conversation of a game up to the turn in which a step is asked for."""
+    """Return the conversation of a game up to the turn in which a step is asked for."""
     framework = FRAMEWORKS[episode.settings.framework]
     responding: type[Form] = whole.Written if episode.settings.whole else Guess
     shapes: dict[str, type[Form]] = {
@@ -151,7 +151,7 @@ def _grown(episode: GameEpisode, step: str, form: type[Form]) -> list[Message]:
 def _round(
     episode: GameEpisode, told: list[Message], past: Mapping[str, Any], shapes: Mapping[str, type[Form]]
 ) -> None:
-    """An attempt and what came of it; one that could not be read is not there."""
+    """Show an attempt and its verdict; an attempt that could not be read is left out."""
     if past.get("guess"):
         field = [*shapes["respond"].model_fields][-1]
         told.append(Message("assistant", (_object(field, past["guess"]),)))
@@ -159,7 +159,7 @@ def _round(
 
 
 def _asked(episode: GameEpisode, told: list[Message], past: Mapping[str, Any]) -> None:
-    """A question and the oracle's answer."""
+    """Show a question and the oracle's answer."""
     if past.get("question"):
         told.append(Message("assistant", (_object("question", past["question"]),)))
         if past.get("answer"):

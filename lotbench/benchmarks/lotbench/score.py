@@ -28,12 +28,12 @@ ENDS: tuple[Literal["at once", "never"], ...] = ("never", "at once")
 
 
 def unsolved_worth(settings: Settings, unsolved: str | None = None) -> float:
-    """What an unsolved game is worth: t = N whatever the origin, as Alg. 1 and Eq. 8 have it, or 0."""
+    """Return what an unsolved game is worth: t = N whatever the origin, as Alg. 1 and Eq. 8 have it, or 0."""
     return settings.worth(settings.max_rounds) if (unsolved or settings.unsolved) == "cap" else 0.0
 
 
 def grade(episode: GameEpisode) -> Score:
-    """The score of one finished game.
+    """Return the score of one finished game.
 
     A game that broke off has none. Parts: `rounds` is t of Eq. 8 (N if unsolved), `first_positive` the
     round of the first accepted guess, `attempts` the rounds used.
@@ -71,7 +71,7 @@ def grade(episode: GameEpisode) -> Score:
 
 
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
-    """The metrics of a run, with 95 % intervals over samples; observations are games, censored ones too."""
+    """Return the metrics of a run, with 95 % intervals over samples; observations are games, censored ones too."""
     games = [game(trace) for trace in traces]
     measures: dict[str, Callable[[Sequence[Game], Settings], Metric]] = {
         "creativity_score": estimate,
@@ -85,7 +85,7 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
 
 
 def expected(stop: float, first: float | None, settings: Settings) -> dict[str, float | None]:
-    """What each metric of a run is expected to be whose guesses all stop a game with one probability.
+    """Return what each metric of a run is expected to be whose guesses all stop a game with one probability.
 
     Args:
         stop: The probability that a round ends the game: with wrong guesses, the FPR of all who decide.
@@ -106,7 +106,7 @@ def expected(stop: float, first: float | None, settings: Settings) -> dict[str, 
 
 
 def _constant(stop: float, last: int) -> Floats:
-    """The tally of one game that ends in each of its rounds with the same probability; see `tally`."""
+    """Return the tally of one game that ends in each of its rounds with the same probability; see `tally`."""
     left = (1 - stop) ** np.arange(last)
     return np.stack([left, stop * left])
 
@@ -114,18 +114,18 @@ def _constant(stop: float, last: int) -> Floats:
 def estimate(
     games: Sequence[Game], settings: Settings, *, unsolved: str | None = None, unconfirmed: bool = False
 ) -> Metric:
-    """S_c over games (Eq. 8): the sum over rounds of (S_{k-1} - S_k) worth(t_k), and S_N `unsolved_worth`."""
+    """Return S_c over games (Eq. 8): the sum over rounds of (S_{k-1} - S_k) worth(t_k), and S_N `unsolved_worth`."""
     statistic = creativity(settings, unsolved)
     return _metric(games, settings, statistic, score_ends(settings), unconfirmed=unconfirmed)
 
 
 def score_ends(settings: Settings) -> tuple[float, float]:
-    """The least and the most that S_c can be."""
+    """Return the least and the most that S_c can be."""
     return 0.0, settings.worth(settings.round_origin)
 
 
 def creativity(settings: Settings, unsolved: str | None = None) -> Callable[[Floats], Floats]:
-    """S_c as a function of the tally (Eq. 8)."""
+    """Return S_c as a function of the tally (Eq. 8)."""
     values = np.array([settings.worth(k + settings.round_origin) for k in range(settings.max_rounds)])
     rest = unsolved_worth(settings, unsolved)
 
@@ -137,12 +137,12 @@ def creativity(settings: Settings, unsolved: str | None = None) -> Callable[[Flo
 
 
 def solve_rate(games: Sequence[Game], settings: Settings) -> Metric:
-    """1 - S_N."""
+    """Return 1 - S_N."""
     return _metric(games, settings, _solved, (0.0, 1.0))
 
 
 def mean_rounds(games: Sequence[Game], settings: Settings) -> Metric:
-    """The mean number of attempts used, 1..N, an unsolved game counting N; lower is better."""
+    """Return the mean number of attempts used, 1..N, an unsolved game counting N; lower is better."""
     ends = (1.0, float(settings.max_rounds))
     return replace(_metric(games, settings, _attempts, ends), better="lower")
 
@@ -158,7 +158,7 @@ def _attempts(sums: Floats) -> Floats:
 def with_bounds(
     measure: Callable[[Sequence[Game], Settings], Metric], games: Sequence[Game], settings: Settings
 ) -> Metric:
-    """A metric of games with what it would be if every censored one had been solved at once, and if none ever had.
+    """Return a metric of games with what it would be if every censored one had been solved at once, and if none ever had.
 
     A judge that fails mostly on right guesses makes every censored game one that was solved (informative censoring,
     of which the Kaplan-Meier estimate knows nothing).
@@ -174,7 +174,7 @@ def with_bounds(
 
 
 def between(metric: Metric, others: Sequence[Metric], broken: int) -> Metric:
-    """A metric of games with two others of them as its bounds; without them if any has no value.
+    """Return a metric of games with two others of them as its bounds; without them if any has no value.
 
     `least` and `most` are the two values, `low` the low end of the interval of the one and `high` the high end of that of
     the other (None if open), `broken` the games that broke off, of `of`.
@@ -187,7 +187,7 @@ def between(metric: Metric, others: Sequence[Metric], broken: int) -> Metric:
 
 
 def bound(games: Sequence[Game], last: int, end: Literal["at once", "never"]) -> tuple[Game, ...]:
-    """The games as they would be if every censored one had been solved at once, or never."""
+    """Return the games as they would be if every censored one had been solved at once, or never."""
 
     def ended(one: Game) -> Game:
         if not one.censored:
@@ -203,7 +203,7 @@ def bound(games: Sequence[Game], last: int, end: Literal["at once", "never"]) ->
 
 
 def tally(games: Sequence[Game], last: int, *, unconfirmed: bool = False) -> Floats:
-    """Counts by picture, [pictures, 2, last], pictures in order of name: games on one picture are alike.
+    """Return counts by picture, [pictures, 2, last], pictures in order of name: games on one picture are alike.
 
     Row 0 has the games at risk in each round, row 1 those solved in it.
     """
@@ -225,7 +225,7 @@ def _metric(
     *,
     unconfirmed: bool = False,
 ) -> Metric:
-    """A statistic of the tally with its interval; `ends` are the least and the most that it can be."""
+    """Return a statistic of the tally with its interval; `ends` are the least and the most that it can be."""
     if not games:
         return Metric(None, why="no games")
     counts = tally(games, settings.max_rounds, unconfirmed=unconfirmed)
@@ -235,7 +235,7 @@ def _metric(
 def of_tally(
     counts: Floats, games: int, statistic: Callable[[Floats], Floats], ends: tuple[float, float]
 ) -> Metric:
-    """A statistic of a tally [samples, 2, last] of so many games, with its interval; `ends` as above."""
+    """Return a statistic of a tally [samples, 2, last] of so many games, with its interval; `ends` as above."""
     value = float(statistic(counts.sum(axis=0)))
     if math.isnan(value):
         why = "every game that was not solved broke off before the last round"
@@ -245,6 +245,6 @@ def of_tally(
 
 
 def parts(trace: Trace, name: str) -> str | None:
-    """A named part of a trace's score as text, such as the language of its sample."""
+    """Return a named part of a trace's score as text, such as the language of its sample."""
     found: Mapping[str, object] = trace.score.parts
     return None if found.get(name) is None else str(found[name])

@@ -37,7 +37,7 @@ CONFIRM = {
 def sections(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> tuple[Section, ...]:
-    """The sections of a game run's report, the survival table first."""
+    """Return the sections of a game run's report, the survival table first."""
     games = [game(trace) for trace in traces]
     return (
         _survival(games, settings),
@@ -51,7 +51,7 @@ def sections(
 
 
 def _survival(games: Sequence[Game], settings: Settings) -> Section:
-    """Who was still unsolved after each round."""
+    """Return who was still unsolved after each round."""
     last = settings.max_rounds
     tallies = tally(games, last)
     counts = tallies.sum(axis=0)
@@ -90,7 +90,7 @@ def _survival(games: Sequence[Game], settings: Settings) -> Section:
 
 
 def _band(tallies: Floats, k: int) -> tuple[float, float]:
-    """The 95 % interval of S after round k, over samples; nothing is unknown of S_0."""
+    """Return the 95 % interval of S after round k, over samples; nothing is unknown of S_0."""
     if k == 0:
         return 1.0, 1.0
     low, high = bounded(tallies[:, :2], lambda sums: survival.curve(sums)[..., k])
@@ -98,7 +98,7 @@ def _band(tallies: Floats, k: int) -> tuple[float, float]:
 
 
 def _leaps(games: Sequence[Game], settings: Settings) -> tuple[Section, ...]:
-    """How many answers of a game counted, and what became of those that did not; nothing without an encore."""
+    """Return how many answers of a game counted, and what became of those that did not; nothing without an encore."""
     if not settings.encore:
         return ()
     over = [one for one in games if not one.broke_off]
@@ -124,7 +124,7 @@ def _leaps(games: Sequence[Game], settings: Settings) -> tuple[Section, ...]:
 
 
 def _outcomes(games: Sequence[Game]) -> Section:
-    """How the games ended; games without any valid guess are shown apart."""
+    """Return how the games ended; games without any valid guess are shown apart."""
     seen = Counter(one.outcome for one in games)
     rows: list[tuple[Cell, ...]] = [
         (outcome, seen[outcome], share(seen[outcome], len(games)))
@@ -142,7 +142,7 @@ def _outcomes(games: Sequence[Game]) -> Section:
 
 
 def _rounds(games: Sequence[Game], settings: Settings) -> Section:
-    """What came of the rounds: replies, guesses that come again, questions that gave the answer away, missing answers."""
+    """Return what came of the rounds: replies, guesses that come again, questions that gave the answer away, missing answers."""
     rounds = [at for one in games for at in one.rounds]
     replies, valid = [at for at in rounds if at.status], [at for at in rounds if at.status == "ok"]
     decided = [at.check for at in rounds if at.check and at.check.how != "none"]
@@ -187,7 +187,7 @@ def _rounds(games: Sequence[Game], settings: Settings) -> Section:
 
 
 def _openings(games: Sequence[Game]) -> tuple[Sequence[Any], int]:
-    """The samples of which several games open with a guess, and in how many of them all open with the same."""
+    """Return the samples of which several games open with a guess, and in how many of them all open with the same."""
     samples: dict[str, list[str]] = {}
     for one in games:
         if one.rounds and (said := one.rounds[0].guess) is not None:
@@ -197,7 +197,7 @@ def _openings(games: Sequence[Game]) -> tuple[Sequence[Any], int]:
 
 
 def _judging(games: Sequence[Game], settings: Settings) -> Section:
-    """How verdicts came about, what the second look overturned, and which chains stayed in doubt."""
+    """Return how verdicts came about, what the second look overturned, and which chains stayed in doubt."""
     rounds = [at for one in games for at in one.rounds]
     confirms = [at.confirm for at in rounds if at.confirm]
     unread = sum(opinion.accepted is None for at in rounds for opinion in at.opinions)
@@ -218,7 +218,7 @@ def _judging(games: Sequence[Game], settings: Settings) -> Section:
 
 
 def _groups(traces: Sequence[Trace], games: Sequence[Game], settings: Settings) -> Section:
-    """The score by language and by tier, as far as the graded episodes name them."""
+    """Return the score by language and by tier, as far as the graded episodes name them."""
     rows: list[tuple[Cell, ...]] = []
     for name in ("language", "tier"):
         labels = [parts(trace, name) for trace in traces]
@@ -233,7 +233,7 @@ def _groups(traces: Sequence[Trace], games: Sequence[Game], settings: Settings) 
 
 
 def _unaided(one: Game) -> bool:
-    """Whether a game was solved before any clue."""
+    """Return whether a game was solved before any clue."""
     solved = one.solved
     return solved is not None and not any(at.clues for at in one.rounds if at.number < solved)
 

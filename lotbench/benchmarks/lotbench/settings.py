@@ -89,7 +89,7 @@ class Settings(BaseModel):
         return self.frame != "shown"
 
     def worth(self, t: int) -> float:
-        """What a game is worth that t attempts failed before: beta exp(-alpha t) (Eq. 8)."""
+        """Return what a game is worth that t attempts failed before: beta exp(-alpha t) (Eq. 8)."""
         return self.beta * math.exp(-self.alpha * t)
 
 
@@ -98,13 +98,13 @@ GameEpisode: TypeAlias = Episode[Item, Settings]
 
 
 def prompt(episode: GameEpisode, name: str) -> Prompt:
-    """A prompt of the game, in the paper's words where these are wanted and it has them."""
+    """Return a prompt of the game, in the paper's words where these are wanted and it has them."""
     papers = episode.prompts.prompts.get("paper", {}) if episode.settings.wording == "paper" else {}
     return papers.get(name) or episode.prompt(name)
 
 
 def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
-    """The settings with those decided that depend on how many judges there are.
+    """Return the settings with those decided that depend on how many judges there are.
 
     Raises:
         UsageError: A confirmation by another judge was asked for, and there is only one; a conversation is to
@@ -128,7 +128,7 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
-    """The most calls that one game makes, by role, what `chain.beyond` counts and askings-again left out (Alg. 1)."""
+    """Return the most calls that one game makes, by role, what `chain.beyond` counts and askings-again left out (Alg. 1)."""
     rounds, asks = settings.max_rounds, settings.max_rounds - 1 if settings.ask else 0
     draws = settings.votes if settings.framework == "cot_sc" else 1
     notes = 1 if settings.framework == "ddcot" else 0
@@ -139,7 +139,7 @@ def calls(settings: Settings) -> Mapping[str, int]:
 
 
 def reveals(clues: Sequence[str], settings: Settings) -> list[list[str]]:
-    """The clues of each usable reveal, in order (Alg. 1 line 9).
+    """Return the clues of each usable reveal, in order (Alg. 1 line 9).
 
     A reveal follows every `clue_interval` failed rounds; one after the last round is of no use.
     """
@@ -164,5 +164,5 @@ LADDERS: Mapping[str, tuple[Literal["half", "whole"], ...]] = {
 
 
 def usable_reveals(settings: Settings) -> int:
-    """How many reveals are followed by an attempt."""
+    """Return how many reveals are followed by an attempt."""
     return (settings.max_rounds - 1) // settings.clue_interval

@@ -34,7 +34,7 @@ STRATA = {"accepted": True, "overturned": False, "refused": False, "alike": Fals
 
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
-    """A ruling a probe; whether an answer is another idea is a criterion of its own."""
+    """Return a ruling a probe; whether an answer is another idea is a criterion of its own."""
     return [
         replace(ruling, criterion=DIFFERENT if probe.task in IDEAS else "")
         for probe, said in judged
@@ -43,7 +43,7 @@ def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
 
 
 def panels(role: str, models: int, settings: Settings, every: bool) -> list[JudgePanel]:
-    """Who is measured how: the judges as a game has them, then each further one alone.
+    """Return who is measured how: the judges as a game has them, then each further one alone.
 
     `every` wants all judge modes (Fig. 15, right). The oracle is measured with all that it may see: a question
     is a short call. Whether an answer is another idea is each judge's own question.
@@ -71,12 +71,12 @@ def panels(role: str, models: int, settings: Settings, every: bool) -> list[Judg
 
 
 def deciding_judges(settings: Settings) -> tuple[int, ...]:
-    """The judges whose verdicts end a game."""
+    """Return the judges whose verdicts end a game."""
     return (0, 1) if settings.confirm == "other_judge" else (0,)
 
 
 def probe_result(probe: Probe, state: State) -> ProbeResult:
-    """What became of a probe."""
+    """Return what became of a probe."""
     asked = "different" if probe.task in IDEAS else "check"
     checks = [one for at in read_rounds(state["steps"]) for one in at.opinions if one.step == asked]
     stages = _stages(state, checks)
@@ -95,7 +95,7 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
 
 
 def _stages(state: State, checks: Sequence[Opinion]) -> dict[str, str]:
-    """The causal chain and the intervened chain, where the judge wrote one."""
+    """Return the causal chain and the intervened chain, where the judge wrote one."""
     made = {}
     if kept := state["shared"].get("chain 0"):
         made["chain"] = str(kept["text"])
@@ -105,7 +105,7 @@ def _stages(state: State, checks: Sequence[Opinion]) -> dict[str, str]:
 
 
 def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
-    """What a role's verdicts depend on beside the models and the data set: settings, and the prompts that it hears."""
+    """Return what a role's verdicts depend on beside the models and the data set: settings, and the prompts that it hears."""
     if role == "oracle":
         chosen: dict[str, JSON] = {"oracle_sees": settings.oracle_sees}
         if settings.oracle_says != "yes_no":
@@ -134,7 +134,7 @@ def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
 def draw(
     traces: Sequence[Trace], samples: Mapping[str, Mapping[str, Any]], settings: Settings, n: int, seed: int
 ) -> Draw:
-    """First-seen guesses that the judge decided, in no order; see `drawn`."""
+    """Return first-seen guesses that the judge decided, in no order; see `drawn`."""
     games = [game(trace) for trace in traces]
     rounds = {
         (one.sample, one.repeat, at.number): (one, at)
@@ -155,7 +155,7 @@ def draw(
 def drawn(
     games: Sequence[Game], last: int, n: int, seed: int
 ) -> tuple[dict[str, int], list[tuple[str, Place]]]:
-    """How many verdicts of each kind there are, and at most n of them: kind and place, in no order.
+    """Return how many verdicts of each kind there are, and at most n of them: kind and place, in no order.
 
     Half are stops, or all if these are fewer, and of the rest refused and overturned guesses alike as far as
     they go. Each kind is drawn at equal distances in order of the round, so that every part of the game has its share.
@@ -181,7 +181,7 @@ def drawn(
 
 
 def _shares(sizes: Mapping[str, int], n: int) -> Counter[str]:
-    """How many to take of each pile, alike as far as they go."""
+    """Return how many to take of each pile, alike as far as they go."""
     taken: Counter[str] = Counter()
     while (left := n - taken.total()) > 0:
         open_piles = [name for name, size in sizes.items() if taken[name] < size]
@@ -193,7 +193,7 @@ def _shares(sizes: Mapping[str, int], n: int) -> Counter[str]:
 
 
 def _labelling(number: int, sample: Mapping[str, Any], one: Game, at: Round) -> dict[str, JSON]:
-    """What a person sees who labels an answer: the sample, the answer, and in an encore what it must differ from."""
+    """Return what a person sees who labels an answer: the sample, the answer, and in an encore what it must differ from."""
     shown = ("caption", "response", "key_text", "explanation", "language")
     found = [leap.text for leap in one.leaps if leap.round < at.number]
     known: list[JSON] = [sample["response" if at.whole else "key_text"], *found]

@@ -35,24 +35,24 @@ class Target:
 
 
 def targets(sample: Item) -> tuple[Target, ...]:
-    """The responses that solve a game without a shown frame: the sample's own, then its points."""
+    """Return the responses that solve a game without a shown frame: the sample's own, then its points."""
     own = Target(sample.response, sample.explanation, sample.point, sample.key_text)
     return (own, *(Target(other.response, other.explanation, other.point) for other in sample.points))
 
 
 def secrets(sample: Item, *, whole: bool) -> list[str]:
-    """What a question may not name: the key text, what counts in its place, and every response that is looked for."""
+    """Return what a question may not name: the key text, what counts in its place, and every response that is looked for."""
     named = [sample.key_text, *sample.accept]
     return [*named, *(target.response for target in targets(sample))] if whole else named
 
 
 def prompt(name: str, settings: Settings) -> str:
-    """The name of a step's prompt."""
+    """Return the name of a step's prompt."""
     return f"{name}_whole" if settings.whole else name
 
 
 def frame_at(sample: Item, settings: Settings, reveal: int) -> str | None:
-    """What of an earned frame a reveal shows, the first being 1; None where it shows nothing of it."""
+    """Return what of an earned frame a reveal shows, the first being 1; None where it shows nothing of it."""
     ladder = LADDERS[settings.frame_ladder]
     if settings.frame != "earned" or not 0 < reveal <= min(len(ladder), usable_reveals(settings)):
         return None

@@ -92,7 +92,7 @@ _VERB_FIRST = re.compile(
 
 
 def frame(response: str, span: tuple[int, int], language: str) -> str:
-    """The response with the key text masked; the words beside the mask give no article or number away."""
+    """Return the response with the key text masked; the words beside the mask give no article or number away."""
     before, after = response[: span[0]], response[span[1] :]
     if language == "en":
         table = _DETERMINERS | _VERBS if _VERB_FIRST.search(before) else _DETERMINERS
@@ -102,13 +102,13 @@ def frame(response: str, span: tuple[int, int], language: str) -> str:
 
 
 def _neutral(word: str, table: Mapping[str, str]) -> str:
-    """A word that agrees with the hidden part, in all its forms."""
+    """Return a word that agrees with the hidden part, in all its forms."""
     neutral = table.get(word.lower().replace("’", "'"), word)
     return neutral[0].upper() + neutral[1:] if word[0].isupper() else neutral
 
 
 def guess(text: str, framed: str, max_words: int, max_cjk: int) -> str:
-    """A candidate's guess, cut out of the frame if it repeats the frame.
+    """Return a candidate's guess, cut out of the frame if it repeats the frame.
 
     Raises:
         Unread: `not_a_phrase`, with the reason.
@@ -136,24 +136,24 @@ def guess(text: str, framed: str, max_words: int, max_cjk: int) -> str:
 
 
 def orders(text: str) -> bool:
-    """Whether a text speaks to a judge and not of the scene, in letters of whatever width."""
+    """Return whether a text speaks to a judge and not of the scene, in letters of whatever width."""
     return _ORDER.search(unicodedata.normalize("NFKC", text)) is not None
 
 
 def too_long(text: str, max_words: int, max_cjk: int) -> bool:
-    """Whether a text has more words, Chinese characters, or letters than a guess may have."""
+    """Return whether a text has more words, Chinese characters, or letters than a guess may have."""
     words = [word for word in _BETWEEN.split(text) if word]
     return len(words) > max_words or len(CJK.findall(text)) > max_cjk or len(text) > _CHARACTERS * max_words
 
 
 def _lists(words: str) -> bool:
-    """Whether a guess offers several things to choose from."""
+    """Return whether a guess offers several things to choose from."""
     rest = _PAIRED.sub(" ", words)
     return any(sign.search(rest) for sign in (_LIST, _MANY, EITHER_ZH))
 
 
 def _inside(text: str, framed: str) -> str:
-    """What stands in the mask if the text repeats the frame, else the text."""
+    """Return what stands in the mask if the text repeats the frame, else the text."""
     around = _around(framed)
     found = around.match(text.strip()) if around else None
     within = re.match(r".*\w", found[1]) if found else None
@@ -162,7 +162,7 @@ def _inside(text: str, framed: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _around(framed: str) -> re.Pattern[str] | None:
-    """What a text matches that repeats the frame, with what stands in the mask as its group; None of a bare mask."""
+    """Return what a text matches that repeats the frame, with what stands in the mask as its group; None of a bare mask."""
     before, _, after = framed.partition(MASK)
     loose = [r"\W*+".join(map(_any_form, _TOKEN.findall(part))) for part in (before, after)]
     if not any(loose):
@@ -174,7 +174,7 @@ def _around(framed: str) -> re.Pattern[str] | None:
 
 
 def _any_form(token: str) -> str:
-    """A pattern for a word of the frame: as it stands there, or in one of the forms that it stands for."""
+    """Return a pattern for a word of the frame: as it stands there, or in one of the forms that it stands for."""
     forms = ["an", "a"] if token.lower() == "a(n)" else token.split("/")
     either = (re.escape(form).replace("’", "'").replace("'", "['’]") for form in (token, *forms))
     return f"(?:{'|'.join(either)})"
@@ -182,7 +182,7 @@ def _any_form(token: str) -> str:
 
 @lru_cache(maxsize=8192)
 def same(text: str) -> str:
-    """The normal form by which two guesses or questions are the same.
+    """Return the normal form by which two guesses or questions are the same.
 
     NFKC, case, quotes, punctuation, a leading article, and simplified for traditional Chinese.
     """
@@ -194,7 +194,7 @@ def same(text: str) -> str:
 
 
 def overlap(guess: str, key: str) -> Literal["contains", "shortens"] | None:
-    """Whether a guess has the whole key text in it, or is a part of it, by whole words; Chinese has none.
+    """Return whether a guess has the whole key text in it, or is a part of it, by whole words; Chinese has none.
 
     Such a guess is no exact match: a judge is told to go by what it then names.
     """
@@ -211,7 +211,7 @@ def _within(part: str, whole: str) -> bool:
 
 
 def leaks(question: str, secrets: list[str]) -> bool:
-    """Whether a question, normalised, contains one of the secrets as whole words."""
+    """Return whether a question, normalised, contains one of the secrets as whole words."""
     asked = same(question)
     # Chinese has no spaces: "它是wifi吗" has the word wifi in it.
     letter = rf"[^\W{_HAN}{_KANA}]"
@@ -224,7 +224,7 @@ def leaks(question: str, secrets: list[str]) -> bool:
 
 
 def other_language(text: str, language: str) -> bool:
-    """Whether a guess is written in another language than the sample's, as far as its script shows."""
+    """Return whether a guess is written in another language than the sample's, as far as its script shows."""
     if not re.search(r"[^\W\d_]", text):
         return False
     if language == "zh":

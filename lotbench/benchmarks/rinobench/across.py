@@ -12,7 +12,7 @@ from lotbench.report.sections import Grid, Section, Table
 
 
 def across(runs: Runs) -> Sequence[Section]:
-    """Table 3, and the heat map of runs and scores; runs without an answer are left out."""
+    """Return table 3, and the heat map of runs and scores; runs without an answer are left out."""
     answered = {
         name: (answers, settings)
         for name, (traces, settings) in runs.items()

@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"^\s*(?:\d+[.)]|[-*])?\s*")
 
 
 def _whole(said: object) -> object:
-    """A number that came as text or as `7.0`."""
+    """Return a number that came as text or as `7.0`."""
     text = str(said).strip().removesuffix(".0")
     return int(text) if text.isdecimal() else said
 
@@ -46,7 +46,7 @@ class Aligned(Form):
 
 
 async def evaluation_steps(episode: IdeaEpisode) -> list[str]:
-    """The evaluation steps, which are of no idea: the judge is asked for them once, or as often as there are ideas."""
+    """Return the evaluation steps, which are of no idea: the judge is asked for them once, or as often as there are ideas."""
     once = episode.settings.alignment_steps == "once"
     found = await episode.require(
         "judge",
@@ -62,7 +62,7 @@ async def evaluation_steps(episode: IdeaEpisode) -> list[str]:
 
 
 def read_steps(answer: Answer) -> dict[str, list[str]]:
-    """The steps, under `steps`.
+    """Return the steps, under `steps`.
 
     Raises:
         Unread: The reply is not the form, or its steps say nothing.
@@ -74,7 +74,7 @@ def read_steps(answer: Answer) -> dict[str, list[str]]:
 
 
 async def score(episode: IdeaEpisode, steps: Sequence[str], draw: int) -> None:
-    """One of the k alignment scores; the judge sees both justifications, without the scores they came to."""
+    """Ask for one of the k alignment scores; the judge sees both justifications without their scores."""
     values: dict[str, Value] = {
         "steps": "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1)),
         "gold": episode.sample.novelty_reasoning,
@@ -94,7 +94,7 @@ async def score(episode: IdeaEpisode, steps: Sequence[str], draw: int) -> None:
 
 
 def read_score(answer: Answer) -> dict[str, Any]:
-    """The alignment, 0..1, and its reason.
+    """Return the alignment, 0..1, and its reason.
 
     Raises:
         Unread: The reply is not the form.

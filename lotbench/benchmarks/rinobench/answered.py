@@ -46,7 +46,7 @@ class Answered:
 
 
 def read_answered(steps: Sequence[Mapping[str, Any]]) -> Answered | None:
-    """The last answer of an episode; None if the candidate never replied."""
+    """Return the last answer of an episode; None if the candidate never replied."""
     last: dict[str, Any] = {}
     alignments = []
     for step in steps:

@@ -28,7 +28,7 @@ OUT_OF_RANGE = "novelty_score is not one of 1, 2, 3, 4, 5"
 
 
 def label(said: object) -> int | None:
-    """A score of the rubric, also where it came as `4.0` or `"4"`; None for anything else."""
+    """Return a score of the rubric, also where it came as `4.0` or `"4"`; None for anything else."""
     if isinstance(said, str) and said.strip().isdecimal():
         said = int(said)
     if isinstance(said, bool) or not isinstance(said, int | float):
@@ -37,7 +37,7 @@ def label(said: object) -> int | None:
 
 
 def says_something(text: str) -> bool:
-    """Whether a text has a letter or a digit: a small model copies the `...` of the form."""
+    """Return whether a text has a letter or a digit: a small model copies the `...` of the form."""
     return any(map(str.isalnum, text))
 
 
@@ -58,7 +58,7 @@ class Judgment(Form):
 
 
 async def respond(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
-    """The idea and its related works, once, and once more after an answer that cannot be used."""
+    """Return the idea and its related works, once, and once more after an answer that cannot be used."""
     episode = runtime.context
     reading = await _judgment(episode)
     if reading.value and reading.value["status"] == "invalid":
@@ -69,7 +69,7 @@ async def respond(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
 
 
 async def _judgment(episode: IdeaEpisode, unread: str | None = None) -> Reading[dict[str, Any]]:
-    """One asking; `unread` says what was wrong with the answer before."""
+    """Return one asking; `unread` says what was wrong with the answer before."""
     idea = episode.sample
     works = shown(idea.related_works, episode.settings.works_chars)
     kept: dict[str, JSON] = {"shortened": works.cut, "works": len(idea.related_works)}
@@ -88,7 +88,7 @@ async def _judgment(episode: IdeaEpisode, unread: str | None = None) -> Reading[
 
 
 def _judged(answer: Answer) -> dict[str, Any]:
-    """A judgment, `ok` or, with a score that is none of the rubric, `invalid`.
+    """Return a judgment, `ok` or, with a score that is none of the rubric, `invalid`.
 
     Raises:
         Unread: The reply is not the form, or its reasoning says nothing.

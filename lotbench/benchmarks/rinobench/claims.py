@@ -36,7 +36,7 @@ class Strict(Form):
 
 @cache
 def extraction(limit: int) -> type[Form]:
-    """The form of an extraction: the known and the novelty arguments, at most so many of each kind."""
+    """Return the form of an extraction: the known and the novelty arguments, at most so many of each kind."""
     texts = list[Annotated[str, prose(ARGUMENT)]]
     field: Any = (texts, Field(json_schema_extra={"maxItems": limit}))
     return create_model("Extraction", __base__=Form, known=field, novelty=field)
@@ -45,7 +45,7 @@ def extraction(limit: int) -> type[Form]:
 async def extract(
     episode: AnyEpisode, justification: str, limit: int, *, gold: bool = False, prefix: str = ""
 ) -> Arguments:
-    """The arguments of a justification; those of the gold are shared by all runs."""
+    """Return the arguments of a justification; those of the gold are shared by all runs."""
     return await episode.require(
         "judge",
         "gold_arguments" if gold else "claims",
@@ -58,7 +58,7 @@ async def extract(
 
 
 def read_arguments(answer: Answer, limit: int, prefix: str = "") -> dict[str, dict[str, str]]:
-    """The arguments by kind, with ids k1.. and n1.. after a prefix; ones that say nothing and repetitions are dropped.
+    """Return the arguments by kind, with ids k1.. and n1.. after a prefix; ones that say nothing and repetitions are dropped.
 
     Raises:
         Unread: The reply is not the form.
@@ -79,7 +79,7 @@ def read_arguments(answer: Answer, limit: int, prefix: str = "") -> dict[str, di
 def checking(
     known: tuple[str, ...], novelty: tuple[str, ...], gold: tuple[str, ...], works: tuple[str, ...]
 ) -> type[Form]:
-    """The form of a check of these claims: for each its reason, the gold arguments and what grounds it.
+    """Return the form of a check of these claims: for each its reason, the gold arguments and what grounds it.
 
     Args:
         known: Ids of the claims that works ground.
@@ -126,7 +126,7 @@ async def check(
 def read_check(
     episode: IdeaEpisode, answer: Answer, kinds: Sequence[str], gold: Arguments, claims: Arguments
 ) -> dict[str, JSON]:
-    """What the checker said of each claim, by id: `{"gold": ids, "grounded", "works": ids, "reason"}`.
+    """Return what the checker said of each claim, by id: `{"gold": ids, "grounded", "works": ids, "reason"}`.
 
     Raises:
         Unread: The reply is not the form: an id is missing, made up, or of something else.
@@ -153,7 +153,7 @@ def _form(episode: IdeaEpisode, kinds: Sequence[str], gold: Arguments, claims: A
 
 
 def _ids(names: Iterable[str]) -> Any:
-    """A list of ids, each one of these; the schema says which, so that a strict server writes no other."""
+    """Return a list of ids, each one of these; the schema says which, so that a strict server writes no other."""
     options = tuple(names)
     return Annotated[list[Literal[options]], Field(json_schema_extra={"maxItems": len(options)})]  # type: ignore[valid-type]
 

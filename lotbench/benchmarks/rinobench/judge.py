@@ -21,7 +21,7 @@ Work = Callable[[IdeaEpisode], Awaitable[Any]]
 
 
 async def judge(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
-    """Arguments of gold and answer, then which of them hold (Eq. 1-3), and k alignment scores (Sec. 4.2.1)."""
+    """Return arguments of gold and answer, then which of them hold (Eq. 1-3), and k alignment scores (Sec. 4.2.1)."""
     episode, turn, settings = runtime.context, state["turn"], runtime.context.settings
     if not settings.justification or not turn["reasoning"]:
         return {}
@@ -53,7 +53,7 @@ async def judge(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
 
 
 async def grade(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
-    """The end of an episode that nothing broke off: scored, or invalid where there is no score of the rubric."""
+    """Return the end of an episode that nothing broke off: scored, or invalid where there is no score of the rubric."""
     return {"outcome": "scored" if state["turn"]["status"] == "ok" else "invalid"}
 
 

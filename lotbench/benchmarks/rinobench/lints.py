@@ -22,13 +22,13 @@ FOLDS = 5
 
 
 def lints(items: Sequence[Item], settings: Settings, sights: Mapping[str, Sight]) -> Sequence[Finding]:
-    """What weakens samples; ideas have no pictures to look at."""
+    """Return what weakens samples; ideas have no pictures to look at."""
     leaks = (finding for item in items for finding in _leaks(item))
     return [*_unbalanced(items), *leaks, *_shortcuts(items)]
 
 
 def _unbalanced(items: Sequence[Item]) -> Iterator[Finding]:
-    """What the blocks of a data set get wrong as a whole: classes that are not equally often the gold."""
+    """Yield what the blocks of a data set get wrong as a whole: classes that are not equally often the gold."""
     counts = Counter(int(item.novelty_score) for item in items if item.block)
     if len({counts[label] for label in LABELS}) > 1:
         told = ", ".join(f"{label}: {counts[label]}" for label in LABELS)
@@ -43,7 +43,7 @@ def _leaks(item: Item) -> Iterator[Finding]:
 
 
 def _shortcuts(items: Sequence[Item]) -> Iterator[Finding]:
-    """Novelty is a relation of an idea to its works: one side alone should tell it no better than the commonest score."""
+    """Note a data set where the idea or its works alone predict novelty better than the commonest score."""
     if len({item.block or item.id for item in items}) < FEWEST:
         return
     sides = {
@@ -62,7 +62,7 @@ def _shortcuts(items: Sequence[Item]) -> Iterator[Finding]:
 
 
 def right_by_words(items: Sequence[Item], texts: Sequence[str]) -> float:
-    """The share of scores that naive Bayes gets right from one text a sample, cross-validated; blocks stay together."""
+    """Return the share of scores that naive Bayes gets right from one text a sample, cross-validated; blocks stay together."""
     gold = np.array([int(item.novelty_score) for item in items])
     groups = [item.block or item.id for item in items]
     words = make_pipeline(CountVectorizer(min_df=2), MultinomialNB(fit_prior=False))

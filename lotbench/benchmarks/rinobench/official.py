@@ -15,7 +15,7 @@ WORK = ("title", "abstract", "year")
 
 
 def published(source: Source) -> list[Item]:
-    """The ideas of the official train.json or test.json, with ids for ideas (`test-0001`) and works (`w1`).
+    """Return the ideas of the official train.json or test.json, with ids for ideas (`test-0001`) and works (`w1`).
 
     Raises:
         DataError: The file is no list, or each row that is no idea, with its number and field.
@@ -24,7 +24,7 @@ def published(source: Source) -> list[Item]:
 
 
 def item(row: object, name: str) -> Item:
-    """An official row as a sample; ideas are named in the order of the file, works w1, w2, ...
+    """Return an official row as a sample; ideas are named in the order of the file, works w1, w2, ...
 
     Args:
         row: `{"research_idea", "related_works", "novelty_score", "novelty_reasoning", ...}`.
@@ -54,6 +54,6 @@ def item(row: object, name: str) -> Item:
 
 
 def _chosen(table: object, names: tuple[str, ...]) -> dict[str, Any]:
-    """The named fields of a row that it has; the hub spells a missing abstract or year as null."""
+    """Return the named fields of a row that it has; the hub spells a missing abstract or year as null."""
     known: Mapping[str, Any] = table if isinstance(table, Mapping) else {}
     return {name: known[name] for name in names if known.get(name) is not None}

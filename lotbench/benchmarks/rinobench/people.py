@@ -52,7 +52,7 @@ class _Claim:
 def review(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> list[Mapping[str, JSON]]:
-    """Every claim that was checked, a row each, with the two questions to be answered by true or false."""
+    """Return every claim that was checked, a row each, with the two questions to be answered by true or false."""
     return [
         {
             "row": one.row,
@@ -67,7 +67,7 @@ def review(
 
 
 def people(traces: Sequence[Trace], labels: Sequence[Mapping[str, Any]]) -> Section | None:
-    """Accuracy, both error rates and kappa of the judge against people, and of one person against another."""
+    """Return accuracy, both error rates and kappa of the judge against people, and of one person against another."""
     claims = {one.row: one for one in _claims(traces)}
     said: dict[str, list[Label]] = {}
     for label in (Label.model_validate(row) for row in labels):
@@ -107,7 +107,7 @@ CEILING = "People among themselves: the ceiling of what the judge can agree with
 
 
 def _claims(traces: Sequence[Trace]) -> Iterator[_Claim]:
-    """The checked claims of a run, in the order of its episodes."""
+    """Yield the checked claims of a run, in the order of its episodes."""
     for trace in traces:
         answer = read_answered(trace.steps)
         if answer is None or answer.gold is None or answer.claims is None:
@@ -126,7 +126,7 @@ def _gold(one: _Claim) -> str:
 
 
 def _beside(kind: str, item: Item, settings: Settings) -> str:
-    """What a claim of this kind rests on, as the judge was shown it."""
+    """Return what a claim of this kind rests on, as the judge was shown it."""
     return (
         shown(item.related_works, settings.works_chars).text if kind == "known" else item.research_idea.told()
     )
@@ -135,7 +135,7 @@ def _beside(kind: str, item: Item, settings: Settings) -> str:
 def _against(
     asked: str, kind: str, found: Mapping[str, Mapping[str, bool]], claims: Mapping[str, _Claim]
 ) -> Iterator[tuple[Cell, ...]]:
-    """The judge beside people as one, on one question about claims of one kind; nothing if nobody answered it."""
+    """Yield the judge beside people as one, on one question about claims of one kind; nothing if nobody answered it."""
     if not found:
         return
     theirs = [2 * sum(answers.values()) > len(answers) for answers in found.values()]
@@ -151,7 +151,7 @@ def _against(
 def _among(
     asked: str, kind: str, found: Mapping[str, Mapping[str, bool]], claims: Mapping[str, _Claim]
 ) -> Iterator[tuple[Cell, ...]]:
-    """One person beside another, and the judge beside one person; nothing where no claim has two people."""
+    """Yield one person beside another, and the judge beside one person; nothing where no claim has two people."""
     verdicts = {row: claims[row].said[asked] for row in found}
     rates = ceiling(found, verdicts, {row: claims[row].sample for row in found})
     for who, rate in zip(("one person and another", "the judge and one person"), rates or (), strict=False):

@@ -17,7 +17,7 @@ SHOWN = 5
 
 
 def readings(traces: Sequence[Trace], evidence: Evidence) -> Section | None:
-    """The arguments of the first few ideas, to be read; None if there is nothing to read."""
+    """Return the arguments of the first few ideas, to be read; None if there is nothing to read."""
     # One trace at a time: they are on disk, and may be many.
     every = (
         _reading(one, answer, evidence)
@@ -42,7 +42,7 @@ def _reading(one: Judged, answer: Answered, evidence: Evidence) -> Reading:
 
 
 def _texts(answer: Answered, item: Any) -> Iterator[tuple[str, str]]:
-    """Named texts: both justifications, then every claim, then the gold arguments that no claim met."""
+    """Yield named texts: both justifications, then every claim, then the gold arguments that no claim met."""
     if item is not None:
         yield "gold justification", item.novelty_reasoning
     yield "justification", answer.reasoning or "(none that could be read)"
@@ -61,7 +61,7 @@ def _texts(answer: Answered, item: Any) -> Iterator[tuple[str, str]]:
 
 
 def _told(text: str, check: Check, gold: Mapping[str, str], works: Mapping[str, str]) -> Iterator[str]:
-    """A claim, what it matched, what grounds it, and why the checker thinks so."""
+    """Yield a claim, what it matched, what grounds it, and why the checker thinks so."""
     yield text
     for name in check.gold:
         yield f"= in the gold, {name}: {gold[name]}"

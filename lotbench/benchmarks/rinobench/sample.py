@@ -29,7 +29,7 @@ class Idea(BaseModel):
     solution_approach: Lines
 
     def told(self) -> str:
-        """The idea as a prompt shows it."""
+        """Return the idea as a prompt shows it."""
         return "\n\n".join(
             f"{title}\n{spoken(part)}"
             for title, part in (
@@ -80,5 +80,5 @@ class Item(SampleRow, NoPicture):
 
 
 def spoken(text: Lines) -> str:
-    """A text or its points as one text."""
+    """Return a text or its points as one text."""
     return text if isinstance(text, str) else "\n".join(f"- {point}" for point in text)

@@ -61,7 +61,7 @@ class Judged:
 
 
 def grade(episode: IdeaEpisode) -> Score:
-    """The score of one episode: 1 for the gold score, 0 for another; counts of its justification beside it."""
+    """Return the score of one episode: 1 for the gold score, 0 for another; counts of its justification beside it."""
     outcome, gold = episode.state["outcome"], episode.sample.novelty_score
     answer = read_answered(episode.state["steps"])
     if answer is None or outcome == "candidate_failed":
@@ -85,7 +85,7 @@ def grade(episode: IdeaEpisode) -> Score:
 
 
 def _justification(answer: Answered) -> tuple[dict[str, JSON] | None, float | None]:
-    """The counts by kind and the alignment; None where nothing was judged."""
+    """Return the counts by kind and the alignment; None where nothing was judged."""
     if answer.gold is None or answer.claims is None or not answer.alignments:
         return None, None
     counts: dict[str, JSON] = {
@@ -96,7 +96,7 @@ def _justification(answer: Answered) -> tuple[dict[str, JSON] | None, float | No
 
 
 def count(gold: Iterable[str], checks: Sequence[Check]) -> dict[str, int]:
-    """The counts of one kind of claims (Sec. 4.2.2), from the ids of the gold arguments and each claim's check."""
+    """Return the counts of one kind of claims (Sec. 4.2.2), from the ids of the gold arguments and each claim's check."""
     names = set(gold)
     return {
         "gold": len(names),
@@ -110,28 +110,28 @@ def count(gold: Iterable[str], checks: Sequence[Check]) -> dict[str, int]:
 
 
 def recall(one: Counts) -> float:
-    """min(1, n_supported / n_gold), 0 without gold arguments (Eq. 1)."""
+    """Return min(1, n_supported / n_gold), 0 without gold arguments (Eq. 1)."""
     return min(1.0, one["in_gold"] / one["gold"]) if one["gold"] else 0.0
 
 
 def coverage(one: Counts) -> float:
-    """The share of gold arguments that at least one claim matches, 0 without any."""
+    """Return the share of gold arguments that at least one claim matches, 0 without any."""
     return one["covered"] / one["gold"] if one["gold"] else 0.0
 
 
 def additional(one: Counts) -> float:
-    """Grounded claims that the gold lacks, per gold argument (Eq. 2)."""
+    """Return grounded claims that the gold lacks, per gold argument (Eq. 2)."""
     return one["additional"] / max(one["gold"], 1)
 
 
 def hallucination(one: Counts, rule: str = "paper") -> float:
-    """The share of claims that are not grounded (Eq. 3); by the code's rule, not in the gold either."""
+    """Return the share of claims that are not grounded (Eq. 3); by the code's rule, not in the gold either."""
     wrong = one["ungrounded" if rule == "paper" else "unfounded"]
     return wrong / one["generated"] if one["generated"] else 0.0
 
 
 def judged(traces: Sequence[Trace]) -> list[Judged]:
-    """The answers of a run; an episode whose candidate never replied has none."""
+    """Return the answers of a run; an episode whose candidate never replied has none."""
     made = []
     for trace in traces:
         parts: Mapping[str, Any] = trace.score.parts
@@ -141,12 +141,12 @@ def judged(traces: Sequence[Trace]) -> list[Judged]:
 
 
 def answers(trace: Trace, settings: Settings) -> list[str]:
-    """The score that was given to an idea, as words."""
+    """Return the score that was given to an idea, as words."""
     return [f"novelty {one.said}" for one in judged([trace]) if one.said]
 
 
 def tables(answers: Sequence[Judged]) -> Floats:
-    """Counts [units, 5, 6] of gold by predicted score, column 0 for none; units (see `Judged`) in order of their names."""
+    """Return counts [units, 5, 6] of gold by predicted score, column 0 for none; units (see `Judged`) in order of their names."""
     units: dict[str, list[Judged]] = {}
     for one in answers:
         units.setdefault(one.unit, []).append(one)
@@ -163,7 +163,7 @@ def tables(answers: Sequence[Judged]) -> Floats:
 def of_scores(
     answers: Sequence[Judged], statistic: Callable[[Floats], Floats], ends: tuple[float, float] = (0.0, 1.0)
 ) -> Metric:
-    """A statistic of the table of scores, of such ends, with its interval over ideas, or blocks of them."""
+    """Return a statistic of the table of scores, of such ends, with its interval over ideas, or blocks of them."""
     if not answers:
         return Metric(None, why="no idea has an answer, or none with a score of 1 to 5")
     counts = tables(answers)
@@ -175,7 +175,7 @@ def of_scores(
 
 
 def macro_f1(answers: Sequence[Judged]) -> Metric:
-    """Macro F1; a score that no idea of the run has says nothing of its F1, which opens the interval upwards."""
+    """Return macro F1; a score that no idea of the run has says nothing of its F1, which opens the interval upwards."""
     metric = of_scores(answers, classification.macro_f1)
     if metric.high is None:
         return metric
@@ -184,7 +184,7 @@ def macro_f1(answers: Sequence[Judged]) -> Metric:
 
 
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
-    """Macro F1, by idea or by block; an answer without a score of 1 to 5 is in it, wrong.
+    """Return macro F1, by idea or by block; an answer without a score of 1 to 5 is in it, wrong.
 
     A block goes by the ideas of it that were played: two runs are paired where these are the same.
     """
@@ -215,7 +215,7 @@ def of_justifications(
     most: float | None = 1.0,
     lower: bool = False,
 ) -> Metric:
-    """The mean of a ratio of at most `most` over judged justifications, with its interval over ideas."""
+    """Return the mean of a ratio of at most `most` over judged justifications, with its interval over ideas."""
     rows = [one for one in answers if one.counts is not None]
     if not rows:
         return Metric(None, better="lower" if lower else "higher", why="no justification was judged")
@@ -228,7 +228,7 @@ def of_justifications(
 
 
 def by_kind(kind: str, ratio: Callable[[Counts], float]) -> Callable[[Judged], float]:
-    """A ratio of one kind of claims as one of a judged answer."""
+    """Return a ratio of one kind of claims as one of a judged answer."""
 
     def of(one: Judged) -> float:
         assert one.counts is not None
@@ -238,7 +238,7 @@ def by_kind(kind: str, ratio: Callable[[Counts], float]) -> Callable[[Judged], f
 
 
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
-    """The nine metrics with 95 % intervals over ideas, and what players would get that read nothing."""
+    """Return the nine metrics with 95 % intervals over ideas, and what players would get that read nothing."""
     answers = judged(traces)
     valid = [one for one in answers if one.said is not None]
     trivial = baselines([one.gold for one in answers])
@@ -266,7 +266,7 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
 
 
 def baselines(gold: Sequence[int]) -> dict[str, tuple[float, float]]:
-    """Macro F1 and MAE of players that do not read: the most frequent score, 3, any score, the gold's shares."""
+    """Return macro F1 and MAE of players that do not read: the most frequent score, 3, any score, the gold's shares."""
     if not gold:
         return {}
     support = [sum(one == label for one in gold) for label in LABELS]

@@ -36,7 +36,7 @@ COLUMNS = (
 def sections(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> tuple[Section, ...]:
-    """The sections of a report, the paper's row first."""
+    """Return the sections of a report, the paper's row first."""
     answers = score.judged(traces)
     made = (
         _paper(answers, settings) if answers else None,
@@ -51,7 +51,7 @@ def sections(
 
 
 def _paper(answers: Sequence[Judged], settings: Settings) -> Section:
-    """One row with the columns of the paper's result table (Table 3), in its units."""
+    """Return one row with the columns of the paper's result table (Table 3), in its units."""
     note = "F1, recall, additional ratio and hallucination rate in per cent, as the paper prints them."
     return Section(
         "The paper's columns", (note,), (Table(COLUMNS, (paper_row(answers, settings),)),), brief=True
@@ -59,7 +59,7 @@ def _paper(answers: Sequence[Judged], settings: Settings) -> Section:
 
 
 def paper_row(answers: Sequence[Judged], settings: Settings) -> tuple[Cell, ...]:
-    """The cells of COLUMNS for the answers of one run."""
+    """Return the cells of COLUMNS for the answers of one run."""
     by_class = classification.f1(score.tables(answers).sum(axis=0))
     valid = [one for one in answers if one.said is not None]
     cells: list[Cell] = [
@@ -76,12 +76,12 @@ def paper_row(answers: Sequence[Judged], settings: Settings) -> tuple[Cell, ...]
 
 
 def class_f1(answers: Sequence[Judged]) -> list[Metric]:
-    """F1 of each score of the rubric, with its interval over ideas."""
+    """Return F1 of each score of the rubric, with its interval over ideas."""
     return [score.of_scores(answers, partial(_f1_of, place=place)) for place in range(len(LABELS))]
 
 
 def _against_gold(answers: Sequence[Judged]) -> Section:
-    """How well scores agree with the gold, beside players that read nothing."""
+    """Return how well scores agree with the gold, beside players that read nothing."""
     valid = [one for one in answers if one.said is not None]
     rows = [
         _row("macro F1", score.macro_f1(answers)),
@@ -100,7 +100,7 @@ def _against_gold(answers: Sequence[Judged]) -> Section:
 
 
 def _classes(answers: Sequence[Judged]) -> Section:
-    """F1 of each score of the rubric, and which score was given for which."""
+    """Return F1 of each score of the rubric, and which score was given for which."""
     counts = score.tables(answers).sum(axis=0)
     rows = []
     for place, (label, metric) in enumerate(zip(LABELS, class_f1(answers), strict=True)):
@@ -125,7 +125,7 @@ def _f1_of(counts: Floats, place: int) -> Floats:
 
 
 def _justifications(answers: Sequence[Judged]) -> Section:
-    """The ratios of Eq. 1-3 under both readings of a hallucination, coverage, and what they were made of."""
+    """Return the ratios of Eq. 1-3 under both readings of a hallucination, coverage, and what they were made of."""
     rows = []
     for name, ratio in (
         ("recall (claims in the gold / gold arguments, at most 1)", score.recall),
@@ -154,7 +154,7 @@ def _justifications(answers: Sequence[Judged]) -> Section:
 def _replies(
     traces: Sequence[Trace], answers: Sequence[Judged], settings: Settings, evidence: Evidence
 ) -> Section:
-    """What became of the candidate's replies, and what the prompts could not hold."""
+    """Return what became of the candidate's replies, and what the prompts could not hold."""
     seen = Counter(one.status for one in answers)
     rows: list[tuple[Cell, ...]] = [(status, seen[status], len(answers)) for status in STATUSES]
     rows.append(("no reply", len(traces) - len(answers), len(traces)))

@@ -46,7 +46,7 @@ IdeaEpisode: TypeAlias = Episode[Item, Settings]
 
 
 def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
-    """Settings and names as they are, once it is clear that somebody can judge.
+    """Return settings and names as they are, once it is clear that somebody can judge.
 
     Raises:
         UsageError: Justifications are to be judged and there is no judge, or more than one.

@@ -37,7 +37,7 @@ ROLES = {
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
-    """The most calls that one episode makes, by role, askings-again left out; shared ones count as its own."""
+    """Return the most calls that one episode makes, by role, askings-again left out; shared ones count as its own."""
     checks = 1 if settings.grounding == "joint" else 2
     judging = 3 + checks + settings.alignment_calls if settings.justification else 0
     return {"candidate": 1} | ({"judge": judging} if judging else {})

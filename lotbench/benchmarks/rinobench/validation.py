@@ -76,7 +76,7 @@ ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {"judge": {"justifications.j
 def probes(
     role: str, rows: Sequence[Justification], data: Mapping[str, Any]
 ) -> tuple[list[Probe], list[str]]:
-    """Two probes a row, and the file's faults as `ROW: field: reason`, rows counted from 1; of no rows, those of the gold."""
+    """Return two probes a row, and the file's faults as `ROW: field: reason`, rows counted from 1; of no rows, those of the gold."""
     if not rows:
         return _of_gold(role, data), []
     made = []
@@ -92,7 +92,7 @@ def probes(
 
 
 def _of_gold(role: str, data: Mapping[str, Any]) -> list[Probe]:
-    """The gold justification of every sample, put as an answer to its own idea and to the next one of another block."""
+    """Return the gold justification of every sample, put as an answer to its own idea and to the next one of another block."""
     names = list(data)
     made = []
     for place, name in enumerate(names):
@@ -107,7 +107,7 @@ def _of_gold(role: str, data: Mapping[str, Any]) -> list[Probe]:
 
 
 def _ids(claims: Sequence[Claim]) -> dict[str, Claim]:
-    """Each claim by the id that it would have had if a judge had taken it from the text."""
+    """Return each claim by the id that it would have had if a judge had taken it from the text."""
     return {
         f"{kind[0]}{number}": one
         for kind in KINDS
@@ -116,7 +116,7 @@ def _ids(claims: Sequence[Claim]) -> dict[str, Claim]:
 
 
 def _probe(role: str, sample: str, task: str, text: str, name: str, known: Mapping[str, JSON]) -> Probe:
-    """A probe of a justification, from which the judge takes the claims."""
+    """Return a probe of a justification, from which the judge takes the claims."""
     return Probe(
         id=name,
         role=role,
@@ -129,7 +129,7 @@ def _probe(role: str, sample: str, task: str, text: str, name: str, known: Mappi
 
 
 def panels(role: str, models: int, settings: Settings, every: bool) -> list[JudgePanel]:
-    """The judge, without its alignment calls, on every task."""
+    """Return the judge, without its alignment calls, on every task."""
     asked = settings.model_copy(update={"justification": True, "alignment_calls": 0})
     return [
         JudgePanel(role, (index,), settings.grounding, asked, task=task)
@@ -139,7 +139,7 @@ def panels(role: str, models: int, settings: Settings, every: bool) -> list[Judg
 
 
 def probe_result(probe: Probe, state: State) -> ProbeResult:
-    """The arguments of the gold, the claims and what was found of each."""
+    """Return the arguments of the gold, the claims and what was found of each."""
     if state["outcome"] is not None:
         return ProbeResult(None, None, str(state["why"]))
     values = {name: state["turn"][name] for name in ("gold", "claims", "checks")}
@@ -147,7 +147,7 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
 
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
-    """Of planted claims grounded or not; of gold which arguments were found again; of a text what was taken from it."""
+    """Return which planted claims are grounded, which gold arguments were found again, and what was taken from a text."""
     by_task = {CLAIMS: _grounded, JUSTIFICATION: _taken, RECALL: _recalled}
     return [
         Ruling(criterion, row, probe.sample, kind, probe.language, truth, said)
@@ -167,7 +167,7 @@ def _grounded(probe: Probe, said: Mapping[str, Any] | None) -> Iterator[Found]:
 
 
 def _taken(probe: Probe, said: Mapping[str, Any] | None) -> Iterator[Found]:
-    """How many claims the judge took from the text, and which share of them it called ungrounded."""
+    """Yield how many claims the judge took from the text, and which share of them it called ungrounded."""
     known: Mapping[str, Any] = probe.known
     checks = said and list(said["checks"].values())
     share = sum(not one["grounded"] for one in checks) / len(checks) if checks else None
@@ -176,7 +176,7 @@ def _taken(probe: Probe, said: Mapping[str, Any] | None) -> Iterator[Found]:
 
 
 def _recalled(probe: Probe, said: Mapping[str, Any] | None) -> Iterator[Found]:
-    """Each gold argument that was found again; and, of gold put to its own idea, each claim that was grounded.
+    """Yield each gold argument that was found again; and, of gold put to its own idea, each claim that was grounded.
 
     The official gold passed a filter that every claim of it is grounded: what the judge calls ungrounded there
     bounds its false alarms.
@@ -195,7 +195,7 @@ def _recalled(probe: Probe, said: Mapping[str, Any] | None) -> Iterator[Found]:
 
 
 def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
-    """What a judge's verdicts depend on beside the model; ideas are not among it: any may be judged."""
+    """Return what a judge's verdicts depend on beside the model; ideas are not among it: any may be judged."""
     checks = {"ground_joint"} if settings.grounding == "joint" else {"ground_known", "ground_novelty"}
     return {"benchmark": "rinobench", "grounding": settings.grounding}, {"extract", "lines", *checks}
 

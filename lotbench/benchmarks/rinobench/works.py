@@ -26,7 +26,7 @@ class Shown:
 
 
 def shown(works: Sequence[Work], budget: int) -> Shown:
-    """The related works within a budget of characters.
+    """Return the related works within a budget of characters.
 
     Titles and ids come first and are never cut, so a budget that is too small for them is overrun.
 
@@ -44,7 +44,7 @@ def shown(works: Sequence[Work], budget: int) -> Shown:
 
 
 def even(lengths: Sequence[int], budget: int) -> int:
-    """The largest length L for which the sum of min(length, L) stays within a budget; at least 0."""
+    """Return the largest length L for which the sum of min(length, L) stays within a budget; at least 0."""
     left = max(0, budget)
     for place, length in enumerate(sorted(lengths)):
         share = left // (len(lengths) - place)
@@ -55,7 +55,7 @@ def even(lengths: Sequence[int], budget: int) -> int:
 
 
 def shortened(text: str, limit: int) -> str:
-    """A text of at most `limit` characters, cut at the end of a sentence or else of a word, and marked.
+    """Return a text of at most `limit` characters, cut at the end of a sentence or else of a word, and marked.
 
     Where there is no room the mark stands alone.
     """

@@ -54,14 +54,14 @@ class Written(Form):
 
 
 def _letter(said: object) -> object:
-    """The letter that was meant ('b', '(B)', 'B. a response'); anything else as it is."""
+    """Return the letter that was meant ('b', '(B)', 'B. a response'); anything else as it is."""
     found = _LETTER.fullmatch(said) if isinstance(said, str) else None
     return found[1].upper() if found else said
 
 
 @cache
 def choosing(options: int, wanted: int, reasoned: bool) -> type[Form]:
-    """The form of a choice or a ranking: a letter for each option that is wanted, in order."""
+    """Return the form of a choice or a ranking: a letter for each option that is wanted, in order."""
     letter: Any = Annotated[Literal[tuple(LETTERS[:options])], BeforeValidator(_letter)]
     fields: dict[str, Any] = {"reasoning": (Annotated[str, REASONING], ...)} if reasoned else {}
     fields |= {name: (letter, ...) for name in names(wanted)}
@@ -71,18 +71,18 @@ def choosing(options: int, wanted: int, reasoned: bool) -> type[Form]:
 
 
 def names(wanted: int) -> tuple[str, ...]:
-    """The fields of a form for so many options."""
+    """Return the fields of a form for so many options."""
     return ("answer",) if wanted == 1 else PLACES[:wanted]
 
 
 def shown(episode: ProblemEpisode, problem: Problem) -> list[int]:
-    """The options, by index, in the order in which they are shown: shuffled."""
+    """Return the options, by index, in the order in which they are shown: shuffled."""
     purpose = f"{episode.seed}:{problem.id}:{episode.repeat}:options"
     return Random(purpose).sample(range(len(problem.options)), len(problem.options))
 
 
 def written(reply: Reply, form: type[Form], order: Sequence[int]) -> tuple[list[int], dict[str, Any]]:
-    """The options that a filled form names, by index, and what it says.
+    """Return the options that a filled form names, by index, and what it says.
 
     Raises:
         Unread: The reply is not the form, or names an option twice.
@@ -101,7 +101,7 @@ def written(reply: Reply, form: type[Form], order: Sequence[int]) -> tuple[list[
 
 
 def _bare(text: str, form: type[Form]) -> dict[str, Any] | None:
-    """A form without reasoning may come as letters alone ("B > A > C"), or as lines that begin with one each."""
+    """Return a form without reasoning may come as letters alone ("B > A > C"), or as lines that begin with one each."""
     wanted = list(form.model_fields)
     letters = re.findall("[A-E]", text) if _LETTERS.fullmatch(text) else []
     if not letters:
@@ -116,7 +116,7 @@ def _bare(text: str, form: type[Form]) -> dict[str, Any] | None:
 
 
 def agreed(answers: Sequence[Sequence[int] | None], ranking: bool) -> list[int] | None:
-    """What several draws say together: the choice of most, or the mean rank (Borda).
+    """Return what several draws say together: the choice of most, or the mean rank (Borda).
 
     Draws that could not be read have no vote; the first that was read breaks a tie.
     """

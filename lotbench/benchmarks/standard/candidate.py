@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 
 def draws(settings: Settings, one: Problem) -> int:
-    """How many answers to a problem are drawn: its votes."""
+    """Return how many answers to a problem are drawn: its votes."""
     return settings.votes if FRAMEWORKS[settings.framework].votes and one.kind != "generate" else 1
 
 
 async def respond(state: EpisodeState, runtime: Runtime[ProblemEpisode]) -> Update:
-    """The captioner and the rewriter first, notes if the framework takes them, then every draw of the answer."""
+    """Return the captioner and the rewriter first, notes if the framework takes them, then every draw of the answer."""
     episode, made = runtime.context, dict[str, str]()
     for name in _preparations(episode):
         made[name] = await _prepared(episode, name)
@@ -50,7 +50,7 @@ async def respond(state: EpisodeState, runtime: Runtime[ProblemEpisode]) -> Upda
 
 
 async def judge(state: EpisodeState, runtime: Runtime[ProblemEpisode]) -> Update:
-    """The panel has no judge here."""
+    """Return the panel has no judge here."""
     return {}
 
 
@@ -67,7 +67,7 @@ WRITTEN = {"captioner": "caption", "other_captioner": "other_caption", "rewriter
 
 
 def _preparations(episode: ProblemEpisode) -> list[str]:
-    """What is written before the candidate sees the problem."""
+    """Return what is written before the candidate sees the problem."""
     one, settings, origins = episode.sample, episode.settings, {o.origin for o in episode.sample.options}
     seen = settings.arm == "caption" and settings.captions == "captioner" and one.image is not None
     needed = {made for origin, made in WRITTEN.items() if origin in origins} | (
@@ -77,7 +77,7 @@ def _preparations(episode: ProblemEpisode) -> list[str]:
 
 
 async def _prepared(episode: ProblemEpisode, name: str) -> str:
-    """A shared question: one caption a picture and one rewrite a response, for all episodes and runs.
+    """Return a shared question: one caption a picture and one rewrite a response, for all episodes and runs.
 
     Raises:
         EpisodeFailed: No text came that can be read and, of a rewrite, rewrites something.
@@ -118,7 +118,7 @@ async def _prepared(episode: ProblemEpisode, name: str) -> str:
 
 
 async def _notes(episode: ProblemEpisode, made: Mapping[str, str]) -> str:
-    """Notes that cannot be read are none; the episode goes on without them."""
+    """Ask for notes; the episode goes on without notes that cannot be read."""
     reading = await episode.ask(
         "candidate",
         "decompose",
@@ -134,7 +134,7 @@ async def _notes(episode: ProblemEpisode, made: Mapping[str, str]) -> str:
 
 
 async def _response(episode: ProblemEpisode, draw: int, *, made: Mapping[str, str], notes: str) -> Any:
-    """One draw: what was picked or written, or None; asked for again once, unless it was refused."""
+    """Return one draw: what was picked or written, or None; asked for again once, unless it was refused."""
     one, settings, form = episode.sample, episode.settings, form_of(episode)
     framework = FRAMEWORKS[settings.framework]
     name = "write" if one.kind == "generate" else "rank" if one.kind == "rank" else "choose"
@@ -165,7 +165,7 @@ async def _response(episode: ProblemEpisode, draw: int, *, made: Mapping[str, st
 
 
 def form_of(episode: ProblemEpisode) -> type[Form]:
-    """The form of the answer to a problem."""
+    """Return the form of the answer to a problem."""
     one, framework = episode.sample, FRAMEWORKS[episode.settings.framework]
     if one.kind == "generate":
         return framework.form(Written)
@@ -173,7 +173,7 @@ def form_of(episode: ProblemEpisode) -> type[Form]:
 
 
 def _read(episode: ProblemEpisode, answer: Answer) -> tuple[Any, dict[str, Any]]:
-    """What a reply says: options by index, or a free response; and all that it says, for the trace."""
+    """Return what a reply says: options by index, or a free response; and all that it says, for the trace."""
     one, form = episode.sample, form_of(episode)
     if one.kind == "generate":
         said = read_form(answer.reply, form).model_dump()
@@ -186,7 +186,7 @@ def _read(episode: ProblemEpisode, answer: Answer) -> tuple[Any, dict[str, Any]]
 
 
 def _scene(episode: ProblemEpisode, made: Mapping[str, str]) -> dict[str, Value]:
-    """What the candidate is shown of the prompt: its arm of the picture, and the question."""
+    """Return what the candidate is shown of the prompt: its arm of the picture, and the question."""
     one, settings = episode.sample, episode.settings
     picture = episode.pictures.get(one.id) if settings.arm == "image" else None
     caption = made.get("caption") or one.caption
@@ -205,7 +205,7 @@ def _question_line(episode: ProblemEpisode) -> str | None:
 
 
 def _listed(episode: ProblemEpisode, made: Mapping[str, str]) -> str:
-    """The options, a letter and a line each."""
+    """Return the options, a letter and a line each."""
     texts = [option.text or made[WRITTEN[option.origin]] for option in episode.sample.options]
     order = shown(episode, episode.sample)
     return "\n".join(f"{LETTERS[place]}. {' '.join(texts[i].split())}" for place, i in enumerate(order))

@@ -40,7 +40,7 @@ class Answered:
 
 
 def grade(episode: ProblemEpisode) -> Score:
-    """The score of one finished episode: 1 for the right choice, or the NDCG of the ranking.
+    """Return the score of one finished episode: 1 for the right choice, or the NDCG of the ranking.
 
     A part `answers` holds the options named, by index; a free response has no score.
     """
@@ -58,12 +58,12 @@ def grade(episode: ProblemEpisode) -> Score:
 
 
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
-    """The metrics of a run, with 95 % intervals over pictures and questions, which n counts; observations are problems."""
+    """Return the metrics of a run, with 95 % intervals over pictures and questions, which n counts; observations are problems."""
     return measured(answered(traces, evidence), settings)
 
 
 def measured(all_of: Sequence[Answered], settings: Settings) -> dict[str, Metric]:
-    """The metrics of answered problems."""
+    """Return the metrics of answered problems."""
     made = {
         f"accuracy_{kind}": accuracy([one for one in all_of if one.problem.kind == kind]) for kind in CHOICES
     }
@@ -73,7 +73,7 @@ def measured(all_of: Sequence[Answered], settings: Settings) -> dict[str, Metric
 
 
 def average(found: Sequence[Answered], settings: Settings, kinds: Sequence[Kind]) -> Metric:
-    """A table's Avg. of each type, the mean of its accuracies and of NDCG, and the mean over types; n counts pictures and questions.
+    """Return a table's Avg. of each type, the mean of its accuracies and of NDCG, and the mean over types; n counts pictures and questions.
 
     It is null where a type was not asked one of the kinds. Fig. 16 has types weigh alike, however many problems each has.
     """
@@ -111,18 +111,18 @@ def average(found: Sequence[Answered], settings: Settings, kinds: Sequence[Kind]
 
 
 def _chance(found: Sequence[Answered], settings: Settings) -> float:
-    """What chance gets of problems of one kind: the right choice, or NDCG."""
+    """Return what chance gets of problems of one kind: the right choice, or NDCG."""
     kind = found[0].problem.kind
     return CHOICES.get(kind) or _over(found, lambda one: ranking.chance(gain(one, settings))) or 0.0
 
 
 def _averaged(sums: Floats) -> Floats:
-    """The mean of what each kind of each type is worth, from sums and counts; nan where one is missing."""
+    """Return the mean of what each kind of each type is worth, from sums and counts; nan where one is missing."""
     return np.asarray(ratio(sums).mean(axis=-1))
 
 
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
-    """The first metric that the run has problems for, by picture or question; an unread answer is wrong.
+    """Return the first metric that the run has problems for, by picture or question; an unread answer is wrong.
 
     A picture goes by the problems on it that were played: two runs are paired where these are the same.
     """
@@ -149,7 +149,7 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
 
 
 def _mark(trace: Trace) -> float:
-    """Whether the choice was right, or the best was put first."""
+    """Return whether the choice was right, or the best was put first."""
     parts: Mapping[str, Any] = trace.score.parts
     if parts["kind"] == "rank":
         (answer,) = parts["answers"]
@@ -158,7 +158,7 @@ def _mark(trace: Trace) -> float:
 
 
 def answers(trace: Trace, settings: Settings) -> list[str]:
-    """What was answered to a problem, as words: the response written, or the options named, by number."""
+    """Return what was answered to a problem, as words: the response written, or the options named, by number."""
     parts: Mapping[str, Any] = trace.score.parts
     if parts.get("response"):
         return [str(parts["response"])]
@@ -168,7 +168,7 @@ def answers(trace: Trace, settings: Settings) -> list[str]:
 
 
 def answered(traces: Sequence[Trace], evidence: Evidence) -> list[Answered]:
-    """The problems that were answered, in data order; free responses and broken episodes left out."""
+    """Return the problems that were answered, in data order; free responses and broken episodes left out."""
     return [
         Answered(evidence.samples[trace.sample], _answer(trace.score.parts["answers"]))
         for trace in traces
@@ -177,38 +177,38 @@ def answered(traces: Sequence[Trace], evidence: Evidence) -> list[Answered]:
 
 
 def accuracy(found: Sequence[Answered], *, parsed: bool = False) -> Metric:
-    """The share of answers that name the right options and no other, of all or of those that were read."""
+    """Return the share of answers that name the right options and no other, of all or of those that were read."""
     chance = CHOICES[found[0].problem.kind] if found else None
     return replace(_mean(found, right, parsed), baselines={"chance": chance})
 
 
 def top1(found: Sequence[Answered], settings: Settings, *, parsed: bool = False) -> Metric:
-    """The share of rankings that put the best first."""
+    """Return the share of rankings that put the best first."""
     made = _mean(found, lambda one, answer: float(answer[0] == 0), parsed)
     chance = _over(found, lambda one: 1 / len(one.options))
     return replace(made, baselines={"chance": chance})
 
 
 def ndcg(found: Sequence[Answered], settings: Settings, *, parsed: bool = False) -> Metric:
-    """The mean NDCG of the rankings; a reply that could not be read ranks nothing and is worth 0."""
+    """Return the mean NDCG of the rankings; a reply that could not be read ranks nothing and is worth 0."""
     made = _mean(found, lambda one, answer: float(ranking.ndcg(answer, gain(one, settings))), parsed)
     chance = _over(found, lambda one: ranking.chance(gain(one, settings)))
     return replace(made, baselines={"chance": chance})
 
 
 def spearman(found: Sequence[Answered]) -> Metric:
-    """Mean rank correlation with the human order, over the rankings that were read (Fig. 14, left)."""
+    """Return mean rank correlation with the human order, over the rankings that were read (Fig. 14, left)."""
     made = _mean(found, lambda one, answer: ranking.spearman(answer), True, (-1.0, 1.0))
     return replace(made, baselines={"chance": 0.0})
 
 
 def right(one: Problem, answer: Sequence[int]) -> float:
-    """1 if an answer names all right options and no other, else 0."""
+    """Return 1 if an answer names all right options and no other, else 0."""
     return float(set(answer) == set(range(one.wanted)))
 
 
 def gain(one: Problem, settings: Settings) -> Floats:
-    """The gains of a ranking's options, best first."""
+    """Return the gains of a ranking's options, best first."""
     return ranking.gains([option.relevance for option in one.options], settings.gain)
 
 
@@ -224,7 +224,7 @@ def _mean(
     parsed: bool,
     ends: tuple[float, float] = (0.0, 1.0),
 ) -> Metric:
-    """The mean of a value over answers, an unread one being worth 0 or left out; observations are problems."""
+    """Return the mean of a value over answers, an unread one being worth 0 or left out; observations are problems."""
     groups: dict[str, list[float]] = {}
     for one in found:
         if one.answer is not None:
@@ -237,7 +237,7 @@ def _mean(
 
 
 def _over(found: Sequence[Answered], value: Callable[[Problem], float]) -> float | None:
-    """The mean of a value over problems."""
+    """Return the mean of a value over problems."""
     return sum(value(one.problem) for one in found) / len(found) if found else None
 
 

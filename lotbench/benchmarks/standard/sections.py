@@ -33,7 +33,7 @@ READINGS = 5
 
 
 def sections(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> list[Section]:
-    """The sections of a report, those that have something to say."""
+    """Return the sections of a report, those that have something to say."""
     if settings.kind == "generate":
         return [_written(traces, evidence)]
     found = score.answered(traces, evidence)
@@ -87,7 +87,7 @@ def _rankings(ranked: Sequence[Answered], settings: Settings) -> Section:
 
 
 def _correlations(answers: Sequence[Sequence[int]]) -> Plot:
-    """How the rankings' correlations with the human order are distributed (Fig. 14, left)."""
+    """Return how the rankings' correlations with the human order are distributed (Fig. 14, left)."""
     counts = Counter(round(ranking.spearman(answer), 1) for answer in answers)
     points = tuple((value, float(counts[value])) for value in sorted(counts))
     return Plot(
@@ -96,7 +96,7 @@ def _correlations(answers: Sequence[Sequence[int]]) -> Plot:
 
 
 def cells(found: Sequence[Answered], settings: Settings) -> Section:
-    """Scores by type, by language and by both, with the averages of the paper's tables."""
+    """Return scores by type, by language and by both, with the averages of the paper's tables."""
     groups: dict[tuple[str, str], list[Answered]] = {}
     for one in found:
         type_, language = one.problem.type, one.problem.language
@@ -127,7 +127,7 @@ def _values(found: Sequence[Answered], settings: Settings) -> tuple[Cell, ...]:
 
 
 def origins(asked: Sequence[Problem]) -> Section:
-    """Where the options are from, and what could not be built."""
+    """Return where the options are from, and what could not be built."""
     counts = Counter(
         (one.kind, option.slot, option.origin)
         for one in asked
@@ -166,7 +166,7 @@ def origins(asked: Sequence[Problem]) -> Section:
 
 
 def _written(traces: Sequence[Trace], evidence: Evidence) -> Section:
-    """Free responses: how many came, and the first of them to read."""
+    """Return free responses: how many came, and the first of them to read."""
     texts = [(trace, trace.score.parts.get("response")) for trace in traces]
     came = [(trace, text) for trace, text in texts if text]
     readings = tuple(

@@ -80,7 +80,7 @@ ProblemEpisode: TypeAlias = Episode[Problem, Settings]
 
 
 def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
-    """The settings with those decided that depend on who is there.
+    """Return the settings with those decided that depend on who is there.
 
     Raises:
         UsageError: Settings that do not go together, or a model that is asked for and not named.
@@ -94,7 +94,7 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
 
 
 def build(rows: Sequence[Row], settings: Settings, seed: int) -> tuple[Problem, ...]:
-    """The problems that a data set makes.
+    """Return the problems that a data set makes.
 
     Raises:
         UsageError: There is none, or a picture has no caption where the arm needs one.

@@ -29,7 +29,7 @@ ROLES = {
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
-    """The most calls that one problem makes, by role, askings-again left out."""
+    """Return the most calls that one problem makes, by role, askings-again left out."""
     framework = FRAMEWORKS[settings.framework]
     draws = settings.votes if framework.votes else 1
     made = {"candidate": (1 if settings.kind == "generate" else draws) + framework.notes}
@@ -40,7 +40,7 @@ def calls(settings: Settings) -> Mapping[str, int]:
 
 
 def responses(traces: Sequence[Trace], samples: object, settings: Settings) -> Mapping[str, str] | None:
-    """What the candidate wrote, by problem, for people to vote on; None if it was to choose or to rank."""
+    """Return what the candidate wrote, by problem, for people to vote on; None if it was to choose or to rank."""
     if settings.kind != "generate":
         return None
     written = {trace.sample: trace.score.parts.get("response") for trace in traces if trace.repeat == 1}

@@ -61,7 +61,7 @@ def answer(loaded: Loaded, batch: Sequence[Asked], halt: threading.Event) -> lis
 
 
 def inputs(loaded: Loaded, batch: Sequence[Asked]) -> Any:
-    """A batch as tensors where the model is, padded on the left."""
+    """Return a batch as tensors where the model is, padded on the left."""
     texts = [asked.text for asked in batch]
     if loaded.sees:
         # Some vision models leave the opening token to their processor, and some write it in the template.
@@ -81,14 +81,14 @@ def inputs(loaded: Loaded, batch: Sequence[Asked]) -> Any:
 
 
 def _lengths(tensors: Any) -> list[int]:
-    """Tokens of each prompt, without padding."""
+    """Return tokens of each prompt, without padding."""
     return [int(length) for length in tensors["attention_mask"].sum(dim=1)]
 
 
 def _generated(
     loaded: Loaded, samplings: Sequence[Sampling], tensors: Any, halt: threading.Event
 ) -> list[Written]:
-    """The tokens written for each row, with how they ended."""
+    """Return the tokens written for each row, with how they ended."""
     model = loaded.model
     own = model.generation_config
     begin = tensors["input_ids"].shape[1]
@@ -107,7 +107,7 @@ def _generated(
 
 
 def _plain(loaded: Loaded, tokens: int) -> Any:
-    """The model's own configuration of generation, but the argmax instead of its way to draw."""
+    """Return the model's own configuration of generation, but the argmax instead of its way to draw."""
     config = copy.deepcopy(loaded.model.generation_config)
     config.do_sample, config.num_beams = False, 1
     config.temperature = config.top_p = config.top_k = config.max_length = None
@@ -117,7 +117,7 @@ def _plain(loaded: Loaded, tokens: int) -> Any:
 
 
 def _cut(tokens: list[int], ends: Sequence[int]) -> Written:
-    """Tokens up to and with the first that ends a reply."""
+    """Return tokens up to and with the first that ends a reply."""
     for place, token in enumerate(tokens):
         if token in ends:
             return tokens[: place + 1], "stop"
@@ -162,14 +162,14 @@ class Draws:
             )
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        """Scores whose argmax is the token drawn; (rows, vocabulary) to the same shape."""
+        """Return scores whose argmax is the token drawn; (rows, vocabulary) to the same shape."""
         import torch
 
         return torch.stack([_raced(row, *how) for row, how in zip(scores, self._rows, strict=True)])
 
 
 def _raced(scores: Any, temperature: float, top_p: float, stream: Any) -> Any:
-    """The scores of one row, with the noise of a draw; unchanged at temperature 0."""
+    """Return the scores of one row, with the noise of a draw; unchanged at temperature 0."""
     if temperature == 0:
         return scores
     logs = (scores.float() / temperature).log_softmax(dim=-1)
@@ -188,6 +188,6 @@ class Until:
         self._halt = halt
 
     def __call__(self, input_ids: Any, scores: Any, **more: Any) -> Any:
-        """Which rows are done, as (rows,) booleans."""
+        """Return which rows are done, as (rows,) booleans."""
         now = input_ids.shape[1]
         return input_ids.new_tensor([self._halt.is_set() or now >= end for end in self._lengths]).bool()

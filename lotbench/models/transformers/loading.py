@@ -117,7 +117,7 @@ def loading(name: str) -> Iterator[None]:
 
 
 def decided(packing: Packing) -> Any:
-    """The torch type of the weights: the one named, else bfloat16 where the GPU has it, else float32."""
+    """Return the torch type of the weights: the one named, else bfloat16 where the GPU has it, else float32."""
     import torch
 
     if packing.dtype != "auto":
@@ -127,7 +127,7 @@ def decided(packing: Packing) -> Any:
 
 
 def rendered(loaded: Loaded, messages: Sequence[Message]) -> str:
-    """Messages as the chat template writes them; where it takes no system, its words open the conversation.
+    """Return messages as the chat template writes them; where it takes no system, its words open the conversation.
 
     Raises:
         Unescapable: The template refuses the messages either way.
@@ -145,14 +145,14 @@ def rendered(loaded: Loaded, messages: Sequence[Message]) -> str:
 
 
 def model_class(config: Any) -> Any:
-    """The class that loads a model of this configuration: one that takes pictures, if the model does."""
+    """Return the class that loads a model of this configuration: one that takes pictures, if the model does."""
     import transformers
 
     return transformers.AutoModelForImageTextToText if _sees(config) else transformers.AutoModelForCausalLM
 
 
 def adapted(model: Any, adapter: str, *, trainable: bool = False) -> Any:
-    """A model with a peft adapter in it; warns if the adapter says that it was made for a base of another name.
+    """Return a model with a peft adapter in it; warns if the adapter says that it was made for a base of another name.
 
     Raises:
         ValueError: It was made for a model of another shape: peft alone would load the part that fits.
@@ -221,7 +221,7 @@ def _read(base: str, adapter: str | None, packing: Packing, train: Mapping[str, 
 
 
 def _arguments(packing: Packing, *, training: bool) -> dict[str, Any]:
-    """What `from_pretrained` is told: type, place, quantization, attention."""
+    """Return what `from_pretrained` is told: type, place, quantization, attention."""
     import torch
     import transformers
 
@@ -256,7 +256,7 @@ def _sees(config: Any) -> bool:
 
 
 def _id(base: str, commit: str | None, adapter: str | None, packing: Packing) -> str:
-    """Base and adapter, each with 8 hex digits of its version: the hub's commit, or the adapter's weights."""
+    """Return base and adapter, each with 8 hex digits of its version: the hub's commit, or the adapter's weights."""
     text = base if packing.quantize == "none" else f"{base}:{packing.quantize}"
     text += f"@{commit[:8]}" if commit else ""
     if adapter is None:
@@ -269,7 +269,7 @@ def _id(base: str, commit: str | None, adapter: str | None, packing: Packing) ->
 
 
 def _ends(*given: int | Sequence[int] | None) -> tuple[int, ...]:
-    """Every token that ends a reply, whichever of the model's files names it."""
+    """Return every token that ends a reply, whichever of the model's files names it."""
     found: set[int] = set()
     for ids in given:
         if ids is not None:
@@ -288,7 +288,7 @@ def _turn(message: Message, sees: bool) -> dict[str, Any]:
 
 
 def _without_system(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The conversation with the system's words at the head of its first turn."""
+    """Return the conversation with the system's words at the head of its first turn."""
     chat = [dict(turn) for turn in turns if turn["role"] != "system"]
     for turn in reversed([turn for turn in turns if turn["role"] == "system"]):
         words, rest = turn["content"], chat[0]["content"]

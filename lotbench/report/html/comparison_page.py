@@ -7,7 +7,7 @@ from lotbench.report.html.page import rendered
 
 
 def page(comparison: Comparison) -> str:
-    """A comparison as one self-contained HTML file."""
+    """Return a comparison as one self-contained HTML file."""
     content = {
         "heading": comparison.title,
         "runs": comparison.runs,

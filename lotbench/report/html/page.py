@@ -33,7 +33,7 @@ SHADES = 9
 
 
 def rendered(template: str, values: Mapping[str, Any]) -> str:
-    """A page from a template of this package and the values that it names."""
+    """Return a page from a template of this package and the values that it names."""
     style = environment().get_template("style.css").render()
     return sealed(environment(), template, style, "", {"drawn": _Drawings(), **values})[0]
 
@@ -41,7 +41,7 @@ def rendered(template: str, values: Mapping[str, Any]) -> str:
 def sealed(
     engine: Environment, template: str, style: str, script: str, values: Mapping[str, Any]
 ) -> tuple[str, str]:
-    """A page with its sheet and script in itself, and its content policy, which allows these two by their digests."""
+    """Return a page with its sheet and script in itself, and its content policy, which allows these two by their digests."""
     allowed = f"style-src 'sha256-{_digest(style)}'; "
     if script:
         allowed = (
@@ -57,12 +57,12 @@ def _digest(text: str) -> str:
 
 
 def harmless(begin: str) -> bool:
-    """Whether a page begins as ours do, with a policy by which nothing that follows can run or load."""
+    """Return whether a page begins as ours do, with a policy by which nothing that follows can run or load."""
     return BEGIN.match(begin) is not None
 
 
 def drawn(sections: Sequence[Section]) -> Iterator[tuple[str, Plot | Grid]]:
-    """Everything in sections that is drawn, with a name for its file."""
+    """Yield everything in sections that is drawn, with a name for its file."""
     for at, section in enumerate(sections, 1):
         both: tuple[Plot | Grid, ...] = (*section.plots, *section.grids)
         for place, one in enumerate(both, 1):
@@ -72,7 +72,7 @@ def drawn(sections: Sequence[Section]) -> Iterator[tuple[str, Plot | Grid]]:
 def files(
     drawings: Iterable[tuple[str, Plot | Grid]], form: str = "png"
 ) -> Iterator[tuple[str, str | bytes]]:
-    """Drawings as files: the CSV of the data, and of a plot a picture, by name; none of what has nothing to draw."""
+    """Yield drawings as files: the CSV of the data, and of a plot a picture, by name; none of what has nothing to draw."""
     draw = plots.pdf if form == "pdf" else plots.png
     for name, one in drawings:
         picture = draw(one) if isinstance(one, Plot) else b""
@@ -83,7 +83,7 @@ def files(
 
 
 def data(one: Plot | Grid) -> Table:
-    """The data beside a drawing."""
+    """Return the data beside a drawing."""
     return number_tables.of_grid(one) if isinstance(one, Grid) else number_tables.of_plot(one)
 
 
@@ -99,17 +99,17 @@ class _Drawings:
         self._count = 0
 
     def svg(self, one: Plot) -> Markup:
-        """A plot as inline SVG; matplotlib escapes its text, and nothing else of it comes from outside."""
+        """Return a plot as inline SVG; matplotlib escapes its text, and nothing else of it comes from outside."""
         self._count += 1
         return Markup(plots.svg(one, f"plot-{self._count}"))
 
     def link(self, table: Table) -> Markup:
-        """The address of a table as CSV, which holds the whole of it."""
+        """Return the address of a table as CSV, which holds the whole of it."""
         text = base64.b64encode(number_tables.to_csv(table).encode()).decode()
         return Markup(f"data:text/csv;charset=utf-8;base64,{text}")
 
     def shades(self, grid: Grid) -> list[list[int | None]]:
-        """The step of colour of each cell."""
+        """Return the step of colour of each cell."""
         values = [c.value for row in grid.cells for c in row if c and c.value is not None]
 
         def shade(value: float) -> int:
@@ -120,7 +120,7 @@ class _Drawings:
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    """The template engine of every page: escapes each text and shows what could not be seen."""
+    """Return the template engine of every page: escapes each text and shows what could not be seen."""
     made = Environment(
         loader=PackageLoader("lotbench.report.html"),
         autoescape=True,
@@ -144,17 +144,17 @@ def environment() -> Environment:
 
 
 def _shown(value: object) -> object:
-    """What a template's expression puts on the page: text with nothing hidden in it, and not without end."""
+    """Return what a template's expression puts on the page: text with nothing hidden in it, and not without end."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return visible(markdown.cut(value, LONGEST))
 
 
 def _whole(text: str) -> Markup:
-    """A text as long as report.md has it, where the page lets it scroll."""
+    """Return a text as long as report.md has it, where the page lets it scroll."""
     return Markup(str(escape(visible(markdown.cut(text, markdown.LONGEST)))))
 
 
 def _breakable(text: str) -> Markup:
-    """A name that may be broken after its underscores, and not before a per cent sign."""
+    """Return a name that may be broken after its underscores, and not before a per cent sign."""
     return Markup(str(escape(_shown(text))).replace("_", "_<wbr>").replace(" %", "&nbsp;%"))

@@ -53,7 +53,7 @@ _LOOK: dict[Any, Any] = {
 
 
 def svg(drawn: Plot, name: str) -> str:
-    """An inline SVG element, titled by its caption; "" if there is nothing to draw.
+    """Return an inline SVG element, titled by its caption; "" if there is nothing to draw.
 
     Args:
         drawn: What is drawn.
@@ -65,12 +65,12 @@ def svg(drawn: Plot, name: str) -> str:
 
 
 def png(drawn: Plot) -> bytes:
-    """A PNG picture on white, 200 dots an inch; b"" if there is nothing to draw."""
+    """Return a PNG picture on white, 200 dots an inch; b"" if there is nothing to draw."""
     return _rendered(drawn, "png", "")
 
 
 def pdf(drawn: Plot) -> bytes:
-    """A PDF page of vectors; b"" if there is nothing to draw."""
+    """Return a PDF page of vectors; b"" if there is nothing to draw."""
     return _rendered(drawn, "pdf", "")
 
 
@@ -111,7 +111,7 @@ def _plot(plot: Plot) -> Figure | None:
 
 
 def _apart(series: Iterable[Sequence[_Point]]) -> bool:
-    """Whether every name has a point of one series only, so that the name says all."""
+    """Return whether every name has a point of one series only, so that the name says all."""
     places = [x for points in series for x, *_ in points]
     return len(places) == len(set(places))
 
@@ -129,7 +129,7 @@ class _Pen:
 
 
 def _drawable(plot: Plot, name: str) -> list[_Point]:
-    """The points of a series that have a place."""
+    """Return the points of a series that have a place."""
     bands, labels = plot.bands.get(name, ()), plot.labels.get(name, ())
     made = []
     for at, (x, y) in enumerate(plot.series[name]):
@@ -178,7 +178,7 @@ def _dots(axes: Axes, plot: Plot, points: Sequence[_Point], pen: _Pen) -> None:
 
 
 def _axes(axes: Axes, plot: Plot, down: bool) -> None:
-    """Names, titles and grid of the axes."""
+    """Draw the names, titles and grid of the axes."""
     across, up = (plot.y, plot.x) if down else (plot.x, plot.y)
     axes.set_xlabel(_short(across))
     axes.set_ylabel(_short(up))
@@ -206,7 +206,7 @@ def _axes(axes: Axes, plot: Plot, down: bool) -> None:
 
 
 def place_of(value: float, among: Sequence[float]) -> float:
-    """Where a value lies between the least (0) and the greatest (1); the middle if all are one."""
+    """Return where a value lies between the least (0) and the greatest (1); the middle if all are one."""
     least, most = min(among), max(among)
     return (value - least) / (most - least) if most > least else 0.5
 

@@ -22,7 +22,7 @@ from lotbench.types import Metric
 
 
 def page(report: Report) -> str:
-    """The report as one self-contained HTML file."""
+    """Return the report as one self-contained HTML file."""
     settings = settings_table(report)
     differing = tuple(row for row in settings.rows if row[3] != "no")
     return rendered(
@@ -50,7 +50,7 @@ def page(report: Report) -> str:
 
 
 def lines(report: Report) -> Plot | None:
-    """The primary metric among what it is to be seen against: baselines, and the reference's way of scoring.
+    """Return the primary metric among what it is to be seen against: baselines, and the reference's way of scoring.
 
     None if there is nothing to see.
     """
@@ -78,7 +78,7 @@ def lines(report: Report) -> Plot | None:
 
 
 def drawings(report: Report) -> Iterator[tuple[str, Plot | Grid]]:
-    """Everything in a report that is drawn, with a name for its file."""
+    """Yield everything in a report that is drawn, with a name for its file."""
     if (primary_metric := lines(report)) is not None:
         yield "primary_metric", primary_metric
     yield from drawn(report.sections)

@@ -18,7 +18,7 @@ _HREF = "{http://www.w3.org/1999/xlink}href"
 
 
 def inline(text: str, name: str, title: str, description: str) -> str:
-    """Matplotlib's document as an element of a page.
+    """Return Matplotlib's document as an element of a page.
 
     Args:
         text: The document, drawn in the colours above.

@@ -20,7 +20,7 @@ COLUMNS = {"target_id", "funny", "somewhat_funny", "unfunny", "count", "caption"
 
 
 def rows(folder: Path, pictures: PictureFiles) -> Iterator[Raw]:
-    """The captions of every contest in a folder, contest by contest.
+    """Yield the captions of every contest in a folder, contest by contest.
 
     Raises:
         UsageError: There is no contest, or one has several summaries.
@@ -44,7 +44,7 @@ def rows(folder: Path, pictures: PictureFiles) -> Iterator[Raw]:
 def _row(
     cells: Mapping[str, str], contest: str, drawing: Path, pictures: PictureFiles, *, twice: bool
 ) -> Row:
-    """One caption in our layout.
+    """Return one caption in our layout.
 
     Raises:
         SkippedError: It cannot be used.

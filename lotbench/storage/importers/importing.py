@@ -101,7 +101,7 @@ class PictureFiles:
         """The file of each picture, or why there is none."""
 
     def keep(self, name: str, load: Load) -> str:
-        """The path of a picture relative to the data set's folder.
+        """Return the path of a picture relative to the data set's folder.
 
         Raises:
             SkippedError: It is not there, too large, no picture, or has a name that is no file's.
@@ -132,7 +132,7 @@ class PictureFiles:
 
 
 def _format(raw: bytes) -> str:
-    """The suffix of a picture, by what it is.
+    """Return the suffix of a picture, by what it is.
 
     Raises:
         SkippedError: It has too many pixels, or is no picture of a kind that is sent.

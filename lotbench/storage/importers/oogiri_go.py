@@ -30,7 +30,7 @@ Find: TypeAlias = Callable[[str], bytes | None]
 
 
 def rows(folder: Path, pictures: PictureFiles) -> Iterator[Raw]:
-    """The rows of a folder.
+    """Yield the rows of a folder.
 
     Raises:
         UsageError: It has none.
@@ -48,7 +48,7 @@ def rows(folder: Path, pictures: PictureFiles) -> Iterator[Raw]:
 
 
 def _pictures(folder: Path) -> Find:
-    """Where a folder's pictures are: in a folder of its own, or in an archive."""
+    """Return where a folder's pictures are: in a folder of its own, or in an archive."""
     for place in FOLDERS:
         if (folder / place).is_dir():
             files = {Path(entry.name).stem: entry.path for entry in os.scandir(folder / place)}
@@ -67,7 +67,7 @@ def _opened(path: str) -> bytes | None:
 
 
 def _archive(path: Path) -> Find:
-    """The members of an archive by stem, read one at a time: where a member would go plays no part."""
+    """Return the members of an archive by stem, read one at a time: where a member would go plays no part."""
     try:
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, OSError) as error:
@@ -88,7 +88,7 @@ def _archive(path: Path) -> Find:
 
 
 def _row(line: bytes, language: Language, number: int, find: Find, pictures: PictureFiles) -> Row:
-    """One row in our layout.
+    """Return one row in our layout.
 
     Raises:
         SkippedError: It cannot be used.

@@ -30,11 +30,11 @@ class Files:
     path: Path
 
     def has(self, name: str) -> bool:
-        """Whether the folder has a file of that name."""
+        """Return whether the folder has a file of that name."""
         return (self.path / name).is_file()
 
     def lines(self, name: str = "") -> list[tuple[int, str]]:
-        """The lines of a text that are not empty, each with its number.
+        """Return the lines of a text that are not empty, each with its number.
 
         Raises:
             DataError: It cannot be read.
@@ -43,7 +43,7 @@ class Files:
         return [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
 
     def items(self, make: Callable[[str, Any], M]) -> list[M]:
-        """What is made of each row of a JSON list, given a name for it (`test-0001`).
+        """Return what is made of each row of a JSON list, given a name for it (`test-0001`).
 
         Raises:
             DataError: The file cannot be read or is no list, or each row that was refused, with its number.
@@ -60,7 +60,7 @@ class Files:
         return made
 
     def _rows(self) -> list[Any]:
-        """The rows of a JSON list.
+        """Return the rows of a JSON list.
 
         Raises:
             DataError: The file cannot be read, or is no list.
@@ -74,7 +74,7 @@ class Files:
         return found
 
     def table(self, columns: set[str], name: str = "") -> list[tuple[int, dict[str, str]]]:
-        """The rows of a CSV file with the line that each ends on.
+        """Return the rows of a CSV file with the line that each ends on.
 
         Raises:
             DataError: It cannot be read, or lacks a column.
@@ -91,7 +91,7 @@ class Files:
             raise DataError([f"{at(path, reader.line_num + 1)}: {error}"]) from None
 
     def _text(self, name: str) -> tuple[Path, str]:
-        """The file (of that name in a folder) and its text, without the byte order mark that may stand before it."""
+        """Return the file (of that name in a folder) and its text, without the byte order mark that may stand before it."""
         path = self.path / name if name else self.path
         try:
             return path, path.read_bytes().decode("utf-8-sig")
@@ -100,7 +100,7 @@ class Files:
 
 
 def readers() -> Mapping[str, Callable[[Source], Sequence[BaseModel]]]:
-    """What reads the published data of a benchmark, by the benchmark's name."""
+    """Return what reads the published data of a benchmark, by the benchmark's name."""
     found = {name: benchmarks.get(name).published for name in benchmarks.names()}
     return {name: read for name, read in found.items() if read is not None}
 

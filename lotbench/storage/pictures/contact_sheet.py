@@ -28,7 +28,7 @@ CHINESE_FONTS = (
 
 
 def chinese_font() -> Path | None:
-    """A font of this machine that has Chinese characters, if it is in one of the usual places."""
+    """Return a font of this machine that has Chinese characters, if it is in one of the usual places."""
     from matplotlib.font_manager import findSystemFonts
 
     files = sorted(map(Path, findSystemFonts()))
@@ -40,7 +40,7 @@ def chinese_font() -> Path | None:
 
 
 def pages(folder: Path, items: Sequence[Any], font: Path | None) -> Iterator[Any]:
-    """The pages of a contact sheet, as Pillow images.
+    """Yield the pages of a contact sheet, as Pillow images.
 
     Args:
         folder: The data set's folder.
@@ -87,7 +87,7 @@ def _texts(item: Any) -> list[str]:
 
 
 def wrapped(text: str, width_px: float, length: Callable[[str], float]) -> list[str]:
-    """A text in lines of a width, broken at spaces and beside Chinese characters; a longer word has a line of its own."""
+    """Return a text in lines of a width, broken at spaces and beside Chinese characters; a longer word has a line of its own."""
     lines = [""]
     for piece in PIECES.findall(text):
         if lines[-1] and length(f"{lines[-1]}{piece}".rstrip()) > width_px:

@@ -19,7 +19,7 @@ _NO_METADATA = {"gamma", "srgb", "transparency", "interlace", "dpi", "aspect", "
 
 
 def sights(folder: Path, items: Iterable[Sample]) -> tuple[dict[str, Sight], list[Finding]]:
-    """What is seen of every sample's picture, by sample id; and a finding for each that cannot be decoded."""
+    """Return what is seen of every sample's picture, by sample id; and a finding for each that cannot be decoded."""
     seen: dict[str, Sight] = {}
     broken: list[Finding] = []
     for item in items:
@@ -32,7 +32,7 @@ def sights(folder: Path, items: Iterable[Sample]) -> tuple[dict[str, Sight], lis
 
 
 def sight(path: Path) -> Sight:
-    """What is seen of one picture.
+    """Return what is seen of one picture.
 
     Raises:
         PictureError: It cannot be decoded, though its head says that it is a picture.
@@ -43,7 +43,7 @@ def sight(path: Path) -> Sight:
 
 
 def difference_hash(picture: Any) -> int:
-    """Whether each of 16 x 16 patches is brighter than its left neighbour, as 256 bits (dHash)."""
+    """Return whether each of 16 x 16 patches is brighter than its left neighbour, as 256 bits (dHash)."""
     from PIL import Image
 
     small = np.asarray(picture.convert("L").resize((SIDE + 1, SIDE), Image.Resampling.BOX))

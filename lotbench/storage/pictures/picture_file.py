@@ -35,7 +35,7 @@ class TooLargeError(PictureError):
 
 @contextmanager
 def opened(source: Path | bytes, *, pixels: int = MAX_PIXELS) -> Iterator[Any]:
-    """A picture as a Pillow image, its pixels not decoded yet; what its decoder raises inside becomes an error here.
+    """Open a picture as a Pillow image, its pixels not decoded yet; an error of its decoder inside the block becomes ours.
 
     Args:
         source: The file, or its bytes.
@@ -67,7 +67,7 @@ def opened(source: Path | bytes, *, pixels: int = MAX_PIXELS) -> Iterator[Any]:
 
 
 def decoded(source: Path | bytes) -> Any:
-    """A picture in RGB, its pixels decoded.
+    """Return a picture in RGB, its pixels decoded.
 
     Raises:
         PictureError: See `opened`.
@@ -82,7 +82,7 @@ JPEG_QUALITY = 90
 
 
 def encoded(path: Path, max_px: int, *, smallest: bool = False) -> bytes:
-    """A picture as PNG bytes without metadata, upright, scaled down to `max_px` on its longer side.
+    """Return a picture as PNG bytes without metadata, upright, scaled down to `max_px` on its longer side.
 
     Args:
         path: Its file; a PNG that fits and holds nothing else is taken as it is.
@@ -117,12 +117,12 @@ def encoded(path: Path, max_px: int, *, smallest: bool = False) -> bytes:
 
 
 def media_type(raw: bytes) -> str:
-    """What bytes that `encoded` made are."""
+    """Return what bytes that `encoded` made are."""
     return "image/jpeg" if raw.startswith(b"\xff\xd8") else "image/png"
 
 
 def bare(raw: bytes) -> bool:
-    """Whether a PNG file holds nothing but its pixels, to its last byte."""
+    """Return whether a PNG file holds nothing but its pixels, to its last byte."""
     place = 8
     while place + 8 <= len(raw):
         kind = raw[place + 4 : place + 8]
@@ -135,7 +135,7 @@ def bare(raw: bytes) -> bool:
 
 
 def _read(path: Path) -> bytes:
-    """The bytes of a regular file.
+    """Return the bytes of a regular file.
 
     Raises:
         PictureError: It is none (a pipe would wait for ever), or too large.

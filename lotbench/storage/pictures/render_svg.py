@@ -30,7 +30,7 @@ _FORBIDDEN = re.compile(
 
 
 def faults(svg: str) -> list[str]:
-    """What in a drawing may not be there, and what would end the renderer's process: its shape and its depth."""
+    """Return what in a drawing may not be there, and what would end the renderer's process: its shape and its depth."""
     found = sorted({match[0].strip() for match in _FORBIDDEN.finditer(svg)})
     told = [f"holds {thing!r}: drawings have no text, fonts, scripts or foreign pictures" for thing in found]
     if len(svg) > MAX_CHARACTERS:
@@ -49,7 +49,7 @@ def faults(svg: str) -> list[str]:
 
 
 def _shape_faults(root: ElementTree.Element) -> list[str]:
-    """What is wrong with the size that a drawing gives itself: the renderer allocates whatever it asks for."""
+    """Return what is wrong with the size that a drawing gives itself: the renderer allocates whatever it asks for."""
     box = re.split(r"[\s,]+", root.get("viewBox", "").strip())
     sizes = (
         box[2:4] if len(box) == 4 else [root.get(name, "").removesuffix("px") for name in ("width", "height")]
@@ -67,7 +67,7 @@ def _shape_faults(root: ElementTree.Element) -> list[str]:
 
 
 def render(path: Path) -> bytes:
-    """A drawing as a PNG of `WIDTH` pixels and at most `MAX_BYTES` bytes, without metadata.
+    """Return a drawing as a PNG of `WIDTH` pixels and at most `MAX_BYTES` bytes, without metadata.
 
     Raises:
         DataError: The drawing holds what it may not, cannot be drawn, or does not get small enough.
@@ -93,7 +93,7 @@ def render(path: Path) -> bytes:
 
 
 def _reductions(picture: Any) -> Iterator[Any]:
-    """The picture, and then smaller and smaller versions of it."""
+    """Yield the picture, and then smaller and smaller versions of it."""
     from PIL import Image
 
     yield picture

@@ -67,7 +67,7 @@ class Scene:
 
 
 def rated(unfunny: int, somewhat: int, funny: int) -> Votes:
-    """Ratings on the scale of 1 to 3 as votes: their mean and the lower end of its 95 % interval."""
+    """Return ratings on the scale of 1 to 3 as votes: their mean and the lower end of its 95 % interval."""
     n = unfunny + somewhat + funny
     mean = (unfunny + 2 * somewhat + 3 * funny) / n
     squares = sum(count * (vote - mean) ** 2 for vote, count in enumerate((unfunny, somewhat, funny), 1))
@@ -75,12 +75,12 @@ def rated(unfunny: int, somewhat: int, funny: int) -> Votes:
 
 
 def liked(likes: int) -> Votes:
-    """Likes as votes: their number and the lower end of its exact 95 % interval (Poisson; Garwood 1936)."""
+    """Return likes as votes: their number and the lower end of its exact 95 % interval (Poisson; Garwood 1936)."""
     return Votes(n=likes, mean=None, low=float(chi2.ppf(0.025, 2 * likes) / 2) if likes else 0.0)
 
 
 def best(voted: Iterable[Voted], rules: Rules, language: str) -> tuple[Voted, ...]:
-    """The responses that are shown, best first: enough votes, short enough, and none nearly one before it.
+    """Return the responses that are shown, best first: enough votes, short enough, and none nearly one before it.
 
     Args:
         voted: The responses to one picture.
@@ -100,7 +100,7 @@ def best(voted: Iterable[Voted], rules: Rules, language: str) -> tuple[Voted, ..
 
 
 def _fits(text: str, rules: Rules, language: str) -> bool:
-    """Whether a player could have written it: one line, no longer than allowed, in the language."""
+    """Return whether a player could have written it: one line, no longer than allowed, in the language."""
     try:
         response(text, rules.max_words, rules.max_characters)
     except Unread:

@@ -67,7 +67,7 @@ class Points(Form):
 
 
 async def respond(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Update:
-    """The puzzle first, then the points of the runners-up; a picture whose best response cannot be played is dropped."""
+    """Return the puzzle first, then the points of the runners-up; a picture whose best response cannot be played is dropped."""
     episode, scene = runtime.context, runtime.context.sample
     puzzle = await _puzzle(episode)
     if puzzle.value is None:
@@ -84,24 +84,24 @@ async def respond(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Upda
 
 
 async def nothing(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Update:
-    """Nobody judges here: people decide afterwards."""
+    """Judge nothing: people decide afterwards."""
     return {}
 
 
 async def propose(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Update:
-    """What was not dropped is proposed."""
+    """End the episode: what was not dropped is proposed."""
     return {"outcome": "proposed"}
 
 
 def _ended(step: str, reading: Reading[Any]) -> Update:
-    """The end of a picture about which nothing could be written."""
+    """Return the end of a picture about which nothing could be written."""
     # A model that answers as it should, of a picture that is beyond it, is no sign that others are.
     outcome = "dropped" if reading.status == NO_SAMPLE else "writer_failed"
     return {"outcome": outcome, "why": f"{step}: {reading.reason}"}
 
 
 def item(scene: Scene, done: Mapping[str, Any], source: str) -> Item:
-    """The sample that a scene and what was written about it make.
+    """Return the sample that a scene and what was written about it make.
 
     Raises:
         ValidationError: It is none, with the fields.
@@ -204,7 +204,7 @@ def _holds(scene: Scene, done: Mapping[str, Any]) -> None:
 
 
 def _point(line: str, voted: Mapping[str, Any]) -> tuple[str, str]:
-    """The letter of a runner-up and why it is funny.
+    """Return the letter of a runner-up and why it is funny.
 
     Raises:
         Unread: `no_sample`; the line says something else.
@@ -217,7 +217,7 @@ def _point(line: str, voted: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _rejected(line: str) -> Rejected:
-    """A guess that fails, of `TEXT | easy or hard | why`; hard where nothing is said."""
+    """Return a guess that fails, of `TEXT | easy or hard | why`; hard where nothing is said."""
     text, _, rest = line.partition("|")
     level, _, why = rest.partition("|")
     easy = level.strip().lower() == "easy"

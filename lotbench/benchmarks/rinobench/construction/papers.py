@@ -88,7 +88,7 @@ class Reply(BaseModel):
     content: Mapping[str, Any] = Field(default_factory=dict)
 
     def text(self) -> str:
-        """The review in words, field by field, without its summary of the paper and the numbers of ratings."""
+        """Return the review in words, field by field, without its summary of the paper and the numbers of ratings."""
         said = {
             name.replace("_", " "): _NUMBERED.sub("", value)
             for name, value in self.content.items()
@@ -146,7 +146,7 @@ class Rated:
 
 
 def rating(reply: Reply, dimension: str) -> int | None:
-    """A reviewer's rating of one dimension, as in `3: significant ...`; None for one that is not applicable."""
+    """Return a reviewer's rating of one dimension, as in `3: significant ...`; None for one that is not applicable."""
     given = reply.content.get(dimension)
     if isinstance(given, int) and not isinstance(given, bool):
         return given if 1 <= given <= 4 else None
@@ -155,12 +155,12 @@ def rating(reply: Reply, dimension: str) -> int | None:
 
 
 def section_counts(title: str) -> bool:
-    """Whether works cited in a section of this title count: introduction and related work, numbered or not."""
+    """Return whether works cited in a section of this title count: introduction and related work, numbered or not."""
     return _NUMBER.sub("", title.strip()).casefold() in SECTIONS
 
 
 def disagreement(paper: Paper, rules: Rules) -> str | None:
-    """Why a paper's ratings make no score; None if they do."""
+    """Return why a paper's ratings make no score; None if they do."""
     ratings = paper.ratings
     if not ratings:
         return "no review rates its novelty"
@@ -171,7 +171,7 @@ def disagreement(paper: Paper, rules: Rules) -> str | None:
 
 
 def poverty(paper: Paper, rules: Rules) -> str | None:
-    """Why a paper has too few related works; None if it has enough."""
+    """Return why a paper has too few related works; None if it has enough."""
     count = len(paper.works)
     if count >= rules.min_works:
         return None
@@ -179,7 +179,7 @@ def poverty(paper: Paper, rules: Rules) -> str | None:
 
 
 def binned(papers: Sequence[Paper], rules: Rules) -> tuple[list[Rated], dict[str, Edges]]:
-    """The scores of papers that agree, and the edges by venue; `*` stands for all venues."""
+    """Return the scores of papers that agree, and the edges by venue; `*` stands for all venues."""
     means = {paper.id: float(np.mean(paper.ratings)) for paper in papers}
     groups: dict[str, list[float]] = {}
     for paper in papers:
@@ -193,7 +193,7 @@ def binned(papers: Sequence[Paper], rules: Rules) -> tuple[list[Rated], dict[str
 
 
 def cut(means: Sequence[float], rules: Rules) -> Edges:
-    """The six edges of the five scores over these means."""
+    """Return the six edges of the five scores over these means."""
     low, high = min(means), max(means)
     if rules.binning == "edges":
         return (min(low, rules.edges[0]), *rules.edges, max(high, rules.edges[-1]))
@@ -205,18 +205,18 @@ def cut(means: Sequence[float], rules: Rules) -> Edges:
 
 
 def score(mean: float, edges: Edges) -> int:
-    """The score of a mean: one more than the inner edges below it, since intervals are closed on the right."""
+    """Return the score of a mean: one more than the inner edges below it, since intervals are closed on the right."""
     return 1 + int(np.searchsorted(edges[1:-1], mean, side="left"))
 
 
 def leak(text: str) -> str | None:
-    """A number in a text that would give the gold score away."""
+    """Return a number in a text that would give the gold score away."""
     found = _LEAK.search(text)
     return found[0] if found else None
 
 
 def split(scores: Mapping[str, int], share: float, seed: int) -> set[str]:
-    """The ids of the test split: of each score the nearest whole number to its share, drawn by seed."""
+    """Return the ids of the test split: of each score the nearest whole number to its share, drawn by seed."""
     test: set[str] = set()
     for label in LABELS:
         ids = sorted(name for name, its in scores.items() if its == label)
@@ -226,7 +226,7 @@ def split(scores: Mapping[str, int], share: float, seed: int) -> set[str]:
 
 
 def published(source: Source) -> list[Paper]:
-    """The papers of an OpenReview-shaped JSON list; one without a venue has that of the file's name.
+    """Return the papers of an OpenReview-shaped JSON list; one without a venue has that of the file's name.
 
     Raises:
         DataError: The file is no list, or each row that is no paper, with its number and field.

@@ -98,7 +98,7 @@ for neutral ideas and check the justification for the voice of one reviewer; so 
 
 
 def item(draft: Draft, found: Mapping[str, Any], writers: Sequence[str] = ()) -> Item:
-    """The sample that a paper has become.
+    """Return the sample that a paper has become.
 
     Args:
         draft: The paper with its score.
@@ -121,7 +121,7 @@ def item(draft: Draft, found: Mapping[str, Any], writers: Sequence[str] = ()) ->
 
 
 async def respond(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
-    """The writer makes an idea of a paper, and a justification of its reviews; each is dropped if it does not hold."""
+    """Return the writer makes an idea of a paper, and a justification of its reviews; each is dropped if it does not hold."""
     episode, paper = runtime.context, runtime.context.sample.paper
     summaries = [str(reply.content[SUMMARY]) for reply in paper.replies if reply.content.get(SUMMARY)]
     told = {"title": paper.title, "abstract": paper.abstract, "summaries": _parted(summaries)}
@@ -135,7 +135,7 @@ async def respond(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update
 
 
 async def look(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
-    """The judge looks at both texts, then at what each argument rests on: works, or the idea; there is no gold."""
+    """Return the judge looks at both texts, then at what each argument rests on: works, or the idea; there is no gold."""
     episode, found = runtime.context, dict(state["turn"])
     made, rules = item(episode.sample, found), episode.settings
     told = {"idea": made.research_idea.told(), "justification": made.novelty_reasoning}
@@ -164,14 +164,14 @@ async def look(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
 
 
 async def keep(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
-    """What was not dropped is kept."""
+    """End the episode: what was not dropped is kept."""
     return {"outcome": "kept", "memory": state["turn"]}
 
 
 async def _written(
     episode: PaperEpisode, name: str, form: type[Form], values: Mapping[str, Value]
 ) -> dict[str, Any]:
-    """What the writer fills a form in with; each text of it has to say something."""
+    """Return what the writer fills a form in with; each text of it has to say something."""
 
     def read(answer: Answer) -> dict[str, Any]:
         found = read_form(answer.reply, form).model_dump()
@@ -184,13 +184,13 @@ async def _written(
 
 
 def _dropped(found: Mapping[str, Any]) -> Update:
-    """The end of a paper in which something does not hold."""
+    """Return the end of a paper in which something does not hold."""
     why = fault(found)
     return {"outcome": "dropped", "why": why} if why else {}
 
 
 def fault(found: Mapping[str, Any]) -> str | None:
-    """The first thing that does not hold in what was found out so far; None if there is none."""
+    """Return the first thing that does not hold in what was found out so far; None if there is none."""
     for name in ("idea", "justification"):
         if number := leak("\n".join(found.get(name, {}).values())):
             return f"the {name} may give its score away: {number!r}"

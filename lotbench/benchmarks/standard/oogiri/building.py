@@ -59,7 +59,7 @@ class _LeftOutError(Exception):
 
 
 def problems(rows: Sequence[Row], rules: Rules, seed: int) -> tuple[Problem, ...]:
-    """The problems that rows make, a round of each kind for every prompt before the next round.
+    """Return the problems that rows make, a round of each kind for every prompt before the next round.
 
     Args:
         rows: In the order of the data set.
@@ -96,7 +96,7 @@ def _prompts(rows: Sequence[Row], rules: Rules) -> list[_Prompt]:
 
 
 def _liked(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """The responses with votes of one kind, best first, each text once: ratings and likes are never mixed."""
+    """Return the responses with votes of one kind, best first, each text once: ratings and likes are never mixed."""
     rated = [row for row in rows if row.ratings and row.ratings.n > 1]
     voted = rated or [row for row in rows if row.star is not None]
     once: dict[str, Row] = {}
@@ -108,7 +108,7 @@ def _liked(rows: Sequence[Row]) -> tuple[Row, ...]:
 def _problem(
     prompt: _Prompt, kind: Kind, number: int, near: Sequence[_Prompt], rules: Rules, seed: int
 ) -> Iterator[Problem]:
-    """The problem of this number; none if one is all that there can be.
+    """Yield the problem of this number; none if one is all that there can be.
 
     Raises:
         _LeftOutError: The rows do not make it.
@@ -156,7 +156,7 @@ class _Making:
     captioned: list[_Prompt] = field(default_factory=list)
 
     def choice(self, kind: Kind, number: int, shuffled: Random) -> tuple[Option, ...]:
-        """The right responses, each used in one problem of a kind, and what the kind's slots hold."""
+        """Return the right responses, each used in one problem of a kind, and what the kind's slots hold."""
         count = 2 if kind == "5t2" else 1
         right = self._right(count)
         shuffled.shuffle(right)
@@ -167,7 +167,7 @@ class _Making:
         return (*options, *(self._wrong(slot, chosen) for slot in WRONG[kind]))
 
     def ranking(self) -> tuple[Option, ...]:
-        """Five responses, best first, each apart from all others; gathered in random order."""
+        """Return five responses, best first, each apart from all others; gathered in random order."""
         liked = self.prompt.liked
         for _ in range(TRIES):
             chosen: list[Row] = []
@@ -180,7 +180,7 @@ class _Making:
         raise _LeftOutError("no five responses whose votes are apart")
 
     def _right(self, count: int) -> list[Row]:
-        """The responses that count as right: the top of those with votes (two at least if two are wanted)."""
+        """Return the responses that count as right: the top of those with votes (two at least if two are wanted)."""
         liked, rules = self.prompt.liked, self.rules
         if not liked:
             raise _LeftOutError("nobody voted on the responses")
@@ -190,7 +190,7 @@ class _Making:
         return [row for row in top if rated or (row.star or 0) >= rules.min_likes]
 
     def _wrong(self, slot: Slot, right: Sequence[Row]) -> Option:
-        """What fills a slot: the caption, a response to another prompt, a rewrite; or what stands in for it."""
+        """Return what fills a slot: the caption, a response to another prompt, a rewrite; or what stands in for it."""
         if slot == "caption" and self.prompt.first.image:
             if self.rules.captioner:
                 return Option(slot=slot, origin="captioner")
@@ -206,7 +206,7 @@ class _Making:
         return self._of(self._elsewhere(), slot, "elsewhere")
 
     def _low(self, right: Sequence[Row]) -> Row:
-        """A response to the same prompt that people like clearly less than each right one."""
+        """Return a response to the same prompt that people like clearly less than each right one."""
         bottom = self.prompt.liked[-max(1, int(LOW * len(self.prompt.liked))) :]
         for row in self.rng.sample(bottom, len(bottom)):
             if same(row.text) not in self.taken and all(self.rules.apart(one, row) for one in right):
@@ -214,7 +214,7 @@ class _Making:
         raise _LeftOutError("no response that people like clearly less")
 
     def _other_caption(self, slot: Slot) -> Option:
-        """The caption of another picture (Sec. 4); a response to one where there is no caption."""
+        """Return the caption of another picture (Sec. 4); a response to one where there is no caption."""
         for _ in range(TRIES):
             other = self.rng.choice(self.near)
             if other.first.group == self.prompt.first.group:
@@ -228,7 +228,7 @@ class _Making:
         return self._of(self._elsewhere(), slot, "elsewhere")
 
     def _elsewhere(self) -> Row:
-        """A response to another picture or question, of the same type and language."""
+        """Return a response to another picture or question, of the same type and language."""
         for _ in range(TRIES):
             other = self.rng.choice(self.near)
             row = self.rng.choice(other.rows)

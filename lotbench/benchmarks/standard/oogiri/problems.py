@@ -125,7 +125,7 @@ class Rules:
     unrelated: Literal["response", "caption"]
 
     def apart(self, better: Row, worse: Row) -> bool:
-        """Whether people liked one response more than another beyond what chance explains."""
+        """Return whether people liked one response more than another beyond what chance explains."""
         if better.ratings and worse.ratings:
             error = math.hypot(better.ratings.error, worse.ratings.error)
             gap = better.ratings.mean - worse.ratings.mean
@@ -134,6 +134,6 @@ class Rules:
 
 
 def same(text: str) -> str:
-    """A text without what does not make it another one: case, width, spaces and punctuation."""
+    """Return a text without what does not make it another one: case, width, spaces and punctuation."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     return "".join(letter for letter in plain if letter.isalnum()) or plain.strip()

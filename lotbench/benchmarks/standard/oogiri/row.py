@@ -92,7 +92,7 @@ class Row(BaseModel):
 
 
 def held_out(row: Row, *, share: float = 0.05, seed: int = 0) -> bool:
-    """Whether a row belongs to the part that is never trained on.
+    """Return whether a row belongs to the part that is never trained on.
 
     Decided by a hash of the group, so that all responses to a picture or question lie on one side, and neither the
     order of the rows nor the rows beside it matter.
