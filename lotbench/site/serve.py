@@ -101,7 +101,7 @@ class _Handlers:
 
     @web.middleware
     async def counted(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """Know which connections are at work on a request: these are never closed to make room."""
+        """Note which connections are at work on a request: these are never closed to make room."""
         self._busy.add(request.protocol)
         try:
             return await handler(request)
