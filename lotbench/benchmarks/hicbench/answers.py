@@ -23,22 +23,22 @@ SHOWN = 3
 
 def spread(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
     """Return flexibility with its sampling part, and kwPrec."""
-    found = task_originality(rated)
-    total = float(np.var(found[~np.isnan(found)])) if (~np.isnan(found)).any() else None
+    means = task_originality(rated)
+    total = float(np.var(means[~np.isnan(means)])) if (~np.isnan(means)).any() else None
     noise = sampling_part(rated)
-    kept = _keywords(rated, settings, evidence)
+    precisions = _keywords(rated, settings, evidence)
     whose = "as a model named them" if settings.keywords else "stems of words that are no function words"
     rows: tuple[tuple[Cell, ...], ...] = (
         ("variance over tasks of mean originality (the paper's flexibility, by its script)", total),
         ("of it, sampling of answers", noise),
-        ("kwPrec", float(np.mean(kept)) if kept else None),
+        ("kwPrec", float(np.mean(precisions)) if precisions else None),
     )
     notes = (
         "Sampling: the mean over tasks of the variance within a task divided by its answers, which would be "
         "there if all tasks were alike. The metric flexibility is the variance less that, and 0 where nothing more than "
         "sampling is seen.",
         f"kwPrec: the share of an answer's keywords ({whose}) that stand in "
-        f"the knowledge text of its task; the mean over {len(kept)} answers. It is high for answers that "
+        f"the knowledge text of its task; the mean over {len(precisions)} answers. It is high for answers that "
         "keep to the text, and says nothing of whether they are true.",
     )
     return Section("Flexibility and keywords", notes, (Table(("measure", "value"), rows),))
@@ -47,12 +47,12 @@ def spread(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
 def _keywords(rated: Ratings, settings: Settings, evidence: Evidence) -> list[float]:
     """Return what kwPrec is of each answer that has a keyword; where a model was to name them, an answer for which it did not has none."""
     models = [named(episode.steps) for episode in rated.episodes] if settings.keywords else []
-    found = []
+    precisions = []
     for text, task, episode, draw in zip(rated.texts, rated.task, rated.episode, rated.draw, strict=True):
-        said = models[episode].get(int(draw), []) if settings.keywords else keywords(text)
+        phrases = models[episode].get(int(draw), []) if settings.keywords else keywords(text)
         if sample := evidence.samples.get(rated.tasks[task]):
-            found.append(precision(said, sample.knowledge))
-    return [value for value in found if value is not None]
+            precisions.append(precision(phrases, sample.knowledge))
+    return [value for value in precisions if value is not None]
 
 
 def likeness(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
@@ -64,8 +64,8 @@ def likeness(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
     ih, dh = classes_of(rated, settings.classes)
     rows = []
     for name, chosen in (("all", np.ones(len(vectors), dtype=bool)), ("IH", ih), ("DH", dh)):
-        mine, tasks = vectors[chosen], rated.task[chosen]
-        rows.append((name, int(chosen.sum()), similarity.across(mine, tasks), similarity.every(mine)))
+        subset, tasks = vectors[chosen], rated.task[chosen]
+        rows.append((name, int(chosen.sum()), similarity.across(subset, tasks), similarity.every(subset)))
     columns = ("answers", "count", "pairs of different tasks", "all pairs")
     notes = (
         f"Mean cosine of embeddings by {evidence.encoder}, each answer embedded once. The literal reading of "
@@ -79,16 +79,16 @@ def likeness(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
 
 def fields(rated: Ratings, settings: Settings) -> Section:
     """Return every measure by field, as a table and as bars (Fig. 3 and 5)."""
-    found = by_field(rated, settings)
+    metrics = by_field(rated, settings)
     rows: list[tuple[Cell, ...]] = []
-    for name, measured in found.items():
+    for name, measured in metrics.items():
         values = [measured[measure].value for measure in MEASURES]
         ih, dh = values[-2:]
         balance = None if ih is None or dh is None else ifs(ih, dh, settings.w1)
         rows.append((name, measured[MARKS[0]].observations, *values, balance))
     measures = (*MEASURES, "IFS")
     plots = tuple(
-        Plot("bar", "field", measure, {measure: _bars(rows, at)}, f"{measure} by field", tuple(found))
+        Plot("bar", "field", measure, {measure: _bars(rows, at)}, f"{measure} by field", tuple(metrics))
         for at, measure in enumerate(measures, 2)
     )
     return Section("Fields", (), (Table(("field", "answers", *measures), tuple(rows)),), plots)
@@ -110,8 +110,8 @@ def shown(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
     def reading(kind: str, at: int) -> Reading:
         task, episode = rated.tasks[rated.task[at]], rated.episodes[rated.episode[at]]
         sample = evidence.samples.get(task)
-        asked = (("question", sample.question),) if sample else ()
-        return Reading(f"{kind}: {names[at]}", (*asked, ("answer", rated.texts[at])), task, episode.repeat)
+        question = (("question", sample.question),) if sample else ()
+        return Reading(f"{kind}: {names[at]}", (*question, ("answer", rated.texts[at])), task, episode.repeat)
 
     chosen = (("IH", best[:SHOWN]), ("DH", worst[:SHOWN]))
     readings = tuple(reading(kind, at) for kind, places in chosen for at in places)

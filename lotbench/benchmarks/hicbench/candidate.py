@@ -30,9 +30,9 @@ async def respond(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
     """Return every answer at once, a draw each; an episode without any that can be judged is a failure of the candidate."""
     episode = runtime.context
     answers = await episode.each(_answer, range(episode.settings.answers))
-    if not any(one.value for one in answers):
+    if not any(answer.value for answer in answers):
         raise EpisodeFailed("candidate", f"none of {len(answers)} answers could be read")
-    return {"turn": {"answers": [one.value and one.value["answer"] for one in answers]}}
+    return {"turn": {"answers": [answer.value and answer.value["answer"] for answer in answers]}}
 
 
 async def _answer(episode: TaskEpisode, draw: int) -> Reading[dict[str, Any]]:
@@ -76,8 +76,8 @@ def _values(episode: TaskEpisode) -> dict[str, Value]:
     if settings.strategy == "rag":
         values["knowledge"] = getattr(sample, settings.rag_source)
     if settings.dhp:
-        shown = memory.shown(episode.state["memory"], settings)
-        values |= {name: episode.prompt("dhp").line(name, text=text) for name, text in shown.items()}
+        examples = memory.shown(episode.state["memory"], settings)
+        values |= {name: episode.prompt("dhp").line(name, text=text) for name, text in examples.items()}
     return values
 
 

@@ -33,10 +33,10 @@ def _significance(runs: Runs) -> Section:
     }
     flips = max((settings.flips for _, settings in runs.values()), default=0)
     rows: list[tuple[Cell, ...]] = []
-    for one, other in combinations(shares, 2):
-        tasks = sorted(shares[one].keys() & shares[other].keys())
-        ahead = np.array([shares[one][task] - shares[other][task] for task in tasks])
-        rows.append((one, other, *_tested(ahead, flips), len(tasks)))
+    for run, other in combinations(shares, 2):
+        tasks = sorted(shares[run].keys() & shares[other].keys())
+        ahead = np.array([shares[run][task] - shares[other][task] for task in tasks])
+        rows.append((run, other, *_tested(ahead, flips), len(tasks)))
     columns = ("run", "other run", "IH ratio, difference", "standard error", "p", "", "tasks")
     note = (
         f"Two-sided paired permutation test on the IH ratio of each task: {flips:,} seeded flips of the signs "
@@ -50,17 +50,17 @@ def _tested(ahead: Floats, flips: int) -> tuple[float | None, float | None, floa
     """Return the mean of paired differences, its standard error, p of the sign-flip test, and the stars of p."""
     if len(ahead) < 2:
         return float(ahead[0]) if len(ahead) else None, None, None, ""
-    found = scipy.stats.permutation_test(
+    result = scipy.stats.permutation_test(
         (ahead,), np.mean, permutation_type="samples", n_resamples=flips, rng=np.random.default_rng(0)
     )
-    p = float(found.pvalue)
+    p = float(result.pvalue)
     return float(ahead.mean()), float(scipy.stats.sem(ahead)), p, _stars(p)
 
 
 def _fields(runs: Runs) -> tuple[Section, ...]:
     """Return each measure of each run in each field, as heat maps with intervals over tasks; nothing without fields."""
-    found = {name: by_field(ratings(traces), settings) for name, (traces, settings) in runs.items()}
-    fields = sorted({field for one in found.values() for field in one})
+    metrics = {name: by_field(ratings(traces), settings) for name, (traces, settings) in runs.items()}
+    fields = sorted({field for run_metrics in metrics.values() for field in run_metrics})
     if not fields:
         return ()
     grids = tuple(
@@ -70,8 +70,8 @@ def _fields(runs: Runs) -> tuple[Section, ...]:
             columns=tuple(fields),
             rows=tuple(runs),
             cells=tuple(
-                tuple(one[field][measure] if field in one else None for field in fields)
-                for one in found.values()
+                tuple(run_metrics[field][measure] if field in run_metrics else None for field in fields)
+                for run_metrics in metrics.values()
             ),
             caption=f"{measure} by field",
         )

@@ -52,7 +52,9 @@ async def judge(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
     episode = runtime.context
     places = list(_places(episode))
     verdicts = await episode.each(_verdict, places)
-    if not any(one.value for (_, role, _), one in zip(places, verdicts, strict=True) if role == "judge"):
+    if not any(
+        verdict.value for (_, role, _), verdict in zip(places, verdicts, strict=True) if role == "judge"
+    ):
         raise EpisodeFailed("judge", "no verdict of any judge could be read")
     if episode.settings.keywords:
         answers = enumerate(state["turn"]["answers"])
@@ -73,7 +75,7 @@ async def _verdict(episode: TaskEpisode, place: Place) -> Reading[Verdict]:
         Verdict,
         {"question": episode.sample.question, "answer": episode.state["turn"]["answers"][number]},
         read=lambda answer: read_form(answer.reply, Verdict),
-        value=lambda said: {"status": "ok", **said.model_dump(mode="json")},
+        value=lambda verdict: {"status": "ok", **verdict.model_dump(mode="json")},
         missing=lambda error: {"status": error.kind},
         common=lambda answer: {"answer": number, "index": index},
         round=number + 1,
@@ -92,7 +94,7 @@ async def _keywords(episode: TaskEpisode, number: int) -> Reading[keywords.Named
         keywords.Named,
         {"answer": episode.state["turn"]["answers"][number]},
         read=lambda answer: read_form(answer.reply, keywords.Named),
-        value=lambda said: {"status": "ok", **said.model_dump(mode="json")},
+        value=lambda names: {"status": "ok", **names.model_dump(mode="json")},
         missing=lambda error: {"status": error.kind},
         common=lambda answer: {"answer": number},
         round=number + 1,
@@ -102,7 +104,7 @@ async def _keywords(episode: TaskEpisode, number: int) -> Reading[keywords.Named
 def rated(episode: TaskEpisode, steps: Sequence[Any]) -> list[memory.Rated]:
     """Return the answers of an episode as the judges of its examples see them together (mean_then_threshold)."""
     role = "judge" if episode.settings.dhp_judge == "panel" else "dhp_judge"
-    made = []
+    examples = []
     for answer in ratings.read_answered(steps, role):
         if answer.status != "ok":
             continue
@@ -110,8 +112,8 @@ def rated(episode: TaskEpisode, steps: Sequence[Any]) -> list[memory.Rated]:
         marks, hallucinated = ratings.together(table[..., :3], table[..., 3])
         ih, dh = ratings.classify(marks, hallucinated, episode.settings.classes)
         total = float(marks.sum())
-        made.append(memory.Rated(answer.text, total, bool(ih.any()), bool(dh.any())))
-    return made
+        examples.append(memory.Rated(answer.text, total, bool(ih.any()), bool(dh.any())))
+    return examples
 
 
 def _places(episode: TaskEpisode) -> Iterator[Place]:

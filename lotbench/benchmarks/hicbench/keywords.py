@@ -46,11 +46,11 @@ class Named(Form):
 
 def named(steps: Sequence[Mapping[str, Any]]) -> dict[int, list[str]]:
     """Return the keywords that a model named, by the number of the answer; a second asking takes the place of the first."""
-    said = {step["value"]["answer"]: step["value"] for step in steps if step["step"] == "keywords"}
-    return {number: value["keywords"] for number, value in said.items() if value["status"] == "ok"}
+    values = {step["value"]["answer"]: step["value"] for step in steps if step["step"] == "keywords"}
+    return {number: value["keywords"] for number, value in values.items() if value["status"] == "ok"}
 
 
-def precision(said: Iterable[str], knowledge: str) -> float | None:
+def precision(phrases: Iterable[str], knowledge: str) -> float | None:
     """Return the share of different keywords of which the knowledge text has every word; None without a keyword."""
-    stems, known = {keywords(one) for one in said} - {frozenset()}, keywords(knowledge)
-    return sum(one <= known for one in stems) / len(stems) if stems else None
+    stems, text_stems = {keywords(phrase) for phrase in phrases} - {frozenset()}, keywords(knowledge)
+    return sum(phrase <= text_stems for phrase in stems) / len(stems) if stems else None

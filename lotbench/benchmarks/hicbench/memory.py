@@ -53,10 +53,10 @@ def after(memory: Memory | None, settings: Settings, sample: str, answers: Seque
     best = -1.0
     if now["positive"] is not None:
         best = now["positive"]["total"] or best
-    for one in answers:
-        kept = {"text": one.text, "total": one.total, "sample": sample}
-        if one.ih and one.total > best:
-            now["positive"], best = kept, one.total
-        if one.dh:
-            now["negative"] = kept
+    for answer in answers:
+        example = {"text": answer.text, "total": answer.total, "sample": sample}
+        if answer.ih and answer.total > best:
+            now["positive"], best = example, answer.total
+        if answer.dh:
+            now["negative"] = example
     return now

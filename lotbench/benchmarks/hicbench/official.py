@@ -27,15 +27,15 @@ def published(source: Source) -> list[Item]:
     Raises:
         DataError: Each row that is no task, with its line and column.
     """
-    made, faults = [], []
-    named = {ours: theirs for theirs, ours in CDID.items()} | {"id": "ID"}
+    items, faults = [], []
+    named = {ours: column for column, ours in CDID.items()} | {"id": "ID"}
     for line, row in source.table({"ID", *CDID}):
         number = row["ID"].strip()
-        values: dict[str, Any] = {ours: row[theirs] for theirs, ours in CDID.items()}
+        values: dict[str, Any] = {ours: row[column] for column, ours in CDID.items()}
         try:
-            made.append(Item(id=f"cdid-{number.zfill(3)}", language="en", **values))
+            items.append(Item(id=f"cdid-{number.zfill(3)}", language="en", **values))
         except ValidationError as error:
             faults += faults_of(error, source.path, line, field=lambda ours: named.get(ours, ours))
     if faults:
         raise DataError(faults)
-    return made
+    return items

@@ -117,14 +117,14 @@ def read_answered(steps: Sequence[Mapping[str, Any]], role: str = "judge") -> li
         if step["step"] == "respond":
             answers[step["draw"]] = value
         elif step["role"] == role and "index" in value:
-            said = Rating(*(value[mark] for mark in Rating._fields)) if value["status"] == "ok" else UNREAD
-            verdicts.setdefault(value["answer"], {})[value["index"]] = said
-    made = []
+            rating = Rating(*(value[mark] for mark in Rating._fields)) if value["status"] == "ok" else UNREAD
+            verdicts.setdefault(value["answer"], {})[value["index"]] = rating
+    result = []
     for number, value in sorted(answers.items()):
         indexes = verdicts.get(number, {})
         rated = tuple(indexes.get(index, UNREAD) for index in range(max(indexes, default=-1) + 1))
-        made.append(Answered(number, value["status"], value["answer"] or "", value["over_length"], rated))
-    return made
+        result.append(Answered(number, value["status"], value["answer"] or "", value["over_length"], rated))
+    return result
 
 
 def together(marks: Floats, hallucinated: Floats) -> tuple[Floats, Floats]:
@@ -152,7 +152,7 @@ def part(rated: Ratings, chosen: Booleans) -> Ratings:
     """Return some of the answers, with the numbering of tasks and episodes as it was."""
     return replace(
         rated,
-        texts=tuple(text for text, kept in zip(rated.texts, chosen, strict=True) if kept),
+        texts=tuple(text for text, is_chosen in zip(rated.texts, chosen, strict=True) if is_chosen),
         task=rated.task[chosen],
         episode=rated.episode[chosen],
         draw=rated.draw[chosen],
@@ -177,9 +177,9 @@ def counts(ratings: Ratings, rule: Rule, classes: Classes) -> Floats:
 
 def by_task(values: Floats, ratings: Ratings) -> Floats:
     """Return sums over the answers of each task, [A, ...] to [T, ...]."""
-    made = np.zeros((len(ratings.tasks), *values.shape[1:]))
-    np.add.at(made, ratings.task, values)
-    return made
+    sums = np.zeros((len(ratings.tasks), *values.shape[1:]))
+    np.add.at(sums, ratings.task, values)
+    return sums
 
 
 def mean(values: Floats, axis: int = -1) -> Floats:

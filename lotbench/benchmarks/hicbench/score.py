@@ -51,7 +51,7 @@ def grade(episode: TaskEpisode) -> Score:
     rated = ratings([trace])
     ih, dh = shares(rated, settings.panel_rule, settings.classes)
     marks: dict[str, JSON] = {name: finite(mean_mark(rated, at)) for at, name in enumerate(MARKS)}
-    over_length = sum(one.over_length for one in read_answered(state["steps"]))
+    over_length = sum(answer.over_length for answer in read_answered(state["steps"]))
     parts: dict[str, JSON] = {
         "field": episode.sample.field,
         "answers": len(rated.texts),
@@ -105,8 +105,10 @@ def task_originality(rated: Ratings) -> Floats:
 
 def task_shares(rated: Ratings, rule: Rule, classes: Classes) -> Mapping[str, float]:
     """Return the ratio of IH of each task, those without a verdict left out."""
-    found = _share(by_task(counts(rated, rule, classes), rated), 1)
-    return {task: float(value) for task, value in zip(rated.tasks, found, strict=True) if not np.isnan(value)}
+    ratios = _share(by_task(counts(rated, rule, classes), rated), 1)
+    return {
+        task: float(value) for task, value in zip(rated.tasks, ratios, strict=True) if not np.isnan(value)
+    }
 
 
 def metrics(
@@ -115,8 +117,8 @@ def metrics(
     """Return the metrics of a run; n counts tasks, observations are answers."""
     rated, w1 = ratings(traces), settings.w1
     table, n = _table(rated, settings), len(rated.texts)
-    made = {name: _marks(rated, at) for at, name in enumerate(MARKS)}
-    made |= {
+    by_name = {name: _marks(rated, at) for at, name in enumerate(MARKS)}
+    by_name |= {
         "ih_ratio": _estimate(table, lambda sums: _share(sums, 1), n),
         "dh_ratio": _estimate(table, lambda sums: _share(sums, 2), n, "lower"),
         "ifs": _balance(table, settings, n),
@@ -126,7 +128,7 @@ def metrics(
     neutral = {"ih_ratio": 0.0, "dh_ratio": 0.0, "ifs": 1 - w1, "fluency": 1.0}
     return {
         name: replace(metric, baselines={"one neutral answer, repeated": neutral.get(name)})
-        for name, metric in made.items()
+        for name, metric in by_name.items()
     }
 
 
@@ -134,9 +136,9 @@ def by_measure(rated: Ratings, settings: Settings) -> Mapping[str, Metric]:
     """Return each of MEASURES over some answers, with its interval over tasks; the mean of the three marks has none."""
     table, n = _table(rated, settings), len(rated.texts)
     marks = {name: _marks(rated, at) for at, name in enumerate(MARKS)}
-    known = [one.value for one in marks.values() if one.value is not None]
+    means = [mark.value for mark in marks.values() if mark.value is not None]
     three = (
-        Metric(float(np.mean(known)), n=marks["value"].n) if len(known) == 3 else Metric(None, why=NO_ANSWERS)
+        Metric(float(np.mean(means)), n=marks["value"].n) if len(means) == 3 else Metric(None, why=NO_ANSWERS)
     )
     return {
         **marks,
@@ -158,9 +160,9 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
     records: dict[str, Floats] = {}
     shares: list[float] = []
     for name, episodes in by_sample(traces):
-        table, asked = _table(rated := ratings(episodes), settings), settings.answers * len(episodes)
-        lacking = asked - len(rated.texts) if table.any() else asked
-        shares.append(lacking / asked)
+        table, total = _table(rated := ratings(episodes), settings), settings.answers * len(episodes)
+        lacking = total - len(rated.texts) if table.any() else total
+        shares.append(lacking / total)
         if table.any():
             records[name] = np.pad(table[0], ((0, 0), (0, 1)), constant_values=lacking)
 
@@ -179,8 +181,8 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
         ends=ends(settings.w1, settings.classes),
         lacks=["only one judge sits"] if settings.judges == 1 else [],
         played=len(shares),
-        least=lambda tasks, _: [_filled(one, (1, 0, 1, 0, -1)) for one in tasks],
-        most=lambda tasks: [_filled(one, (1, 1, 0, 0, -1)) for one in tasks],
+        least=lambda tasks, _: [_filled(record, (1, 0, 1, 0, -1)) for record in tasks],
+        most=lambda tasks: [_filled(record, (1, 1, 0, 0, -1)) for record in tasks],
     )
 
 
@@ -192,10 +194,10 @@ def _filled(record: Floats, verdict: Sequence[float]) -> Floats:
 def _stacked(tasks: Sequence[Floats]) -> Floats:
     """Return the records of tasks [T, R, 5]: what answers count for, and how many did not come; judges that saw none have zeros."""
     judges = max((len(table) for table in tasks), default=0)
-    made = np.zeros((len(tasks), judges, 5))
+    stack = np.zeros((len(tasks), judges, 5))
     for place, table in enumerate(tasks):
-        made[place, : len(table)] = table
-    return made
+        stack[place, : len(table)] = table
+    return stack
 
 
 def _table(rated: Ratings, settings: Settings) -> Floats:
@@ -253,19 +255,19 @@ def flexibility(rated: Ratings, less: bool = True) -> Metric:
     The paper's is the population variance (not `less`), which is above 0 where all tasks are alike. Lower is steadier. The
     interval is the chi-square one of the variance of normal means, less that part (Tukey 1951).
     """
-    found = task_originality(rated)
-    kept, n = found[~np.isnan(found)], len(rated.texts)
-    if not len(kept):
+    means = task_originality(rated)
+    values, n = means[~np.isnan(means)], len(rated.texts)
+    if not len(values):
         return Metric(None, better="lower", why=NO_ANSWERS, observations=n)
-    added, free = (sampling_part(rated) or 0.0) if less else 0.0, len(kept) - 1
-    squares = float(((kept - kept.mean()) ** 2).sum())
-    value = max(squares / (max(free, 1) if less else len(kept)) - added, 0.0)
+    added, free = (sampling_part(rated) or 0.0) if less else 0.0, len(values) - 1
+    squares = float(((values - values.mean()) ** 2).sum())
+    value = max(squares / (max(free, 1) if less else len(values)) - added, 0.0)
     if not squares:
-        return Metric(value, n=len(kept), better="lower", observations=n)
+        return Metric(value, n=len(values), better="lower", observations=n)
     low, high = np.clip(
         squares / scipy.special.chdtri(free, np.array([0.025, 0.975])) - added, 0.0, MOST_VARIED
     )
-    return Metric(value, float(low), float(high), len(kept), "lower", observations=n)
+    return Metric(value, float(low), float(high), len(values), "lower", observations=n)
 
 
 def sampling_part(rated: Ratings) -> float | None:
@@ -286,7 +288,7 @@ def answers(trace: Trace, settings: Settings) -> list[str]:
     """Return the answers of an episode that was scored."""
     if trace.outcome != "scored":
         return []
-    return [one.text for one in read_answered(trace.steps) if one.status == "ok"]
+    return [answer.text for answer in read_answered(trace.steps) if answer.status == "ok"]
 
 
 def _marks(rated: Ratings, at: int) -> Metric:
@@ -308,12 +310,12 @@ def _estimate(
     interval: Callable[[Floats, Callable[[Floats], Floats]], Interval] = bounded,
 ) -> Metric:
     """Return a statistic of sums over tasks, with its interval."""
-    kept = table[table.reshape(len(table), -1).any(axis=1)] if len(table) else table
-    value = float(statistic(kept.sum(axis=0))) if len(kept) else math.nan
+    rows = table[table.reshape(len(table), -1).any(axis=1)] if len(table) else table
+    value = float(statistic(rows.sum(axis=0))) if len(rows) else math.nan
     if math.isnan(value):
-        return Metric(None, n=len(kept), better=better, why=NO_ANSWERS, observations=n)
-    low, high = interval(kept, statistic)
-    return Metric(value, low, high, n=len(kept), better=better, observations=n)
+        return Metric(None, n=len(rows), better=better, why=NO_ANSWERS, observations=n)
+    low, high = interval(rows, statistic)
+    return Metric(value, low, high, n=len(rows), better=better, observations=n)
 
 
 def _share(sums: Floats, at: int) -> Floats:

@@ -40,9 +40,9 @@ def sections(
 ) -> tuple[Section, ...]:
     """Return the sections of a report; those that have nothing to say are left out."""
     rated = ratings(traces)
-    made = [_answers(traces, settings)]
+    parts = [_answers(traces, settings)]
     if rated.texts:
-        made += [
+        parts += [
             _judges(rated, settings),
             _readings(rated, settings),
             _balance(rated, settings),
@@ -51,21 +51,21 @@ def sections(
             answers.fields(rated, settings),
         ]
     if rated.texts and evidence.labels:
-        made.append(reviewing.section(rated, settings, evidence.labels))
+        parts.append(reviewing.section(rated, settings, evidence.labels))
     if rated.texts:
-        made.append(answers.shown(rated, settings, evidence))
-    return tuple(made)
+        parts.append(answers.shown(rated, settings, evidence))
+    return tuple(parts)
 
 
 def _answers(traces: Sequence[Trace], settings: Settings) -> Section:
     """Return what became of the answers."""
-    made = [one for trace in traces for one in read_answered(trace.steps)]
-    seen = Counter(one.status for one in made)
+    replies = [reply for trace in traces for reply in read_answered(trace.steps)]
+    seen = Counter(reply.status for reply in replies)
     rows: list[tuple[Cell, ...]] = [
-        (status, seen[status], share(seen[status], len(made)))
+        (status, seen[status], share(seen[status], len(replies)))
         for status in ("ok", "refused", "truncated", "unparsed")
     ]
-    long = sum(one.over_length for one in made)
+    long = sum(reply.over_length for reply in replies)
     rows.append(("of the ok: over length", long, share(long, seen["ok"])))
     note = (
         f"Over length: more than {settings.answer_tokens} words and marks, of which there are hardly more than tokens; "
@@ -99,13 +99,15 @@ def _judges(rated: Ratings, settings: Settings) -> Section:
 def _pairs(rated: Ratings, settings: Settings) -> Iterator[tuple[Cell, ...]]:
     """Yield Cohen's kappa of every two judges on IH and on DH."""
     both = classify(rated.marks, rated.hallucinated, settings.classes)
-    for one, other in combinations(range(rated.judges), 2):
-        read = ~np.isnan(rated.hallucinated[:, [one, other]]).any(axis=1)
+    for judge, other in combinations(range(rated.judges), 2):
+        read = ~np.isnan(rated.hallucinated[:, [judge, other]]).any(axis=1)
         tasks = [rated.tasks[task] for task in rated.task[read]]
         for name, of in zip(("IH", "DH"), both, strict=True):
-            found = kappa([bool(hit) for hit in of[read, one]], [bool(hit) for hit in of[read, other]], tasks)
-            pair = f"{one + 1} and {other + 1}"
-            yield pair, name, found.hits, found.n, found.value, found.low, found.high
+            agreement = kappa(
+                [bool(hit) for hit in of[read, judge]], [bool(hit) for hit in of[read, other]], tasks
+            )
+            pair = f"{judge + 1} and {other + 1}"
+            yield pair, name, agreement.hits, agreement.n, agreement.value, agreement.low, agreement.high
 
 
 def _readings(rated: Ratings, settings: Settings) -> Section:

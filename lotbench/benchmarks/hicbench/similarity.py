@@ -40,8 +40,8 @@ def across(vectors: Floats, group: NDArray[np.intp]) -> float | None:
 
 def every(vectors: Floats) -> float | None:
     """Return the mean cosine of all pairs, whatever groups they are of; None for fewer than two vectors."""
-    found = within(vectors, np.zeros(len(vectors), dtype=np.intp), 1)[0]
-    return None if np.isnan(found) else float(found)
+    mean = within(vectors, np.zeros(len(vectors), dtype=np.intp), 1)[0]
+    return None if np.isnan(mean) else float(mean)
 
 
 def _squares(vectors: Floats, group: NDArray[np.intp], groups: int) -> Floats:

@@ -48,7 +48,7 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
     """
     judges, candidate = names["judge"], names["candidate"][0]
     if settings.exclude_self:
-        judges = tuple(one for one in judges if not kin(one, candidate))
+        judges = tuple(model for model in judges if not kin(model, candidate))
     if not judges:
         raise UsageError("judge: the candidate may not judge itself: name another --judge")
     if settings.dhp and settings.dhp_judge == "separate":
@@ -58,8 +58,8 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
         if own[0] in judges and own[0].kind != "human":
             raise UsageError(f"dhp_judge: {own[0].text} scores the answers too; name another (or =panel)")
     if settings.judges not in (None, len(judges)):
-        told = f"judges={settings.judges}, and {len(judges)} sit: name others, or set judges={len(judges)}"
-        raise UsageError(told)
+        message = f"judges={settings.judges}, and {len(judges)} sit: name others, or set judges={len(judges)}"
+        raise UsageError(message)
     named = bool(names.get("keywords"))
     if settings.keywords and not named:
         raise UsageError("keywords: nobody is there to name them: --role keywords=NAME")

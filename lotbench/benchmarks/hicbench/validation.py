@@ -99,35 +99,32 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
     last = values[-1] if values else {"status": state["why"]}
     if last["status"] != "ok":
         return ProbeResult(None, None, str(state["why"] or last["status"]))
-    said = bool(last["hallucination"])
+    verdict = bool(last["hallucination"])
     marks = {name: last[name] for name in MARKS}
-    return ProbeResult(said, said, values={**marks, "hallucination": said})
+    return ProbeResult(verdict, verdict, values={**marks, "hallucination": verdict})
 
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
     """Return what a planted answer is: false or not, inventive or not, IH or not."""
-    made: list[Ruling] = []
-    for probe, result in judged:
-        said = result.values
-        made += [
-            Ruling(criterion, probe.id, probe.sample, probe.kind, probe.language, bool(truth), verdict)
-            for criterion, truth, verdict in _ruled(probe.known, said)
-            if truth is not None
-        ]
-    return made
+    return [
+        Ruling(criterion, probe.id, probe.sample, probe.kind, probe.language, bool(truth), verdict)
+        for probe, result in judged
+        for criterion, truth, verdict in _ruled(probe.known, result.values)
+        if truth is not None
+    ]
 
 
-def _ruled(known: Mapping[str, Any], said: Mapping[str, Any] | None) -> Iterator[tuple[str, Any, Any]]:
+def _ruled(truth: Mapping[str, Any], verdict: Mapping[str, Any] | None) -> Iterator[tuple[str, Any, Any]]:
     """Yield each criterion with the truth, and with what the judge said; None where it could not be read."""
-    yield "hallucination", known["false"], said and said["hallucination"]
-    yield "originality", known["inventive"], said and bool(said["originality"] >= LEAST[0])
+    yield "hallucination", truth["false"], verdict and verdict["hallucination"]
+    yield "originality", truth["inventive"], verdict and bool(verdict["originality"] >= LEAST[0])
     # An answer that is false is no IH, inventive or not (Algorithm 1).
-    yield "IH", bool(known["inventive"]) and not known["false"], said and _is_ih(said)
+    yield "IH", bool(truth["inventive"]) and not truth["false"], verdict and _is_ih(verdict)
 
 
-def _is_ih(said: Mapping[str, Any]) -> bool:
-    over = all(said[name] >= least for name, least in zip(MARKS, LEAST, strict=True))
-    return over and not said["hallucination"]
+def _is_ih(verdict: Mapping[str, Any]) -> bool:
+    over = all(verdict[name] >= least for name, least in zip(MARKS, LEAST, strict=True))
+    return over and not verdict["hallucination"]
 
 
 DECIDING = {"hallucination": "", "IH": ""}

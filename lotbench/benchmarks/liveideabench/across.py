@@ -50,10 +50,10 @@ def across(runs: Runs) -> tuple[Section, ...]:
 
 def _heat(runs: Read) -> Section:
     """Return the composite of each model on each category, with interval and n."""
-    names = sorted({one.category for keywords, _ in runs.values() for one in keywords})
+    names = sorted({keyword.category for keywords, _ in runs.values() for keyword in keywords})
     cells = tuple(
         tuple(
-            category_row([one for one in keywords if one.category == name], settings.rules)[-1]
+            category_row([keyword for keyword in keywords if keyword.category == name], settings.rules)[-1]
             for name in names
         )
         for keywords, settings in runs.values()
@@ -68,11 +68,11 @@ def _heat(runs: Read) -> Section:
 
 def _front(runs: Read) -> Section:
     """Return originality against feasibility, one point a run."""
-    found = {name: dimensions(keywords, settings) for name, (keywords, settings) in runs.items()}
+    metrics = {name: dimensions(keywords, settings) for name, (keywords, settings) in runs.items()}
     points = {
         name: (x, y)
-        for name, made in found.items()
-        if (x := made["feasibility"].value) is not None and (y := made["originality"].value) is not None
+        for name, by_name in metrics.items()
+        if (x := by_name["feasibility"].value) is not None and (y := by_name["originality"].value) is not None
     }
     values, names = list(points.values()), list(points)
     best = front(values)
@@ -95,10 +95,14 @@ def _front(runs: Read) -> Section:
 
 def _quality(runs: Read) -> Section:
     """Return the mean quality, length and dimensions of the ideas of each run, with intervals over keywords (Fig. 6 a-e)."""
-    dimensions = list(dict.fromkeys(name for _, one in runs.values() for name in one.rules.dimensions))
-    found = {name: _measures(keywords, settings, dimensions) for name, (keywords, settings) in runs.items()}
+    dimensions = list(
+        dict.fromkeys(name for _, settings in runs.values() for name in settings.rules.dimensions)
+    )
+    metrics = {name: _measures(keywords, settings, dimensions) for name, (keywords, settings) in runs.items()}
     measures = ("quality", "length (words)", *dimensions)
-    rows = tuple((name, *(shown(made[measure]) for measure in measures)) for name, made in found.items())
+    rows = tuple(
+        (name, *(shown(by_name[measure]) for measure in measures)) for name, by_name in metrics.items()
+    )
     notes = (
         "Quality: the mean of the judged dimensions of an idea (Fig. 6a); its length is in words, a CJK character half a "
         "word (Fig. 6b); then each dimension (Fig. 6c-e). Means over ideas, 95 % intervals over keywords.",
@@ -108,10 +112,14 @@ def _quality(runs: Read) -> Section:
             "bar",
             "run",
             measure,
-            {measure: tuple((float(at), found[name][measure].value or 0.0) for at, name in enumerate(runs))},
+            {
+                measure: tuple(
+                    (float(at), metrics[name][measure].value or 0.0) for at, name in enumerate(runs)
+                )
+            },
             f"{measure} by run",
             tuple(runs),
-            {measure: tuple(_ends(found[name][measure]) for name in runs)},
+            {measure: tuple(_ends(metrics[name][measure]) for name in runs)},
         )
         for measure in measures
     )
@@ -123,22 +131,22 @@ def _measures(
 ) -> dict[str, Metric]:
     """Return quality, length and each judged dimension of a run's ideas."""
     rules = settings.rules
-    made = {
+    metrics = {
         "quality": _mean(keywords, lambda idea: idea.quality(rules) if idea.rows else None, 10.0),
         "length (words)": _mean(keywords, lambda idea: length(idea) if idea.ok else None, np.inf),
     }
     for name in dimensions:
-        known = name in rules.dimensions
-        made[name] = _mean(keywords if known else (), partial(Idea.mean, dimension=name), 10.0)
-    return made
+        judged = name in rules.dimensions
+        metrics[name] = _mean(keywords if judged else (), partial(Idea.mean, dimension=name), 10.0)
+    return metrics
 
 
 def _mean(keywords: Sequence[Keyword], of: Callable[[Idea], float | None], most: float) -> Metric:
     """Return the mean of something over ideas, with its interval over keywords."""
     values: dict[str, list[float]] = {}
-    for one in keywords:
-        for value in (value for idea in one.ideas if (value := of(idea)) is not None):
-            values.setdefault(one.sample, []).append(value)
+    for keyword in keywords:
+        for value in (value for idea in keyword.ideas if (value := of(idea)) is not None):
+            values.setdefault(keyword.sample, []).append(value)
     if not values:
         return Metric(None, why="no idea")
     return clustered_mean(values.values(), (0.0, most), studentised)
@@ -150,24 +158,24 @@ def _pooled(runs: Read) -> Section:
     shared = [
         name
         for name in next(iter(runs.values()))[1].rules.dimensions
-        if all(name in one.measures for one in ours.values())
+        if all(name in run.measures for run in ours.values())
     ]
     measures = (LENGTH, REASONING, QUALITY, *shared)
     pooled = Verdicts(
-        [sample for one in ours.values() for sample in one.samples],
-        {name: np.concatenate([one.measures[name] for one in ours.values()]) for name in measures},
+        [sample for run in ours.values() for sample in run.samples],
+        {name: np.concatenate([run.measures[name] for run in ours.values()]) for name in measures},
     )
     pairs = [(LENGTH, QUALITY), (REASONING, QUALITY), *combinations(shared, 2)]
     rows = [
         (name, *row)
-        for name, found in {"all runs": pooled, **ours}.items()
-        for row in correlated(found, pairs)
+        for name, source in {"all runs": pooled, **ours}.items()
+        for row in correlated(source, pairs)
     ]
     ideas = {
         name: [
             (length(idea), idea.quality(settings.rules))
-            for one in keywords
-            for idea in one.ideas
+            for keyword in keywords
+            for idea in keyword.ideas
             if idea.rows
         ]
         for name, (keywords, settings) in runs.items()
@@ -181,13 +189,15 @@ def _pooled(runs: Read) -> Section:
                 "scatter",
                 "length (words)",
                 "mean of the judged dimensions",
-                {name: tuple(mine) for name, mine in ideas.items()},
+                {name: tuple(points) for name, points in ideas.items()},
                 "Length and quality",
             ),
-            _histogram("length (words)", {name: [x for x, _ in mine] for name, mine in ideas.items()}, BIN),
+            _histogram(
+                "length (words)", {name: [x for x, _ in points] for name, points in ideas.items()}, BIN
+            ),
             _histogram(
                 "mean of the judged dimensions",
-                {name: one.measures[QUALITY].tolist() for name, one in ours.items()},
+                {name: run.measures[QUALITY].tolist() for name, run in ours.items()},
                 1,
                 "verdicts",
             ),
@@ -197,7 +207,7 @@ def _pooled(runs: Read) -> Section:
 
 def _histogram(x: str, values: Mapping[str, Sequence[float]], width: int, y: str = "ideas") -> Plot:
     """Return how often values come, in bins of one width that begin at 0 (Supp. Fig. S1, S3)."""
-    counted = {name: Counter(int(value // width) for value in found) for name, found in values.items()}
+    counted = {name: Counter(int(value // width) for value in numbers) for name, numbers in values.items()}
     bins = sorted({at for count in counted.values() for at in count})
     span = range(bins[0], bins[-1] + 1) if bins else range(0)
     names = tuple(f"{at * width} to {(at + 1) * width}" for at in span)
@@ -212,7 +222,7 @@ def _refusals(runs: Read) -> Section:
     """Return how often each run's candidate declined, and what came of asking again."""
     rows: list[tuple[Cell, ...]] = []
     for name, (keywords, _) in runs.items():
-        ideas = [idea for one in keywords for idea in one.ideas]
+        ideas = [idea for keyword in keywords for idea in keyword.ideas]
         first = sum(idea.declined is not None or _refuses(idea) for idea in ideas)
         again = sum(idea.declined is not None for idea in ideas)
         still = sum(idea.declined is not None and _refuses(idea) for idea in ideas)

@@ -93,8 +93,8 @@ def read_idea(reply: Reply, settings: Settings, last: bool = False) -> Mapping[s
         if not whole and words / settings.max_words + characters / settings.max_characters > 1:
             raise Unread("too_long", f"{words} words and {characters} characters")
     except Unread as error:
-        said = reply.refusal or reply.text
-        return {"status": error.kind, "reason": error.reason, "said": said.strip()[:SAID_CHARACTERS]}
+        words_said = reply.refusal or reply.text
+        return {"status": error.kind, "reason": error.reason, "said": words_said.strip()[:SAID_CHARACTERS]}
     reasoning = hidden + max(0, len(reply.text.strip()) - len(text))
     return {
         "status": "ok",
@@ -119,11 +119,11 @@ def _idea(reply: Reply, settings: Settings) -> tuple[str, bool]:
         return reply.refusal.strip(), False
     text, whole = visible(reply), False
     if settings.final_marker:
-        _, found, after = text.rpartition(settings.final_marker)
-        whole = not found and settings.no_final == "judge_all"
-        if not found and not whole:
+        _, marker, after = text.rpartition(settings.final_marker)
+        whole = not marker and settings.no_final == "judge_all"
+        if not marker and not whole:
             raise Unread("truncated", f"no {settings.final_marker} in it")
-        text = after if found else text
+        text = after if marker else text
     if reply.finish == "length" and not whole:
         raise Unread("truncated", "the answer was cut off before its end")
     if not re.search(r"\w", text):

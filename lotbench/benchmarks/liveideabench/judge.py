@@ -46,9 +46,9 @@ class Review(Form):
     clarity: Grade
 
 
-def _letter(said: object) -> object:
-    found = _LETTER.match(said) if isinstance(said, str) else None
-    return found[1].upper() if found else said
+def _letter(value: object) -> object:
+    match = _LETTER.match(value) if isinstance(value, str) else None
+    return match[1].upper() if match else value
 
 
 class Likeness(Form):
@@ -70,9 +70,9 @@ async def judge(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update
     """Return each idea to each of its judges, each pair in each order to one of them."""
     episode = runtime.context
     form = SCORES[episode.settings.version]
-    asked: list[Asked] = [(form, "judge", *one) for one in _scoring(episode)]
-    asked += [(Likeness, "compare", *one) for one in _comparing(episode)]
-    await episode.each(_verdict, asked)
+    questions: list[Asked] = [(form, "judge", *place) for place in _scoring(episode)]
+    questions += [(Likeness, "compare", *place) for place in _comparing(episode)]
+    await episode.each(_verdict, questions)
     return {}
 
 
@@ -81,17 +81,17 @@ async def grade(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update
     episode = runtime.context
     for number, pair in enumerate(pairs(episode), 1):
         if _identical(episode, pair):
-            said: dict[str, JSON] = {"status": "ok", "grade": "D", "how": "identical", "ideas": list(pair)}
-            episode.remark("compare", said, number)
+            verdict: dict[str, JSON] = {"status": "ok", "grade": "D", "how": "identical", "ideas": list(pair)}
+            episode.remark("compare", verdict, number)
     verdicts = [step["value"] for step in state["steps"] if step["step"] == "judge"]
     if verdicts and not any(value["status"] == "ok" for value in verdicts):
         raise EpisodeFailed("judge", f"no judge of any idea could be read: {verdicts[-1]['reason']}")
     return {"outcome": "scored"}
 
 
-async def _verdict(episode: KeywordEpisode, asked: Asked) -> None:
+async def _verdict(episode: KeywordEpisode, question: Asked) -> None:
     """Record what one judge says: a step of the trace, with a status and no scores where it cannot be read."""
-    form, step, (number, draw, index), values, about = asked
+    form, step, (number, draw, index), values, about = question
     await episode.ask(
         "judge",
         step,
@@ -99,7 +99,7 @@ async def _verdict(episode: KeywordEpisode, asked: Asked) -> None:
         form,
         values,
         read=lambda answer: read_form(answer.reply, form),
-        value=lambda said: {"status": "ok", **said.model_dump(mode="json")},
+        value=lambda form: {"status": "ok", **form.model_dump(mode="json")},
         missing=lambda error: {"status": error.kind, "reason": error.reason},
         common=lambda answer: {"judge": index, "model": answer.reply.model, **about},
         round=number,
@@ -130,7 +130,7 @@ def indexes(episode: KeywordEpisode, number: int) -> list[int]:
 
 def _turn(episode: KeywordEpisode) -> int:
     """Return the place of the episode among all there could be, in the data set's own order."""
-    place = next(index for index, one in enumerate(episode.data) if one.id == episode.sample.id)
+    place = next(index for index, item in enumerate(episode.data) if item.id == episode.sample.id)
     return (episode.repeat - 1) * len(episode.data) + place
 
 
@@ -158,8 +158,8 @@ def _ordered(pair: Pair, order: int) -> Pair:
 
 
 def _identical(episode: KeywordEpisode, pair: Pair) -> bool:
-    one, other = (_plain(judged(episode)[number]) for number in pair)
-    return one == other
+    first, other = (_plain(judged(episode)[number]) for number in pair)
+    return first == other
 
 
 def _plain(text: str) -> str:

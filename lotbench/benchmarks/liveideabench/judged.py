@@ -102,7 +102,7 @@ class Keyword:
 
     def fluency(self, version: Version) -> float | None:
         """Return the mean over the pairs of ideas."""
-        return mean(one.score(version) for one in self.comparisons)
+        return mean(comparison.score(version) for comparison in self.comparisons)
 
     def mean(self, dimension: str) -> float | None:
         """Return the mean over ideas of the mean over judges."""
@@ -122,27 +122,27 @@ class Keyword:
         """Return the composite of every keyword, idea or row in it, each with the keyword's fluency."""
         fluency = self.fluency(version)
         if unit == "keyword":
-            found = [self.composite(version)]
+            means = [self.composite(version)]
         elif unit == "idea":
-            found = [whole([*map(idea.mean, version.dimensions), fluency]) for idea in self.ideas]
+            means = [whole([*map(idea.mean, version.dimensions), fluency]) for idea in self.ideas]
         else:
             rows = [row for idea in self.ideas for row in idea.rows]
-            found = [
+            means = [
                 whole([*(float(row.scores[name]) for name in version.dimensions), fluency]) for row in rows
             ]
-        return [value for value in found if value is not None]
+        return [value for value in means if value is not None]
 
 
-def keyword_of(one: Keyword, evidence: Evidence) -> str:
+def keyword_of(keyword: Keyword, evidence: Evidence) -> str:
     """Return the keyword itself, or its sample's id where the data set is not at hand."""
-    sample = evidence.samples.get(one.sample)
-    return one.sample if sample is None else str(sample.keyword)
+    sample = evidence.samples.get(keyword.sample)
+    return keyword.sample if sample is None else str(sample.keyword)
 
 
 def mean(values: Iterable[float | None]) -> float | None:
     """Return the mean of the values that are there; None if none is."""
-    found = [value for value in values if value is not None]
-    return fmean(found) if found else None
+    numbers = [value for value in values if value is not None]
+    return fmean(numbers) if numbers else None
 
 
 def whole(values: Sequence[float | None]) -> float | None:
@@ -181,9 +181,9 @@ def _idea(
     number: int, replies: Sequence[Mapping[str, Any]], verdicts: Sequence[Mapping[str, Any]], version: Version
 ) -> Idea:
     rows = tuple(
-        Row(one["judge"], one["model"], {name: one[name] for name in version.dimensions})
-        for one in verdicts
-        if one["status"] == "ok"
+        Row(verdict["judge"], verdict["model"], {name: verdict[name] for name in version.dimensions})
+        for verdict in verdicts
+        if verdict["status"] == "ok"
     )
     value, unread = replies[-1], len(verdicts) - len(rows)
     declined = replies[0]["said"] if len(replies) > 1 else None
@@ -198,7 +198,7 @@ def _idea(
 
 
 def _comparison(orders: Sequence[Mapping[str, Any]]) -> Comparison:
-    letters = tuple(str(one["grade"]) for one in orders if one["status"] == "ok")
-    one, other = sorted(orders[0]["ideas"])
+    letters = tuple(str(order["grade"]) for order in orders if order["status"] == "ok")
+    first, other = sorted(orders[0]["ideas"])
     unread, identical = len(orders) - len(letters), "how" in orders[0]
-    return Comparison((one, other), letters, identical, unread, str(orders[-1].get("model", "")))
+    return Comparison((first, other), letters, identical, unread, str(orders[-1].get("model", "")))

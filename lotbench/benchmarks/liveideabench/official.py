@@ -27,13 +27,13 @@ def published(source: Source) -> list[Item]:
         if words[word] != line
     ]
     try:
-        known = categories(source)
+        by_word = categories(source)
     except DataError as error:
         raise DataError([*faults, *error.faults]) from None
     if faults:
         raise DataError(faults)
     chosen = [word for _, word in lines if word]
-    return items(chosen, known)
+    return items(chosen, by_word)
 
 
 def categories(source: Source) -> dict[str, tuple[str, float]]:
@@ -43,28 +43,28 @@ def categories(source: Source) -> dict[str, tuple[str, float]]:
         DataError: The file cannot be read or lacks a column, or a score is no number.
     """
     name = "keyword_classifications.csv"
-    known: dict[str, tuple[str, float]] = {}
+    by_word: dict[str, tuple[str, float]] = {}
     faults = []
     columns = {"keyword", "category", "similarity_score"}
     for line, row in source.table(columns, name) if source.has(name) else ():
         try:
-            known[row["keyword"].strip()] = (row["category"].strip(), float(row["similarity_score"]))
+            by_word[row["keyword"].strip()] = (row["category"].strip(), float(row["similarity_score"]))
         except ValueError as error:
             faults.append(at(source.path / name, line, "similarity_score") + f": {error}")
     if faults:
         raise DataError(faults)
-    return known
+    return by_word
 
 
-def items(words: Sequence[str], known: Mapping[str, tuple[str, float]]) -> list[Item]:
+def items(words: Sequence[str], by_word: Mapping[str, tuple[str, float]]) -> list[Item]:
     """Return the samples of these keywords, each once, in their order, with their categories where these are known."""
     return [
         Item(
             id=f"official-{number:04}",
             language="en",
             keyword=word,
-            category=known[word][0] if word in known else UNKNOWN,
-            similarity=round(known[word][1], 6) if word in known else None,
+            category=by_word[word][0] if word in by_word else UNKNOWN,
+            similarity=round(by_word[word][1], 6) if word in by_word else None,
         )
         for number, word in enumerate(words, 1)
     ]

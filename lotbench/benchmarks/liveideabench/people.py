@@ -38,36 +38,36 @@ class Label(BaseModel):
 def review(traces: Sequence[Trace], settings: Settings, evidence: Evidence) -> list[Mapping[str, JSON]]:
     """Return every idea that was judged, a row each; a dimension that is None is to be filled in, 1 to 10."""
     rows: list[Mapping[str, JSON]] = []
-    for one in (read_keyword(trace, settings.rules) for trace in traces):
-        asked: dict[str, JSON] = dict.fromkeys(settings.rules.dimensions)
+    for keyword in (read_keyword(trace, settings.rules) for trace in traces):
+        blanks: dict[str, JSON] = dict.fromkeys(settings.rules.dimensions)
         rows += [
             {
-                "row": name(one, idea),
-                "keyword": keyword_of(one, evidence),
+                "row": name(keyword, idea),
+                "keyword": keyword_of(keyword, evidence),
                 "idea": idea.text,
-                **asked,
+                **blanks,
             }
-            for idea in one.ideas
+            for idea in keyword.ideas
             if idea.ok
         ]
     return rows
 
 
-def name(one: Keyword, idea: Idea) -> str:
+def name(keyword: Keyword, idea: Idea) -> str:
     """Return the name of an idea in a table of labels."""
-    return f"{one.sample}/{one.repeat}/{idea.number}"
+    return f"{keyword.sample}/{keyword.repeat}/{idea.number}"
 
 
 def agreement(keywords: Sequence[Keyword], version: Version, labels: Sequence[Mapping[str, Any]]) -> Section:
     """Return Pearson, Spearman and ICC of people and judges, for each dimension."""
-    judged = {name(one, idea): idea for one in keywords for idea in one.ideas}
-    said: dict[str, list[Label]] = {}
+    judged = {name(keyword, idea): idea for keyword in keywords for idea in keyword.ideas}
+    by_row: dict[str, list[Label]] = {}
     for label in (Label.model_validate(row) for row in labels):
         if label.row in judged:
-            said.setdefault(label.row, []).append(label)
-    rows = [_row(dimension, judged, said) for dimension in version.dimensions]
+            by_row.setdefault(label.row, []).append(label)
+    rows = [_row(dimension, judged, by_row) for dimension in version.dimensions]
     notes = (
-        f"{sum(map(len, said.values()))} labels on {len(said)} ideas of this run.",
+        f"{sum(map(len, by_row.values()))} labels on {len(by_row)} ideas of this run.",
         "People: the mean over those who labelled an idea; judges: the mean over its judges. ICC(2,1): absolute "
         "agreement of the two as single raters, 1 at best; a judge who gives two points more than people agrees less.",
     )
@@ -75,29 +75,35 @@ def agreement(keywords: Sequence[Keyword], version: Version, labels: Sequence[Ma
     return Section(
         "People and judges",
         notes,
-        (Table(columns, tuple(rows)), *_ceiling(version, judged, said)),
+        (Table(columns, tuple(rows)), *_ceiling(version, judged, by_row)),
         brief=True,
     )
 
 
 def _ceiling(
-    version: Version, judged: Mapping[str, Idea], said: Mapping[str, Sequence[Label]]
+    version: Version, judged: Mapping[str, Idea], by_row: Mapping[str, Sequence[Label]]
 ) -> tuple[Table, ...]:
     """Return one person against another, and the judges against one person; nothing where no idea has two people."""
-    if all(len(labels) < 2 for labels in said.values()):
+    if all(len(labels) < 2 for labels in by_row.values()):
         return ()
     rows: list[tuple[Cell, ...]] = []
     for dimension in version.dimensions:
         labels = {
-            row: {one.who: float(mark) for one in given if (mark := getattr(one, dimension)) is not None}
-            for row, given in said.items()
+            row: {
+                label.who: float(mark)
+                for label in row_labels
+                if (mark := getattr(label, dimension)) is not None
+            }
+            for row, row_labels in by_row.items()
         }
-        means = {row: mark for row in said if (mark := judged[row].mean(dimension)) is not None}
-        for who, found in (
+        means = {row: mark for row in by_row if (mark := judged[row].mean(dimension)) is not None}
+        for who, pairs in (
             ("one person and another", between(labels)),
             ("the judges and one person", against(labels, means)),
         ):
-            rows.append((dimension, who, len(found), *_together([(one, other) for _, one, other in found])))
+            rows.append(
+                (dimension, who, len(pairs), *_together([(first, other) for _, first, other in pairs]))
+            )
     columns = ("dimension", "who", "pairs of scores", "Pearson", "Spearman", "ICC(2,1)")
     title = "People among themselves: the ceiling of what judges can agree with them"
     return (Table(columns, tuple(rows), title),)
@@ -108,20 +114,22 @@ def _together(pairs: Sequence[tuple[float, float]]) -> tuple[Cell, Cell, Cell]:
     table = np.array(pairs, dtype=float).reshape(-1, 2)
     if len(table) < LEAST or (table.min(axis=0) == table.max(axis=0)).any():
         return None, None, None
-    one, other = table[:, 0], table[:, 1]
+    first, other = table[:, 0], table[:, 1]
     return (
-        float(stats.pearsonr(one, other).statistic),
-        float(stats.spearmanr(one, other).statistic),
+        float(stats.pearsonr(first, other).statistic),
+        float(stats.spearmanr(first, other).statistic),
         icc(table),
     )
 
 
-def _row(dimension: str, judged: Mapping[str, Idea], said: Mapping[str, Sequence[Label]]) -> tuple[Cell, ...]:
+def _row(
+    dimension: str, judged: Mapping[str, Idea], by_row: Mapping[str, Sequence[Label]]
+) -> tuple[Cell, ...]:
     both = []
-    for row, labels in said.items():
+    for row, labels in by_row.items():
         people, judges = mean(getattr(label, dimension) for label in labels), judged[row].mean(dimension)
         if people is not None and judges is not None:
             both.append((people, judges))
-    found = _together(both)
-    means = np.array(both).mean(axis=0).tolist() if found[0] is not None else (None, None)
-    return dimension, len(both), *means, *found
+    coefficients = _together(both)
+    means = np.array(both).mean(axis=0).tolist() if coefficients[0] is not None else (None, None)
+    return dimension, len(both), *means, *coefficients

@@ -73,15 +73,15 @@ def read_released(source: Source, name: str = "") -> tuple[str, Ideas]:
     path = source.path / name if name else source.path
     rows = _named(source.table(set(), name), str(path))
     version = "v2" if any("clarity" in _table(row["parsed_scores"]) for _, row in rows) else "v1"
-    found: dict[str, dict[str, dict[str, Idea]]] = {}
+    by_model: dict[str, dict[str, dict[str, Idea]]] = {}
     faults: list[str] = []
     for line, row in rows:
         if missing := sorted(
-            one for one in ("critic_model", "idea_model", "keywords") if not row[one].strip()
+            column for column in ("critic_model", "idea_model", "keywords") if not row[column].strip()
         ):
-            faults += [at(path, line, one) + ": empty" for one in missing]
+            faults += [at(path, line, column) + ": empty" for column in missing]
             continue
-        ideas = found.setdefault(row["idea_model"].strip(), {}).setdefault(row["keywords"].strip(), {})
+        ideas = by_model.setdefault(row["idea_model"].strip(), {}).setdefault(row["keywords"].strip(), {})
         idea = ideas.setdefault(row["idea"], Idea(row["idea"], row.get("full_response", ""), _declined(row)))
         analysis = row.get("parsed_reasoning") or row.get("raw_critique") or ""
         scores = _scores(row["parsed_scores"], VERSIONS[version].dimensions)
@@ -90,7 +90,8 @@ def read_released(source: Source, name: str = "") -> tuple[str, Ideas]:
     if faults:
         raise DataError(faults)
     return version, {
-        model: {word: list(ideas.values()) for word, ideas in words.items()} for model, words in found.items()
+        model: {word: list(ideas.values()) for word, ideas in words.items()}
+        for model, words in by_model.items()
     }
 
 
@@ -102,21 +103,21 @@ def _named(rows: Sequence[tuple[int, dict[str, str]]], path: str) -> list[tuple[
     """
     if not rows:
         raise DataError([f"{path}: no rows"])
-    given = {
-        name: next((one for one in (name, *others) if one in rows[0][1]), "")
+    columns = {
+        name: next((spelling for spelling in (name, *others) if spelling in rows[0][1]), "")
         for name, others in COLUMNS.items()
     }
-    if missing := sorted(name for name, column in given.items() if not column):
+    if missing := sorted(name for name, column in columns.items() if not column):
         raise DataError([at(path, 1, name) + ": the column is missing" for name in missing])
-    return [(line, row | {name: row[column] for name, column in given.items()}) for line, row in rows]
+    return [(line, row | {name: row[column] for name, column in columns.items()}) for line, row in rows]
 
 
 def _declined(row: Mapping[str, str]) -> str:
     """Return what a model said to a keyword that it first refused; the code's mark alone, without a text, is no refusal."""
-    said = row.get("first_reject_response", "").strip()
+    reply = row.get("first_reject_response", "").strip()
     return (
-        said
-        if row.get("first_was_rejected", "").strip().lower() in ("1", "1.0", "true") and len(said) > 2
+        reply
+        if row.get("first_was_rejected", "").strip().lower() in ("1", "1.0", "true") and len(reply) > 2
         else ""
     )
 
@@ -125,10 +126,10 @@ def _table(text: str) -> Mapping[str, Any]:
     """Return the scores of a verdict, spelled as JSON or as Python spells a table; empty for anything else."""
     for read in (json.loads, ast.literal_eval):
         try:
-            found = read(text)
+            value = read(text)
         except (ValueError, SyntaxError):
             continue
-        return found if isinstance(found, dict) else {}
+        return value if isinstance(value, dict) else {}
     return {}
 
 
@@ -136,13 +137,13 @@ def _scores(text: str, dimensions: Iterable[str]) -> Mapping[str, float] | None:
     """Return the scores of a verdict as they are; None unless each is a number."""
     table = _table(text)
     scores = {name: _number(table.get(name)) for name in dimensions}
-    known = {name: value for name, value in scores.items() if value is not None}
-    return known if len(known) == len(scores) else None
+    numbers = {name: value for name, value in scores.items() if value is not None}
+    return numbers if len(numbers) == len(scores) else None
 
 
-def _number(said: Any) -> float | None:
+def _number(cell: Any) -> float | None:
     try:
-        value = float(said)
+        value = float(cell)
     except (TypeError, ValueError):
         return None
     return value if math.isfinite(value) else None
@@ -153,19 +154,28 @@ def leaderboard(version: str, ideas: Ideas) -> list[dict[str, JSON]]:
 
     Fluency is the mean over critiques of what stands in their rows, and flexibility the 30th percentile over critiques.
     """
-    made: list[dict[str, JSON]] = []
+    rows: list[dict[str, JSON]] = []
     for model, by_word in ideas.items():
-        said = [one for many in by_word.values() for idea in many for one in idea.critiques if one.scores]
+        critiques = [
+            critique
+            for many in by_word.values()
+            for idea in many
+            for critique in idea.critiques
+            if critique.scores
+        ]
         columns = {
-            name: [one.scores[name] for one in said if one.scores] for name in VERSIONS[version].dimensions
+            name: [critique.scores[name] for critique in critiques if critique.scores]
+            for name in VERSIONS[version].dimensions
         }
-        columns[FLUENCY] = [one.fluency for one in said if one.fluency is not None]
+        columns[FLUENCY] = [critique.fluency for critique in critiques if critique.fluency is not None]
         means = {name: fmean(values) if values else None for name, values in columns.items()}
-        complete = bool(said) and len(columns[FLUENCY]) == len(said)
+        complete = bool(critiques) and len(columns[FLUENCY]) == len(critiques)
         composites = [fmean(each) for each in zip(*columns.values(), strict=True)] if complete else []
         means["flexibility"] = float(np.percentile(composites, 100 * PERCENTILE)) if complete else None
-        made.append({"model": model, **means, "average": whole([*means.values()]), "critiques": len(said)})
-    return sorted(made, key=lambda row: (row["average"] is None, -float(row["average"] or 0)))  # type: ignore[arg-type]
+        rows.append(
+            {"model": model, **means, "average": whole([*means.values()]), "critiques": len(critiques)}
+        )
+    return sorted(rows, key=lambda row: (row["average"] is None, -float(row["average"] or 0)))  # type: ignore[arg-type]
 
 
 def steps(ideas: Sequence[Idea], indexes: Mapping[str, int], version: str) -> list[dict[str, Any]]:
@@ -176,32 +186,32 @@ def steps(ideas: Sequence[Idea], indexes: Mapping[str, int], version: str) -> li
         indexes: The place of each critic on the panel.
         version: Of the benchmark.
     """
-    made: list[dict[str, Any]] = []
+    result: list[dict[str, Any]] = []
     for number, idea in enumerate(ideas, 1):
         if idea.declined:
             refused = {"status": "refused", "reason": "the release says so", "said": idea.declined}
-            made.append(_step("respond", number, "candidate", 0, refused))
+            result.append(_step("respond", number, "candidate", 0, refused))
         words, characters = length(idea.text)
         value: dict[str, JSON] = {"status": "ok", "idea": idea.text, "words": words, "characters": characters}
         value["reasoning"] = max(0, len(idea.full.strip()) - len(idea.text.strip()))
-        made.append(_step("fallback" if idea.declined else "respond", number, "candidate", 0, value))
-        for draw, one in enumerate(idea.critiques):
-            said: dict[str, Any] = {"judge": indexes[one.critic], "model": one.critic}
-            if one.scores is None:
-                said |= {"status": "unparsed", "reason": "the row has no scores"}
+        result.append(_step("fallback" if idea.declined else "respond", number, "candidate", 0, value))
+        for draw, critique in enumerate(idea.critiques):
+            verdict: dict[str, Any] = {"judge": indexes[critique.critic], "model": critique.critic}
+            if critique.scores is None:
+                verdict |= {"status": "unparsed", "reason": "the row has no scores"}
             else:
-                said |= {"status": "ok", "analysis": one.analysis, **one.scores}
-            made.append(_step("judge", number, "judge", draw, said))
+                verdict |= {"status": "ok", "analysis": critique.analysis, **critique.scores}
+            result.append(_step("judge", number, "judge", draw, verdict))
     if letter := _letter(ideas, VERSIONS[version].grades):
-        said = {"status": "ok", "grade": letter, "ideas": [1, 2], "judge": 0, "model": ""}
-        made.append(_step("compare", 1, "judge", 0, said))
-    return made
+        verdict = {"status": "ok", "grade": letter, "ideas": [1, 2], "judge": 0, "model": ""}
+        result.append(_step("compare", 1, "judge", 0, verdict))
+    return result
 
 
 def _letter(ideas: Sequence[Idea], grades: Mapping[str, float]) -> str:
     """Return the letter of two ideas whose rows all have its score (6.666666 is that of B); "" where there is none."""
-    found = {one.fluency for idea in ideas for one in idea.critiques}
-    value = found.pop() if len(ideas) == 2 and len(found) == 1 else None
+    values = {critique.fluency for idea in ideas for critique in idea.critiques}
+    value = values.pop() if len(ideas) == 2 and len(values) == 1 else None
     near = (letter for letter, score in grades.items() if value is not None and abs(score - value) < 1e-5)
     return next(near, "")
 

@@ -36,12 +36,12 @@ def grade(episode: KeywordEpisode) -> Score:
     settings, sample = episode.settings, episode.sample
     version = settings.rules
     ideas, comparisons = from_steps(episode.state["steps"], version)
-    one = Keyword(sample.id, episode.repeat, sample.category, ideas, comparisons)
-    value = one.composite(version) if episode.state["outcome"] == "scored" else None
-    parts: dict[str, JSON] = {name: one.mean(name) for name in version.dimensions}
-    parts |= {FLUENCY: one.fluency(version), "category": sample.category}
+    keyword = Keyword(sample.id, episode.repeat, sample.category, ideas, comparisons)
+    value = keyword.composite(version) if episode.state["outcome"] == "scored" else None
+    parts: dict[str, JSON] = {name: keyword.mean(name) for name in version.dimensions}
+    parts |= {FLUENCY: keyword.fluency(version), "category": sample.category}
     parts |= {"ideas": sum(idea.ok for idea in ideas), "verdicts": sum(len(idea.rows) for idea in ideas)}
-    return Score(value, None if value is not None else _why(episode.state["outcome"], one), parts)
+    return Score(value, None if value is not None else _why(episode.state["outcome"], keyword), parts)
 
 
 def composite_ends(settings: Settings) -> tuple[float, float]:
@@ -50,13 +50,13 @@ def composite_ends(settings: Settings) -> tuple[float, float]:
     return min(1.0, *grades), max(grades)
 
 
-def _why(outcome: str | None, one: Keyword) -> str:
+def _why(outcome: str | None, keyword: Keyword) -> str:
     if outcome != "scored":
         return f"{outcome or 'not over'}"
-    left = [idea.status for idea in one.ideas if not idea.ok]
-    if len(left) == len(one.ideas):
-        return f"no idea: {', '.join(left)}"
-    return "no two ideas could be compared" + (f" ({', '.join(left)})" if left else "")
+    failures = [idea.status for idea in keyword.ideas if not idea.ok]
+    if len(failures) == len(keyword.ideas):
+        return f"no idea: {', '.join(failures)}"
+    return "no two ideas could be compared" + (f" ({', '.join(failures)})" if failures else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +78,10 @@ class Sheet:
     def mean(self, name: str) -> Callable[[Floats], Floats]:
         """Return the mean of a dimension over keywords with weights [draws, keywords]."""
         column = self.values[:, self.names.index(name)]
-        known = ~np.isnan(column)
+        present = ~np.isnan(column)
 
         def statistic(weights: Floats) -> Floats:
-            return divided(weights[..., known] @ column[known], weights[..., known].sum(axis=-1))
+            return divided(weights[..., present] @ column[present], weights[..., present].sum(axis=-1))
 
         return statistic
 
@@ -133,8 +133,8 @@ class Sheet:
 def sheet(keywords: Sequence[Keyword], version: Version, unit: str) -> Sheet:
     """Return the sheet of some keywords; the unit is that of flexibility."""
     samples: dict[str, list[Keyword]] = {}
-    for one in keywords:
-        samples.setdefault(one.sample, []).append(one)
+    for keyword in keywords:
+        samples.setdefault(keyword.sample, []).append(keyword)
     names = (*version.dimensions, FLUENCY)
     values = np.full((len(samples), len(names)), np.nan)
     units: list[tuple[float, int]] = []
@@ -162,32 +162,36 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
     """Return the average of the dimensions, keyword by keyword; a keyword of which nothing was judged is left out."""
     version = settings.rules
-    found = {
+    keywords = {
         name: [read_keyword(episode, version) for episode in episodes] for name, episodes in by_sample(traces)
     }
-    return of_keywords(found, settings)
+    return of_keywords(keywords, settings)
 
 
-def of_keywords(found: Mapping[str, Sequence[Keyword]], settings: Settings) -> PrimaryMetric:
+def of_keywords(samples: Mapping[str, Sequence[Keyword]], settings: Settings) -> PrimaryMetric:
     """Return the average of the keywords that something was judged of; an idea that did not come is an answer that is missing."""
     version, unit = settings.rules, settings.flexibility_unit
     records = {
-        name: episodes for name, episodes in found.items() if any(one.known(version) for one in episodes)
+        name: episodes
+        for name, episodes in samples.items()
+        if any(episode.known(version) for episode in episodes)
     }
     lacking = missing(
-        1 - sum(idea.ok for one in episodes for idea in one.ideas) / (settings.ideas * len(episodes))
+        1 - sum(idea.ok for episode in episodes for idea in episode.ideas) / (settings.ideas * len(episodes))
         if name in records
         else 1
-        for name, episodes in found.items()
+        for name, episodes in samples.items()
     )
 
     def weighted(keywords: Sequence[Sequence[Keyword]]) -> Weighted:
         # A keyword of two runs is two records.
-        apart = [replace(one, sample=str(at)) for at, episodes in enumerate(keywords) for one in episodes]
+        apart = [
+            replace(episode, sample=str(at)) for at, episodes in enumerate(keywords) for episode in episodes
+        ]
         return sheet(apart, version, unit).average
 
     def measure(keywords: Sequence[Sequence[Keyword]]) -> Metric:
-        return dimensions([one for episodes in keywords for one in episodes], settings)["average"]
+        return dimensions([episode for episodes in keywords for episode in episodes], settings)["average"]
 
     return PrimaryMetric(
         "average",
@@ -195,7 +199,7 @@ def of_keywords(found: Mapping[str, Sequence[Keyword]], settings: Settings) -> P
         measure,
         weighted,
         lacking,
-        played=len(found),
+        played=len(samples),
         may_differ=frozenset({"roles.judge"} if settings.panel else ()),
         ends=composite_ends(settings),
         lacks=lacks(settings),
@@ -206,25 +210,25 @@ def dimensions(keywords: Sequence[Keyword], settings: Settings) -> dict[str, Met
     """Return the metrics of some keywords; the baseline is the lowest grade that judges can give."""
     version = settings.rules
     table = sheet(keywords, version, settings.flexibility_unit)
-    known, composed = ~np.isnan(table.values), np.isin(np.arange(len(table.values)), table.owner)
+    present, composed = ~np.isnan(table.values), np.isin(np.arange(len(table.values)), table.owner)
     lowest = {name: 1.0 for name in version.dimensions} | {FLUENCY: version.grades["D"]}
     floor = fmean(lowest.values())
-    made: dict[str, Metric] = {}
+    by_name: dict[str, Metric] = {}
     for name in NAMES:
         if name in table.names:
-            column = known[:, table.names.index(name)]
+            column = present[:, table.names.index(name)]
             ends = (lowest[name], max(version.grades.values()))
-            made[name] = table.metric(table.mean(name), column, f"nothing was judged for {name}", ends)
+            by_name[name] = table.metric(table.mean(name), column, f"nothing was judged for {name}", ends)
         elif name in ("average", "flexibility"):
             why = "no keyword has every dimension judged"
             statistic = table.average if name == "average" else table.flexibility
-            made[name] = table.metric(statistic, composed, why)
+            by_name[name] = table.metric(statistic, composed, why)
             lowest[name] = floor if name == "flexibility" else fmean([*lowest.values(), floor])
         else:
-            made[name] = Metric(None, why=f"{settings.version} does not judge {name}")
-    return {name: _with_floor(one, lowest.get(name)) for name, one in made.items()}
+            by_name[name] = Metric(None, why=f"{settings.version} does not judge {name}")
+    return {name: _with_floor(metric, lowest.get(name)) for name, metric in by_name.items()}
 
 
-def _with_floor(one: Metric, lowest: float | None) -> Metric:
+def _with_floor(metric: Metric, lowest: float | None) -> Metric:
     baselines = {} if lowest is None else {"lowest grades": lowest}
-    return Metric(one.value, one.low, one.high, one.n, baselines=baselines, why=one.why)
+    return Metric(metric.value, metric.low, metric.high, metric.n, baselines=baselines, why=metric.why)

@@ -28,7 +28,7 @@ def sections(
     """Return the sections of a run's report."""
     version = settings.rules
     keywords = [read_keyword(trace, version) for trace in traces]
-    made = [
+    parts = [
         _replies(keywords),
         _categories(keywords, version),
         lengths(keywords, version),
@@ -36,10 +36,10 @@ def sections(
         _readings(keywords, version, evidence),
     ]
     if settings.rules.fallback:
-        made.insert(1, _refusals(keywords, evidence))
+        parts.insert(1, _refusals(keywords, evidence))
     if evidence.labels:
-        made.append(agreement(keywords, version, evidence.labels))
-    return tuple(made)
+        parts.append(agreement(keywords, version, evidence.labels))
+    return tuple(parts)
 
 
 def answers(trace: Trace, settings: Settings) -> list[str]:
@@ -48,7 +48,7 @@ def answers(trace: Trace, settings: Settings) -> list[str]:
 
 
 def _replies(keywords: Sequence[Keyword]) -> Section:
-    ideas = [idea for one in keywords for idea in one.ideas]
+    ideas = [idea for keyword in keywords for idea in keyword.ideas]
     seen = Counter(idea.status for idea in ideas)
     rows: list[tuple[Cell, ...]] = [
         (status, seen[status], share(seen[status], len(ideas))) for status in STATUSES
@@ -65,12 +65,12 @@ def _replies(keywords: Sequence[Keyword]) -> Section:
 
 def _refusals(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
     """Return every refused keyword with both texts."""
-    ideas = [(one, idea) for one in keywords for idea in one.ideas]
-    asked_again = [(one, idea) for one, idea in ideas if idea.declined is not None]
+    ideas = [(keyword, idea) for keyword in keywords for idea in keyword.ideas]
+    asked_again = [(keyword, idea) for keyword, idea in ideas if idea.declined is not None]
     still = sum(idea.status == "refused" or idea.declines for _, idea in asked_again)
     rows = tuple(
-        (keyword_of(one, evidence), idea.number, idea.declined, idea.status, idea.text)
-        for one, idea in asked_again
+        (keyword_of(keyword, evidence), idea.number, idea.declined, idea.status, idea.text)
+        for keyword, idea in asked_again
     )
     notes = (
         f"{out_of(len(asked_again), len(ideas))} requests were refused and put again as an academic task; "
@@ -82,11 +82,17 @@ def _refusals(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
 
 def _categories(keywords: Sequence[Keyword], version: Version) -> Section:
     """Return means of each category, with intervals over its keywords."""
-    names = sorted({one.category for one in keywords})
+    names = sorted({keyword.category for keyword in keywords})
     columns = (*version.dimensions, FLUENCY, "composite")
-    cells = tuple(category_row([one for one in keywords if one.category == name], version) for name in names)
+    cells = tuple(
+        category_row([keyword for keyword in keywords if keyword.category == name], version) for name in names
+    )
     rows = tuple(
-        (name, len({one.sample for one in keywords if one.category == name}), *(cell.value for cell in line))
+        (
+            name,
+            len({keyword.sample for keyword in keywords if keyword.category == name}),
+            *(cell.value for cell in line),
+        )
         for name, line in zip(names, cells, strict=True)
     )
     note = (
@@ -104,9 +110,9 @@ def category_row(keywords: Sequence[Keyword], version: Version) -> tuple[Metric,
     table = sheet(keywords, version, "keyword")
     grades = version.grades.values()
     ends = (min(1.0, *grades), max(grades))
-    found = [_cell(table, name, ends) for name in table.names]
+    cells = [_cell(table, name, ends) for name in table.names]
     composed = np.isin(np.arange(len(table.values)), table.owner)
-    return (*found, table.metric(table.composite, composed, "no keyword has every dimension judged", ends))
+    return (*cells, table.metric(table.composite, composed, "no keyword has every dimension judged", ends))
 
 
 def _cell(table: Sheet, name: str, ends: tuple[float, float]) -> Metric:
@@ -116,29 +122,37 @@ def _cell(table: Sheet, name: str, ends: tuple[float, float]) -> Metric:
 
 def _readings(keywords: Sequence[Keyword], version: Version, evidence: Evidence) -> Section:
     """Return the best, the median and the worst idea by the mean of the judged dimensions, and what was refused."""
-    judged = [(one, idea) for one in keywords for idea in one.ideas if idea.rows]
+    judged = [(keyword, idea) for keyword in keywords for idea in keyword.ideas if idea.rows]
     judged.sort(key=lambda pair: -pair[1].quality(version))
     last = len(judged) - 1
     titles = {last: "Worst", last // 2: "Median", 0: "Best"} if judged else {}
-    made = [_reading(titles[place], *judged[place], version, evidence) for place in sorted(titles)]
+    texts = [_reading(titles[place], *judged[place], version, evidence) for place in sorted(titles)]
     refused = [
-        (one, idea) for one in keywords for idea in one.ideas if idea.status == "refused" or idea.declines
+        (keyword, idea)
+        for keyword in keywords
+        for idea in keyword.ideas
+        if idea.status == "refused" or idea.declines
     ]
-    made += [
-        Reading(f"Refused: {keyword_of(one, evidence)}", (("reply", idea.text),), one.sample, one.repeat)
-        for one, idea in refused[:REFUSED_READ]
+    texts += [
+        Reading(
+            f"Refused: {keyword_of(keyword, evidence)}",
+            (("reply", idea.text),),
+            keyword.sample,
+            keyword.repeat,
+        )
+        for keyword, idea in refused[:REFUSED_READ]
     ]
-    return Section("Ideas to read", readings=tuple(made))
+    return Section("Ideas to read", readings=tuple(texts))
 
 
-def _reading(title: str, one: Keyword, idea: Idea, version: Version, evidence: Evidence) -> Reading:
+def _reading(title: str, keyword: Keyword, idea: Idea, version: Version, evidence: Evidence) -> Reading:
     scores = "; ".join(
         f"{row.model}: " + ", ".join(f"{name} {row.scores[name]}" for name in version.dimensions)
         for row in idea.rows
     )
     return Reading(
-        f"{title}: {keyword_of(one, evidence)} ({idea.quality(version):.2f})",
+        f"{title}: {keyword_of(keyword, evidence)} ({idea.quality(version):.2f})",
         (("idea", idea.text), ("scores", scores)),
-        one.sample,
-        one.repeat,
+        keyword.sample,
+        keyword.repeat,
     )

@@ -112,9 +112,9 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
     candidate = names["candidate"][0]
     judges = [judge for judge in names["judge"] if not _excluded(settings.exclude, candidate, judge)]
     if not judges:
-        given = ", ".join(judge.text for judge in names["judge"])
+        listed = ", ".join(judge.text for judge in names["judge"])
         raise UsageError(
-            f"judge: {candidate.text} or a sibling of it is all there is ({given}): name another"
+            f"judge: {candidate.text} or a sibling of it is all there is ({listed}): name another"
         )
     judges.sort(key=lambda judge: sha256(f"{seed}:{candidate.text}:{judge.text}".encode()).digest())
     chosen = settings.model_copy(update={"judges": min(settings.judges, len(judges))})

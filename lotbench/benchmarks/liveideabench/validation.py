@@ -88,13 +88,13 @@ def probes(
 ) -> tuple[list[Probe], list[str]]:
     """Return the probes of a file's rows, and its faults as `ROW: field: reason`, rows counted from 1."""
     faults = faults_of_rows(rows, data.keys())
-    made: list[Probe] = []
+    all_probes: list[Probe] = []
     for row in rows:
         if isinstance(row, Pair):
-            made.append(_pair_probe(role, row))
+            all_probes.append(_pair_probe(role, row))
         else:
-            made.extend(_triple_probes(role, row))
-    return made, faults
+            all_probes.extend(_triple_probes(role, row))
+    return all_probes, faults
 
 
 def _played(*ideas: str) -> dict[str, JSON]:
@@ -148,9 +148,9 @@ def panels(role: str, models: int, settings: Settings, every: bool) -> list[Judg
     scores, compares = (settings.model_copy(update={"judges": n}) for n in (1, 0))
     tasks = {"triples": scores, "pairs": compares}
     return [
-        JudgePanel(role, (index,), settings.version, asked, task=task)
+        JudgePanel(role, (index,), settings.version, arm, task=task)
         for index in range(models)
-        for task, asked in tasks.items()
+        for task, arm in tasks.items()
     ]
 
 
@@ -176,21 +176,21 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
     """Return for a pair whether it is alike and its letter, for a triple which of two is better."""
     triples: dict[str, dict[int, tuple[Probe, Mapping[str, Any]]]] = {}
-    made: list[Ruling] = []
+    output: list[Ruling] = []
     for probe, result in judged:
         said = result.values or {}
         if probe.task == "triples":
             triples.setdefault(probe.group, {})[int(str(probe.known["place"]))] = probe, said
         elif probe.task == "pairs":
-            made.extend(_compared(probe, said))
-    return made + [ruling for versions in triples.values() for ruling in _ordered(versions)]
+            output.extend(_compared(probe, said))
+    return output + [ruling for versions in triples.values() for ruling in _ordered(versions)]
 
 
-def _compared(probe: Probe, said: Mapping[str, Any]) -> Iterator[Ruling]:
+def _compared(probe: Probe, values: Mapping[str, Any]) -> Iterator[Ruling]:
     """Yield a pair by the mean of both orders, as fluency takes it; halfway between alike and not is not."""
     letter = str(probe.known["letter"])
-    given = [_number(said[name]) for name in ("letter 0", "letter 1") if name in said]
-    mean = sum(given) / len(given) if given else None
+    numbers = [_number(values[name]) for name in ("letter 0", "letter 1") if name in values]
+    mean = sum(numbers) / len(numbers) if numbers else None
     place = probe.id, probe.sample, probe.kind, probe.language
     yield Ruling("alike", *place, letter in ALIKE, None if mean is None else mean > _number("B") + 0.5)
     yield Ruling("letter", *place, _number(letter), mean)
@@ -198,12 +198,12 @@ def _compared(probe: Probe, said: Mapping[str, Any]) -> Iterator[Ruling]:
 
 def _ordered(versions: Mapping[int, tuple[Probe, Mapping[str, Any]]]) -> Iterator[Ruling]:
     """Return for each two versions, both ways, whether the first gets more; equal scores are a no."""
-    for (one, (probe, mine)), (other, (_, yours)) in permutations(versions.items(), 2):
+    for (better, (probe, first_scores)), (other, (_, yours)) in permutations(versions.items(), 2):
         respect = str(probe.known["respect"])
-        unread = respect not in mine or respect not in yours
-        more = None if unread else bool(mine[respect] > yours[respect])
-        row = f"{probe.group}/{one}>{other}"
-        yield Ruling(respect, row, probe.sample, None, probe.language, one < other, more)
+        unread = respect not in first_scores or respect not in yours
+        more = None if unread else bool(first_scores[respect] > yours[respect])
+        row = f"{probe.group}/{better}>{other}"
+        yield Ruling(respect, row, probe.sample, None, probe.language, better < other, more)
 
 
 def _number(letter: str) -> float:

@@ -26,10 +26,10 @@ _NUMBER = re.compile(r"^\s*(?:\d+[.)]|[-*])?\s*")
 """What a step begins with if the judge has numbered it already."""
 
 
-def _whole(said: object) -> object:
+def _whole(value: object) -> object:
     """Return a number that came as text or as `7.0`."""
-    text = str(said).strip().removesuffix(".0")
-    return int(text) if text.isdecimal() else said
+    text = str(value).strip().removesuffix(".0")
+    return int(text) if text.isdecimal() else value
 
 
 class Steps(Form):
@@ -48,7 +48,7 @@ class Aligned(Form):
 async def evaluation_steps(episode: IdeaEpisode) -> list[str]:
     """Return the evaluation steps, which are of no idea: the judge is asked for them once, or as often as there are ideas."""
     once = episode.settings.alignment_steps == "once"
-    found = await episode.require(
+    result = await episode.require(
         "judge",
         "alignment_steps",
         episode.prompt("alignment_steps"),
@@ -58,7 +58,7 @@ async def evaluation_steps(episode: IdeaEpisode) -> list[str]:
         shared=once,
         about="*" if once else "",
     )
-    return list(found["steps"])
+    return list(result["steps"])
 
 
 def read_steps(answer: Answer) -> dict[str, list[str]]:
@@ -99,5 +99,5 @@ def read_score(answer: Answer) -> dict[str, Any]:
     Raises:
         Unread: The reply is not the form.
     """
-    made = read_form(answer.reply, Aligned)
-    return {"alignment": made.score / TOP, "reason": made.reason}
+    form = read_form(answer.reply, Aligned)
+    return {"alignment": form.score / TOP, "reason": form.reason}

@@ -61,6 +61,6 @@ def read_answered(steps: Sequence[Mapping[str, Any]]) -> Answered | None:
         **last["respond"],
         gold=last.get("gold_arguments"),
         claims=last.get("claims"),
-        checks={claim: Check(**found) for claims in checked for claim, found in claims.items()},
+        checks={claim: Check(**check) for claims in checked for claim, check in claims.items()},
         alignments=tuple(alignments),
     )

@@ -27,13 +27,13 @@ NOTHING: dict[str, JSON] = {"novelty_score": None, "reasoning": ""}
 OUT_OF_RANGE = "novelty_score is not one of 1, 2, 3, 4, 5"
 
 
-def label(said: object) -> int | None:
+def label(value: object) -> int | None:
     """Return a score of the rubric, also where it came as `4.0` or `"4"`; None for anything else."""
-    if isinstance(said, str) and said.strip().isdecimal():
-        said = int(said)
-    if isinstance(said, bool) or not isinstance(said, int | float):
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return int(said) if said in LABELS else None
+    return int(value) if value in LABELS else None
 
 
 def says_something(text: str) -> bool:
@@ -72,7 +72,7 @@ async def _judgment(episode: IdeaEpisode, unread: str | None = None) -> Reading[
     """Return one asking; `unread` says what was wrong with the answer before."""
     idea = episode.sample
     works = shown(idea.related_works, episode.settings.works_chars)
-    kept: dict[str, JSON] = {"shortened": works.cut, "works": len(idea.related_works)}
+    extra: dict[str, JSON] = {"shortened": works.cut, "works": len(idea.related_works)}
     return await episode.ask(
         "candidate",
         "respond",
@@ -80,8 +80,8 @@ async def _judgment(episode: IdeaEpisode, unread: str | None = None) -> Reading[
         Judgment,
         {"idea": idea.research_idea.told(), "works": works.text},
         read=_judged,
-        value=lambda judged: {**judged, **kept},
-        missing=lambda error: {"status": error.kind, **NOTHING, **kept},
+        value=lambda judged: {**judged, **extra},
+        missing=lambda error: {"status": error.kind, **NOTHING, **extra},
         once=True,
         unread=unread,
     )

@@ -63,12 +63,12 @@ def read_arguments(answer: Answer, limit: int, prefix: str = "") -> dict[str, di
     Raises:
         Unread: The reply is not the form.
     """
-    made = read_form(answer.reply, extraction(limit)).model_dump()
+    form = read_form(answer.reply, extraction(limit)).model_dump()
     return {
         kind: {
             f"{prefix}{kind[0]}{number}": text
             for number, text in enumerate(
-                dict.fromkeys(filter(says_something, map(str.strip, made[kind]))), 1
+                dict.fromkeys(filter(says_something, map(str.strip, form[kind]))), 1
             )
         }
         for kind in KINDS
@@ -90,8 +90,8 @@ def checking(
     fields: dict[str, Any] = {}
     for claim in (*known, *novelty):
         fields[f"{claim}_reason"] = (Annotated[str, prose(240)], ...)
-        if mine := tuple(one for one in gold if one[1] == claim[0]):
-            fields[f"{claim}_gold"] = (_ids(mine), ...)
+        if matches := tuple(name for name in gold if name[1] == claim[0]):
+            fields[f"{claim}_gold"] = (_ids(matches), ...)
         fields[f"{claim}_works" if claim in known else f"{claim}_in_idea"] = (
             (_ids(works), ...) if claim in known else (YesNo, ...)
         )
@@ -111,7 +111,7 @@ async def check(
         values["works"] = shown(sample.related_works, episode.settings.works_chars).text
     if "novelty" in kinds:
         values["idea"] = sample.research_idea.told()
-    found = await episode.require(
+    result = await episode.require(
         "judge",
         "ground" if joint else f"ground_{kinds[0]}",
         episode.prompt("ground_joint" if joint else f"ground_{kinds[0]}"),
@@ -120,7 +120,7 @@ async def check(
         read=lambda answer: {"claims": read_check(episode, answer, kinds, gold, claims)},
         **place,
     )
-    return dict(found["claims"])
+    return dict(result["claims"])
 
 
 def read_check(
@@ -131,17 +131,17 @@ def read_check(
     Raises:
         Unread: The reply is not the form: an id is missing, made up, or of something else.
     """
-    made = read_form(answer.reply, _form(episode, kinds, gold, claims)).model_dump()
-    return {claim: _flags(made, claim) for kind in kinds for claim in claims[kind]}
+    form = read_form(answer.reply, _form(episode, kinds, gold, claims)).model_dump()
+    return {claim: _flags(form, claim) for kind in kinds for claim in claims[kind]}
 
 
-def _flags(made: Mapping[str, Any], claim: str) -> dict[str, JSON]:
-    works = list(dict.fromkeys(made.get(f"{claim}_works", ())))
+def _flags(form: Mapping[str, Any], claim: str) -> dict[str, JSON]:
+    works = list(dict.fromkeys(form.get(f"{claim}_works", ())))
     return {
-        "gold": list(dict.fromkeys(made.get(f"{claim}_gold", ()))),
-        "grounded": bool(made.get(f"{claim}_in_idea", works)),
+        "gold": list(dict.fromkeys(form.get(f"{claim}_gold", ()))),
+        "grounded": bool(form.get(f"{claim}_in_idea", works)),
         "works": works,
-        "reason": made[f"{claim}_reason"],
+        "reason": form[f"{claim}_reason"],
     }
 
 

@@ -33,23 +33,23 @@ async def judge(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
         "steps": alignment.evaluation_steps,
     }
     # A judge check gives the claims, and wants no alignment.
-    wanted = [name for name in first if name not in turn and (name != "steps" or settings.alignment_calls)]
-    found = await episode.each(_done, [first[name] for name in wanted])
-    known = {**turn, **dict(zip(wanted, found, strict=True))}
-    gold, mine = known["gold"], known["claims"]
-    kinds = [kind for kind in KINDS if mine[kind]]
+    names = [name for name in first if name not in turn and (name != "steps" or settings.alignment_calls)]
+    values = await episode.each(_done, [first[name] for name in names])
+    inputs = {**turn, **dict(zip(names, values, strict=True))}
+    gold, arguments = inputs["gold"], inputs["claims"]
+    kinds = [kind for kind in KINDS if arguments[kind]]
     together = [kinds] if settings.grounding == "joint" and kinds else [[kind] for kind in kinds]
 
     def checking(kinds: list[str]) -> Work:
-        return lambda at: claims.check(at, kinds, gold, mine)
+        return lambda at: claims.check(at, kinds, gold, arguments)
 
     def aligning(draw: int) -> Work:
-        return lambda at: alignment.score(at, known["steps"], draw)
+        return lambda at: alignment.score(at, inputs["steps"], draw)
 
     checks = [checking(kinds) for kinds in together]
     results = await episode.each(_done, [*checks, *map(aligning, range(settings.alignment_calls))])
-    grounds = {name: said for one in results[: len(checks)] for name, said in one.items()}
-    return {"turn": {**turn, "gold": gold, "claims": mine, "checks": grounds}}
+    grounds = {name: flags for result in results[: len(checks)] for name, flags in result.items()}
+    return {"turn": {**turn, "gold": gold, "claims": arguments, "checks": grounds}}
 
 
 async def grade(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:

@@ -31,8 +31,8 @@ def _unbalanced(items: Sequence[Item]) -> Iterator[Finding]:
     """Yield what the blocks of a data set get wrong as a whole: classes that are not equally often the gold."""
     counts = Counter(int(item.novelty_score) for item in items if item.block)
     if len({counts[label] for label in LABELS}) > 1:
-        told = ", ".join(f"{label}: {counts[label]}" for label in LABELS)
-        yield Finding("", "novelty_score", f"the classes of rows in blocks are not balanced ({told})")
+        text = ", ".join(f"{label}: {counts[label]}" for label in LABELS)
+        yield Finding("", "novelty_score", f"the classes of rows in blocks are not balanced ({text})")
 
 
 def _leaks(item: Item) -> Iterator[Finding]:
@@ -57,8 +57,8 @@ def _shortcuts(items: Sequence[Item]) -> Iterator[Finding]:
         right = right_by_words(items, texts)
         # Two standard errors of a guess.
         if right > commonest + 2 * np.sqrt(commonest * (1 - commonest) / len(items)):
-            told = f"a bag of words of it alone, trained on other samples, gets {right:.2f} of the scores ({commonest:.2f} by guessing)"
-            yield Finding(items[0].id, field, told, grave=False)
+            note = f"a bag of words of it alone, trained on other samples, gets {right:.2f} of the scores ({commonest:.2f} by guessing)"
+            yield Finding(items[0].id, field, note, grave=False)
 
 
 def right_by_words(items: Sequence[Item], texts: Sequence[str]) -> float:
@@ -67,5 +67,5 @@ def right_by_words(items: Sequence[Item], texts: Sequence[str]) -> float:
     groups = [item.block or item.id for item in items]
     words = make_pipeline(CountVectorizer(min_df=2), MultinomialNB(fit_prior=False))
     # A class that a fold has more of is rarer in training: unless folds are alike, guessing ends up below chance.
-    said = cross_val_predict(words, texts, gold, groups=groups, cv=StratifiedGroupKFold(FOLDS))
-    return float((said == gold).mean())
+    predicted = cross_val_predict(words, texts, gold, groups=groups, cv=StratifiedGroupKFold(FOLDS))
+    return float((predicted == gold).mean())

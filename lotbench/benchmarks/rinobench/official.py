@@ -33,27 +33,27 @@ def item(row: object, name: str) -> Item:
     Raises:
         ValidationError: The row is no idea.
     """
-    given: Mapping[str, Any] = row if isinstance(row, Mapping) else {}
-    idea, works = given.get("research_idea"), given.get("related_works")
+    fields: Mapping[str, Any] = row if isinstance(row, Mapping) else {}
+    idea, works = fields.get("research_idea"), fields.get("related_works")
     return Item.model_validate(
         {
-            "id": str(given.get("id") or name),
+            "id": str(fields.get("id") or name),
             "research_idea": _chosen(idea, IDEA),
             "related_works": [
                 {"id": f"w{number}", **_chosen(work, WORK)} for number, work in enumerate(works, 1)
             ]
             if isinstance(works, list)
             else works,
-            "novelty_score": given.get("novelty_score"),
-            "novelty_reasoning": given.get("novelty_reasoning"),
+            "novelty_score": fields.get("novelty_score"),
+            "novelty_reasoning": fields.get("novelty_reasoning"),
             "writer": WRITER,
             "gold_writers": [WRITER],
-            "source": str(given.get("source") or "RINoBench"),
+            "source": str(fields.get("source") or "RINoBench"),
         }
     )
 
 
 def _chosen(table: object, names: tuple[str, ...]) -> dict[str, Any]:
     """Return the named fields of a row that it has; the hub spells a missing abstract or year as null."""
-    known: Mapping[str, Any] = table if isinstance(table, Mapping) else {}
-    return {name: known[name] for name in names if known.get(name) is not None}
+    fields: Mapping[str, Any] = table if isinstance(table, Mapping) else {}
+    return {name: fields[name] for name in names if fields.get(name) is not None}

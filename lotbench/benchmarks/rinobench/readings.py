@@ -20,25 +20,30 @@ def readings(traces: Sequence[Trace], evidence: Evidence) -> Section | None:
     """Return the arguments of the first few ideas, to be read; None if there is nothing to read."""
     # One trace at a time: they are on disk, and may be many.
     every = (
-        _reading(one, answer, evidence)
+        _reading(prediction, answer, evidence)
         for trace in traces
-        for one in judged([trace])
+        for prediction in judged([trace])
         if (answer := read_answered(trace.steps))
     )
-    found = tuple(islice(every, SHOWN))
+    first = tuple(islice(every, SHOWN))
     note = f"The first {SHOWN} ideas; lotbench replay RUN --sample ID shows any."
     return (
-        Section("Argument by argument", (note,) if len(traces) > SHOWN else (), readings=found)
-        if found
+        Section("Argument by argument", (note,) if len(traces) > SHOWN else (), readings=first)
+        if first
         else None
     )
 
 
-def _reading(one: Judged, answer: Answered, evidence: Evidence) -> Reading:
-    title = f"{one.sample}: gold {one.gold}, predicted {one.status if one.said is None else one.said}"
-    if one.alignment is not None:
-        title += f", alignment {one.alignment:.2f}"
-    return Reading(title, tuple(_texts(answer, evidence.samples.get(one.sample))), one.sample, one.repeat)
+def _reading(prediction: Judged, answer: Answered, evidence: Evidence) -> Reading:
+    title = f"{prediction.sample}: gold {prediction.gold}, predicted {prediction.status if prediction.said is None else prediction.said}"
+    if prediction.alignment is not None:
+        title += f", alignment {prediction.alignment:.2f}"
+    return Reading(
+        title,
+        tuple(_texts(answer, evidence.samples.get(prediction.sample))),
+        prediction.sample,
+        prediction.repeat,
+    )
 
 
 def _texts(answer: Answered, item: Any) -> Iterator[tuple[str, str]]:
@@ -50,13 +55,13 @@ def _texts(answer: Answered, item: Any) -> Iterator[tuple[str, str]]:
         return
     works = {work.id: work.title for work in item.related_works} if item is not None else {}
     for kind in KINDS:
-        gold, met = answer.gold[kind], set[str]()
+        gold, seen = answer.gold[kind], set[str]()
         for claim, text in answer.claims[kind].items():
             if check := answer.checks.get(claim):
-                met.update(check.gold)
+                seen.update(check.gold)
                 yield f"{kind} {claim}", "\n".join(_told(text, check, gold, works))
         for name, text in gold.items():
-            if name not in met:
+            if name not in seen:
                 yield f"{kind} gold {name}, matched by none", text
 
 

@@ -100,60 +100,60 @@ def count(gold: Iterable[str], checks: Sequence[Check]) -> dict[str, int]:
     names = set(gold)
     return {
         "gold": len(names),
-        "covered": len(names & {name for one in checks for name in one.gold}),
+        "covered": len(names & {name for check in checks for name in check.gold}),
         "generated": len(checks),
-        "in_gold": sum(bool(one.gold) for one in checks),
-        "additional": sum(one.grounded and not one.gold for one in checks),
-        "ungrounded": sum(not one.grounded for one in checks),
-        "unfounded": sum(not one.grounded and not one.gold for one in checks),
+        "in_gold": sum(bool(check.gold) for check in checks),
+        "additional": sum(check.grounded and not check.gold for check in checks),
+        "ungrounded": sum(not check.grounded for check in checks),
+        "unfounded": sum(not check.grounded and not check.gold for check in checks),
     }
 
 
-def recall(one: Counts) -> float:
+def recall(counts: Counts) -> float:
     """Return min(1, n_supported / n_gold), 0 without gold arguments (Eq. 1)."""
-    return min(1.0, one["in_gold"] / one["gold"]) if one["gold"] else 0.0
+    return min(1.0, counts["in_gold"] / counts["gold"]) if counts["gold"] else 0.0
 
 
-def coverage(one: Counts) -> float:
+def coverage(counts: Counts) -> float:
     """Return the share of gold arguments that at least one claim matches, 0 without any."""
-    return one["covered"] / one["gold"] if one["gold"] else 0.0
+    return counts["covered"] / counts["gold"] if counts["gold"] else 0.0
 
 
-def additional(one: Counts) -> float:
+def additional(counts: Counts) -> float:
     """Return grounded claims that the gold lacks, per gold argument (Eq. 2)."""
-    return one["additional"] / max(one["gold"], 1)
+    return counts["additional"] / max(counts["gold"], 1)
 
 
-def hallucination(one: Counts, rule: str = "paper") -> float:
+def hallucination(counts: Counts, rule: str = "paper") -> float:
     """Return the share of claims that are not grounded (Eq. 3); by the code's rule, not in the gold either."""
-    wrong = one["ungrounded" if rule == "paper" else "unfounded"]
-    return wrong / one["generated"] if one["generated"] else 0.0
+    wrong = counts["ungrounded" if rule == "paper" else "unfounded"]
+    return wrong / counts["generated"] if counts["generated"] else 0.0
 
 
 def judged(traces: Sequence[Trace]) -> list[Judged]:
     """Return the answers of a run; an episode whose candidate never replied has none."""
-    made = []
+    rows = []
     for trace in traces:
         parts: Mapping[str, Any] = trace.score.parts
         if parts.get("status"):
-            made.append(Judged(trace.sample, trace.repeat, **parts))
-    return made
+            rows.append(Judged(trace.sample, trace.repeat, **parts))
+    return rows
 
 
 def answers(trace: Trace, settings: Settings) -> list[str]:
     """Return the score that was given to an idea, as words."""
-    return [f"novelty {one.said}" for one in judged([trace]) if one.said]
+    return [f"novelty {answer.said}" for answer in judged([trace]) if answer.said]
 
 
 def tables(answers: Sequence[Judged]) -> Floats:
     """Return counts [units, 5, 6] of gold by predicted score, column 0 for none; units (see `Judged`) in order of their names."""
     units: dict[str, list[Judged]] = {}
-    for one in answers:
-        units.setdefault(one.unit, []).append(one)
+    for answer in answers:
+        units.setdefault(answer.unit, []).append(answer)
     return np.array(
         [
             classification.table(
-                [one.gold for one in units[name]], [one.said for one in units[name]], len(LABELS)
+                [answer.gold for answer in units[name]], [answer.said for answer in units[name]], len(LABELS)
             )
             for name in sorted(units)
         ]
@@ -179,7 +179,7 @@ def macro_f1(answers: Sequence[Judged]) -> Metric:
     metric = of_scores(answers, classification.macro_f1)
     if metric.high is None:
         return metric
-    unseen = len(LABELS) - len({one.gold for one in answers})
+    unseen = len(LABELS) - len({answer.gold for answer in answers})
     return replace(metric, high=min(1.0, metric.high + unseen / len(LABELS)))
 
 
@@ -190,21 +190,21 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
     """
     played = {name: judged(episodes) for name, episodes in by_sample(traces)}
     units: dict[str, list[str]] = {}
-    for name, found in played.items():
-        units.setdefault(found[0].unit if found else name, []).append(name)
+    for name, replies in played.items():
+        units.setdefault(replies[0].unit if replies else name, []).append(name)
     records = {
-        " ".join(names): found
+        " ".join(names): replies
         for names in units.values()
-        if (found := [one for name in names for one in played[name]])
+        if (replies := [reply for name in names for reply in played[name]])
     }
 
     def weighted(ideas: Sequence[Sequence[Judged]]) -> Weighted:
         return of_sums(np.concatenate([tables(answers) for answers in ideas]), classification.macro_f1)
 
     def measure(ideas: Sequence[Sequence[Judged]]) -> Metric:
-        return macro_f1([one for answers in ideas for one in answers])
+        return macro_f1([answer for answers in ideas for answer in answers])
 
-    unanswered = sum(not found for found in played.values())
+    unanswered = sum(not replies for replies in played.values())
     return PrimaryMetric("macro_f1", records, measure, weighted, unanswered, played=len(played))
 
 
@@ -216,12 +216,12 @@ def of_justifications(
     lower: bool = False,
 ) -> Metric:
     """Return the mean of a ratio of at most `most` over judged justifications, with its interval over ideas."""
-    rows = [one for one in answers if one.counts is not None]
+    rows = [answer for answer in answers if answer.counts is not None]
     if not rows:
         return Metric(None, better="lower" if lower else "higher", why="no justification was judged")
     units: dict[str, list[float]] = {}
-    for one in rows:
-        units.setdefault(one.unit, []).append(ratio(one))
+    for answer in rows:
+        units.setdefault(answer.unit, []).append(ratio(answer))
     values = [units[name] for name in sorted(units)]
     ends, interval = (0.0, math.inf if most is None else most), studentised if most is None else bounded
     return replace(clustered_mean(values, ends, interval), better="lower" if lower else "higher")
@@ -230,9 +230,9 @@ def of_justifications(
 def by_kind(kind: str, ratio: Callable[[Counts], float]) -> Callable[[Judged], float]:
     """Return a ratio of one kind of claims as one of a judged answer."""
 
-    def of(one: Judged) -> float:
-        assert one.counts is not None
-        return ratio(one.counts[kind])
+    def of(answer: Judged) -> float:
+        assert answer.counts is not None
+        return ratio(answer.counts[kind])
 
     return of
 
@@ -240,9 +240,9 @@ def by_kind(kind: str, ratio: Callable[[Counts], float]) -> Callable[[Judged], f
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
     """Return the nine metrics with 95 % intervals over ideas, and what players would get that read nothing."""
     answers = judged(traces)
-    valid = [one for one in answers if one.said is not None]
-    trivial = baselines([one.gold for one in answers])
-    made = {
+    valid = [answer for answer in answers if answer.said is not None]
+    trivial = baselines([answer.gold for answer in answers])
+    by_name = {
         "macro_f1": replace(
             macro_f1(answers),
             baselines={name: pair[0] for name, pair in trivial.items()},
@@ -252,30 +252,32 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
             better="lower",
             baselines={name: pair[1] for name, pair in trivial.items()},
         ),
-        "alignment": of_justifications(answers, lambda one: one.alignment or 0.0),
+        "alignment": of_justifications(answers, lambda answer: answer.alignment or 0.0),
     }
     rule = settings.hallucination
     for name, ratio, most, lower in (
         ("recall", recall, 1.0, False),
         ("additional", additional, None, False),
-        ("hallucination", lambda one: hallucination(one, rule), 1.0, True),
+        ("hallucination", lambda counts: hallucination(counts, rule), 1.0, True),
     ):
         for kind in KINDS:
-            made[f"{kind}_{name}"] = of_justifications(answers, by_kind(kind, ratio), most=most, lower=lower)
-    return made
+            by_name[f"{kind}_{name}"] = of_justifications(
+                answers, by_kind(kind, ratio), most=most, lower=lower
+            )
+    return by_name
 
 
 def baselines(gold: Sequence[int]) -> dict[str, tuple[float, float]]:
     """Return macro F1 and MAE of players that do not read: the most frequent score, 3, any score, the gold's shares."""
     if not gold:
         return {}
-    support = [sum(one == label for one in gold) for label in LABELS]
+    support = [sum(score == label for score in gold) for label in LABELS]
     most = support.index(max(support))
     return {
         "always the majority": classification.guessing(
             support, [float(place == most) for place in range(len(LABELS))]
         ),
-        "always 3": classification.guessing(support, [float(one == 3) for one in LABELS]),
+        "always 3": classification.guessing(support, [float(label == 3) for label in LABELS]),
         "uniform guess": classification.guessing(support, [1 / len(LABELS)] * len(LABELS)),
-        "prior guess": classification.guessing(support, [one / len(gold) for one in support]),
+        "prior guess": classification.guessing(support, [n / len(gold) for n in support]),
     }

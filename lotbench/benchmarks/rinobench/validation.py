@@ -67,7 +67,7 @@ class Justification(PlantedRow):
     @property
     def contested(self) -> bool:
         """Whether the checker found a claim grounded that was planted as ungrounded, or the reverse."""
-        return any(one.blind_grounded not in (None, one.grounded) for one in self.claims)
+        return any(claim.blind_grounded not in (None, claim.grounded) for claim in self.claims)
 
 
 ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {"judge": {"justifications.jsonl": Justification}}
@@ -79,43 +79,47 @@ def probes(
     """Return two probes a row, and the file's faults as `ROW: field: reason`, rows counted from 1; of no rows, those of the gold."""
     if not rows:
         return _of_gold(role, data), []
-    made = []
+    all_probes = []
     for row in rows:
         ids = _ids(row.claims)
-        claims = {kind: {name: one.text for name, one in ids.items() if one.kind == kind} for kind in KINDS}
-        known: dict[str, JSON] = {name: [one.grounded, one.how] for name, one in ids.items()}
+        claims = {
+            kind: {name: claim.text for name, claim in ids.items() if claim.kind == kind} for kind in KINDS
+        }
+        truth: dict[str, JSON] = {name: [claim.grounded, claim.how] for name, claim in ids.items()}
         for task, done in ((CLAIMS, {"claims": claims}), (JUSTIFICATION, {})):
-            one = _probe(role, row.sample, task, row.justification, f"{row.id}/{task}", known)
-            turn = {**one.turn, **done}
-            made.append(replace(one, turn=turn, split=row.split, contested=row.contested))
-    return made, faults_of_rows(rows, data.keys())
+            probe = _probe(role, row.sample, task, row.justification, f"{row.id}/{task}", truth)
+            turn = {**probe.turn, **done}
+            all_probes.append(replace(probe, turn=turn, split=row.split, contested=row.contested))
+    return all_probes, faults_of_rows(rows, data.keys())
 
 
 def _of_gold(role: str, data: Mapping[str, Any]) -> list[Probe]:
     """Return the gold justification of every sample, put as an answer to its own idea and to the next one of another block."""
     names = list(data)
-    made = []
+    all_probes = []
     for place, name in enumerate(names):
-        made.append(_probe(role, name, RECALL, data[name].novelty_reasoning, f"{name}/self", {"own": True}))
+        all_probes.append(
+            _probe(role, name, RECALL, data[name].novelty_reasoning, f"{name}/self", {"own": True})
+        )
         after = (*names[place + 1 :], *names[:place])
         own = data[name].block
-        other = next((one for one in after if not own or data[one].block != own), None)
+        other = next((sample for sample in after if not own or data[sample].block != own), None)
         if other is not None:
             text = data[other].novelty_reasoning
-            made.append(_probe(role, name, RECALL, text, f"{name}/other", {"own": False}))
-    return made
+            all_probes.append(_probe(role, name, RECALL, text, f"{name}/other", {"own": False}))
+    return all_probes
 
 
 def _ids(claims: Sequence[Claim]) -> dict[str, Claim]:
     """Return each claim by the id that it would have had if a judge had taken it from the text."""
     return {
-        f"{kind[0]}{number}": one
+        f"{kind[0]}{number}": claim
         for kind in KINDS
-        for number, one in enumerate((one for one in claims if one.kind == kind), 1)
+        for number, claim in enumerate((claim for claim in claims if claim.kind == kind), 1)
     }
 
 
-def _probe(role: str, sample: str, task: str, text: str, name: str, known: Mapping[str, JSON]) -> Probe:
+def _probe(role: str, sample: str, task: str, text: str, name: str, truth: Mapping[str, JSON]) -> Probe:
     """Return a probe of a justification, from which the judge takes the claims."""
     return Probe(
         id=name,
@@ -124,15 +128,15 @@ def _probe(role: str, sample: str, task: str, text: str, name: str, known: Mappi
         step="judge",
         turn={"reasoning": text, "status": "ok"},
         task=task,
-        known=known,
+        known=truth,
     )
 
 
 def panels(role: str, models: int, settings: Settings, every: bool) -> list[JudgePanel]:
     """Return the judge, without its alignment calls, on every task."""
-    asked = settings.model_copy(update={"justification": True, "alignment_calls": 0})
+    checks_only = settings.model_copy(update={"justification": True, "alignment_calls": 0})
     return [
-        JudgePanel(role, (index,), settings.grounding, asked, task=task)
+        JudgePanel(role, (index,), settings.grounding, checks_only, task=task)
         for index in range(models)
         for task in (CLAIMS, JUSTIFICATION, RECALL)
     ]
@@ -150,48 +154,48 @@ def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
     """Return which planted claims are grounded, which gold arguments were found again, and what was taken from a text."""
     by_task = {CLAIMS: _grounded, JUSTIFICATION: _taken, RECALL: _recalled}
     return [
-        Ruling(criterion, row, probe.sample, kind, probe.language, truth, said)
+        Ruling(criterion, row, probe.sample, kind, probe.language, truth, verdict)
         for probe, result in judged
-        for criterion, row, kind, truth, said in by_task[probe.task](probe, result.values)
+        for criterion, row, kind, truth, verdict in by_task[probe.task](probe, result.values)
     ]
 
 
 Found = tuple[str, str, str | None, bool | float, bool | float | None]
 
 
-def _grounded(probe: Probe, said: Mapping[str, Any] | None) -> Iterator[Found]:
-    known: Mapping[str, Any] = probe.known
-    for name, (grounded, how) in known.items():
-        verdict = None if said is None else bool(said["checks"][name]["grounded"])
+def _grounded(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:
+    truth: Mapping[str, Any] = probe.known
+    for name, (grounded, how) in truth.items():
+        verdict = None if values is None else bool(values["checks"][name]["grounded"])
         yield "grounded", f"{probe.id}/{name}", how or None, grounded, verdict
 
 
-def _taken(probe: Probe, said: Mapping[str, Any] | None) -> Iterator[Found]:
+def _taken(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:
     """Yield how many claims the judge took from the text, and which share of them it called ungrounded."""
-    known: Mapping[str, Any] = probe.known
-    checks = said and list(said["checks"].values())
-    share = sum(not one["grounded"] for one in checks) / len(checks) if checks else None
-    yield "claims taken", probe.id, None, float(len(known)), None if checks is None else float(len(checks))
-    yield "share ungrounded", probe.id, None, sum(not one[0] for one in known.values()) / len(known), share
+    truth: Mapping[str, Any] = probe.known
+    checks = values and list(values["checks"].values())
+    share = sum(not check["grounded"] for check in checks) / len(checks) if checks else None
+    yield "claims taken", probe.id, None, float(len(truth)), None if checks is None else float(len(checks))
+    yield "share ungrounded", probe.id, None, sum(not pair[0] for pair in truth.values()) / len(truth), share
 
 
-def _recalled(probe: Probe, said: Mapping[str, Any] | None) -> Iterator[Found]:
+def _recalled(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:
     """Yield each gold argument that was found again; and, of gold put to its own idea, each claim that was grounded.
 
     The official gold passed a filter that every claim of it is grounded: what the judge calls ungrounded there
     bounds its false alarms.
     """
     own = bool(probe.known["own"])
-    if said is None:
+    if values is None:
         yield "recalled", probe.id, None, own, None
         return
-    found = {name for one in said["checks"].values() for name in one["gold"]}
+    names = {name for check in values["checks"].values() for name in check["gold"]}
     for kind in KINDS:
-        for name in said["gold"][kind]:
-            yield "recalled", f"{probe.id}/{name}", None, own, name in found
+        for name in values["gold"][kind]:
+            yield "recalled", f"{probe.id}/{name}", None, own, name in names
     if own:
-        for name, one in said["checks"].items():
-            yield "gold grounded", f"{probe.id}/{name}", None, True, bool(one["grounded"])
+        for name, check in values["checks"].items():
+            yield "gold grounded", f"{probe.id}/{name}", None, True, bool(check["grounded"])
 
 
 def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:

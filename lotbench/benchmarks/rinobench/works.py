@@ -45,12 +45,12 @@ def shown(works: Sequence[Work], budget: int) -> Shown:
 
 def even(lengths: Sequence[int], budget: int) -> int:
     """Return the largest length L for which the sum of min(length, L) stays within a budget; at least 0."""
-    left = max(0, budget)
+    room = max(0, budget)
     for place, length in enumerate(sorted(lengths)):
-        share = left // (len(lengths) - place)
+        share = room // (len(lengths) - place)
         if length > share:
             return share
-        left -= length
+        room -= length
     return max(lengths, default=0)
 
 
@@ -63,5 +63,5 @@ def shortened(text: str, limit: int) -> str:
         return text
     room = text[: max(0, limit - len(MARK) - 1) + 1]
     ends = [match.end() for match in _END.finditer(room)]
-    kept = room[: ends[-1]] if ends else room.rpartition(" ")[0]
-    return f"{kept} {MARK}".strip()
+    beginning = room[: ends[-1]] if ends else room.rpartition(" ")[0]
+    return f"{beginning} {MARK}".strip()

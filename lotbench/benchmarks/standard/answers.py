@@ -53,26 +53,26 @@ class Written(Form):
     response: Annotated[str, prose(300)]
 
 
-def _letter(said: object) -> object:
+def _letter(value: object) -> object:
     """Return the letter that was meant ('b', '(B)', 'B. a response'); anything else as it is."""
-    found = _LETTER.fullmatch(said) if isinstance(said, str) else None
-    return found[1].upper() if found else said
+    match = _LETTER.fullmatch(value) if isinstance(value, str) else None
+    return match[1].upper() if match else value
 
 
 @cache
-def choosing(options: int, wanted: int, reasoned: bool) -> type[Form]:
+def choosing(options: int, picks: int, reasoned: bool) -> type[Form]:
     """Return the form of a choice or a ranking: a letter for each option that is wanted, in order."""
     letter: Any = Annotated[Literal[tuple(LETTERS[:options])], BeforeValidator(_letter)]
     fields: dict[str, Any] = {"reasoning": (Annotated[str, REASONING], ...)} if reasoned else {}
-    fields |= {name: (letter, ...) for name in names(wanted)}
-    name = "Ranking" if wanted == options else "Choice"
-    made: type[Form] = create_model(name, __base__=Form, **fields)
-    return made
+    fields |= {name: (letter, ...) for name in names(picks)}
+    name = "Ranking" if picks == options else "Choice"
+    form: type[Form] = create_model(name, __base__=Form, **fields)
+    return form
 
 
-def names(wanted: int) -> tuple[str, ...]:
+def names(picks: int) -> tuple[str, ...]:
     """Return the fields of a form for so many options."""
-    return ("answer",) if wanted == 1 else PLACES[:wanted]
+    return ("answer",) if picks == 1 else PLACES[:picks]
 
 
 def shown(episode: ProblemEpisode, problem: Problem) -> list[int]:
@@ -88,29 +88,29 @@ def written(reply: Reply, form: type[Form], order: Sequence[int]) -> tuple[list[
         Unread: The reply is not the form, or names an option twice.
     """
     try:
-        said = read_form(reply, form).model_dump()
+        fields = read_form(reply, form).model_dump()
     except Unread as error:
         bare = _bare(visible(reply), form) if error.kind == "unparsed" else None
         if bare is None:
             raise
-        said = bare
-    letters = [said[name] for name in said if name != "reasoning"]
+        fields = bare
+    letters = [fields[name] for name in fields if name != "reasoning"]
     if len(set(letters)) < len(letters):
         raise Unread("unparsed", "an option is named twice")
-    return [order[LETTERS.index(letter)] for letter in letters], said
+    return [order[LETTERS.index(letter)] for letter in letters], fields
 
 
 def _bare(text: str, form: type[Form]) -> dict[str, Any] | None:
     """Return a form without reasoning may come as letters alone ("B > A > C"), or as lines that begin with one each."""
-    wanted = list(form.model_fields)
+    fields = list(form.model_fields)
     letters = re.findall("[A-E]", text) if _LETTERS.fullmatch(text) else []
     if not letters:
         begun = [_BEGINS.match(line) for line in text.splitlines() if line.strip()]
-        letters = [found[1] for found in begun if found] if all(begun) else []
-    if "reasoning" in wanted or len(letters) != len(wanted):
+        letters = [match[1] for match in begun if match] if all(begun) else []
+    if "reasoning" in fields or len(letters) != len(fields):
         return None
     try:
-        return form.model_validate(dict(zip(wanted, letters, strict=True))).model_dump()
+        return form.model_validate(dict(zip(fields, letters, strict=True))).model_dump()
     except ValidationError:
         return None
 

@@ -105,16 +105,16 @@ def build(rows: Sequence[Row], settings: Settings, seed: int) -> tuple[Problem, 
         rewriter=settings.rewrites == "rewriter",
         **settings.model_dump(include=set(Rules.__slots__) & set(Settings.model_fields)),
     )
-    made = problems(rows, rules, seed)
-    if not made:
+    result = problems(rows, rules, seed)
+    if not result:
         raise UsageError(
             f"no problem of kind={settings.kind} can be made of {len(rows)} rows ({settings.part})"
         )
     if settings.arm == "caption" and not rules.captioner:
-        bare = sum(problem.image is not None and problem.caption is None for problem in made)
+        bare = sum(problem.image is not None and problem.caption is None for problem in result)
         if bare:
             raise UsageError(
-                f"arm=caption: the pictures of {bare} of {len(made)} problems have no caption: give a `caption` in "
+                f"arm=caption: the pictures of {bare} of {len(result)} problems have no caption: give a `caption` in "
                 "the rows, --role captioner=MODEL, or --set arm=blind"
             )
-    return made
+    return result

@@ -32,11 +32,11 @@ def calls(settings: Settings) -> Mapping[str, int]:
     """Return the most calls that one problem makes, by role, askings-again left out."""
     framework = FRAMEWORKS[settings.framework]
     draws = settings.votes if framework.votes else 1
-    made = {"candidate": (1 if settings.kind == "generate" else draws) + framework.notes}
+    counts = {"candidate": (1 if settings.kind == "generate" else draws) + framework.notes}
     for role in (settings.captions, settings.rewrites):
         if role not in (None, "rows"):
-            made[role] = 1 + (role == "captioner" and settings.unrelated == "caption")
-    return made
+            counts[role] = 1 + (role == "captioner" and settings.unrelated == "caption")
+    return counts
 
 
 def responses(traces: Sequence[Trace], samples: object, settings: Settings) -> Mapping[str, str] | None:

@@ -65,8 +65,8 @@ class Rules(BaseModel):
         return self
 
 
-def _one_or_many(given: object) -> object:
-    return (given,) if isinstance(given, str) else given
+def _one_or_many(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
 
 
 class Cited(BaseModel):
@@ -89,12 +89,12 @@ class Reply(BaseModel):
 
     def text(self) -> str:
         """Return the review in words, field by field, without its summary of the paper and the numbers of ratings."""
-        said = {
+        texts = {
             name.replace("_", " "): _NUMBERED.sub("", value)
             for name, value in self.content.items()
             if name != SUMMARY and isinstance(value, str)
         }
-        return "\n".join(f"{name}: {value}" for name, value in said.items() if value)
+        return "\n".join(f"{name}: {value}" for name, value in texts.items() if value)
 
 
 class Paper(BaseModel, NoPicture):
@@ -123,8 +123,8 @@ class Paper(BaseModel, NoPicture):
     @property
     def ratings(self) -> list[int]:
         """Every rating of both dimensions, 1..4."""
-        found = (rating(reply, name) for reply in self.replies for name in DIMENSIONS)
-        return [one for one in found if one is not None]
+        values = (rating(reply, name) for reply in self.replies for name in DIMENSIONS)
+        return [value for value in values if value is not None]
 
     @property
     def works(self) -> tuple[Cited, ...]:
@@ -147,11 +147,11 @@ class Rated:
 
 def rating(reply: Reply, dimension: str) -> int | None:
     """Return a reviewer's rating of one dimension, as in `3: significant ...`; None for one that is not applicable."""
-    given = reply.content.get(dimension)
-    if isinstance(given, int) and not isinstance(given, bool):
-        return given if 1 <= given <= 4 else None
-    found = _RATING.match(given) if isinstance(given, str) else None
-    return int(found[1]) if found else None
+    value = reply.content.get(dimension)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if 1 <= value <= 4 else None
+    match = _RATING.match(value) if isinstance(value, str) else None
+    return int(match[1]) if match else None
 
 
 def section_counts(title: str) -> bool:
@@ -211,15 +211,15 @@ def score(mean: float, edges: Edges) -> int:
 
 def leak(text: str) -> str | None:
     """Return a number in a text that would give the gold score away."""
-    found = _LEAK.search(text)
-    return found[0] if found else None
+    match = _LEAK.search(text)
+    return match[0] if match else None
 
 
 def split(scores: Mapping[str, int], share: float, seed: int) -> set[str]:
     """Return the ids of the test split: of each score the nearest whole number to its share, drawn by seed."""
     test: set[str] = set()
     for label in LABELS:
-        ids = sorted(name for name, its in scores.items() if its == label)
+        ids = sorted(name for name, value in scores.items() if value == label)
         random.Random(f"{seed}:split:{label}").shuffle(ids)
         test |= set(ids[: round(share * len(ids))])
     return test
@@ -233,7 +233,7 @@ def published(source: Source) -> list[Paper]:
     """
 
     def paper(name: str, row: Any) -> Paper:
-        given = {"id": name, "venue": source.path.stem}
-        return Paper.model_validate(given | row if isinstance(row, dict) else row)
+        defaults = {"id": name, "venue": source.path.stem}
+        return Paper.model_validate(defaults | row if isinstance(row, dict) else row)
 
     return source.items(paper)

@@ -70,19 +70,20 @@ def problems(rows: Sequence[Row], rules: Rules, seed: int) -> tuple[Problem, ...
     cells: dict[tuple[Type, Language], list[_Prompt]] = {}
     for prompt in prompts:
         cells.setdefault(prompt.cell, []).append(prompt)
-    left: dict[tuple[Type, Language, Kind], Counter[str]] = {}
-    made: list[Problem] = []
+    failures: dict[tuple[Type, Language, Kind], Counter[str]] = {}
+    result: list[Problem] = []
     for number in range(rules.per_prompt):
         for prompt in prompts:
             for kind in rules.kinds:
-                counts = left.setdefault((*prompt.cell, kind), Counter())
+                counts = failures.setdefault((*prompt.cell, kind), Counter())
                 try:
-                    made += _problem(prompt, kind, number, cells[prompt.cell], rules, seed)
+                    result += _problem(prompt, kind, number, cells[prompt.cell], rules, seed)
                 except _LeftOutError as reason:
                     counts[str(reason)] += 1
-    counted = {place: dict(counts) for place, counts in left.items()}
+    counted = {place: dict(counts) for place, counts in failures.items()}
     return tuple(
-        one.model_copy(update={"left_out": counted[one.type, one.language, one.kind]}) for one in made
+        problem.model_copy(update={"left_out": counted[problem.type, problem.language, problem.kind]})
+        for problem in result
     )
 
 
@@ -92,7 +93,7 @@ def _prompts(rows: Sequence[Row], rules: Rules) -> list[_Prompt]:
         out = rules.part == "all" or held_out(row, share=rules.share, seed=rules.split_seed)
         if out:
             gathered.setdefault((row.language, row.type, row.group, row.question), []).append(row)
-    return [_Prompt(found[0], tuple(found), _liked(found)) for found in gathered.values()]
+    return [_Prompt(group[0], tuple(group), _liked(group)) for group in gathered.values()]
 
 
 def _liked(rows: Sequence[Row]) -> tuple[Row, ...]:
@@ -175,8 +176,8 @@ class _Making:
                 if all(self.rules.apart(row, other) or self.rules.apart(other, row) for other in chosen):
                     chosen.append(row)
                 if len(chosen) == RANKED:
-                    chosen.sort(key=lambda one: one.preference or 0.0, reverse=True)
-                    return tuple(self._of(one, "ranked", "response") for one in chosen)
+                    chosen.sort(key=lambda row: row.preference or 0.0, reverse=True)
+                    return tuple(self._of(row, "ranked", "response") for row in chosen)
         raise _LeftOutError("no five responses whose votes are apart")
 
     def _right(self, count: int) -> list[Row]:
@@ -209,7 +210,7 @@ class _Making:
         """Return a response to the same prompt that people like clearly less than each right one."""
         bottom = self.prompt.liked[-max(1, int(LOW * len(self.prompt.liked))) :]
         for row in self.rng.sample(bottom, len(bottom)):
-            if same(row.text) not in self.taken and all(self.rules.apart(one, row) for one in right):
+            if same(row.text) not in self.taken and all(self.rules.apart(best, row) for best in right):
                 return row
         raise _LeftOutError("no response that people like clearly less")
 

@@ -97,5 +97,5 @@ def held_out(row: Row, *, share: float = 0.05, seed: int = 0) -> bool:
     Decided by a hash of the group, so that all responses to a picture or question lie on one side, and neither the
     order of the rows nor the rows beside it matter.
     """
-    drawn = hashlib.sha256(f"{seed}:split:{row.group}".encode()).digest()
-    return int.from_bytes(drawn[:8], "big") < share * 2**64
+    digest = hashlib.sha256(f"{seed}:split:{row.group}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") < share * 2**64
