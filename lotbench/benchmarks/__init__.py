@@ -27,8 +27,8 @@ def get(name: str) -> Benchmark:
     Raises:
         UsageError: There is none; the message lists those there are.
     """
-    found: Benchmark = import_module(_module(name)).benchmark
-    return found
+    benchmark: Benchmark = import_module(_module(name)).benchmark
+    return benchmark
 
 
 def folder(name: str) -> Path:

@@ -93,8 +93,8 @@ def read_idea(reply: Reply, settings: Settings, last: bool = False) -> Mapping[s
         if not whole and words / settings.max_words + characters / settings.max_characters > 1:
             raise Unread("too_long", f"{words} words and {characters} characters")
     except Unread as error:
-        words_said = reply.refusal or reply.text
-        return {"status": error.kind, "reason": error.reason, "said": words_said.strip()[:SAID_CHARACTERS]}
+        original = reply.refusal or reply.text
+        return {"status": error.kind, "reason": error.reason, "said": original.strip()[:SAID_CHARACTERS]}
     reasoning = hidden + max(0, len(reply.text.strip()) - len(text))
     return {
         "status": "ok",

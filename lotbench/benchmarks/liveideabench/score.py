@@ -111,7 +111,7 @@ class Sheet:
     def metric(
         self,
         statistic: Callable[[Floats], Floats],
-        known: NDArray[np.bool_],
+        present: NDArray[np.bool_],
         why: str,
         ends: tuple[float, float] | None = None,
     ) -> Metric:
@@ -119,14 +119,14 @@ class Sheet:
 
         `ends` are the least and the most that a mean can be; None draws keywords again, for what has a percentile in it.
         """
-        weights, n = np.eye(len(self.values)), int(known.sum())
+        weights, n = np.eye(len(self.values)), int(present.sum())
         value = float(statistic(weights.sum(axis=0))) if n else math.nan
         if math.isnan(value):
             return Metric(None, n=n, why=why)
         if ends is None:
             low, high = bootstrap(weights, statistic, 0)
         else:
-            low, high = studentised(weights[known], statistic, ends)
+            low, high = studentised(weights[present], statistic, ends)
         return Metric(value, low, high, n=n)
 
 
@@ -142,8 +142,11 @@ def sheet(keywords: Sequence[Keyword], version: Version, unit: str) -> Sheet:
         of = {name: mean(episode.mean(name) for episode in episodes) for name in version.dimensions}
         of[FLUENCY] = mean(episode.fluency(version) for episode in episodes)
         values[row] = [np.nan if (value := of[name]) is None else value for name in names]
-        found = [value for episode in episodes for value in episode.composites(version, unit)]
-        units += [(value, row) for value in ([fmean(found)] if found and unit == "keyword" else found)]
+        composites = [value for episode in episodes for value in episode.composites(version, unit)]
+        units += [
+            (value, row)
+            for value in ([fmean(composites)] if composites and unit == "keyword" else composites)
+        ]
     units.sort()
     return Sheet(
         names,

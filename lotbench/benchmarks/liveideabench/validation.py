@@ -178,11 +178,11 @@ def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
     triples: dict[str, dict[int, tuple[Probe, Mapping[str, Any]]]] = {}
     output: list[Ruling] = []
     for probe, result in judged:
-        said = result.values or {}
+        values = result.values or {}
         if probe.task == "triples":
-            triples.setdefault(probe.group, {})[int(str(probe.known["place"]))] = probe, said
+            triples.setdefault(probe.group, {})[int(str(probe.known["place"]))] = probe, values
         elif probe.task == "pairs":
-            output.extend(_compared(probe, said))
+            output.extend(_compared(probe, values))
     return output + [ruling for versions in triples.values() for ruling in _ordered(versions)]
 
 
@@ -198,12 +198,12 @@ def _compared(probe: Probe, values: Mapping[str, Any]) -> Iterator[Ruling]:
 
 def _ordered(versions: Mapping[int, tuple[Probe, Mapping[str, Any]]]) -> Iterator[Ruling]:
     """Return for each two versions, both ways, whether the first gets more; equal scores are a no."""
-    for (better, (probe, first_scores)), (other, (_, yours)) in permutations(versions.items(), 2):
+    for (first, (probe, scores)), (second, (_, others)) in permutations(versions.items(), 2):
         respect = str(probe.known["respect"])
-        unread = respect not in first_scores or respect not in yours
-        more = None if unread else bool(first_scores[respect] > yours[respect])
-        row = f"{probe.group}/{better}>{other}"
-        yield Ruling(respect, row, probe.sample, None, probe.language, better < other, more)
+        unread = respect not in scores or respect not in others
+        more = None if unread else bool(scores[respect] > others[respect])
+        row = f"{probe.group}/{first}>{second}"
+        yield Ruling(respect, row, probe.sample, None, probe.language, first < second, more)
 
 
 def _number(letter: str) -> float:

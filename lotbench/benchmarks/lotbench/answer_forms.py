@@ -38,12 +38,12 @@ class Notes(Form):
 _UNCLEAR = ("unclear", "不清楚")
 
 
-def in_words(said: object) -> object:
+def in_words(value: object) -> object:
     """Return an answer in any of its words (`yes.`, 否, 不清楚) as the form has it."""
-    if isinstance(said, str) and said.strip(" .!。！").casefold() in _UNCLEAR:
+    if isinstance(value, str) and value.strip(" .!。！").casefold() in _UNCLEAR:
         return "Unclear"
-    truth = yes_or_no(said)
-    return ("Yes" if truth else "No") if isinstance(truth, bool) else said
+    truth = yes_or_no(value)
+    return ("Yes" if truth else "No") if isinstance(truth, bool) else value
 
 
 class Told(Form):

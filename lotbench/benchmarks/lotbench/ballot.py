@@ -37,7 +37,7 @@ def responses(
     """Return the first attempt of the first game on each sample as a whole response (R_1); none where it had no guess."""
     written = {}
     for trace in traces:
-        first = next((one for one in read_rounds(trace.steps) if one.number == 1), None)
+        first = next((attempt for attempt in read_rounds(trace.steps) if attempt.number == 1), None)
         if trace.repeat == 1 and first is not None and first.guess and first.status == "ok":
             written[trace.sample] = _whole(first, Item.model_validate(samples[trace.sample]))
     return written

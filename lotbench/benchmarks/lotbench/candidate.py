@@ -28,14 +28,14 @@ async def respond(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     framework = FRAMEWORKS[episode.settings.framework]
     notes = await _notes(episode) if framework.notes else ""
     draws = range(episode.settings.votes if framework.votes else 1)
-    drawn = await episode.each(partial(_draw, notes=notes), draws)
-    unread = [one.reason for one in drawn if one.status not in ("ok", "refused")]
-    if unread and not any(one.value for one in drawn):
+    readings = await episode.each(partial(_draw, notes=notes), draws)
+    unread = [reading.reason for reading in readings if reading.status not in ("ok", "refused")]
+    if unread and not any(reading.value for reading in readings):
         # One guess of several is enough; only where none can be read are all drawn again, with the reason.
-        drawn = await episode.each(partial(_draw, notes=notes, unread=unread[-1]), draws)
-    guesses = [one.value for one in drawn if one.value]
+        readings = await episode.each(partial(_draw, notes=notes, unread=unread[-1]), draws)
+    guesses = [reading.value for reading in readings if reading.value]
     if not guesses:
-        return {"turn": {"guess": None, "status": drawn[-1].status}}
+        return {"turn": {"guess": None, "status": readings[-1].status}}
     votes = Counter(words.same(guess["guess"]) for guess in guesses)
     chosen = max(guesses, key=lambda guess: votes[words.same(guess["guess"])])
     if len(draws) > 1:
@@ -52,7 +52,7 @@ async def ask(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     framework = FRAMEWORKS[episode.settings.framework]
     form = framework.form(Asking)
     notes = await _notes(episode, draw=1) if framework.notes else ""
-    asked = [past["question"] for past in state["history"] if past.get("question")]
+    earlier = [past["question"] for past in state["history"] if past.get("question")]
     tried = [past["guess"] for past in [*state["history"], turn] if past.get("guess")]
     secrets = [*whole.secrets(episode.sample, whole=episode.settings.whole), *tried]
     reading = await episode.ask(
@@ -60,8 +60,8 @@ async def ask(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
         "ask",
         request(episode, "ask", form, notes),
         form,
-        read=lambda answer: question(read_form(answer.reply, form).question, asked),
-        value=lambda said: {"question": said, "status": "ok", "leak": words.leaks(said, secrets)},
+        read=lambda answer: question(read_form(answer.reply, form).question, earlier),
+        value=lambda text: {"question": text, "status": "ok", "leak": words.leaks(text, secrets)},
         missing=lambda error: {"question": None, "status": error.kind, "leak": False},
         refusal_stands=True,
         round=episode.round,
@@ -81,7 +81,7 @@ async def answer(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
         form,
         values | {"question": turn["question"]},
         read=lambda answer: read_form(answer.reply, form).answer,
-        value=lambda said: {"answer": said, "status": "ok"},
+        value=lambda text: {"answer": text, "status": "ok"},
         missing=lambda error: {"answer": None, "status": error.kind},
         once=True,
         round=episode.round,
@@ -103,12 +103,12 @@ async def reveal(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     if settings.clue_reveal == "grouped" and clues:
         # An entry of the paper's clue set holds several facts (Sec. 5.3).
         clues = [("" if words.CJK.search(clues[0]) else " ").join(clues)]
-    shown: dict[str, JSON] = {"clues": clues}
+    news: dict[str, JSON] = {"clues": clues}
     if due and (frame := whole.frame_at(sample, settings, number)):
-        shown["frame"] = frame
-    if clues or "frame" in shown:
-        episode.remark("reveal", shown)
-    return {"history": [{**turn, **shown}], "turn": {}, "round": episode.round + 1}
+        news["frame"] = frame
+    if clues or "frame" in news:
+        episode.remark("reveal", news)
+    return {"history": [{**turn, **news}], "turn": {}, "round": episode.round + 1}
 
 
 async def _draw(
@@ -138,11 +138,11 @@ def _guess(episode: GameEpisode, answer: Answer) -> dict[str, Any]:
         Unread: It is none.
     """
     settings, (form, field) = episode.settings, _guess_form(episode)
-    said = str(getattr(read_form(answer.reply, form), field))
+    raw = str(getattr(read_form(answer.reply, form), field))
     if settings.whole:
-        text = responses.response(said, settings.max_response_words, settings.max_response_characters)
+        text = responses.response(raw, settings.max_response_words, settings.max_response_characters)
     else:
-        text = words.guess(said, episode.sample.frame, settings.max_words, settings.max_characters)
+        text = words.guess(raw, episode.sample.frame, settings.max_words, settings.max_characters)
     mismatch = words.other_language(text, episode.sample.language)
     value: dict[str, Any] = {"guess": text, "status": "ok", "language_mismatch": mismatch}
     return value | ({"whole": True} if settings.whole else {})

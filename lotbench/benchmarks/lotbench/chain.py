@@ -69,10 +69,10 @@ async def _built(episode: GameEpisode, index: int, target: int) -> dict[str, Any
 
 async def _written(episode: GameEpisode, index: int, target: int, build: int) -> Reading[str]:
     """Return the chain of the response that is looked for (Eq. 2-4)."""
-    sample, wanted = episode.sample, whole.targets(episode.sample)[target]
+    sample, goal = episode.sample, whole.targets(episode.sample)[target]
     marked: dict[str, Value] = {"key_text": sample.key_text}
     if episode.settings.whole:
-        marked = {"key": episode.line("key", text=wanted.key_text) if wanted.key_text else None}
+        marked = {"key": episode.line("key", text=goal.key_text) if goal.key_text else None}
     return await episode.ask(
         "judge",
         "chain",
@@ -80,8 +80,8 @@ async def _written(episode: GameEpisode, index: int, target: int, build: int) ->
         Chain,
         {
             "caption": sample.caption,
-            "response": wanted.response,
-            "explanation": wanted.explanation,
+            "response": goal.response,
+            "explanation": goal.explanation,
             **_fixed(episode, target),
             **marked,
         },
@@ -97,10 +97,10 @@ async def _written(episode: GameEpisode, index: int, target: int, build: int) ->
 
 async def _usable(episode: GameEpisode, chain: str, index: int, target: int, build: int) -> bool:
     """Return whether the chain has the author's point, and the judge accepts what is looked for with it and refuses every control."""
-    wanted = whole.targets(episode.sample)[target]
-    if _fixed(episode, target) and not judge.contains(chain, wanted.point):
+    goal = whole.targets(episode.sample)[target]
+    if _fixed(episode, target) and not judge.contains(chain, goal.point):
         return False
-    right = wanted.response if episode.settings.whole else episode.sample.key_text
+    right = goal.response if episode.settings.whole else episode.sample.key_text
     for trial, guess in enumerate([right, *controls(episode)]):
         number = build * (CONTROLS + 1) + trial
         verdict = await judge.trial(
@@ -123,7 +123,7 @@ def controls(episode: GameEpisode) -> list[str]:
     sample, rng = episode.sample, Random(f"{episode.sample.id}:chain")
     others = [other for other in episode.data if other.language == sample.language]
     if episode.settings.whole:
-        looked_for = {wanted.response for wanted in whole.targets(sample)}
+        looked_for = {goal.response for goal in whole.targets(sample)}
         strange = {other.response for other in others} - looked_for
     elif sample.near:
         return list(sample.near[:CONTROLS])
@@ -136,11 +136,11 @@ def controls(episode: GameEpisode) -> list[str]:
 
 def beyond(sample: Item, settings: Settings, episodes: int, models: Mapping[str, int]) -> dict[str, int]:
     """Return the most calls that games on a sample make beyond `settings.calls`: chains, and checks against further responses."""
-    wanted = len(whole.targets(sample)) if settings.whole else 1
+    count = len(whole.targets(sample)) if settings.whole else 1
     stored = settings.judge_mode == "causal" and settings.chain == "stored"
     chains = (REBUILDS + 1) * (2 + CONTROLS) * models.get("judge", 0) if stored else 0
     checks = episodes * settings.max_rounds * (1 if settings.confirm == "never" else 2)
-    return {"judge": wanted * chains + (wanted - 1) * checks}
+    return {"judge": count * chains + (count - 1) * checks}
 
 
 def _of(target: int) -> dict[str, int]:

@@ -41,12 +41,12 @@ def chance_line(
         None if fpr[end] is None else expected(fpr[end], None, settings)["creativity_score"]
         for end in ("low", "high")
     )
-    said = (
+    sentence = (
         "Chance line: expected from the judge's checked FPR on easy negatives, "
         f"{_shown(fpr['value'], fpr['low'], fpr['high'])} (n = {fpr['n']}): "
         f"{_shown(values['creativity_score'], low, high)}."
     )
-    return values, said
+    return values, sentence
 
 
 def _easy(check: Record | None) -> Mapping[str, Any] | None:

@@ -36,8 +36,8 @@ async def check(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     """Decide whether the guess is a different approach with an equally satisfactory outcome (Alg. 1 line 4)."""
     episode = runtime.context
     if ruled := decided_without_judge(state, episode):
-        met = judge.met(episode, ruled.target) if ruled.accepted else {}
-        episode.remark("check", {"accepted": ruled.accepted, "how": ruled.how, **met})
+        place = judge.met(episode, ruled.target) if ruled.accepted else {}
+        episode.remark("check", {"accepted": ruled.accepted, "how": ruled.how, **place})
         return settled(state, episode, ruled)
     chains: Chains = dict(state["shared"])
     ruled = Ruling(False, "judge")
@@ -58,14 +58,14 @@ def decided_without_judge(state: State, episode: GameEpisode) -> Ruling | None:
         return Ruling(False, "none")
     if episode.settings.judged == "every":
         return None
-    said = words.same(turn["guess"])
-    if any(past.get("guess") and words.same(past["guess"]) == said for past in state["history"]):
+    guess = words.same(turn["guess"])
+    if any(past.get("guess") and words.same(past["guess"]) == guess for past in state["history"]):
         return Ruling(False, "repeat")
     right = [target.response for target in whole.targets(episode.sample)]
     for target, text in enumerate(right if episode.settings.whole else [episode.sample.key_text]):
-        if said == words.same(text):
+        if guess == words.same(text):
             # After another answer was found, its key text is no different idea.
-            return Ruling(said not in map(words.same, encore.known(state, episode)), "exact", target)
+            return Ruling(guess not in map(words.same, encore.known(state, episode)), "exact", target)
     return None
 
 
@@ -121,8 +121,8 @@ def settled(state: State, episode: GameEpisode, ruled: Ruling) -> Update:
         turn["target"] = ruled.target
     leaps, settings = encore.leaps(state), episode.settings
     if settings.encore and ruled.accepted:
-        found = {"text": turn["guess"], "failed": encore.failed(state), **judge.met(episode, ruled.target)}
-        episode.remark("leap", {"number": len(leaps) + 1, **found})
+        leap = {"text": turn["guess"], "failed": encore.failed(state), **judge.met(episode, ruled.target)}
+        episode.remark("leap", {"number": len(leaps) + 1, **leap})
     update: Update = {"turn": turn}
     if episode.round >= settings.max_rounds or (ruled.accepted and not settings.encore):
         update["outcome"] = "solved" if ruled.accepted or (settings.encore and leaps) else "unsolved"

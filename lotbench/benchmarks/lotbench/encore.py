@@ -40,12 +40,12 @@ def failed(state: State) -> int:
 
 def known(state: State, episode: GameEpisode) -> list[str]:
     """Return what a further answer must differ from: each answer that counted, with the key text of what it met."""
-    found: list[str] = [*state["turn"].get("known", ())]
+    answers: list[str] = [*state["turn"].get("known", ())]
     for past in leaps(state):
-        met = whole.targets(episode.sample)[past.get("target", 0)].response
-        found += [met if episode.settings.whole else episode.sample.key_text, past["guess"]]
+        response = whole.targets(episode.sample)[past.get("target", 0)].response
+        answers += [response if episode.settings.whole else episode.sample.key_text, past["guess"]]
     firsts: dict[str, str] = {}
-    for text in found:
+    for text in answers:
         firsts.setdefault(words.same(text), text)
     return list(firsts.values())
 
@@ -58,10 +58,10 @@ def wanted(state: State, episode: GameEpisode) -> bool:
 async def opinion(state: State, episode: GameEpisode, index: int, once: bool) -> Reading[Verdict]:
     """Return what a judge says: is the answer of this round a different idea?"""
     sample = episode.sample
-    left, right, between = ("“", "”", "；") if sample.language == "zh" else ('"', '"', "; ")
+    opens, closes, between = ("“", "”", "；") if sample.language == "zh" else ('"', '"', "; ")
     values: dict[str, Value] = {
         "caption": sample.caption,
-        "known": between.join(f"{left}{quotable(text)}{right}" for text in known(state, episode)),
+        "known": between.join(f"{opens}{quotable(text)}{closes}" for text in known(state, episode)),
         "guess": quotable(state["turn"]["guess"]),
     }
     if not episode.settings.whole:
@@ -73,7 +73,7 @@ async def opinion(state: State, episode: GameEpisode, index: int, once: bool) ->
         Different,
         values,
         read=lambda answer: verdict(answer, Different, lambda form: form.different_approach),
-        value=lambda said: judged(said, index, {}),
+        value=lambda decision: judged(decision, index, {}),
         missing=lambda error: {"status": error.kind, "judge": index},
         once=once,
         round=episode.round,

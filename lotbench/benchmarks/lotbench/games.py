@@ -130,21 +130,25 @@ class Round:
     @property
     def met(self) -> int:
         """Which of the responses that are looked for its verdict is about: the last that a check accepted."""
-        checks = [one for one in self.opinions if one.step == "check" and one.accepted is not None]
-        accepted = [one.target for one in checks if one.accepted]
+        checks = [
+            opinion for opinion in self.opinions if opinion.step == "check" and opinion.accepted is not None
+        ]
+        accepted = [opinion.target for opinion in checks if opinion.accepted]
         return accepted[-1] if accepted else checks[-1].target if checks else 0
 
     @property
     def denied(self) -> bool:
         """Whether it is known that the answer does not count: the last verdict that was to come is a no."""
-        read = [one for one in self.opinions if one.accepted is not None]
+        read = [opinion for opinion in self.opinions if opinion.accepted is not None]
         return bool(read) and read[-1].accepted is False and read[-1].target + 1 == read[-1].of
 
     def _read(self, step: str) -> Opinion | None:
-        found = [one for one in self.opinions if one.step == step and one.accepted is not None]
+        opinions = [
+            opinion for opinion in self.opinions if opinion.step == step and opinion.accepted is not None
+        ]
         if step != "different":
-            found = [one for one in found if one.target == self.met]
-        return found[-1] if found else None
+            opinions = [opinion for opinion in opinions if opinion.target == self.met]
+        return opinions[-1] if opinions else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +188,7 @@ class Game:
     @property
     def leaps(self) -> tuple[Leap, ...]:
         """The answers of an encore that counted, in order; none where the game ends with its solve."""
-        return tuple(one.leap for one in self.rounds if one.leap)
+        return tuple(round_.leap for round_ in self.rounds if round_.leap)
 
     @property
     def broke_off(self) -> bool:
@@ -194,17 +198,19 @@ class Game:
     @property
     def first_positive(self) -> int | None:
         """The first round in which a check accepted, whatever a second judge then said."""
-        return min((one.number for one in self.rounds if one.check and one.check.accepted), default=None)
+        return min(
+            (round_.number for round_ in self.rounds if round_.check and round_.check.accepted), default=None
+        )
 
     @property
     def played(self) -> int:
         """The last round in which the candidate was heard."""
-        return max((one.number for one in self.rounds if one.status), default=0)
+        return max((round_.number for round_ in self.rounds if round_.status), default=0)
 
     @property
     def valid(self) -> bool:
         """Whether any guess could be judged."""
-        return any(one.status == "ok" for one in self.rounds)
+        return any(round_.status == "ok" for round_ in self.rounds)
 
     @property
     def unsolved_through(self) -> int:
@@ -212,8 +218,12 @@ class Game:
 
         Its verdict was a No, or a question followed it, or a later round was begun.
         """
-        begun = [one.number - 1 for one in self.rounds]
-        over = [one.number for one in self.rounds if one.answered or one.asked is not None or one.denied]
+        begun = [round_.number - 1 for round_ in self.rounds]
+        over = [
+            round_.number
+            for round_ in self.rounds
+            if round_.answered or round_.asked is not None or round_.denied
+        ]
         return max([0, *begun, *over])
 
     def span(self, last: int, *, unconfirmed: bool = False) -> Span:
@@ -233,19 +243,19 @@ class Game:
         """Return the rounds whose verdict is known, from the first: of an encore, those after its solve too."""
         if not self.leaps:
             return self.watched(last)
-        rounds = {one.number: one for one in self.rounds}
+        rounds = {round_.number: round_ for round_ in self.rounds}
         over = max(self.unsolved_through, self.leaps[-1].round) if self.broke_off else last
         return [rounds.get(number, Round(number)) for number in range(1, min(over, last) + 1)]
 
     def watched(self, last: int) -> list[Round]:
         """Return the rounds whose verdict is known until it was solved, from the first."""
-        rounds = {one.number: one for one in self.rounds}
+        rounds = {round_.number: round_ for round_ in self.rounds}
         return [rounds.get(number, Round(number)) for number in range(1, self.span(last).rounds + 1)]
 
 
 def answers(trace: Trace, settings: object) -> list[str]:
     """Return the first guess of a game, in its normal form."""
-    return [same(one.guess) for one in read_rounds(trace.steps) if one.number == 1 and one.guess]
+    return [same(round_.guess) for round_ in read_rounds(trace.steps) if round_.number == 1 and round_.guess]
 
 
 def game(trace: Trace) -> Game:
@@ -254,8 +264,8 @@ def game(trace: Trace) -> Game:
     Raises:
         LotbenchError: The trace is of no game, or contradicts itself.
     """
-    made = read_game(trace.outcome, trace.steps, trace.sample, trace.repeat)
-    return replace(made, picture=str(trace.score.parts.get("picture") or trace.sample))
+    result = read_game(trace.outcome, trace.steps, trace.sample, trace.repeat)
+    return replace(result, picture=str(trace.score.parts.get("picture") or trace.sample))
 
 
 def read_game(outcome: str, steps: Steps, sample: str, repeat: int) -> Game:
@@ -268,8 +278,10 @@ def read_game(outcome: str, steps: Steps, sample: str, repeat: int) -> Game:
         rounds, chains = read_rounds(steps), read_chains(steps)
     except (KeyError, TypeError, ValueError):
         raise LotbenchError(f"game {sample}/{repeat}: a step has another shape than a game's") from None
-    passed = [one.number for one in rounds if one.check and one.check.accepted and not one.denied]
-    leapt = [one.number for one in rounds if one.leap]
+    passed = [
+        round_.number for round_ in rounds if round_.check and round_.check.accepted and not round_.denied
+    ]
+    leapt = [round_.number for round_ in rounds if round_.leap]
     if outcome not in ("solved", "unsolved", *FAILED):
         raise LotbenchError(f"game {sample}/{repeat}: no game ends as {outcome!r}")
     if outcome == "solved" and not passed:

@@ -43,8 +43,8 @@ def fixed(episode: GameEpisode, name: str, target: int, line: str) -> dict[str, 
 
 def contains(chain: str, point: Fixed | None) -> bool:
     """Return whether a chain's creative point and function have every word of what the author fixed, if anything."""
-    said = _letters(chain.partition("\n= ")[2])
-    return point is None or all(_letters(line) <= said for line in point.model_dump().values())
+    letters = _letters(chain.partition("\n= ")[2])
+    return point is None or all(_letters(line) <= letters for line in point.model_dump().values())
 
 
 def _letters(text: str) -> set[str]:
@@ -68,14 +68,14 @@ async def opinion(
         once: Whether a reply that cannot be read stands.
     """
     near = None if episode.settings.whole else words.overlap(guess, episode.sample.key_text)
-    beside: dict[str, JSON] = {"overlap": near} if near else {}
+    extra: dict[str, JSON] = {"overlap": near} if near else {}
     return await _asked(
         episode,
         step,
         guess,
         chain,
         target,
-        value=lambda said: {**judged(said, index, met(episode, target)), **beside},
+        value=lambda decision: {**judged(decision, index, met(episode, target)), **extra},
         missing=lambda error: {"status": error.kind, "judge": index},
         once=once,
         round=episode.round,
@@ -98,7 +98,7 @@ async def trial(
         guess,
         chain,
         target,
-        value=lambda said: {"accepted": said.accepted, "expected": expected, "judge": index},
+        value=lambda decision: {"accepted": decision.accepted, "expected": expected, "judge": index},
         missing=lambda error: {"accepted": None, "expected": expected, "judge": index},
         once=True,
         index=index,
@@ -115,10 +115,10 @@ def daeso(form: Any) -> bool:
     return bool(form.same_creative_point and form.same_function)
 
 
-def judged(said: Verdict, index: int, place: Mapping[str, JSON]) -> dict[str, JSON]:
+def judged(decision: Verdict, index: int, place: Mapping[str, JSON]) -> dict[str, JSON]:
     """Return what the trace keeps of a verdict."""
-    how: dict[str, JSON] = {"accepted": said.accepted, "how": "judge", "judge": index, "status": "ok"}
-    return {**how, **place, **said.parts}
+    how: dict[str, JSON] = {"accepted": decision.accepted, "how": "judge", "judge": index, "status": "ok"}
+    return {**how, **place, **decision.parts}
 
 
 def looked_for(episode: GameEpisode) -> int:
@@ -140,18 +140,18 @@ async def _asked(
     episode: GameEpisode, step: str, guess: str, chain: str | None, target: int, **how: Any
 ) -> Reading[Verdict]:
     """Ask for a verdict on a guess; `how` as in `Episode.ask`."""
-    settings, sample, wanted = episode.settings, episode.sample, whole.targets(episode.sample)[target]
+    settings, sample, goal = episode.settings, episode.sample, whole.targets(episode.sample)[target]
     name, form = _prompt_and_form(episode, step)
-    values: dict[str, Value] = {"caption": sample.caption, "response": wanted.response}
+    values: dict[str, Value] = {"caption": sample.caption, "response": goal.response}
     if settings.whole:
         values["guess"] = quotable(guess)
-        values["key"] = episode.line("key", text=wanted.key_text) if wanted.key_text else None
+        values["key"] = episode.line("key", text=goal.key_text) if goal.key_text else None
     else:
         values["guess"] = guess.replace('"', "'")
         values["key_text"] = sample.key_text
     if name != "check_zero_shot":
         explained = settings.judge_mode != "zero_shot"
-        values["explanation"] = episode.line("explanation", text=wanted.explanation) if explained else None
+        values["explanation"] = episode.line("explanation", text=goal.explanation) if explained else None
     if name in ("check_causal", "confirm") or settings.whole:
         values["chain"] = episode.line("chain", text=labelled(episode, chain)) if chain else None
     values |= fixed(episode, name, target, "point")

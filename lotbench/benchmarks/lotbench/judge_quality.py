@@ -40,11 +40,13 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     decides = record("judge", indexes, settings)
     alone = record("judge", indexes[:1], settings.model_copy(update={"confirm": "never"}))
     oracle = record("oracle", (0,), settings)
-    others = ((name, one) for name, one in (("check alone", alone), ("oracle", oracle)) if one is not decides)
-    known = [(name, one) for name, one in (("the run's judge", decides), *others) if one is not None]
+    others = (
+        (name, entry) for name, entry in (("check alone", alone), ("oracle", oracle)) if entry is not decides
+    )
+    records = [(name, entry) for name, entry in (("the run's judge", decides), *others) if entry is not None]
     # Labels of other runs are other candidates': they would correct this one wrongly.
     fields = decides["field"] if decides is not None else ()
-    own = next((one for one in fields if one["run"] == context.run), None)
+    own = next((entry for entry in fields if entry["run"] == context.run), None)
     judge = _check(context, "judge", indexes, decides)
     if judge.rates is not None and own is not None:
         judge = replace(judge, rates=_in_the_field(judge.rates, _field(own)))
@@ -52,16 +54,16 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
         notes = [f"unchecked: {judge.who}", _nearest(context, declared, indexes)]
     else:
         notes = [*_about(decides), *(_fielded(own, context) if own else [_how_to_label(context)])]
-        if unused := ", ".join(one["run"] for one in fields if one is not own):
+        if unused := ", ".join(entry["run"] for entry in fields if entry is not own):
             notes.append(f"Labels of other runs are not used here, for their guesses are others: {unused}.")
-    line, said = chance_line(settings, decides, alone)
+    line, sentence = chance_line(settings, decides, alone)
     return JudgeQuality(
         (judge, _check(context, "oracle", (0,), oracle)),
-        (Section("Judge", tuple(notes), _tables(known), brief=True),),
+        (Section("Judge", tuple(notes), _tables(records), brief=True),),
         _scores(own, context) if own else {},
-        tuple(one for _, one in known),
+        tuple(entry for _, entry in records),
         line,
-        said,
+        sentence,
     )
 
 
@@ -82,21 +84,22 @@ def _in_the_field(rates: Rates, field: Field) -> Rates:
         fpr=rates.fpr if fpr is None else fpr,
         fnr=rates.fnr if fnr is None else fnr,
         kappa=kappa if rates.kappa is None else rates.kappa,
-        negatives=rates.negatives + sum(one.labelled - one.true for one in field.strata),
-        positives=rates.positives + sum(one.true for one in field.strata),
+        negatives=rates.negatives + sum(stratum.labelled - stratum.true for stratum in field.strata),
+        positives=rates.positives + sum(stratum.true for stratum in field.strata),
         where="in the field",
     )
 
 
 def _nearest(context: JudgeContext, declared: Validation, indexes: Sequence[int]) -> str:
     """Return what the same judges were checked with, if not with what this run has."""
-    known = judge_standing.wanted_key(context, declared, "judge", indexes, context.settings)
-    wanted = known or {"models": None}
-    near = [one["key"] for one in context.records if one["key"].get("models") == wanted["models"]]
+    run_key = judge_standing.wanted_key(context, declared, "judge", indexes, context.settings) or {
+        "models": None
+    }
+    near = [record["key"] for record in context.records if record["key"].get("models") == run_key["models"]]
     differ: list[list[str]] = [
-        sorted(name for name in {*wanted, "addresses"} if one.get(name) != wanted.get(name))
-        for one in near
-        if one.get("role") == "judge"
+        sorted(name for name in {*run_key, "addresses"} if key.get(name) != run_key.get(name))
+        for key in near
+        if key.get("role") == "judge"
     ]
     if not differ:
         return "Check it with: lotbench judge-check --judge ... (the same settings as this run)."
@@ -106,8 +109,8 @@ def _nearest(context: JudgeContext, declared: Validation, indexes: Sequence[int]
 
 def _about(record: Record) -> list[str]:
     notes = []
-    if told := judge_standing.elsewhere(record):
-        notes.append(told)
+    if note := judge_standing.elsewhere(record):
+        notes.append(note)
     if record["set"].get("labels") == "author":
         notes.append("The judge set has author labels: no other people have reviewed them yet.")
     if most := judge_standing.ceiling(record):
@@ -130,28 +133,28 @@ def _how_to_label(context: JudgeContext) -> str:
 
 
 def _field(own: Record) -> Field:
-    return Field(tuple(Stratum(**one) for one in own["strata"]))
+    return Field(tuple(Stratum(**values) for values in own["strata"]))
 
 
 def _fielded(own: Record, context: JudgeContext) -> list[str]:
     """Return what the labels of this run say of its judge, and of the people who gave them."""
     rates = _field(own)
     draws = rates.draw(np.random.default_rng([abs(context.seed), 1]), 4000)
-    shown = [
-        f"{name} {_rate(value, drawn)}"
-        for name, value, drawn in zip(("FPR", "FNR"), rates.point(), draws, strict=True)
+    texts = [
+        f"{name} {_rate(value, rate_draws)}"
+        for name, value, rate_draws in zip(("FPR", "FNR"), rates.point(), draws, strict=True)
     ]
     notes = []
     if "people" in own:
-        people, judge = (_kappa(one) for one in own["people"])
+        people, judge = (_kappa(rate) for rate in own["people"])
         notes.append(
             f"People among themselves: kappa {people}; the judge and one person: kappa {judge}. What people agree on with "
             "each other is the ceiling of what a judge can."
         )
-    known = sum(one.labelled for one in rates.strata)
+    labels = sum(stratum.labelled for stratum in rates.strata)
     return [
         *notes,
-        f"Field rates, from {known} labelled guesses of {context.run}: {', '.join(shown)}.",
+        f"Field rates, from {labels} labelled guesses of {context.run}: {', '.join(texts)}.",
         "creativity_score_corrected and solve_rate_corrected go by the labels: a stop that people call false is "
         "broken off there, and right guesses that the judge refused are added as often as a draw of refusals had them.",
         *_mislabelled(own, context),
@@ -164,10 +167,10 @@ def _mislabelled(own: Record, context: JudgeContext) -> list[str]:
         return []
     games = [game(trace) for trace in context.traces]
     at = {error: labelled.at_error(games, labels, context.settings, error) for error in LABEL_ERRORS}
-    told = [f"{value:.4f} at {error:.0%}" for error, value in at.items() if value is not None]
-    if not told:
+    texts = [f"{value:.4f} at {error:.0%}" for error, value in at.items() if value is not None]
+    if not texts:
         return []
-    return [f"creativity_score_corrected if so many labels were wrong, either way: {', '.join(told)}."]
+    return [f"creativity_score_corrected if so many labels were wrong, either way: {', '.join(texts)}."]
 
 
 def _kappa(rate: Mapping[str, Any]) -> str:
@@ -203,9 +206,11 @@ def _tables(records: Sequence[tuple[str, Record]]) -> tuple[Table, ...]:
     rows: list[tuple[Cell, ...]] = []
     for name, record in records:
         models = " + ".join(record["key"]["models"])
-        for group, found in record["groups"].items():
-            cells = [cell for rate in names for cell in (found[rate]["value"], _ends(found[rate]))]
-            rows.append((name, models, group, found["fpr"]["n"], found["fnr"]["n"], *cells))
+        for group, group_rates in record["groups"].items():
+            cells = [
+                cell for rate in names for cell in (group_rates[rate]["value"], _ends(group_rates[rate]))
+            ]
+            rows.append((name, models, group, group_rates["fpr"]["n"], group_rates["fnr"]["n"], *cells))
     rates = [column for name in names.values() for column in (name, f"{name}: 95 %")]
     columns = ("of", "model", "rows", "negatives", "positives", *rates)
     return (Table(columns, tuple(rows), "Checked on the judge set"),) if rows else ()

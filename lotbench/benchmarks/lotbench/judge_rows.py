@@ -138,7 +138,7 @@ DIFFERENT = "different approach"
 
 def probes(role: str, rows: Sequence[Row], data: Mapping[str, Item]) -> tuple[list[Probe], list[str]]:
     """Return the probes of a file's rows, and its faults as `ROW: field: reason`, rows counted from 1."""
-    made: list[Probe] = []
+    all_probes: list[Probe] = []
     faults: list[str] = []
     seen: dict[tuple[str, ...], int] = {}
     splits: dict[str, str] = {}
@@ -154,8 +154,8 @@ def probes(role: str, rows: Sequence[Row], data: Mapping[str, Item]) -> tuple[li
             faults.append(f"{number}: {right}, which no judge is asked about")
         if (first := seen.setdefault(_said(row), number)) != number:
             faults.append(f"{number}: stands in row {first} already")
-        made.append(_probe(role, row))
-    return made, faults
+        all_probes.append(_probe(role, row))
+    return all_probes, faults
 
 
 def _itself(row: Row, sample: Item) -> str | None:
@@ -171,10 +171,10 @@ def _itself(row: Row, sample: Item) -> str | None:
 
 def _said(row: Row) -> tuple[str, ...]:
     """Return what tells a row from the others of its file."""
-    beside: list[str] = []
+    extra: list[str] = []
     if isinstance(row, Compared):
-        beside = [str(row.guess is None), *sorted(map(words.same, row.known))]
-    return row.sample, words.same(row.text), *beside
+        extra = [str(row.guess is None), *sorted(map(words.same, row.known))]
+    return row.sample, words.same(row.text), *extra
 
 
 def _probe(role: str, row: Row) -> Probe:

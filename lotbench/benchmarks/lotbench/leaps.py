@@ -39,11 +39,11 @@ def expected(stop: float, settings: Settings) -> dict[str, float | None]:
 
 def _tally(games: Sequence[Game], settings: Settings, *, weighted: bool) -> Floats:
     """Return counts by picture, [pictures, 2, N]: games watched in each round, and leaps, `weighted` by what they are worth."""
-    places = {name: index for index, name in enumerate(sorted({one.picture for one in games}))}
+    places = {name: index for index, name in enumerate(sorted({game.picture for game in games}))}
     counts = np.zeros((len(places), 2, settings.max_rounds))
-    for one in games:
-        row, failed = counts[places[one.picture]], 0
-        for at in one.known(settings.max_rounds):
+    for game in games:
+        row, failed = counts[places[game.picture]], 0
+        for at in game.known(settings.max_rounds):
             row[0, at.number - 1] += 1
             if at.leap:
                 row[1, at.number - 1] += settings.worth(failed + settings.round_origin) if weighted else 1.0

@@ -52,18 +52,18 @@ _PREFIX = 5
 
 def lints(items: Sequence[Item], settings: Settings, sights: Mapping[str, Sight]) -> list[Finding]:
     """Return every finding, sample by sample, then those about pairs of samples."""
-    found = unseen_clues(items, settings)
+    findings = unseen_clues(items, settings)
     for item in items:
         for lint in LINTS:
-            found.extend(lint(item))
-        found.extend(seen(item.id, sights.get(item.id)))
+            findings.extend(lint(item))
+        findings.extend(seen(item.id, sights.get(item.id)))
     # Samples that share a picture are seen once.
     first: dict[str, str] = {}
     for item in items:
         first.setdefault(item.image, item.id)
     apart = {name: sights[name] for name in first.values() if name in sights}
     return [
-        *found,
+        *findings,
         *near_pictures(apart),
         *shared_pictures(items),
         *near_responses(items),
@@ -127,11 +127,11 @@ def nothing_left(item: Item) -> Iterator[Finding]:
     """Yield a mask that leaves next to nothing leaves nothing to fill it by."""
     start, end = item.span
     rest = f"{item.response[:start]} {item.response[end:]}"
-    left = len((_HAN if item.language == "zh" else _WORD).findall(rest))
-    if left < LEAST_WORDS[item.language]:
+    count = len((_HAN if item.language == "zh" else _WORD).findall(rest))
+    if count < LEAST_WORDS[item.language]:
         unit = "characters" if item.language == "zh" else "words"
         yield Finding(
-            item.id, "response", f"the mask leaves {left} {unit}, fewer than {LEAST_WORDS[item.language]}"
+            item.id, "response", f"the mask leaves {count} {unit}, fewer than {LEAST_WORDS[item.language]}"
         )
 
 
@@ -148,12 +148,12 @@ def no_guess(item: Item) -> Iterator[Finding]:
     limits = Settings()
     for field, text in guesses(item):
         try:
-            taken = words.guess(text, item.frame, limits.max_words, limits.max_characters)
+            phrase = words.guess(text, item.frame, limits.max_words, limits.max_characters)
         except Unread as error:
             yield Finding(item.id, field, f"{text!r} is no guess: {error.reason}")
             continue
-        if words.same(taken) != words.same(text):
-            yield Finding(item.id, field, f"{text!r} would be read as {taken!r}")
+        if words.same(phrase) != words.same(text):
+            yield Finding(item.id, field, f"{text!r} would be read as {phrase!r}")
         if words.other_language(text, item.language):
             yield Finding(item.id, field, f"{text!r} is not in the sample's language", grave=False)
 
@@ -216,9 +216,11 @@ def seen(sample: str, sight: Sight | None) -> Iterator[Finding]:
 
 def near_pictures(sights: Mapping[str, Sight]) -> Iterator[Finding]:
     """Yield pairs of pictures that show nearly the same."""
-    for (one, first), (other, second) in combinations(sights.items(), 2):
+    for (first_id, first), (second_id, second) in combinations(sights.items(), 2):
         if (bits := (first.hash ^ second.hash).bit_count()) <= NEAR_BITS:
-            yield Finding(other, "image", f"is nearly the picture of {one} ({bits} of 256 bits differ)")
+            yield Finding(
+                second_id, "image", f"is nearly the picture of {first_id} ({bits} of 256 bits differ)"
+            )
 
 
 def shared_pictures(items: Sequence[Item]) -> Iterator[Finding]:
@@ -229,23 +231,23 @@ def shared_pictures(items: Sequence[Item]) -> Iterator[Finding]:
             yield Finding(item.id, "image", f"is the picture of {other} too", grave=False)
 
 
-def nearly(one: str, other: str) -> bool:
+def nearly(text: str, other: str) -> bool:
     """Return whether two responses say nearly the same: most of their letter triples are common."""
-    first, second = _triples(one), _triples(other)
+    first, second = _triples(text), _triples(other)
     return len(first & second) >= NEAR_RESPONSES * len(first | second) > 0
 
 
 def near_responses(items: Sequence[Item]) -> Iterator[Finding]:
     """Yield pairs of responses that say nearly the same."""
-    for one, other in combinations(items, 2):
-        if nearly(one.response, other.response):
-            yield Finding(other.id, "response", f"is nearly the response of {one.id}")
+    for item, other in combinations(items, 2):
+        if nearly(item.response, other.response):
+            yield Finding(other.id, "response", f"is nearly the response of {item.id}")
 
 
 def stems(text: str) -> frozenset[str]:
     """Return the stems of the words of a text that carry meaning; words in Latin letters only."""
-    found = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
-    return frozenset(_stem(word) for word in found if word not in _EMPTY and not _HAN.search(word))
+    tokens = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
+    return frozenset(_stem(word) for word in tokens if word not in _EMPTY and not _HAN.search(word))
 
 
 def pairs(text: str) -> frozenset[str]:
@@ -261,8 +263,8 @@ def pairs(text: str) -> frozenset[str]:
     )
 
 
-def _begins(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
+def _begins(word: str, other: str) -> bool:
+    short, long = sorted((word, other), key=len)
     return len(short) >= _PREFIX and long.startswith(short)
 
 

@@ -76,7 +76,7 @@ class View:
     @property
     def next_clue(self) -> int | None:
         """The next round after which something is revealed, if it fails; None if nothing is left."""
-        return next((one for one in self.clue_rounds if one >= self.round), None)
+        return next((number for number in self.clue_rounds if number >= self.round), None)
 
 
 def view(episode: GameEpisode) -> View:
@@ -87,9 +87,9 @@ def view(episode: GameEpisode) -> View:
     past = list(episode.state["history"]) if settings.feedback else []
     number = episode.round - len(past)
     turn = {
-        name: said for name, said in episode.state["turn"].items() if name != "verdict" or settings.feedback
+        name: value for name, value in episode.state["turn"].items() if name != "verdict" or settings.feedback
     }
-    turns = [_turn(number + at, one) for at, one in enumerate([*past, turn])]
+    turns = [_turn(number + at, entry) for at, entry in enumerate([*past, turn])]
     return View(
         joke=None if settings.whole else (before, after),
         caption=sample.caption if "caption" in arm else None,
@@ -102,7 +102,7 @@ def view(episode: GameEpisode) -> View:
     )
 
 
-def objection(episode: GameEpisode, name: str, said: str) -> str | None:
+def objection(episode: GameEpisode, name: str, text: str) -> str | None:
     """Return why what a person typed in a field is not sent on, in words for them; None if it is.
 
     A model that says such a thing loses a round or an answer by it; a person is told before anything is used up.
@@ -110,20 +110,20 @@ def objection(episode: GameEpisode, name: str, said: str) -> str | None:
     settings, history = episode.settings, episode.state["history"]
     try:
         if name == "question":
-            question(said, [past["question"] for past in history if past.get("question")])
+            question(text, [past["question"] for past in history if past.get("question")])
         elif name == "guess":
-            said = words.guess(said, episode.sample.frame, settings.max_words, settings.max_characters)
+            text = words.guess(text, episode.sample.frame, settings.max_words, settings.max_characters)
         elif name == "response":
             most = settings.max_response_words, settings.max_response_characters
-            said = responses.response(said, *most)
+            text = responses.response(text, *most)
     except Unread as error:
         why = error.reason.replace("guess", "guess")
-        told = _REASONS.get(error.kind) or _REASONS.get(error.reason) or f"That cannot be used: {why}."
-        return f"{told} {FREE}"
+        message = _REASONS.get(error.kind) or _REASONS.get(error.reason) or f"That cannot be used: {why}."
+        return f"{message} {FREE}"
     if name not in ("guess", "response"):
         return None
     for number, past in enumerate(history, 1):
-        if past.get("guess") and words.same(past["guess"]) == words.same(said):
+        if past.get("guess") and words.same(past["guess"]) == words.same(text):
             return f"You already tried that, in round {number}. {FREE}"
     return None
 
@@ -147,10 +147,10 @@ def _turn(number: int, past: Mapping[str, Any]) -> Turn:
 
 def _clue_rounds(episode: GameEpisode) -> tuple[int, ...]:
     settings = episode.settings
-    shown = reveals(episode.sample.clues, settings)
-    count = max(len(shown), usable_reveals(settings))
+    schedule = reveals(episode.sample.clues, settings)
+    count = max(len(schedule), usable_reveals(settings))
     return tuple(
         (at + 1) * settings.clue_interval
         for at in range(count)
-        if (at < len(shown) and shown[at]) or frame_at(episode.sample, settings, at + 1)
+        if (at < len(schedule) and schedule[at]) or frame_at(episode.sample, settings, at + 1)
     )

@@ -56,15 +56,15 @@ class Record:
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
     """Return S_c, picture by picture; a game that broke off is in it, censored."""
     records, shared = _records(traces, settings.max_rounds, lambda games: tally(games, settings.max_rounds))
-    found = of_counts(records, settings, "picture" if shared else "sample")
-    return replace(found, by_labels=lambda labels: by_labels(traces, settings, labels))
+    metric = of_counts(records, settings, "picture" if shared else "sample")
+    return replace(metric, by_labels=lambda labels: by_labels(traces, settings, labels))
 
 
 def of_counts(records: Mapping[str, Record], settings: Settings, unit: str = "sample") -> PrimaryMetric:
     """Return S_c of what the games on each picture count for, as `primary_metric` has it."""
 
     def weighted(samples: Sequence[Record]) -> Weighted:
-        return of_sums(np.concatenate([one.counts for one in samples]), creativity(settings))
+        return of_sums(np.concatenate([record.counts for record in samples]), creativity(settings))
 
     def score(counts: Floats, games: int) -> Metric:
         return of_tally(counts, games, creativity(settings), score_ends(settings))
@@ -98,12 +98,12 @@ def by_labels(
 
     return PrimaryMetric(
         "creativity_score_corrected",
-        {picture: replace(one, kinds=kinds) for picture, one in records.items()},
+        {picture: replace(record, kinds=kinds) for picture, record in records.items()},
         measure,
         lambda samples: _weighted(samples, settings),
         noise=lambda samples: _noise(samples, settings),
         judgements=sum(kind.labelled for kind in kinds.values()),
-        least=lambda samples, _: [_at_end(one, 0) for one in samples],
+        least=lambda samples, _: [_at_end(record, 0) for record in samples],
         most=_most,
         ends=score_ends(settings),
     )
@@ -116,7 +116,7 @@ def _records(traces: Sequence[Trace], last: int, count: Count) -> tuple[dict[str
     for _, episodes in by_sample(traces):
         games = [game(episode) for episode in episodes]
         ends = tuple(count(bound(games, last, end)) for end in ENDS)
-        new = Record(count(games), ends, len(games), sum(one.censored for one in games))
+        new = Record(count(games), ends, len(games), sum(played.censored for played in games))
         picture = games[0].picture
         if old := records.get(picture):
             shared = True
@@ -134,22 +134,22 @@ def _measured(samples: Sequence[Record], score: Callable[[Floats, int], Metric])
     """Return the score of some records, with what it would be at either bound if a game of them broke off."""
     if not samples:
         return Metric(None, why="no games")
-    games, broken = sum(one.games for one in samples), sum(one.broken for one in samples)
-    metric = score(np.concatenate([one.counts for one in samples]), games)
+    games, broken = sum(record.games for record in samples), sum(record.broken for record in samples)
+    metric = score(np.concatenate([record.counts for record in samples]), games)
     if not broken:
         return metric
-    ends = [score(np.concatenate([one.ends[at] for one in samples]), games) for at in (0, 1)]
+    ends = [score(np.concatenate([record.ends[at] for record in samples]), games) for at in (0, 1)]
     return between(metric, ends, broken)
 
 
 def _least(samples: Sequence[Record], fpr: float) -> Sequence[Record]:
     """Return the tally with no broken game solved, nor as many of the solves of each round as a judge of this error rate accepts wrongly."""
-    ended = [_at_end(one, 0) for one in samples]
+    ended = [_at_end(record, 0) for record in samples]
     if not fpr:
         return ended
-    at_risk, solved = np.concatenate([one.counts for one in ended]).sum(axis=0)
+    at_risk, solved = np.concatenate([record.counts for record in ended]).sum(axis=0)
     wrong = np.minimum(1, np.divide(fpr * at_risk, solved, out=np.zeros_like(solved), where=solved > 0))
-    return [replace(one, counts=_unsolved(one.counts, wrong)) for one in ended]
+    return [replace(record, counts=_unsolved(record.counts, wrong)) for record in ended]
 
 
 def _unsolved(counts: Floats, wrong: Floats) -> Floats:
@@ -160,7 +160,7 @@ def _unsolved(counts: Floats, wrong: Floats) -> Floats:
 
 
 def _most(samples: Sequence[Record]) -> Sequence[Record]:
-    return [_at_end(one, 1) for one in samples]
+    return [_at_end(record, 1) for record in samples]
 
 
 def _at_end(sample: Record, end: int) -> Record:
@@ -169,12 +169,12 @@ def _at_end(sample: Record, end: int) -> Record:
 
 def _weighted(samples: Sequence[Record], settings: Settings) -> Weighted:
     """Return samples of several runs, each with the misses that the labels of its own run let expect."""
-    counts = np.concatenate([labelled.expecting(one.counts, one.kinds) for one in samples])
+    counts = np.concatenate([labelled.expecting(record.counts, record.kinds) for record in samples])
     return of_sums(counts, lambda sums: labelled.expected(sums, settings)[..., 1])
 
 
 def _noise(samples: Sequence[Record], settings: Settings) -> Floats:
     """Return how far S_c may be off for so few labels, [draws]."""
-    sums = np.concatenate([one.counts for one in samples]).sum(axis=0)
+    sums = np.concatenate([record.counts for record in samples]).sum(axis=0)
     point, draws = labelled.posterior(sums, samples[0].kinds, settings)
     return np.asarray(draws[:, 1] - point[1])

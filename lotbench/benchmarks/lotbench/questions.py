@@ -67,9 +67,9 @@ _PAIRS = (
 )
 _OPPOSITE = re.compile(
     "|".join(
-        rf"\b{one}s?{_OR}(?:an?\s+|the\s+)?(?:\w+\s+)?{two}s?\b"
+        rf"\b{first}s?{_OR}(?:an?\s+|the\s+)?(?:\w+\s+)?{second}s?\b"
         for pair in _PAIRS.split()
-        for one, two in (pair.split("/"), pair.split("/")[::-1])
+        for first, second in (pair.split("/"), pair.split("/")[::-1])
     ),
     re.IGNORECASE,
 )
@@ -77,7 +77,7 @@ _OPPOSITE = re.compile(
 _WHICH_ZH = re.compile(r"(?<![还不])是[^，,还]{1,12}[，,]?还是")
 
 
-def question(text: str, asked: list[str]) -> str:
+def question(text: str, earlier: list[str]) -> str:
     """Return a candidate's yes/no question.
 
     Raises:
@@ -96,7 +96,7 @@ def question(text: str, asked: list[str]) -> str:
         raise Unread("either_or", "it asks which of two is so: ask about one of them")
     if not (_YES_NO_ZH if chinese else _YES_NO_EN).search(words):
         raise Unread("not_a_question", "not a question that Yes or No answers")
-    if same(words) in {same(before) for before in asked}:
+    if same(words) in {same(before) for before in earlier}:
         raise Unread("not_a_question", "asked before")
     return words
 

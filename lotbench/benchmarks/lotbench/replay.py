@@ -77,34 +77,34 @@ def _story(at: Round) -> dict[str, str]:
 
 def verdict(at: Round) -> str:
     """Return how the check came out; a rule and a second opinion speak for all before them."""
-    told: list[str] = []
-    for one in at.opinions:
-        if one.accepted is None:
-            told.append(f"judge {one.judge + 1} could not be read ({one.status})")
-        elif one.how in BY_RULE:
-            told = [_by_rule(at, one)]
-        elif one.step == "confirm":
-            second = f"accepted, and {'confirmed' if one.accepted else 'not confirmed: not it'}"
-            told = [*(told[:-1] if one.of > 1 else []), _which(one) + second]
-        elif one.step == "different":
-            told.append("another idea" if one.accepted else "no other idea: not it")
+    parts: list[str] = []
+    for opinion in at.opinions:
+        if opinion.accepted is None:
+            parts.append(f"judge {opinion.judge + 1} could not be read ({opinion.status})")
+        elif opinion.how in BY_RULE:
+            parts = [_by_rule(at, opinion)]
+        elif opinion.step == "confirm":
+            second = f"accepted, and {'confirmed' if opinion.accepted else 'not confirmed: not it'}"
+            parts = [*(parts[:-1] if opinion.of > 1 else []), _which(opinion) + second]
+        elif opinion.step == "different":
+            parts.append("another idea" if opinion.accepted else "no other idea: not it")
         else:
-            told.append(_which(one) + ("accepted" if one.accepted else "not it"))
-    return "; ".join(told)
+            parts.append(_which(opinion) + ("accepted" if opinion.accepted else "not it"))
+    return "; ".join(parts)
 
 
-def _by_rule(at: Round, one: Opinion) -> str:
+def _by_rule(at: Round, opinion: Opinion) -> str:
     """Return what words decided without a judge."""
-    if one.how != "exact":
-        return BY_RULE[one.how]
+    if opinion.how != "exact":
+        return BY_RULE[opinion.how]
     text = "response" if at.whole else "key text"
     return (
         f"accepted (the {text} itself)"
-        if one.accepted
+        if opinion.accepted
         else f"not it (the {text} itself, which was met before)"
     )
 
 
-def _which(one: Opinion) -> str:
+def _which(opinion: Opinion) -> str:
     """Return which of several responses that are looked for an opinion is about."""
-    return f"response {one.target + 1}: " if one.of > 1 else ""
+    return f"response {opinion.target + 1}: " if opinion.of > 1 else ""

@@ -29,24 +29,24 @@ def response(text: str, max_words: int, max_cjk: int) -> str:
     lines = [line for line in text.strip().splitlines() if line.strip()]
     if len(lines) > 1:
         raise Unread("not_a_response", "more than one line")
-    said = re.sub(r"\s+", " ", _LABEL.sub("", lines[0] if lines else "")).strip()
-    said = _unquoted(said)
-    if any(unicodedata.category(character) in ("Cc", "Cf") for character in said):
+    body = re.sub(r"\s+", " ", _LABEL.sub("", lines[0] if lines else "")).strip()
+    body = _unquoted(body)
+    if any(unicodedata.category(character) in ("Cc", "Cf") for character in body):
         raise Unread("not_a_response", "holds characters that steer a terminal or a page")
-    if not re.search(r"\w", said) or re.search(r"\bMASK\b", said):
+    if not re.search(r"\w", body) or re.search(r"\bMASK\b", body):
         raise Unread("not_a_response", "no response in it")
     if (
-        _NUMBERING.match(said)
-        or ((first := _FIRST.search(said)) and _SECOND.search(said, first.end()))
-        or _TWO_QUOTED.search(said)
-        or re.search(r" / |\|", said)
+        _NUMBERING.match(body)
+        or ((first := _FIRST.search(body)) and _SECOND.search(body, first.end()))
+        or _TWO_QUOTED.search(body)
+        or re.search(r" / |\|", body)
     ):
         raise Unread("not_a_response", "a list, not one response")
-    if re.search(r"[<>{}\[\]=\\`]", said) or orders(said):
+    if re.search(r"[<>{}\[\]=\\`]", body) or orders(body):
         raise Unread("not_a_response", "holds markup or an instruction, not only a response")
-    if too_long(said, max_words, max_cjk):
+    if too_long(body, max_words, max_cjk):
         raise Unread("not_a_response", f"longer than {max_words} words or {max_cjk} characters")
-    return said
+    return body
 
 
 def _unquoted(text: str) -> str:

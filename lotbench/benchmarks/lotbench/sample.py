@@ -103,7 +103,7 @@ class Item(SampleRow):
                 raise ValueError("key_span: the response does not have the key text there")
             return self
         size = len(self.key_text)
-        starts = [one.start() for one in re.finditer(f"(?={re.escape(self.key_text)})", self.response)]
+        starts = [match.start() for match in re.finditer(f"(?={re.escape(self.key_text)})", self.response)]
         if len(starts) > 1:
             spans = " or ".join(f"[{start}, {start + size}]" for start in starts)
             raise ValueError(
@@ -115,9 +115,9 @@ class Item(SampleRow):
 
     @model_validator(mode="after")
     def _points_are_distinct(self) -> Item:
-        said = [words.same(text) for text in (self.response, *(point.response for point in self.points))]
-        for number, text in enumerate(said):
-            if number and text in said[:number]:
+        texts = [words.same(text) for text in (self.response, *(point.response for point in self.points))]
+        for number, text in enumerate(texts):
+            if number and text in texts[:number]:
                 raise ValueError(
                     f"points.{number - 1}.response: is the same as another response of the sample"
                 )

@@ -36,11 +36,11 @@ def request(episode: GameEpisode, step: str, form: type[Form], notes: str = "") 
         return prompt(episode, name).messages(**values, **unclear(episode, name, "told_unclear"))
 
     def growing(again: str | None) -> Sequence[Message]:
-        told = _grown(episode, step, form)
+        messages = _grown(episode, step, form)
         for text in (rationale, again):
             if text:
-                _say(told, text)
-        return told
+                _say(messages, text)
+        return messages
 
     return growing if episode.settings.conversation == "growing" else fresh
 
@@ -89,34 +89,34 @@ def _blocks(episode: GameEpisode) -> list[str]:
     """Return the same in the paper's three blocks (App. A, B): what is wrong, clues, questions with answers."""
     past = [*episode.state["history"], episode.state["turn"]]
     blocks: dict[str, list[dict[str, str]]] = {
-        "wrong": [{"text": one["guess"]} for one in past if one.get("guess")],
-        "clue": [{"text": clue} for one in past for clue in one.get("clues", ())],
+        "wrong": [{"text": entry["guess"]} for entry in past if entry.get("guess")],
+        "clue": [{"text": clue} for entry in past for clue in entry.get("clues", ())],
         "asked": [
-            {"question": one["question"], "answer": one["answer"]}
-            for one in past
-            if one.get("question") and one.get("answer")
+            {"question": entry["question"], "answer": entry["answer"]}
+            for entry in past
+            if entry.get("question") and entry.get("answer")
         ],
     }
-    lines, told = prompt(episode, "tips"), list[str]()
+    lines, texts = prompt(episode, "tips"), list[str]()
     for name, items in blocks.items():
-        told += [lines.line(name)] if items else []
-        told += [lines.line(f"{name}_item", number=str(at), **item) for at, item in enumerate(items, 1)]
-    return told
+        texts += [lines.line(name)] if items else []
+        texts += [lines.line(f"{name}_item", number=str(at), **item) for at, item in enumerate(items, 1)]
+    return texts
 
 
 def _tips(episode: GameEpisode) -> list[str]:
     """Return one line for each thing that the candidate knows, oldest first."""
-    told: list[str] = []
+    lines: list[str] = []
     for past in [*episode.state["history"], episode.state["turn"]]:
         if past.get("guess"):
-            told.append(episode.line("found" if past.get("verdict") else "wrong", text=past["guess"]))
+            lines.append(episode.line("found" if past.get("verdict") else "wrong", text=past["guess"]))
         if past.get("question") and past.get("answer"):
-            told.append(episode.line("question", text=past["question"]))
-            told.append(episode.line("answer", text=episode.line(past["answer"].lower())))
-        told.extend(episode.line("clue", text=clue) for clue in past.get("clues", ()))
+            lines.append(episode.line("question", text=past["question"]))
+            lines.append(episode.line("answer", text=episode.line(past["answer"].lower())))
+        lines.extend(episode.line("clue", text=clue) for clue in past.get("clues", ()))
         if past.get("frame"):
-            told.append(episode.line("frame", text=past["frame"]))
-    return told
+            lines.append(episode.line("frame", text=past["frame"]))
+    return lines
 
 
 def _grown(episode: GameEpisode, step: str, form: type[Form]) -> list[Message]:
@@ -131,56 +131,56 @@ def _grown(episode: GameEpisode, step: str, form: type[Form]) -> list[Message]:
     talk = whole.prompt("talk", episode.settings)
     opening: dict[str, Value] = {**_scene(episode), **_limits(episode), "method": _method(episode)}
     opening |= unclear(episode, talk, "told_unclear")
-    told = list(episode.prompt(talk).messages(**opening))
+    messages = list(episode.prompt(talk).messages(**opening))
     for past in episode.state["history"]:
-        _say(told, _wanted(episode, "respond", shapes))
-        _round(episode, told, past, shapes)
+        _say(messages, _wanted(episode, "respond", shapes))
+        _round(episode, messages, past, shapes)
         if "question" in past and episode.settings.ask and not past.get("verdict"):
-            _say(told, _wanted(episode, "ask", shapes))
-            _asked(episode, told, past)
-        _revealed(episode, told, past)
+            _say(messages, _wanted(episode, "ask", shapes))
+            _asked(episode, messages, past)
+        _revealed(episode, messages, past)
     if step != "ask" and not episode.state["turn"]:
-        _say(told, _wanted(episode, step, shapes))
-        return told
-    _say(told, _wanted(episode, "respond", shapes))
-    _round(episode, told, episode.state["turn"], shapes)
-    _say(told, _wanted(episode, step, shapes))
-    return told
+        _say(messages, _wanted(episode, step, shapes))
+        return messages
+    _say(messages, _wanted(episode, "respond", shapes))
+    _round(episode, messages, episode.state["turn"], shapes)
+    _say(messages, _wanted(episode, step, shapes))
+    return messages
 
 
 def _round(
-    episode: GameEpisode, told: list[Message], past: Mapping[str, Any], shapes: Mapping[str, type[Form]]
+    episode: GameEpisode, messages: list[Message], past: Mapping[str, Any], shapes: Mapping[str, type[Form]]
 ) -> None:
     """Show an attempt and its verdict; an attempt that could not be read is left out."""
     if past.get("guess"):
         field = [*shapes["respond"].model_fields][-1]
-        told.append(Message("assistant", (_object(field, past["guess"]),)))
-        _say(told, episode.line("found" if past.get("verdict") else "wrong", text=past["guess"]))
+        messages.append(Message("assistant", (_object(field, past["guess"]),)))
+        _say(messages, episode.line("found" if past.get("verdict") else "wrong", text=past["guess"]))
 
 
-def _asked(episode: GameEpisode, told: list[Message], past: Mapping[str, Any]) -> None:
+def _asked(episode: GameEpisode, messages: list[Message], past: Mapping[str, Any]) -> None:
     """Show a question and the oracle's answer."""
     if past.get("question"):
-        told.append(Message("assistant", (_object("question", past["question"]),)))
+        messages.append(Message("assistant", (_object("question", past["question"]),)))
         if past.get("answer"):
-            _say(told, episode.line("answer", text=episode.line(past["answer"].lower())))
+            _say(messages, episode.line("answer", text=episode.line(past["answer"].lower())))
 
 
-def _revealed(episode: GameEpisode, told: list[Message], past: Mapping[str, Any]) -> None:
+def _revealed(episode: GameEpisode, messages: list[Message], past: Mapping[str, Any]) -> None:
     for clue in past.get("clues", ()):
-        _say(told, episode.line("clue", text=clue))
+        _say(messages, episode.line("clue", text=clue))
     if past.get("frame"):
-        _say(told, episode.line("frame", text=past["frame"]))
+        _say(messages, episode.line("frame", text=past["frame"]))
 
 
-def _say(told: list[Message], text: str) -> None:
+def _say(messages: list[Message], text: str) -> None:
     """Add to the host's turn, or begin one: two turns of one speaker are no conversation."""
-    if told[-1].speaker == "user":
-        *before, last = told[-1].parts
+    if messages[-1].speaker == "user":
+        *before, last = messages[-1].parts
         joined = (*before, f"{last}\n{text}") if isinstance(last, str) else (*before, last, text)
-        told[-1] = Message("user", joined)
+        messages[-1] = Message("user", joined)
     else:
-        told.append(Message("user", (text,)))
+        messages.append(Message("user", (text,)))
 
 
 def _wanted(episode: GameEpisode, step: str, shapes: Mapping[str, type[Form]]) -> str:

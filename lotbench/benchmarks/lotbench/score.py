@@ -51,8 +51,8 @@ def grade(episode: GameEpisode) -> Score:
     elif not played.broke_off:
         t = settings.max_rounds
         value = unsolved_worth(settings)
-    found = [leap.failed + settings.round_origin for leap in played.leaps]
-    encore: dict[str, JSON] = {"leaps": found, "leap_score": sum((settings.worth(at) for at in found), 0.0)}
+    times = [leap.failed + settings.round_origin for leap in played.leaps]
+    encore: dict[str, JSON] = {"leaps": times, "leap_score": sum((settings.worth(at) for at in times), 0.0)}
     return Score(
         value,
         why=f"{outcome}: {episode.state.get('why') or 'no reason given'}" if value is None else None,
@@ -80,8 +80,8 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
         "solve_rate": solve_rate,
         "mean_rounds": mean_rounds,
     }
-    made = {name: with_bounds(measure, games, settings) for name, measure in measures.items()}
-    return made | (leaps.metrics(games, settings) if settings.encore else {})
+    by_name = {name: with_bounds(measure, games, settings) for name, measure in measures.items()}
+    return by_name | (leaps.metrics(games, settings) if settings.encore else {})
 
 
 def expected(stop: float, first: float | None, settings: Settings) -> dict[str, float | None]:
@@ -107,8 +107,8 @@ def expected(stop: float, first: float | None, settings: Settings) -> dict[str, 
 
 def _constant(stop: float, last: int) -> Floats:
     """Return the tally of one game that ends in each of its rounds with the same probability; see `tally`."""
-    left = (1 - stop) ** np.arange(last)
-    return np.stack([left, stop * left])
+    at_risk = (1 - stop) ** np.arange(last)
+    return np.stack([at_risk, stop * at_risk])
 
 
 def estimate(
@@ -164,12 +164,12 @@ def with_bounds(
     of which the Kaplan-Meier estimate knows nothing).
     """
     metric = measure(games, settings)
-    if not any(one.censored for one in games):
+    if not any(played.censored for played in games):
         return metric
     return between(
         metric,
         [measure(bound(games, settings.max_rounds, end), settings) for end in ENDS],
-        sum(one.censored for one in games),
+        sum(played.censored for played in games),
     )
 
 
@@ -179,9 +179,9 @@ def between(metric: Metric, others: Sequence[Metric], broken: int) -> Metric:
     `least` and `most` are the two values, `low` the low end of the interval of the one and `high` the high end of that of
     the other (None if open), `broken` the games that broke off, of `of`.
     """
-    if metric.value is None or any(one.value is None for one in others):
+    if metric.value is None or any(other.value is None for other in others):
         return metric
-    least, most = sorted(others, key=lambda one: one.value or 0.0)
+    least, most = sorted(others, key=lambda other: other.value or 0.0)
     values = {"least": least.value, "most": most.value, "low": least.low, "high": most.high}
     return replace(metric, bounds={**values, "broken": broken, "of": metric.observations})
 
@@ -189,17 +189,17 @@ def between(metric: Metric, others: Sequence[Metric], broken: int) -> Metric:
 def bound(games: Sequence[Game], last: int, end: Literal["at once", "never"]) -> tuple[Game, ...]:
     """Return the games as they would be if every censored one had been solved at once, or never."""
 
-    def ended(one: Game) -> Game:
-        if not one.censored:
-            return one
+    def ended(played: Game) -> Game:
+        if not played.censored:
+            return played
         if end == "never":
-            return replace(one, outcome="unsolved")
-        won = min(one.unsolved_through + 1, last)
+            return replace(played, outcome="unsolved")
+        won = min(played.unsolved_through + 1, last)
         sure = Round(won, status="ok", opinions=(Opinion("check", 0, True, "exact", "ok", {}, {}),))
-        rounds = (*(each for each in one.rounds if each.number != won), sure)
-        return replace(one, outcome="solved", solved=won, rounds=rounds)
+        rounds = (*(each for each in played.rounds if each.number != won), sure)
+        return replace(played, outcome="solved", solved=won, rounds=rounds)
 
-    return tuple(ended(one) for one in games)
+    return tuple(ended(played) for played in games)
 
 
 def tally(games: Sequence[Game], last: int, *, unconfirmed: bool = False) -> Floats:
@@ -208,13 +208,13 @@ def tally(games: Sequence[Game], last: int, *, unconfirmed: bool = False) -> Flo
     Row 0 has the games at risk in each round, row 1 those solved in it.
     """
     pictures: dict[str, list[Game]] = {}
-    for one in games:
-        pictures.setdefault(one.picture, []).append(one)
-    made = np.zeros((len(pictures), 2, last))
+    for played in games:
+        pictures.setdefault(played.picture, []).append(played)
+    counts = np.zeros((len(pictures), 2, last))
     for index, picture in enumerate(sorted(pictures)):
-        spans = [one.span(last, unconfirmed=unconfirmed) for one in pictures[picture]]
-        made[index] = survival.counts(spans, last)
-    return made
+        spans = [played.span(last, unconfirmed=unconfirmed) for played in pictures[picture]]
+        counts[index] = survival.counts(spans, last)
+    return counts
 
 
 def _metric(
@@ -246,5 +246,5 @@ def of_tally(
 
 def parts(trace: Trace, name: str) -> str | None:
     """Return a named part of a trace's score as text, such as the language of its sample."""
-    found: Mapping[str, object] = trace.score.parts
-    return None if found.get(name) is None else str(found[name])
+    values: Mapping[str, object] = trace.score.parts
+    return None if values.get(name) is None else str(values[name])

@@ -37,8 +37,8 @@ def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
     """Return a ruling a probe; whether an answer is another idea is a criterion of its own."""
     return [
         replace(ruling, criterion=DIFFERENT if probe.task in IDEAS else "")
-        for probe, said in judged
-        for ruling in decided([(probe, said)])
+        for probe, result in judged
+        for ruling in decided([(probe, result)])
     ]
 
 
@@ -48,26 +48,26 @@ def panels(role: str, models: int, settings: Settings, every: bool) -> list[Judg
     `every` wants all judge modes (Fig. 15, right). The oracle is measured with all that it may see: a question
     is a short call. Whether an answer is another idea is each judge's own question.
     """
-    made = []
+    result = []
     if role == "oracle":
         for sees in ("key_text", "response", "scene"):
-            made.append(JudgePanel(role, (0,), sees, settings.model_copy(update={"oracle_sees": sees})))
-        return made
+            result.append(JudgePanel(role, (0,), sees, settings.model_copy(update={"oracle_sees": sees})))
+        return result
     modes = ("zero_shot", "explained", "causal") if every else (settings.judge_mode,)
     for mode in modes:
         played = settings.model_copy(update={"judge_mode": mode})
         together = tuple(range(models)) if played.confirm == "other_judge" else (0,)
         alone = played.model_copy(update={"confirm": "never"})
         first = alone if played.confirm != "never" else None
-        made.append(JudgePanel(role, together, mode, played, first, task=RESPONSES * settings.whole))
-        made.extend(
+        result.append(JudgePanel(role, together, mode, played, first, task=RESPONSES * settings.whole))
+        result.extend(
             JudgePanel(role, (index,), mode, alone, task=RESPONSES * settings.whole)
             for index in range(1, models)
         )
     if settings.encore:
         task = IDEAS[settings.whole]
-        made.extend(JudgePanel(role, (index,), "different", settings, task=task) for index in range(models))
-    return made
+        result.extend(JudgePanel(role, (index,), "different", settings, task=task) for index in range(models))
+    return result
 
 
 def deciding_judges(settings: Settings) -> tuple[int, ...]:
@@ -77,31 +77,35 @@ def deciding_judges(settings: Settings) -> tuple[int, ...]:
 
 def probe_result(probe: Probe, state: State) -> ProbeResult:
     """Return what became of a probe."""
-    asked = "different" if probe.task in IDEAS else "check"
-    checks = [one for at in read_rounds(state["steps"]) for one in at.opinions if one.step == asked]
+    step = "different" if probe.task in IDEAS else "check"
+    checks = [
+        opinion for at in read_rounds(state["steps"]) for opinion in at.opinions if opinion.step == step
+    ]
     stages = _stages(state, checks)
     # What the first judge said, whoever spoke for it when it could not be read.
-    said = (one.accepted for one in checks if one.judge == 0 and one.how == "judge")
-    first = next((accepted for accepted in said if accepted is not None), None)
+    verdicts = (opinion.accepted for opinion in checks if opinion.judge == 0 and opinion.how == "judge")
+    first = next((accepted for accepted in verdicts if accepted is not None), None)
     if state["outcome"] is not None and str(state["outcome"]).endswith("_failed"):
         return ProbeResult(first, None, str(state["why"]), stages=stages)
     if probe.step == "answer":
-        told = state["turn"].get("answer")
-        accepted = {"Yes": True, "No": False}.get(told)
-        why = None if accepted is not None else "said Unclear" if told else "neither yes nor no"
+        reply = state["turn"].get("answer")
+        accepted = {"Yes": True, "No": False}.get(reply)
+        why = None if accepted is not None else "said Unclear" if reply else "neither yes nor no"
         return ProbeResult(accepted, accepted, why)
-    how = [one.how for one in checks if one.accepted is not None][-1]
+    how = [opinion.how for opinion in checks if opinion.accepted is not None][-1]
     return ProbeResult(first, bool(state["turn"]["verdict"]), None, how, stages)
 
 
 def _stages(state: State, checks: Sequence[Opinion]) -> dict[str, str]:
     """Return the causal chain and the intervened chain, where the judge wrote one."""
-    made = {}
-    if kept := state["shared"].get("chain 0"):
-        made["chain"] = str(kept["text"])
-    if told := [one.texts["intervened_chain"] for one in checks if "intervened_chain" in one.texts]:
-        made["intervened chain"] = told[-1]
-    return made
+    stages = {}
+    if stored := state["shared"].get("chain 0"):
+        stages["chain"] = str(stored["text"])
+    if chains := [
+        opinion.texts["intervened_chain"] for opinion in checks if "intervened_chain" in opinion.texts
+    ]:
+        stages["intervened chain"] = chains[-1]
+    return stages
 
 
 def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
@@ -137,9 +141,9 @@ def draw(
     """Return first-seen guesses that the judge decided, in no order; see `drawn`."""
     games = [game(trace) for trace in traces]
     rounds = {
-        (one.sample, one.repeat, at.number): (one, at)
-        for one in games
-        for at in one.known(settings.max_rounds)
+        (played.sample, played.repeat, at.number): (played, at)
+        for played in games
+        for at in played.known(settings.max_rounds)
     }
     sizes, chosen = drawn(games, settings.max_rounds, n, seed)
     return Draw(
@@ -161,20 +165,20 @@ def drawn(
     they go. Each kind is drawn at equal distances in order of the round, so that every part of the game has its share.
     """
     rng = Random(f"{seed}:field")
-    kinds = [name for name in STRATA if name != "alike" or any(one.leaps for one in games)]
+    kinds = [name for name in STRATA if name != "alike" or any(played.leaps for played in games)]
     piles: dict[str, list[Place]] = {name: [] for name in kinds}
-    for one in games:
-        for at in one.known(last):
+    for played in games:
+        for at in played.known(last):
             if at.decision in piles:
-                piles[at.decision].append((one.sample, one.repeat, at.number))
+                piles[at.decision].append((played.sample, played.repeat, at.number))
     sizes = {name: len(pile) for name, pile in piles.items()}
     refusals = {name: size for name, size in sizes.items() if not STRATA[name]}
     stops = min(sizes["accepted"], max(n - n // 2, n - sum(refusals.values())))
-    taken = {"accepted": stops, **_shares(refusals, n - stops)}
+    counts = {"accepted": stops, **_shares(refusals, n - stops)}
     chosen = []
     for name, pile in piles.items():
         ordered = sorted(rng.sample(pile, len(pile)), key=lambda at: at[2])
-        count, start = taken.get(name, 0), rng.random()
+        count, start = counts.get(name, 0), rng.random()
         chosen += [(name, ordered[int((k + start) * len(pile) / count)]) for k in range(count)]
     rng.shuffle(chosen)
     return sizes, chosen
@@ -182,27 +186,27 @@ def drawn(
 
 def _shares(sizes: Mapping[str, int], n: int) -> Counter[str]:
     """Return how many to take of each pile, alike as far as they go."""
-    taken: Counter[str] = Counter()
-    while (left := n - taken.total()) > 0:
-        open_piles = [name for name, size in sizes.items() if taken[name] < size]
+    counts: Counter[str] = Counter()
+    while (missing := n - counts.total()) > 0:
+        open_piles = [name for name, size in sizes.items() if counts[name] < size]
         if not open_piles:
             break
-        for name in open_piles[:left]:
-            taken[name] += 1
-    return taken
+        for name in open_piles[:missing]:
+            counts[name] += 1
+    return counts
 
 
-def _labelling(number: int, sample: Mapping[str, Any], one: Game, at: Round) -> dict[str, JSON]:
+def _labelling(number: int, sample: Mapping[str, Any], played: Game, at: Round) -> dict[str, JSON]:
     """Return what a person sees who labels an answer: the sample, the answer, and in an encore what it must differ from."""
-    shown = ("caption", "response", "key_text", "explanation", "language")
-    found = [leap.text for leap in one.leaps if leap.round < at.number]
-    known: list[JSON] = [sample["response" if at.whole else "key_text"], *found]
+    fields = ("caption", "response", "key_text", "explanation", "language")
+    earlier = [leap.text for leap in played.leaps if leap.round < at.number]
+    excluded: list[JSON] = [sample["response" if at.whole else "key_text"], *earlier]
     return {
         "row": number,
         "sample": sample["id"],
-        **{name: sample[name] for name in shown},
+        **{name: sample[name] for name in fields},
         **({"points": sample["points"]} if at.whole and sample.get("points") else {}),
-        **({"known": known} if found else {}),
+        **({"known": excluded} if earlier else {}),
         "guess": str(at.guess),
         "label": None,
     }

@@ -76,10 +76,10 @@ _DETERMINERS = {
     "this": "this/these", "these": "this/these", "that": "that/those", "those": "that/those",
 }  # fmt: skip
 _VERBS = {
-    form: f"{one}/{many}"
-    for one, many in (("is", "are"), ("was", "were"), ("has", "have"), ("does", "do"))
-    for one, many in ((one, many), (f"{one}n't", f"{many}n't"))
-    for form in (one, many)
+    form: f"{singular}/{plural}"
+    for singular, plural in (("is", "are"), ("was", "were"), ("has", "have"), ("does", "do"))
+    for singular, plural in ((singular, plural), (f"{singular}n't", f"{plural}n't"))
+    for form in (singular, plural)
 }
 _WORD = r"\w+(?:['’]t)?"
 _TOKEN = re.compile(rf"a\(n\)|{_WORD}/{_WORD}|{_WORD}", re.IGNORECASE)
@@ -96,8 +96,8 @@ def frame(response: str, span: tuple[int, int], language: str) -> str:
     before, after = response[: span[0]], response[span[1] :]
     if language == "en":
         table = _DETERMINERS | _VERBS if _VERB_FIRST.search(before) else _DETERMINERS
-        before = _BESIDE_BEFORE.sub(lambda found: _neutral(found[1], table) + found[2], before)
-        after = _BESIDE_AFTER.sub(lambda found: found[1] + _neutral(found[2], _VERBS), after)
+        before = _BESIDE_BEFORE.sub(lambda match: _neutral(match[1], table) + match[2], before)
+        after = _BESIDE_AFTER.sub(lambda match: match[1] + _neutral(match[2], _VERBS), after)
     return f"{before}{MASK}{after}"
 
 
@@ -155,8 +155,8 @@ def _lists(words: str) -> bool:
 def _inside(text: str, framed: str) -> str:
     """Return what stands in the mask if the text repeats the frame, else the text."""
     around = _around(framed)
-    found = around.match(text.strip()) if around else None
-    within = re.match(r".*\w", found[1]) if found else None
+    match = around.match(text.strip()) if around else None
+    within = re.match(r".*\w", match[1]) if match else None
     return within[0] if within else text
 
 
@@ -198,12 +198,12 @@ def overlap(guess: str, key: str) -> Literal["contains", "shortens"] | None:
 
     Such a guess is no exact match: a judge is told to go by what it then names.
     """
-    said, meant = same(guess), same(key)
-    if not said or said == meant:
+    guess_text, key_text = same(guess), same(key)
+    if not guess_text or guess_text == key_text:
         return None
-    if _within(meant, said):
+    if _within(key_text, guess_text):
         return "contains"
-    return "shortens" if _within(said, meant) else None
+    return "shortens" if _within(guess_text, key_text) else None
 
 
 def _within(part: str, whole: str) -> bool:
@@ -212,13 +212,13 @@ def _within(part: str, whole: str) -> bool:
 
 def leaks(question: str, secrets: list[str]) -> bool:
     """Return whether a question, normalised, contains one of the secrets as whole words."""
-    asked = same(question)
+    text = same(question)
     # Chinese has no spaces: "它是wifi吗" has the word wifi in it.
     letter = rf"[^\W{_HAN}{_KANA}]"
     # Most secrets are nowhere in the question: only for one that is there does the pattern pay.
-    for secret in (known for known in map(same, secrets) if known and known in asked):
+    for secret in (phrase for phrase in map(same, secrets) if phrase and phrase in text):
         whole = rf"(?<!{letter}){re.escape(secret)}(?!{letter})"
-        if CJK.search(secret) or re.search(whole, asked):
+        if CJK.search(secret) or re.search(whole, text):
             return True
     return False
 

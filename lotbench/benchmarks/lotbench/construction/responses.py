@@ -87,16 +87,16 @@ def best(voted: Iterable[Voted], rules: Rules, language: str) -> tuple[Voted, ..
         rules: How they are chosen.
         language: Theirs; those in another are left out.
     """
-    kept: list[Voted] = []
-    for one in sorted(voted, key=lambda one: (-one.votes.low, one.id)):
-        least = rules.min_likes if one.votes.mean is None else rules.min_votes
-        if one.votes.n < least or not _fits(one.text, rules, language):
+    chosen: list[Voted] = []
+    for entry in sorted(voted, key=lambda entry: (-entry.votes.low, entry.id)):
+        least = rules.min_likes if entry.votes.mean is None else rules.min_votes
+        if entry.votes.n < least or not _fits(entry.text, rules, language):
             continue
-        if not any(lints.nearly(one.text, other.text) for other in kept):
-            kept.append(one)
-        if len(kept) == rules.shown:
+        if not any(lints.nearly(entry.text, other.text) for other in chosen):
+            chosen.append(entry)
+        if len(chosen) == rules.shown:
             break
-    return tuple(kept)
+    return tuple(chosen)
 
 
 def _fits(text: str, rules: Rules, language: str) -> bool:

@@ -74,13 +74,13 @@ async def respond(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Upda
         return _ended("puzzle", puzzle)
     if not puzzle.value["usable"]:
         return {"outcome": "dropped", "why": f"cannot be played: {puzzle.value['why']}"}
-    found = {"puzzle": puzzle.value}
+    texts = {"puzzle": puzzle.value}
     if episode.settings.points and len(scene.responses) > 1:
         points = await _runners_up(episode, puzzle.value)
         if points.value is None:
             return _ended("points", points)
-        found["points"] = points.value
-    return {"memory": found}
+        texts["points"] = points.value
+    return {"memory": texts}
 
 
 async def nothing(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Update:
@@ -106,22 +106,22 @@ def item(scene: Scene, done: Mapping[str, Any], source: str) -> Item:
     Raises:
         ValidationError: It is none, with the fields.
     """
-    best, told = scene.responses[0], done["puzzle"]
+    best, puzzle = scene.responses[0], done["puzzle"]
     return Item(
         id=scene.id,
         language=scene.language,
         image=f"images/{scene.id}.png",
-        caption=told["caption"],
+        caption=puzzle["caption"],
         response=best.text.strip(),
-        key_text=told["key_text"].strip(),
-        explanation=told["explanation"],
-        point=Fixed(part=told["part"], likeness=told["likeness"], effect=told["effect"]),
-        clues=tuple(_lines(told["clues"])),
+        key_text=puzzle["key_text"].strip(),
+        explanation=puzzle["explanation"],
+        point=Fixed(part=puzzle["part"], likeness=puzzle["likeness"], effect=puzzle["effect"]),
+        clues=tuple(_lines(puzzle["clues"])),
         # Until somebody has played it.
         tier="medium",
-        leap=told["leap"],
-        accept=tuple(_lines(told["accept"])),
-        reject=tuple(_rejected(line) for line in _lines(told["reject"])),
+        leap=puzzle["leap"],
+        accept=tuple(_lines(puzzle["accept"])),
+        reject=tuple(_rejected(line) for line in _lines(puzzle["reject"])),
         points=_points(scene, done.get("points", {})),
         votes=best.votes,
         writer="people",
@@ -130,11 +130,11 @@ def item(scene: Scene, done: Mapping[str, Any], source: str) -> Item:
     )
 
 
-def _points(scene: Scene, told: Mapping[str, str]) -> tuple[Point, ...]:
+def _points(scene: Scene, reasons: Mapping[str, str]) -> tuple[Point, ...]:
     voted = dict(zip(ascii_uppercase, scene.responses, strict=False))
     return tuple(
         Point(response=voted[letter].text.strip(), explanation=why, votes=voted[letter].votes)
-        for letter, why in told.items()
+        for letter, why in reasons.items()
     )
 
 
@@ -142,10 +142,10 @@ async def _puzzle(episode: PictureEpisode) -> Reading[dict[str, Any]]:
     scene = episode.sample
 
     def read(answer: Answer) -> dict[str, Any]:
-        told = read_form(answer.reply, Puzzle).model_dump()
-        if told["usable"]:
-            _holds(scene, {"puzzle": told})
-        return told
+        puzzle = read_form(answer.reply, Puzzle).model_dump()
+        if puzzle["usable"]:
+            _holds(scene, {"puzzle": puzzle})
+        return puzzle
 
     return await _written(episode, "puzzle", Puzzle, {"response": scene.responses[0].text}, read)
 
@@ -153,7 +153,7 @@ async def _puzzle(episode: PictureEpisode) -> Reading[dict[str, Any]]:
 async def _runners_up(episode: PictureEpisode, puzzle: Mapping[str, Any]) -> Reading[dict[str, Any]]:
     scene, most = episode.sample, episode.settings.points
     voted = dict(zip(ascii_uppercase, scene.responses, strict=False))
-    listed = [f"{letter}. {one.text}" for letter, one in voted.items()]
+    listed = [f"{letter}. {response.text}" for letter, response in voted.items()]
     values: dict[str, Value] = {
         "best": listed[0],
         "explanation": puzzle["explanation"],
@@ -162,11 +162,11 @@ async def _runners_up(episode: PictureEpisode, puzzle: Mapping[str, Any]) -> Rea
     }
 
     def read(answer: Answer) -> dict[str, Any]:
-        told = read_form(answer.reply, Points).points
-        points = dict(_point(line, voted) for line in told.splitlines() if line.strip(" -"))
-        kept = {letter: points[letter] for letter in sorted(points)[:most]}
-        _holds(scene, {"puzzle": puzzle, "points": kept})
-        return kept
+        lines = read_form(answer.reply, Points).points.splitlines()
+        points = dict(_point(line, voted) for line in lines if line.strip(" -"))
+        chosen = {letter: points[letter] for letter in sorted(points)[:most]}
+        _holds(scene, {"puzzle": puzzle, "points": chosen})
+        return chosen
 
     return await _written(episode, "points", Points, values, read)
 
@@ -175,15 +175,15 @@ async def _written(
     episode: PictureEpisode, name: str, form: type[Form], values: Mapping[str, Value], read: Any
 ) -> Reading[dict[str, Any]]:
     scene = episode.sample
-    beside = episode.prompt("labels").line("beside", text=scene.question) if scene.question else None
+    question = episode.prompt("labels").line("beside", text=scene.question) if scene.question else None
     return await episode.ask(
         "writer",
         name,
         episode.prompt(name),
         form,
-        {"image": episode.pictures[scene.id], "question": beside, **values},
+        {"image": episode.pictures[scene.id], "question": question, **values},
         read=read,
-        value=lambda said: {"status": "ok", **said},
+        value=lambda fields: {"status": "ok", **fields},
         missing=lambda error: {"status": error.kind, "reason": error.reason},
         shared=True,
     )
@@ -196,11 +196,11 @@ def _holds(scene: Scene, done: Mapping[str, Any]) -> None:
         Unread: `no_sample`, with every fault.
     """
     try:
-        made = item(scene, done, "a proposal")
+        sample = item(scene, done, "a proposal")
     except ValidationError as error:
         raise Unread(NO_SAMPLE, "; ".join(faults_of(error))) from None
-    if grave := [found for lint in LINTS for found in lint(made) if found.grave]:
-        raise Unread(NO_SAMPLE, "; ".join(f"{one.field} {one.text}" for one in grave))
+    if grave := [finding for lint in LINTS for finding in lint(sample) if finding.grave]:
+        raise Unread(NO_SAMPLE, "; ".join(f"{finding.field} {finding.text}" for finding in grave))
 
 
 def _point(line: str, voted: Mapping[str, Any]) -> tuple[str, str]:
@@ -209,11 +209,11 @@ def _point(line: str, voted: Mapping[str, Any]) -> tuple[str, str]:
     Raises:
         Unread: `no_sample`; the line says something else.
     """
-    found = _POINT.match(line)
-    if not found or found[1] not in voted or found[1] == "A":
+    match = _POINT.match(line)
+    if not match or match[1] not in voted or match[1] == "A":
         letters = ", ".join(list(voted)[1:])
         raise Unread(NO_SAMPLE, f"points: {line.strip()!r} is not LETTER | why, with a letter of {letters}")
-    return found[1], found[2].strip()
+    return match[1], match[2].strip()
 
 
 def _rejected(line: str) -> Rejected:
