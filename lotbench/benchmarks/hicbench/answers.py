@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lotbench.benchmarks.hicbench import reviewing, similarity
-from lotbench.benchmarks.hicbench.keywords import keywords, named, precision
+from lotbench.benchmarks.hicbench.keywords import keywords, named_keywords, precision
 from lotbench.benchmarks.hicbench.ratings import MARKS, Ratings, classes_of, together
 from lotbench.benchmarks.hicbench.score import MEASURES, by_field, ifs, sampling_part, task_originality
 from lotbench.benchmarks.hicbench.settings import Settings
@@ -46,7 +46,7 @@ def spread(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
 
 def _keywords(rated: Ratings, settings: Settings, evidence: Evidence) -> list[float]:
     """Return what kwPrec is of each answer that has a keyword; where a model was to name them, an answer for which it did not has none."""
-    models = [named(episode.steps) for episode in rated.episodes] if settings.keywords else []
+    models = [named_keywords(episode.steps) for episode in rated.episodes] if settings.keywords else []
     precisions = []
     for text, task, episode, draw in zip(rated.texts, rated.task, rated.episode, rated.draw, strict=True):
         phrases = models[episode].get(int(draw), []) if settings.keywords else keywords(text)
@@ -99,7 +99,7 @@ def _bars(rows: Sequence[Sequence[Cell]], at: int) -> tuple[tuple[float, float],
     return tuple((float(x), row[at]) for x, row in enumerate(rows) if isinstance(row[at], float))  # type: ignore[misc]
 
 
-def shown(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
+def to_read(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
     """Return the IH with the highest marks, and some DH, to be read."""
     ih, dh = classes_of(rated, settings.classes)
     totals = together(rated.marks, rated.hallucinated)[0][:, 0].sum(axis=-1)
@@ -107,12 +107,12 @@ def shown(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
     worst = sorted(np.flatnonzero(dh).tolist(), key=lambda at: (totals[at], at))
     names = reviewing.names(rated)
 
-    def reading(kind: str, at: int) -> Reading:
+    def make_reading(kind: str, at: int) -> Reading:
         task, episode = rated.tasks[rated.task[at]], rated.episodes[rated.episode[at]]
         sample = evidence.samples.get(task)
         question = (("question", sample.question),) if sample else ()
         return Reading(f"{kind}: {names[at]}", (*question, ("answer", rated.texts[at])), task, episode.repeat)
 
     chosen = (("IH", best[:SHOWN]), ("DH", worst[:SHOWN]))
-    readings = tuple(reading(kind, at) for kind, places in chosen for at in places)
+    readings = tuple(make_reading(kind, at) for kind, places in chosen for at in places)
     return Section("Answers to read", (f"{int(ih.sum())} IH and {int(dh.sum())} DH.",), readings=readings)

@@ -76,7 +76,7 @@ def _values(episode: TaskEpisode) -> dict[str, Value]:
     if settings.strategy == "rag":
         values["knowledge"] = getattr(sample, settings.rag_source)
     if settings.dhp:
-        examples = memory.shown(episode.state["memory"], settings)
+        examples = memory.example_texts(episode.state["memory"], settings)
         values |= {name: episode.prompt("dhp").line(name, text=text) for name, text in examples.items()}
     return values
 

@@ -44,7 +44,7 @@ class Named(Form):
     keywords: Annotated[list[Annotated[str, prose(80)]], Field(json_schema_extra={"maxItems": 20})]
 
 
-def named(steps: Sequence[Mapping[str, Any]]) -> dict[int, list[str]]:
+def named_keywords(steps: Sequence[Mapping[str, Any]]) -> dict[int, list[str]]:
     """Return the keywords that a model named, by the number of the answer; a second asking takes the place of the first."""
     values = {step["value"]["answer"]: step["value"] for step in steps if step["step"] == "keywords"}
     return {number: value["keywords"] for number, value in values.items() if value["status"] == "ok"}

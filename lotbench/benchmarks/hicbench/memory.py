@@ -29,14 +29,14 @@ class Rated:
 def begin(settings: Settings) -> Memory:
     """Return the memory of a repeat before its first task."""
 
-    def given(name: Any) -> Memory | None:
+    def example(name: Any) -> Memory | None:
         text = settings.examples.get(name)
         return None if text is None else {"text": text, "total": None, "sample": None}
 
-    return {"positive": given("positive"), "negative": given("negative")}
+    return {"positive": example("positive"), "negative": example("negative")}
 
 
-def shown(memory: Memory | None, settings: Settings) -> dict[str, str]:
+def example_texts(memory: Memory | None, settings: Settings) -> dict[str, str]:
     """Return the texts of the examples that the next prompt shows, as `good` and `bad`."""
     now = memory or begin(settings)
     named = (("good", now["positive"]), ("bad", now["negative"]))

@@ -98,14 +98,14 @@ def section(rated: Ratings, settings: Settings, labels: Sequence[Mapping[str, An
     place = {name: index for index, name in enumerate(names(rated))}
     usable = [label for label in labels if label["row"] in place]
     at = np.array(list(dict.fromkeys(place[label["row"]] for label in usable)), dtype=np.intp)
-    table, who = _said(usable, [names(rated)[each] for each in at])
+    table, who = _marks_table(usable, [names(rated)[each] for each in at])
     people = together(table[..., :3], table[..., 3])
     judges = together(rated.marks[at], rated.hallucinated[at])
     read = ~np.isnan(judges[1][:, 0])
-    people_classes, ours = classify(*people, settings.classes), classify(*judges, settings.classes)
+    people_classes, judge_classes = classify(*people, settings.classes), classify(*judges, settings.classes)
     tasks = np.array(_tasks(rated), dtype=object)[at]
     rows: list[tuple[Cell, ...]] = []
-    for name, true, predicted in zip(("IH", "DH"), people_classes, ours, strict=True):
+    for name, true, predicted in zip(("IH", "DH"), people_classes, judge_classes, strict=True):
         rows += _agreement(name, true[read, 0], predicted[read, 0], tasks[read])
     notes = (
         f"{len(at)} of {len(rated.texts)} answers are labelled, {int(read.sum())} of them with a verdict "
@@ -115,14 +115,14 @@ def section(rated: Ratings, settings: Settings, labels: Sequence[Mapping[str, An
     )
     means = Table(
         ("evaluator", *MARKS, "IH", "DH"),
-        (_means("people", *people, people_classes), _means("judges", *judges, ours)),
+        (_means("people", *people, people_classes), _means("judges", *judges, judge_classes)),
     )
     columns = ("class", "measure", "value", "low", "high", "hits", "of")
-    ceilings = _ceiling(table, ours, read, tasks, settings) if len(who) > 1 else ()
+    ceilings = _ceiling(table, judge_classes, read, tasks, settings) if len(who) > 1 else ()
     return Section("Human review", notes, (Table(columns, tuple(rows)), means, *ceilings), brief=True)
 
 
-def _said(labels: Sequence[Mapping[str, Any]], answers: Sequence[str]) -> tuple[Floats, list[str]]:
+def _marks_table(labels: Sequence[Mapping[str, Any]], answers: Sequence[str]) -> tuple[Floats, list[str]]:
     """Return what each person said of each answer, [answers, people, 4] with NaN where nothing, and the people."""
     who = sorted({str(label.get("who") or "") for label in labels})
     table = np.full((len(answers), len(who), 4), np.nan)
@@ -134,13 +134,13 @@ def _said(labels: Sequence[Mapping[str, Any]], answers: Sequence[str]) -> tuple[
 
 
 def _ceiling(
-    table: Floats, ours: tuple[Booleans, Booleans], read: Booleans, tasks: Any, settings: Settings
+    table: Floats, judge_classes: tuple[Booleans, Booleans], read: Booleans, tasks: Any, settings: Settings
 ) -> tuple[Table, ...]:
     """Return how well one person agrees with another on IH and on DH, and the judges with one person."""
     classes = classify(table[..., :3], table[..., 3], settings.classes)
     there = ~np.isnan(table[..., 3])
     rows: list[tuple[Cell, ...]] = []
-    for name, labelled, judged in zip(("IH", "DH"), classes, ours, strict=True):
+    for name, labelled, judged in zip(("IH", "DH"), classes, judge_classes, strict=True):
         labels = {
             row: {str(who): bool(labelled[row, who]) for who in np.flatnonzero(there[row])}
             for row in range(len(table))

@@ -53,7 +53,7 @@ def sections(
     if rated.texts and evidence.labels:
         parts.append(reviewing.section(rated, settings, evidence.labels))
     if rated.texts:
-        parts.append(answers.shown(rated, settings, evidence))
+        parts.append(answers.to_read(rated, settings, evidence))
     return tuple(parts)
 
 

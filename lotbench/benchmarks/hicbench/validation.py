@@ -109,12 +109,12 @@ def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
     return [
         Ruling(criterion, probe.id, probe.sample, probe.kind, probe.language, bool(truth), verdict)
         for probe, result in judged
-        for criterion, truth, verdict in _ruled(probe.known, result.values)
+        for criterion, truth, verdict in _criteria(probe.known, result.values)
         if truth is not None
     ]
 
 
-def _ruled(truth: Mapping[str, Any], verdict: Mapping[str, Any] | None) -> Iterator[tuple[str, Any, Any]]:
+def _criteria(truth: Mapping[str, Any], verdict: Mapping[str, Any] | None) -> Iterator[tuple[str, Any, Any]]:
     """Yield each criterion with the truth, and with what the judge said; None where it could not be read."""
     yield "hallucination", truth["false"], verdict and verdict["hallucination"]
     yield "originality", truth["inventive"], verdict and bool(verdict["originality"] >= LEAST[0])

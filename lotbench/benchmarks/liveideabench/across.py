@@ -58,7 +58,9 @@ def _heat(runs: Read) -> Section:
         )
         for keywords, settings in runs.values()
     )
-    rows = tuple((category, *(shown(line[place]) for line in cells)) for place, category in enumerate(names))
+    rows = tuple(
+        (category, *(metric_cell(line[place]) for line in cells)) for place, category in enumerate(names)
+    )
     note = (
         "The composite (mean of the judged dimensions and fluency), its 95 % interval over keywords, and n."
     )
@@ -101,7 +103,7 @@ def _quality(runs: Read) -> Section:
     metrics = {name: _measures(keywords, settings, dimensions) for name, (keywords, settings) in runs.items()}
     measures = ("quality", "length (words)", *dimensions)
     rows = tuple(
-        (name, *(shown(by_name[measure]) for measure in measures)) for name, by_name in metrics.items()
+        (name, *(metric_cell(by_name[measure]) for measure in measures)) for name, by_name in metrics.items()
     )
     notes = (
         "Quality: the mean of the judged dimensions of an idea (Fig. 6a); its length is in words, a CJK character half a "
@@ -239,7 +241,7 @@ def _refuses(idea: Idea) -> bool:
     return idea.status == "refused" or idea.declines
 
 
-def shown(metric: Metric) -> str | None:
+def metric_cell(metric: Metric) -> str | None:
     """Return a metric in a cell: its value, interval and n."""
     if metric.value is None:
         return None

@@ -62,7 +62,7 @@ SCORES: Mapping[str, type[Form]] = {"v1": Scores, "v2": Review}
 Pair = tuple[int, int]
 Position = tuple[int, int, int]
 """Of a question to the panel: the number of the idea or the pair, the draw, and who is asked."""
-Asked = tuple[type[Form], str, Position, Mapping[str, str], Mapping[str, JSON]]
+PanelQuestion = tuple[type[Form], str, Position, Mapping[str, str], Mapping[str, JSON]]
 """A question to the panel: its form, step and place, what fills the prompt, and what the trace keeps beside."""
 
 
@@ -70,7 +70,7 @@ async def judge(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update
     """Return each idea to each of its judges, each pair in each order to one of them."""
     episode = runtime.context
     form = SCORES[episode.settings.version]
-    questions: list[Asked] = [(form, "judge", *place) for place in _scoring(episode)]
+    questions: list[PanelQuestion] = [(form, "judge", *place) for place in _scoring(episode)]
     questions += [(Likeness, "compare", *place) for place in _comparing(episode)]
     await episode.each(_verdict, questions)
     return {}
@@ -89,7 +89,7 @@ async def grade(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update
     return {"outcome": "scored"}
 
 
-async def _verdict(episode: KeywordEpisode, question: Asked) -> None:
+async def _verdict(episode: KeywordEpisode, question: PanelQuestion) -> None:
     """Record what one judge says: a step of the trace, with a status and no scores where it cannot be read."""
     form, step, (number, draw, index), values, about = question
     await episode.ask(
@@ -108,7 +108,7 @@ async def _verdict(episode: KeywordEpisode, question: Asked) -> None:
     )
 
 
-def judged(episode: KeywordEpisode) -> dict[int, str]:
+def judged_ideas(episode: KeywordEpisode) -> dict[int, str]:
     """Return the ideas that are judged, by number."""
     values = {step["round"]: step["value"] for step in episode.state["steps"] if step["role"] == "candidate"}
     return {number: value["idea"] for number, value in sorted(values.items()) if value["status"] == "ok"}
@@ -116,7 +116,7 @@ def judged(episode: KeywordEpisode) -> dict[int, str]:
 
 def pairs(episode: KeywordEpisode) -> list[Pair]:
     """Return the pairs of ideas that are compared: all."""
-    return list(combinations(judged(episode), 2))
+    return list(combinations(judged_ideas(episode), 2))
 
 
 def indexes(episode: KeywordEpisode, number: int) -> list[int]:
@@ -136,14 +136,14 @@ def _turn(episode: KeywordEpisode) -> int:
 
 def _scoring(episode: KeywordEpisode) -> Iterator[tuple[Position, Mapping[str, str], Mapping[str, JSON]]]:
     """Yield where each score is asked for, with what its prompt is filled with and what the trace keeps beside."""
-    for number, idea in judged(episode).items():
+    for number, idea in judged_ideas(episode).items():
         for place, index in enumerate(indexes(episode, number)):
             yield (number, place, index), {"idea": idea}, {}
 
 
 def _comparing(episode: KeywordEpisode) -> Iterator[tuple[Position, Mapping[str, str], Mapping[str, JSON]]]:
     """Yield the same of each comparison."""
-    ideas, index = judged(episode), _turn(episode) % episode.models["judge"]
+    ideas, index = judged_ideas(episode), _turn(episode) % episode.models["judge"]
     for number, pair in enumerate(pairs(episode), 1):
         if _identical(episode, pair):
             continue
@@ -158,7 +158,7 @@ def _ordered(pair: Pair, order: int) -> Pair:
 
 
 def _identical(episode: KeywordEpisode, pair: Pair) -> bool:
-    first, other = (_plain(judged(episode)[number]) for number in pair)
+    first, other = (_plain(judged_ideas(episode)[number]) for number in pair)
     return first == other
 
 

@@ -108,7 +108,7 @@ class Keyword:
         """Return the mean over ideas of the mean over judges."""
         return mean(idea.mean(dimension) for idea in self.ideas)
 
-    def known(self, version: Version) -> bool:
+    def has_verdict(self, version: Version) -> bool:
         """Return whether anything of it was judged."""
         return any(
             value is not None for value in (*map(self.mean, version.dimensions), self.fluency(version))

@@ -71,7 +71,7 @@ def read_released(source: Source, name: str = "") -> tuple[str, Ideas]:
         DataError: The file cannot be read, lacks a column, or has a row without keyword, model or critic.
     """
     path = source.path / name if name else source.path
-    rows = _named(source.table(set(), name), str(path))
+    rows = _rename_columns(source.table(set(), name), str(path))
     version = "v2" if any("clarity" in _table(row["parsed_scores"]) for _, row in rows) else "v1"
     by_model: dict[str, dict[str, dict[str, Idea]]] = {}
     faults: list[str] = []
@@ -95,7 +95,9 @@ def read_released(source: Source, name: str = "") -> tuple[str, Ideas]:
     }
 
 
-def _named(rows: Sequence[tuple[int, dict[str, str]]], path: str) -> list[tuple[int, dict[str, str]]]:
+def _rename_columns(
+    rows: Sequence[tuple[int, dict[str, str]]], path: str
+) -> list[tuple[int, dict[str, str]]]:
     """Return the rows with the names of v2 for their columns.
 
     Raises:

@@ -177,7 +177,7 @@ def of_keywords(samples: Mapping[str, Sequence[Keyword]], settings: Settings) ->
     records = {
         name: episodes
         for name, episodes in samples.items()
-        if any(episode.known(version) for episode in episodes)
+        if any(episode.has_verdict(version) for episode in episodes)
     }
     lacking = missing(
         1 - sum(idea.ok for episode in episodes for idea in episode.ideas) / (settings.ideas * len(episodes))

@@ -126,7 +126,7 @@ def _readings(keywords: Sequence[Keyword], version: Version, evidence: Evidence)
     judged.sort(key=lambda pair: -pair[1].quality(version))
     last = len(judged) - 1
     titles = {last: "Worst", last // 2: "Median", 0: "Best"} if judged else {}
-    texts = [_reading(titles[place], *judged[place], version, evidence) for place in sorted(titles)]
+    texts = [_make_reading(titles[place], *judged[place], version, evidence) for place in sorted(titles)]
     refused = [
         (keyword, idea)
         for keyword in keywords
@@ -145,7 +145,7 @@ def _readings(keywords: Sequence[Keyword], version: Version, evidence: Evidence)
     return Section("Ideas to read", readings=tuple(texts))
 
 
-def _reading(title: str, keyword: Keyword, idea: Idea, version: Version, evidence: Evidence) -> Reading:
+def _make_reading(title: str, keyword: Keyword, idea: Idea, version: Version, evidence: Evidence) -> Reading:
     scores = "; ".join(
         f"{row.model}: " + ", ".join(f"{name} {row.scores[name]}" for name in version.dimensions)
         for row in idea.rows

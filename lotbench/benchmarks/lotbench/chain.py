@@ -63,7 +63,7 @@ async def _built(episode: GameEpisode, index: int, target: int) -> dict[str, Any
     if text is None:
         raise Unread(written.status, f"no causal chain that can be read: {written.reason}")
     about = {"accepted": usable, "builds": build + 1}
-    episode.remark("chain_accepted", {"judge": index, **about, **_of(target)})
+    episode.remark("chain_accepted", {"judge": index, **about, **_target_field(target)})
     return {"text": text, **about}
 
 
@@ -86,7 +86,7 @@ async def _written(episode: GameEpisode, index: int, target: int, build: int) ->
             **marked,
         },
         read=lambda answer: read_form(answer.reply, Chain).text(),
-        value=lambda text: {"chain": text, "status": "ok", "judge": index, **_of(target)},
+        value=lambda text: {"chain": text, "status": "ok", "judge": index, **_target_field(target)},
         missing=lambda error: {"chain": None, "status": error.kind, "judge": index},
         index=index,
         draw=build,
@@ -143,6 +143,6 @@ def beyond(sample: Item, settings: Settings, episodes: int, models: Mapping[str,
     return {"judge": count * chains + (count - 1) * checks}
 
 
-def _of(target: int) -> dict[str, int]:
+def _target_field(target: int) -> dict[str, int]:
     """Return which response a chain is of, where that is another than the sample's own."""
     return {"target": target} if target else {}

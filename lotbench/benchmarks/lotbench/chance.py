@@ -43,8 +43,8 @@ def chance_line(
     )
     sentence = (
         "Chance line: expected from the judge's checked FPR on easy negatives, "
-        f"{_shown(fpr['value'], fpr['low'], fpr['high'])} (n = {fpr['n']}): "
-        f"{_shown(values['creativity_score'], low, high)}."
+        f"{_with_interval(fpr['value'], fpr['low'], fpr['high'])} (n = {fpr['n']}): "
+        f"{_with_interval(values['creativity_score'], low, high)}."
     )
     return values, sentence
 
@@ -54,6 +54,6 @@ def _easy(check: Record | None) -> Mapping[str, Any] | None:
     return rate if rate and rate["value"] is not None else None
 
 
-def _shown(value: float | None, low: float | None, high: float | None) -> str:
+def _with_interval(value: float | None, low: float | None, high: float | None) -> str:
     ends = "no interval" if low is None or high is None else f"95 %: {low:.3f} to {high:.3f}"
     return f"{value:.3f} ({ends})"

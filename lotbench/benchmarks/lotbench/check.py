@@ -36,16 +36,16 @@ async def check(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     """Decide whether the guess is a different approach with an equally satisfactory outcome (Alg. 1 line 4)."""
     episode = runtime.context
     if ruled := decided_without_judge(state, episode):
-        place = judge.met(episode, ruled.target) if ruled.accepted else {}
+        place = judge.target_fields(episode, ruled.target) if ruled.accepted else {}
         episode.remark("check", {"accepted": ruled.accepted, "how": ruled.how, **place})
         return settled(state, episode, ruled)
     chains: Chains = dict(state["shared"])
     ruled = Ruling(False, "judge")
-    for target in range(judge.looked_for(episode)):
+    for target in range(judge.target_count(episode)):
         # A check of judges on labelled rows puts a `known` match to an encore's second question alone.
         if "known" in state["turn"] or await is_daeso(state, episode, target, chains):
             # In an encore an answer counts only if it is another idea than those that were found before.
-            counts = not encore.wanted(state, episode) or await is_another_idea(state, episode)
+            counts = not encore.needs_idea_check(state, episode) or await is_another_idea(state, episode)
             ruled = Ruling(counts, "judge", target)
             break
     return {**settled(state, episode, ruled), "shared": chains}
@@ -65,7 +65,7 @@ def decided_without_judge(state: State, episode: GameEpisode) -> Ruling | None:
     for target, text in enumerate(right if episode.settings.whole else [episode.sample.key_text]):
         if guess == words.same(text):
             # After another answer was found, its key text is no different idea.
-            return Ruling(guess not in map(words.same, encore.known(state, episode)), "exact", target)
+            return Ruling(guess not in map(words.same, encore.known_answers(state, episode)), "exact", target)
     return None
 
 
@@ -121,7 +121,11 @@ def settled(state: State, episode: GameEpisode, ruled: Ruling) -> Update:
         turn["target"] = ruled.target
     leaps, settings = encore.leaps(state), episode.settings
     if settings.encore and ruled.accepted:
-        leap = {"text": turn["guess"], "failed": encore.failed(state), **judge.met(episode, ruled.target)}
+        leap = {
+            "text": turn["guess"],
+            "failed": encore.failed(state),
+            **judge.target_fields(episode, ruled.target),
+        }
         episode.remark("leap", {"number": len(leaps) + 1, **leap})
     update: Update = {"turn": turn}
     if episode.round >= settings.max_rounds or (ruled.accepted and not settings.encore):

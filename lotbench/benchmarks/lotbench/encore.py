@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from lotbench.benchmarks.lotbench import whole, words
-from lotbench.benchmarks.lotbench.judge import judged, quotable
+from lotbench.benchmarks.lotbench.judge import quotable, verdict_value
 from lotbench.benchmarks.lotbench.judge_forms import REASON
 from lotbench.benchmarks.lotbench.settings import GameEpisode
 from lotbench.harness.episode import Reading
@@ -38,7 +38,7 @@ def failed(state: State) -> int:
     return len(state["history"]) - len(leaps(state))
 
 
-def known(state: State, episode: GameEpisode) -> list[str]:
+def known_answers(state: State, episode: GameEpisode) -> list[str]:
     """Return what a further answer must differ from: each answer that counted, with the key text of what it met."""
     answers: list[str] = [*state["turn"].get("known", ())]
     for past in leaps(state):
@@ -50,9 +50,9 @@ def known(state: State, episode: GameEpisode) -> list[str]:
     return list(firsts.values())
 
 
-def wanted(state: State, episode: GameEpisode) -> bool:
+def needs_idea_check(state: State, episode: GameEpisode) -> bool:
     """Return whether it is still to be asked if an accepted answer is a different idea."""
-    return "known" in state["turn"] or (episode.settings.encore and bool(known(state, episode)))
+    return "known" in state["turn"] or (episode.settings.encore and bool(known_answers(state, episode)))
 
 
 async def opinion(state: State, episode: GameEpisode, index: int, once: bool) -> Reading[Verdict]:
@@ -61,7 +61,7 @@ async def opinion(state: State, episode: GameEpisode, index: int, once: bool) ->
     opens, closes, between = ("“", "”", "；") if sample.language == "zh" else ('"', '"', "; ")
     values: dict[str, Value] = {
         "caption": sample.caption,
-        "known": between.join(f"{opens}{quotable(text)}{closes}" for text in known(state, episode)),
+        "known": between.join(f"{opens}{quotable(text)}{closes}" for text in known_answers(state, episode)),
         "guess": quotable(state["turn"]["guess"]),
     }
     if not episode.settings.whole:
@@ -73,7 +73,7 @@ async def opinion(state: State, episode: GameEpisode, index: int, once: bool) ->
         Different,
         values,
         read=lambda answer: verdict(answer, Different, lambda form: form.different_approach),
-        value=lambda decision: judged(decision, index, {}),
+        value=lambda decision: verdict_value(decision, index, {}),
         missing=lambda error: {"status": error.kind, "judge": index},
         once=once,
         round=episode.round,

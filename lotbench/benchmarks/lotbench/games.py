@@ -128,7 +128,7 @@ class Round:
         return "accepted" if different is None or different.accepted else "alike"
 
     @property
-    def met(self) -> int:
+    def verdict_target(self) -> int:
         """Which of the responses that are looked for its verdict is about: the last that a check accepted."""
         checks = [
             opinion for opinion in self.opinions if opinion.step == "check" and opinion.accepted is not None
@@ -147,7 +147,7 @@ class Round:
             opinion for opinion in self.opinions if opinion.step == step and opinion.accepted is not None
         ]
         if step != "different":
-            opinions = [opinion for opinion in opinions if opinion.target == self.met]
+            opinions = [opinion for opinion in opinions if opinion.target == self.verdict_target]
         return opinions[-1] if opinions else None
 
 
@@ -239,7 +239,7 @@ class Game:
             return Span(won, True)
         return Span(min(self.unsolved_through, last) if self.censored else last, False)
 
-    def known(self, last: int) -> list[Round]:
+    def known_rounds(self, last: int) -> list[Round]:
         """Return the rounds whose verdict is known, from the first: of an encore, those after its solve too."""
         if not self.leaps:
             return self.watched(last)

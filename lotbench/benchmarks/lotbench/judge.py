@@ -69,13 +69,13 @@ async def opinion(
     """
     near = None if episode.settings.whole else words.overlap(guess, episode.sample.key_text)
     extra: dict[str, JSON] = {"overlap": near} if near else {}
-    return await _asked(
+    return await _ask_verdict(
         episode,
         step,
         guess,
         chain,
         target,
-        value=lambda decision: {**judged(decision, index, met(episode, target)), **extra},
+        value=lambda decision: {**verdict_value(decision, index, target_fields(episode, target)), **extra},
         missing=lambda error: {"status": error.kind, "judge": index},
         once=once,
         round=episode.round,
@@ -92,7 +92,7 @@ async def trial(
 
     `number` is that of the trial among all of this judge and sample.
     """
-    reading = await _asked(
+    reading = await _ask_verdict(
         episode,
         "chain_check",
         guess,
@@ -115,20 +115,20 @@ def daeso(form: Any) -> bool:
     return bool(form.same_creative_point and form.same_function)
 
 
-def judged(decision: Verdict, index: int, place: Mapping[str, JSON]) -> dict[str, JSON]:
+def verdict_value(decision: Verdict, index: int, place: Mapping[str, JSON]) -> dict[str, JSON]:
     """Return what the trace keeps of a verdict."""
     how: dict[str, JSON] = {"accepted": decision.accepted, "how": "judge", "judge": index, "status": "ok"}
     return {**how, **place, **decision.parts}
 
 
-def looked_for(episode: GameEpisode) -> int:
+def target_count(episode: GameEpisode) -> int:
     """Return how many responses solve the game."""
     return len(whole.targets(episode.sample)) if episode.settings.whole else 1
 
 
-def met(episode: GameEpisode, target: int) -> dict[str, Any]:
+def target_fields(episode: GameEpisode, target: int) -> dict[str, Any]:
     """Return which response a verdict is about, where several are looked for."""
-    return {"target": target, "of": looked_for(episode)} if looked_for(episode) > 1 else {}
+    return {"target": target, "of": target_count(episode)} if target_count(episode) > 1 else {}
 
 
 def quotable(text: str) -> str:
@@ -136,7 +136,7 @@ def quotable(text: str) -> str:
     return text.replace('"', "'").replace("“", "‘").replace("”", "’")
 
 
-async def _asked(
+async def _ask_verdict(
     episode: GameEpisode, step: str, guess: str, chain: str | None, target: int, **how: Any
 ) -> Reading[Verdict]:
     """Ask for a verdict on a guess; `how` as in `Episode.ask`."""

@@ -152,7 +152,7 @@ def probes(role: str, rows: Sequence[Row], data: Mapping[str, Item]) -> tuple[li
             faults.append(f"{number}: split: sample {row.sample} is in {splits[row.sample]} already")
         if not isinstance(row, Compared) and (right := _itself(row, sample)):
             faults.append(f"{number}: {right}, which no judge is asked about")
-        if (first := seen.setdefault(_said(row), number)) != number:
+        if (first := seen.setdefault(_identity(row), number)) != number:
             faults.append(f"{number}: stands in row {first} already")
         all_probes.append(_probe(role, row))
     return all_probes, faults
@@ -169,7 +169,7 @@ def _itself(row: Row, sample: Item) -> str | None:
     return None
 
 
-def _said(row: Row) -> tuple[str, ...]:
+def _identity(row: Row) -> tuple[str, ...]:
     """Return what tells a row from the others of its file."""
     extra: list[str] = []
     if isinstance(row, Compared):

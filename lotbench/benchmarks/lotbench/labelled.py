@@ -143,7 +143,7 @@ def scores(
     low, high = np.quantile(draws, (0.025, 0.975), axis=0)
     full, metrics = expecting(counts, by_kind), []
     for at, span in enumerate(((0.0, 1.0), (0.0, settings.worth(settings.round_origin)))):
-        sampled = bounded(full, partial(_one, settings=settings, at=at), span)
+        sampled = bounded(full, partial(_component, settings=settings, at=at), span)
         interval = combined(float(value[at]), (sampled, (float(low[at]), float(high[at]))), span)
         metrics.append(Metric(float(value[at]), *interval, n=len(counts), observations=games))
     return metrics[0], metrics[1]
@@ -154,7 +154,7 @@ def expected(sums: Floats, settings: Settings) -> Floats:
     return _values(sums, sums[..., MISSED, -1], np.array(0.0), settings)
 
 
-def _one(sums: Floats, settings: Settings, at: int) -> Floats:
+def _component(sums: Floats, settings: Settings, at: int) -> Floats:
     """Return one of the two values of sums that have what is expected."""
     return np.asarray(expected(sums, settings)[..., at])
 

@@ -43,7 +43,7 @@ def _tally(games: Sequence[Game], settings: Settings, *, weighted: bool) -> Floa
     counts = np.zeros((len(places), 2, settings.max_rounds))
     for game in games:
         row, failed = counts[places[game.picture]], 0
-        for at in game.known(settings.max_rounds):
+        for at in game.known_rounds(settings.max_rounds):
             row[0, at.number - 1] += 1
             if at.leap:
                 row[1, at.number - 1] += settings.worth(failed + settings.round_origin) if weighted else 1.0

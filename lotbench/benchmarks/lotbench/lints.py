@@ -56,7 +56,7 @@ def lints(items: Sequence[Item], settings: Settings, sights: Mapping[str, Sight]
     for item in items:
         for lint in LINTS:
             findings.extend(lint(item))
-        findings.extend(seen(item.id, sights.get(item.id)))
+        findings.extend(picture_faults(item.id, sights.get(item.id)))
     # Samples that share a picture are seen once.
     first: dict[str, str] = {}
     for item in items:
@@ -206,7 +206,7 @@ LINTS: tuple[Callable[[Item], Iterable[Finding]], ...] = (
 )
 
 
-def seen(sample: str, sight: Sight | None) -> Iterator[Finding]:
+def picture_faults(sample: str, sight: Sight | None) -> Iterator[Finding]:
     """Yield what is wrong with a picture file by itself."""
     if sight is None:
         return

@@ -32,12 +32,12 @@ def worth_reading(games: Sequence[Game], evidence: Evidence) -> Section:
             continue
         _, best = max(ranked, key=lambda pair: pair[0])
         if (best.sample, best.repeat) not in chosen:
-            chosen[best.sample, best.repeat] = _reading(title, best, evidence)
+            chosen[best.sample, best.repeat] = _make_reading(title, best, evidence)
     notes = ("`lotbench replay RUN --sample ID --repeat K` tells a whole game.",) if chosen else ()
     return Section("Worth reading", notes, readings=tuple(chosen.values()))
 
 
-def _reading(title: str, game: Game, evidence: Evidence) -> Reading:
+def _make_reading(title: str, game: Game, evidence: Evidence) -> Reading:
     item = evidence.samples.get(game.sample)
     texts = (
         []

@@ -133,22 +133,22 @@ def _grown(episode: GameEpisode, step: str, form: type[Form]) -> list[Message]:
     opening |= unclear(episode, talk, "told_unclear")
     messages = list(episode.prompt(talk).messages(**opening))
     for past in episode.state["history"]:
-        _say(messages, _wanted(episode, "respond", shapes))
-        _round(episode, messages, past, shapes)
+        _say(messages, _request_line(episode, "respond", shapes))
+        _show_attempt(episode, messages, past, shapes)
         if "question" in past and episode.settings.ask and not past.get("verdict"):
-            _say(messages, _wanted(episode, "ask", shapes))
-            _asked(episode, messages, past)
-        _revealed(episode, messages, past)
+            _say(messages, _request_line(episode, "ask", shapes))
+            _show_question(episode, messages, past)
+        _show_clues(episode, messages, past)
     if step != "ask" and not episode.state["turn"]:
-        _say(messages, _wanted(episode, step, shapes))
+        _say(messages, _request_line(episode, step, shapes))
         return messages
-    _say(messages, _wanted(episode, "respond", shapes))
-    _round(episode, messages, episode.state["turn"], shapes)
-    _say(messages, _wanted(episode, step, shapes))
+    _say(messages, _request_line(episode, "respond", shapes))
+    _show_attempt(episode, messages, episode.state["turn"], shapes)
+    _say(messages, _request_line(episode, step, shapes))
     return messages
 
 
-def _round(
+def _show_attempt(
     episode: GameEpisode, messages: list[Message], past: Mapping[str, Any], shapes: Mapping[str, type[Form]]
 ) -> None:
     """Show an attempt and its verdict; an attempt that could not be read is left out."""
@@ -158,7 +158,7 @@ def _round(
         _say(messages, episode.line("found" if past.get("verdict") else "wrong", text=past["guess"]))
 
 
-def _asked(episode: GameEpisode, messages: list[Message], past: Mapping[str, Any]) -> None:
+def _show_question(episode: GameEpisode, messages: list[Message], past: Mapping[str, Any]) -> None:
     """Show a question and the oracle's answer."""
     if past.get("question"):
         messages.append(Message("assistant", (_object("question", past["question"]),)))
@@ -166,7 +166,7 @@ def _asked(episode: GameEpisode, messages: list[Message], past: Mapping[str, Any
             _say(messages, episode.line("answer", text=episode.line(past["answer"].lower())))
 
 
-def _revealed(episode: GameEpisode, messages: list[Message], past: Mapping[str, Any]) -> None:
+def _show_clues(episode: GameEpisode, messages: list[Message], past: Mapping[str, Any]) -> None:
     for clue in past.get("clues", ()):
         _say(messages, episode.line("clue", text=clue))
     if past.get("frame"):
@@ -183,7 +183,7 @@ def _say(messages: list[Message], text: str) -> None:
         messages.append(Message("user", (text,)))
 
 
-def _wanted(episode: GameEpisode, step: str, shapes: Mapping[str, type[Form]]) -> str:
+def _request_line(episode: GameEpisode, step: str, shapes: Mapping[str, type[Form]]) -> str:
     name = "turn_respond_whole" if step == "respond" and episode.settings.whole else f"turn_{step}"
     return episode.line(name, shape=shape(shapes[step]))
 

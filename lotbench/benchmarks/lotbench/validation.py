@@ -143,7 +143,7 @@ def draw(
     rounds = {
         (played.sample, played.repeat, at.number): (played, at)
         for played in games
-        for at in played.known(settings.max_rounds)
+        for at in played.known_rounds(settings.max_rounds)
     }
     sizes, chosen = drawn(games, settings.max_rounds, n, seed)
     return Draw(
@@ -168,7 +168,7 @@ def drawn(
     kinds = [name for name in STRATA if name != "alike" or any(played.leaps for played in games)]
     piles: dict[str, list[Place]] = {name: [] for name in kinds}
     for played in games:
-        for at in played.known(last):
+        for at in played.known_rounds(last):
             if at.decision in piles:
                 piles[at.decision].append((played.sample, played.repeat, at.number))
     sizes = {name: len(pile) for name, pile in piles.items()}

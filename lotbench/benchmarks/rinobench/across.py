@@ -16,7 +16,7 @@ def across(runs: Runs) -> Sequence[Section]:
     answered = {
         name: (answers, settings)
         for name, (traces, settings) in runs.items()
-        if (answers := score.judged(traces))
+        if (answers := score.judged_answers(traces))
     }
     if not answered:
         return ()

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.benchmarks.rinobench.settings import IdeaEpisode
-from lotbench.benchmarks.rinobench.works import shown
+from lotbench.benchmarks.rinobench.works import show_works
 from lotbench.errors import Unread
 from lotbench.harness.episode import Reading
 from lotbench.harness.state import EpisodeState, Update
@@ -71,14 +71,14 @@ async def respond(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
 async def _judgment(episode: IdeaEpisode, unread: str | None = None) -> Reading[dict[str, Any]]:
     """Return one asking; `unread` says what was wrong with the answer before."""
     idea = episode.sample
-    works = shown(idea.related_works, episode.settings.works_chars)
+    works = show_works(idea.related_works, episode.settings.works_chars)
     extra: dict[str, JSON] = {"shortened": works.cut, "works": len(idea.related_works)}
     return await episode.ask(
         "candidate",
         "respond",
         episode.prompt("respond"),
         Judgment,
-        {"idea": idea.research_idea.told(), "works": works.text},
+        {"idea": idea.research_idea.text(), "works": works.text},
         read=_judged,
         value=lambda judged: {**judged, **extra},
         missing=lambda error: {"status": error.kind, **NOTHING, **extra},

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field, create_model
 
 from lotbench.benchmarks.rinobench.candidate import says_something
 from lotbench.benchmarks.rinobench.settings import IdeaEpisode
-from lotbench.benchmarks.rinobench.works import shown
+from lotbench.benchmarks.rinobench.works import show_works
 from lotbench.harness.episode import AnyEpisode, Place
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, YesNo, prose, read_form
@@ -108,9 +108,9 @@ async def check(
         values[f"{kind}_gold"] = _listed(gold[kind])
         values[f"{kind}_claims"] = _listed(claims[kind])
     if "known" in kinds:
-        values["works"] = shown(sample.related_works, episode.settings.works_chars).text
+        values["works"] = show_works(sample.related_works, episode.settings.works_chars).text
     if "novelty" in kinds:
-        values["idea"] = sample.research_idea.told()
+        values["idea"] = sample.research_idea.text()
     result = await episode.require(
         "judge",
         "ground" if joint else f"ground_{kinds[0]}",

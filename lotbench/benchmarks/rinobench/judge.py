@@ -34,7 +34,7 @@ async def judge(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
     }
     # A judge check gives the claims, and wants no alignment.
     names = [name for name in first if name not in turn and (name != "steps" or settings.alignment_calls)]
-    values = await episode.each(_done, [first[name] for name in names])
+    values = await episode.each(_run, [first[name] for name in names])
     inputs = {**turn, **dict(zip(names, values, strict=True))}
     gold, arguments = inputs["gold"], inputs["claims"]
     kinds = [kind for kind in KINDS if arguments[kind]]
@@ -47,7 +47,7 @@ async def judge(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
         return lambda at: alignment.score(at, inputs["steps"], draw)
 
     checks = [checking(kinds) for kinds in together]
-    results = await episode.each(_done, [*checks, *map(aligning, range(settings.alignment_calls))])
+    results = await episode.each(_run, [*checks, *map(aligning, range(settings.alignment_calls))])
     grounds = {name: flags for result in results[: len(checks)] for name, flags in result.items()}
     return {"turn": {**turn, "gold": gold, "claims": arguments, "checks": grounds}}
 
@@ -57,5 +57,5 @@ async def grade(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
     return {"outcome": "scored" if state["turn"]["status"] == "ok" else "invalid"}
 
 
-async def _done(episode: IdeaEpisode, work: Work) -> Any:
+async def _run(episode: IdeaEpisode, work: Work) -> Any:
     return await work(episode)

@@ -36,7 +36,7 @@ def _unbalanced(items: Sequence[Item]) -> Iterator[Finding]:
 
 
 def _leaks(item: Item) -> Iterator[Finding]:
-    texts = {"research_idea": item.research_idea.told(), "novelty_reasoning": item.novelty_reasoning}
+    texts = {"research_idea": item.research_idea.text(), "novelty_reasoning": item.novelty_reasoning}
     for field, text in texts.items():
         if number := leak(text):
             yield Finding(item.id, field, f"may give the score away: {number!r}")
@@ -47,7 +47,7 @@ def _shortcuts(items: Sequence[Item]) -> Iterator[Finding]:
     if len({item.block or item.id for item in items}) < FEWEST:
         return
     sides = {
-        "research_idea": [item.research_idea.told() for item in items],
+        "research_idea": [item.research_idea.text() for item in items],
         "related_works": [
             "\n".join(f"{work.title}\n{work.abstract}" for work in item.related_works) for item in items
         ],

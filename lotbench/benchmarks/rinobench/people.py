@@ -15,14 +15,14 @@ from lotbench.benchmarks.rinobench.answered import Answered, read_answered
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.settings import Settings
-from lotbench.benchmarks.rinobench.works import shown
+from lotbench.benchmarks.rinobench.works import show_works
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.agreement import Rate, agreement
 from lotbench.metrics.people_agreement import ceiling
 from lotbench.report.sections import Cell, Section, Table
 from lotbench.types import JSON, Trace
 
-ASKED = ("grounded", "in_gold")
+QUESTIONS = ("grounded", "in_gold")
 """What people say of a claim: whether works (or the idea) bear it out, whether a gold argument makes the same point."""
 
 
@@ -45,7 +45,7 @@ class _Claim:
     sample: str
     kind: str
     text: str
-    said: Mapping[str, bool]
+    verdict: Mapping[str, bool]
     answer: Answered
 
 
@@ -59,8 +59,8 @@ def review(
             "kind": claim.kind,
             "claim": claim.text,
             "gold_arguments": _gold(claim),
-            "beside": _beside(claim.kind, evidence.samples[claim.sample], settings),
-            **dict.fromkeys(ASKED),
+            "beside": _evidence_text(claim.kind, evidence.samples[claim.sample], settings),
+            **dict.fromkeys(QUESTIONS),
         }
         for claim in _claims(traces)
     ]
@@ -76,7 +76,7 @@ def people(traces: Sequence[Trace], labels: Sequence[Mapping[str, Any]]) -> Sect
     if not by_row:
         return None
     against, among = list[tuple[Cell, ...]](), list[tuple[Cell, ...]]()
-    for question in ASKED:
+    for question in QUESTIONS:
         for kind in KINDS:
             votes = {
                 row: {
@@ -129,10 +129,12 @@ def _gold(claim: _Claim) -> str:
     return "\n".join(gold[claim.kind].values()) or "(none)"
 
 
-def _beside(kind: str, item: Item, settings: Settings) -> str:
+def _evidence_text(kind: str, item: Item, settings: Settings) -> str:
     """Return what a claim of this kind rests on, as the judge was shown it."""
     return (
-        shown(item.related_works, settings.works_chars).text if kind == "known" else item.research_idea.told()
+        show_works(item.related_works, settings.works_chars).text
+        if kind == "known"
+        else item.research_idea.text()
     )
 
 
@@ -143,7 +145,7 @@ def _against(
     if not votes:
         return
     majority = [2 * sum(answers.values()) > len(answers) for answers in votes.values()]
-    ours = [claims[row].said[question] for row in votes]
+    ours = [claims[row].verdict[question] for row in votes]
     rates = agreement(majority, ours, [claims[row].sample for row in votes])
     right = rates.accuracy
     yield (
@@ -156,7 +158,7 @@ def _among(
     question: str, kind: str, votes: Mapping[str, Mapping[str, bool]], claims: Mapping[str, _Claim]
 ) -> Iterator[tuple[Cell, ...]]:
     """Yield one person beside another, and the judge beside one person; nothing where no claim has two people."""
-    verdicts = {row: claims[row].said[question] for row in votes}
+    verdicts = {row: claims[row].verdict[question] for row in votes}
     rates = ceiling(votes, verdicts, {row: claims[row].sample for row in votes})
     for who, rate in zip(("one person and another", "the judge and one person"), rates or (), strict=False):
         yield (question, kind, who, rate.hits, rate.n, *_kappa(rate))

@@ -8,7 +8,7 @@ from typing import Any
 
 from lotbench.benchmarks.rinobench.answered import Answered, Check, read_answered
 from lotbench.benchmarks.rinobench.claims import KINDS
-from lotbench.benchmarks.rinobench.score import Judged, judged
+from lotbench.benchmarks.rinobench.score import Judged, judged_answers
 from lotbench.harness.evidence import Evidence
 from lotbench.report.sections import Reading, Section
 from lotbench.types import Trace
@@ -20,9 +20,9 @@ def readings(traces: Sequence[Trace], evidence: Evidence) -> Section | None:
     """Return the arguments of the first few ideas, to be read; None if there is nothing to read."""
     # One trace at a time: they are on disk, and may be many.
     every = (
-        _reading(prediction, answer, evidence)
+        _make_reading(prediction, answer, evidence)
         for trace in traces
-        for prediction in judged([trace])
+        for prediction in judged_answers([trace])
         if (answer := read_answered(trace.steps))
     )
     first = tuple(islice(every, SHOWN))
@@ -34,7 +34,7 @@ def readings(traces: Sequence[Trace], evidence: Evidence) -> Section | None:
     )
 
 
-def _reading(prediction: Judged, answer: Answered, evidence: Evidence) -> Reading:
+def _make_reading(prediction: Judged, answer: Answered, evidence: Evidence) -> Reading:
     title = f"{prediction.sample}: gold {prediction.gold}, predicted {prediction.status if prediction.said is None else prediction.said}"
     if prediction.alignment is not None:
         title += f", alignment {prediction.alignment:.2f}"
@@ -59,13 +59,13 @@ def _texts(answer: Answered, item: Any) -> Iterator[tuple[str, str]]:
         for claim, text in answer.claims[kind].items():
             if check := answer.checks.get(claim):
                 seen.update(check.gold)
-                yield f"{kind} {claim}", "\n".join(_told(text, check, gold, works))
+                yield f"{kind} {claim}", "\n".join(_claim_lines(text, check, gold, works))
         for name, text in gold.items():
             if name not in seen:
                 yield f"{kind} gold {name}, matched by none", text
 
 
-def _told(text: str, check: Check, gold: Mapping[str, str], works: Mapping[str, str]) -> Iterator[str]:
+def _claim_lines(text: str, check: Check, gold: Mapping[str, str], works: Mapping[str, str]) -> Iterator[str]:
     """Yield a claim, what it matched, what grounds it, and why the checker thinks so."""
     yield text
     for name in check.gold:

@@ -28,10 +28,10 @@ class Idea(BaseModel):
     objective: Lines
     solution_approach: Lines
 
-    def told(self) -> str:
+    def text(self) -> str:
         """Return the idea as a prompt shows it."""
         return "\n\n".join(
-            f"{title}\n{spoken(part)}"
+            f"{title}\n{_joined(part)}"
             for title, part in (
                 ("Problem statement:", self.problem_statement),
                 ("Objective:", self.objective),
@@ -79,6 +79,6 @@ class Item(SampleRow, NoPicture):
         return self
 
 
-def spoken(text: Lines) -> str:
+def _joined(text: Lines) -> str:
     """Return a text or its points as one text."""
     return text if isinstance(text, str) else "\n".join(f"- {point}" for point in text)

@@ -130,7 +130,7 @@ def hallucination(counts: Counts, rule: str = "paper") -> float:
     return wrong / counts["generated"] if counts["generated"] else 0.0
 
 
-def judged(traces: Sequence[Trace]) -> list[Judged]:
+def judged_answers(traces: Sequence[Trace]) -> list[Judged]:
     """Return the answers of a run; an episode whose candidate never replied has none."""
     rows = []
     for trace in traces:
@@ -142,7 +142,7 @@ def judged(traces: Sequence[Trace]) -> list[Judged]:
 
 def answers(trace: Trace, settings: Settings) -> list[str]:
     """Return the score that was given to an idea, as words."""
-    return [f"novelty {answer.said}" for answer in judged([trace]) if answer.said]
+    return [f"novelty {answer.said}" for answer in judged_answers([trace]) if answer.said]
 
 
 def tables(answers: Sequence[Judged]) -> Floats:
@@ -188,7 +188,7 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
 
     A block goes by the ideas of it that were played: two runs are paired where these are the same.
     """
-    played = {name: judged(episodes) for name, episodes in by_sample(traces)}
+    played = {name: judged_answers(episodes) for name, episodes in by_sample(traces)}
     units: dict[str, list[str]] = {}
     for name, replies in played.items():
         units.setdefault(replies[0].unit if replies else name, []).append(name)
@@ -230,16 +230,16 @@ def of_justifications(
 def by_kind(kind: str, ratio: Callable[[Counts], float]) -> Callable[[Judged], float]:
     """Return a ratio of one kind of claims as one of a judged answer."""
 
-    def of(answer: Judged) -> float:
+    def of_answer(answer: Judged) -> float:
         assert answer.counts is not None
         return ratio(answer.counts[kind])
 
-    return of
+    return of_answer
 
 
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
     """Return the nine metrics with 95 % intervals over ideas, and what players would get that read nothing."""
-    answers = judged(traces)
+    answers = judged_answers(traces)
     valid = [answer for answer in answers if answer.said is not None]
     trivial = baselines([answer.gold for answer in answers])
     by_name = {

@@ -37,7 +37,7 @@ def sections(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> tuple[Section, ...]:
     """Return the sections of a report, the paper's row first."""
-    answers = score.judged(traces)
+    answers = score.judged_answers(traces)
     parts = (
         _paper(answers, settings) if answers else None,
         _against_gold(answers) if answers else None,

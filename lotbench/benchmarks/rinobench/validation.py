@@ -152,7 +152,7 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
     """Return which planted claims are grounded, which gold arguments were found again, and what was taken from a text."""
-    by_task = {CLAIMS: _grounded, JUSTIFICATION: _taken, RECALL: _recalled}
+    by_task = {CLAIMS: _grounded_claims, JUSTIFICATION: _extracted_claims, RECALL: _recalled_arguments}
     return [
         Ruling(criterion, row, probe.sample, kind, probe.language, truth, verdict)
         for probe, result in judged
@@ -163,14 +163,14 @@ def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
 Found = tuple[str, str, str | None, bool | float, bool | float | None]
 
 
-def _grounded(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:
+def _grounded_claims(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:
     truth: Mapping[str, Any] = probe.known
     for name, (grounded, how) in truth.items():
         verdict = None if values is None else bool(values["checks"][name]["grounded"])
         yield "grounded", f"{probe.id}/{name}", how or None, grounded, verdict
 
 
-def _taken(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:
+def _extracted_claims(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:
     """Yield how many claims the judge took from the text, and which share of them it called ungrounded."""
     truth: Mapping[str, Any] = probe.known
     checks = values and list(values["checks"].values())
@@ -179,7 +179,7 @@ def _taken(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:
     yield "share ungrounded", probe.id, None, sum(not pair[0] for pair in truth.values()) / len(truth), share
 
 
-def _recalled(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:
+def _recalled_arguments(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:
     """Yield each gold argument that was found again; and, of gold put to its own idea, each claim that was grounded.
 
     The official gold passed a filter that every claim of it is grounded: what the judge calls ungrounded there

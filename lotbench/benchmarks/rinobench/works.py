@@ -25,7 +25,7 @@ class Shown:
     cut: int
 
 
-def shown(works: Sequence[Work], budget: int) -> Shown:
+def show_works(works: Sequence[Work], budget: int) -> Shown:
     """Return the related works within a budget of characters.
 
     Titles and ids come first and are never cut, so a budget that is too small for them is overrun.

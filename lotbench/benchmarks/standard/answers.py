@@ -75,7 +75,7 @@ def names(picks: int) -> tuple[str, ...]:
     return ("answer",) if picks == 1 else PLACES[:picks]
 
 
-def shown(episode: ProblemEpisode, problem: Problem) -> list[int]:
+def shuffled_order(episode: ProblemEpisode, problem: Problem) -> list[int]:
     """Return the options, by index, in the order in which they are shown: shuffled."""
     purpose = f"{episode.seed}:{problem.id}:{episode.repeat}:options"
     return Random(purpose).sample(range(len(problem.options)), len(problem.options))

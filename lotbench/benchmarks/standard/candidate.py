@@ -17,7 +17,7 @@ from lotbench.benchmarks.standard.answers import (
     Rewrite,
     Written,
     choosing,
-    shown,
+    shuffled_order,
     written,
 )
 from lotbench.benchmarks.standard.oogiri.problems import Problem, same
@@ -180,7 +180,7 @@ def _read(episode: ProblemEpisode, answer: Answer) -> tuple[Any, dict[str, Any]]
         if not fields["response"].strip():
             raise Unread("unparsed", "the response is empty")
         return fields["response"].strip(), fields
-    order = shown(episode, problem)
+    order = shuffled_order(episode, problem)
     picked, filled = written(answer.reply, form, order)
     return picked, {**filled, "picked": picked, "shown": order}
 
@@ -207,5 +207,5 @@ def _question_line(episode: ProblemEpisode) -> str | None:
 def _listed(episode: ProblemEpisode, drafts: Mapping[str, str]) -> str:
     """Return the options, a letter and a line each."""
     texts = [option.text or drafts[WRITTEN[option.origin]] for option in episode.sample.options]
-    order = shown(episode, episode.sample)
+    order = shuffled_order(episode, episode.sample)
     return "\n".join(f"{LETTERS[place]}. {' '.join(texts[i].split())}" for place, i in enumerate(order))

@@ -170,7 +170,7 @@ def _written(traces: Sequence[Trace], evidence: Evidence) -> Section:
     texts = [(trace, trace.score.parts.get("response")) for trace in traces]
     came = [(trace, text) for trace, text in texts if text]
     readings = tuple(
-        _reading(evidence.samples[trace.sample], str(text), trace) for trace, text in came[:READINGS]
+        _make_reading(evidence.samples[trace.sample], str(text), trace) for trace, text in came[:READINGS]
     )
     note = (
         f"{len(came)} of {len(traces)} prompts have a response. People decide what they are worth: "
@@ -179,7 +179,7 @@ def _written(traces: Sequence[Trace], evidence: Evidence) -> Section:
     return Section("Free responses", (note,), readings=readings)
 
 
-def _reading(problem: Problem, text: str, trace: Trace) -> Reading:
+def _make_reading(problem: Problem, text: str, trace: Trace) -> Reading:
     question = (("question", problem.question),) if problem.question else ()
     return Reading(
         f"{problem.type}, {problem.language}", (*question, ("response", text)), trace.sample, trace.repeat

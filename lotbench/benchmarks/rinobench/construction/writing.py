@@ -128,7 +128,7 @@ async def respond(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update
     turn = {"idea": await _written(episode, "idea", Synthesis, values)}
     if not fault(turn):
         reviews = _parted([reply.text() for reply in paper.reviews])
-        idea = Idea.model_validate(turn["idea"]).told()
+        idea = Idea.model_validate(turn["idea"]).text()
         values = {"idea": idea, "reviews": reviews, "score": str(episode.sample.score)}
         turn["justification"] = await _written(episode, "justification", Justification, values)
     return {"turn": turn, **_dropped(turn)}
@@ -138,7 +138,7 @@ async def look(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
     """Return the judge looks at both texts, then at what each argument rests on: works, or the idea; there is no gold."""
     episode, turn = runtime.context, dict(state["turn"])
     sample, rules = item(episode.sample, turn), episode.settings
-    values = {"idea": sample.research_idea.told(), "justification": sample.novelty_reasoning}
+    values = {"idea": sample.research_idea.text(), "justification": sample.novelty_reasoning}
 
     async def first(at: PaperEpisode, name: str) -> Mapping[str, Any]:
         if name == "claims":

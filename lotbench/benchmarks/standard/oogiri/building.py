@@ -164,7 +164,7 @@ class _Making:
         chosen = right[number * count : (number + 1) * count]
         if len(chosen) < count:
             raise _LeftOutError("too few responses that enough people like")
-        options = [self._of(row, "right", "response") for row in chosen]
+        options = [self._option(row, "right", "response") for row in chosen]
         return (*options, *(self._wrong(slot, chosen) for slot in WRONG[kind]))
 
     def ranking(self) -> tuple[Option, ...]:
@@ -177,7 +177,7 @@ class _Making:
                     chosen.append(row)
                 if len(chosen) == RANKED:
                     chosen.sort(key=lambda row: row.preference or 0.0, reverse=True)
-                    return tuple(self._of(row, "ranked", "response") for row in chosen)
+                    return tuple(self._option(row, "ranked", "response") for row in chosen)
         raise _LeftOutError("no five responses whose votes are apart")
 
     def _right(self, count: int) -> list[Row]:
@@ -201,10 +201,10 @@ class _Making:
         if slot == "rewrite":
             if self.rules.rewriter:
                 return Option(slot=slot, origin="rewriter", row=right[0].id)
-            return self._of(self._low(right), slot, "low")
+            return self._option(self._low(right), slot, "low")
         if slot == "unrelated" and self.rules.unrelated == "caption" and self.prompt.first.image:
             return self._other_caption(slot)
-        return self._of(self._elsewhere(), slot, "elsewhere")
+        return self._option(self._elsewhere(), slot, "elsewhere")
 
     def _low(self, right: Sequence[Row]) -> Row:
         """Return a response to the same prompt that people like clearly less than each right one."""
@@ -226,7 +226,7 @@ class _Making:
             if (caption := other.caption) and same(caption) not in self.taken:
                 self.taken.add(same(caption))
                 return Option(slot=slot, origin="other_caption", text=caption)
-        return self._of(self._elsewhere(), slot, "elsewhere")
+        return self._option(self._elsewhere(), slot, "elsewhere")
 
     def _elsewhere(self) -> Row:
         """Return a response to another picture or question, of the same type and language."""
@@ -237,6 +237,6 @@ class _Making:
                 return row
         raise _LeftOutError("no response to another picture or question of this type and language")
 
-    def _of(self, row: Row, slot: Slot, origin: Origin) -> Option:
+    def _option(self, row: Row, slot: Slot, origin: Origin) -> Option:
         self.taken.add(same(row.text))
         return Option(slot=slot, origin=origin, text=row.text, row=row.id, star=row.star, ratings=row.ratings)
