@@ -52,9 +52,8 @@ async def judge(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
     episode = runtime.context
     places = list(_places(episode))
     verdicts = await episode.each(_verdict, places)
-    if not any(
-        verdict.value for (_, role, _), verdict in zip(places, verdicts, strict=True) if role == "judge"
-    ):
+    roles = [role for _, role, _ in places]
+    if not any(verdict.value for role, verdict in zip(roles, verdicts, strict=True) if role == "judge"):
         raise EpisodeFailed("judge", "no verdict of any judge could be read")
     if episode.settings.keywords:
         answers = enumerate(state["turn"]["answers"])

@@ -105,10 +105,8 @@ def task_originality(rated: Ratings) -> Floats:
 
 def task_shares(rated: Ratings, rule: Rule, classes: Classes) -> Mapping[str, float]:
     """Return the ratio of IH of each task, those without a verdict left out."""
-    ratios = _share(by_task(counts(rated, rule, classes), rated), 1)
-    return {
-        task: float(value) for task, value in zip(rated.tasks, ratios, strict=True) if not np.isnan(value)
-    }
+    ratios = _share(by_task(counts(rated, rule, classes), rated), 1).tolist()
+    return {task: ratio for task, ratio in zip(rated.tasks, ratios, strict=True) if not math.isnan(ratio)}
 
 
 def metrics(

@@ -103,11 +103,9 @@ def _pairs(rated: Ratings, settings: Settings) -> Iterator[tuple[Cell, ...]]:
         read = ~np.isnan(rated.hallucinated[:, [judge, other]]).any(axis=1)
         tasks = [rated.tasks[task] for task in rated.task[read]]
         for name, of in zip(("IH", "DH"), both, strict=True):
-            agreement = kappa(
-                [bool(hit) for hit in of[read, judge]], [bool(hit) for hit in of[read, other]], tasks
-            )
+            rate = kappa(of[read, judge].tolist(), of[read, other].tolist(), tasks)
             pair = f"{judge + 1} and {other + 1}"
-            yield pair, name, agreement.hits, agreement.n, agreement.value, agreement.low, agreement.high
+            yield pair, name, rate.hits, rate.n, rate.value, rate.low, rate.high
 
 
 def _readings(rated: Ratings, settings: Settings) -> Section:

@@ -58,9 +58,7 @@ def _heat(runs: Read) -> Section:
         )
         for keywords, settings in runs.values()
     )
-    rows = tuple(
-        (category, *(metric_cell(line[place]) for line in cells)) for place, category in enumerate(names)
-    )
+    rows = tuple((name, *(metric_cell(line[at]) for line in cells)) for at, name in enumerate(names))
     note = (
         "The composite (mean of the judged dimensions and fluency), its 95 % interval over keywords, and n."
     )
@@ -97,13 +95,12 @@ def _front(runs: Read) -> Section:
 
 def _quality(runs: Read) -> Section:
     """Return the mean quality, length and dimensions of the ideas of each run, with intervals over keywords (Fig. 6 a-e)."""
-    dimensions = list(
-        dict.fromkeys(name for _, settings in runs.values() for name in settings.rules.dimensions)
-    )
+    versions = [settings.rules for _, settings in runs.values()]
+    dimensions = list(dict.fromkeys(name for version in versions for name in version.dimensions))
     metrics = {name: _measures(keywords, settings, dimensions) for name, (keywords, settings) in runs.items()}
     measures = ("quality", "length (words)", *dimensions)
     rows = tuple(
-        (name, *(metric_cell(by_name[measure]) for measure in measures)) for name, by_name in metrics.items()
+        (name, *(metric_cell(own[measure]) for measure in measures)) for name, own in metrics.items()
     )
     notes = (
         "Quality: the mean of the judged dimensions of an idea (Fig. 6a); its length is in words, a CJK character half a "
@@ -116,12 +113,12 @@ def _quality(runs: Read) -> Section:
             measure,
             {
                 measure: tuple(
-                    (float(at), metrics[name][measure].value or 0.0) for at, name in enumerate(runs)
+                    (float(at), own[measure].value or 0.0) for at, own in enumerate(metrics.values())
                 )
             },
             f"{measure} by run",
             tuple(runs),
-            {measure: tuple(_ends(metrics[name][measure]) for name in runs)},
+            {measure: tuple(_ends(own[measure]) for own in metrics.values())},
         )
         for measure in measures
     )
@@ -194,9 +191,7 @@ def _pooled(runs: Read) -> Section:
                 {name: tuple(points) for name, points in ideas.items()},
                 "Length and quality",
             ),
-            _histogram(
-                "length (words)", {name: [x for x, _ in points] for name, points in ideas.items()}, BIN
-            ),
+            _histogram("length (words)", {name: [x for x, _ in own] for name, own in ideas.items()}, BIN),
             _histogram(
                 "mean of the judged dimensions",
                 {name: run.measures[QUALITY].tolist() for name, run in ours.items()},

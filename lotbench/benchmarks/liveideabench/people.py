@@ -89,21 +89,15 @@ def _ceiling(
     rows: list[tuple[Cell, ...]] = []
     for dimension in version.dimensions:
         labels = {
-            row: {
-                label.who: float(mark)
-                for label in row_labels
-                if (mark := getattr(label, dimension)) is not None
-            }
-            for row, row_labels in by_row.items()
+            row: {label.who: float(mark) for label in own if (mark := getattr(label, dimension)) is not None}
+            for row, own in by_row.items()
         }
         means = {row: mark for row in by_row if (mark := judged[row].mean(dimension)) is not None}
         for who, pairs in (
             ("one person and another", between(labels)),
             ("the judges and one person", against(labels, means)),
         ):
-            rows.append(
-                (dimension, who, len(pairs), *_together([(first, other) for _, first, other in pairs]))
-            )
+            rows.append((dimension, who, len(pairs), *_together([pair[1:] for pair in pairs])))
     columns = ("dimension", "who", "pairs of scores", "Pearson", "Spearman", "ICC(2,1)")
     title = "People among themselves: the ceiling of what judges can agree with them"
     return (Table(columns, tuple(rows), title),)
@@ -122,11 +116,9 @@ def _together(pairs: Sequence[tuple[float, float]]) -> tuple[Cell, Cell, Cell]:
     )
 
 
-def _row(
-    dimension: str, judged: Mapping[str, Idea], by_row: Mapping[str, Sequence[Label]]
-) -> tuple[Cell, ...]:
+def _row(dimension: str, judged: Mapping[str, Idea], rows: Mapping[str, Sequence[Label]]) -> tuple[Cell, ...]:
     both = []
-    for row, labels in by_row.items():
+    for row, labels in rows.items():
         people, judges = mean(getattr(label, dimension) for label in labels), judged[row].mean(dimension)
         if people is not None and judges is not None:
             both.append((people, judges))

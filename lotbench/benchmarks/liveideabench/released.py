@@ -71,9 +71,9 @@ def read_released(source: Source, name: str = "") -> tuple[str, Ideas]:
         DataError: The file cannot be read, lacks a column, or has a row without keyword, model or critic.
     """
     path = source.path / name if name else source.path
-    rows = _rename_columns(source.table(set(), name), str(path))
+    rows = _rename(source.table(set(), name), str(path))
     version = "v2" if any("clarity" in _table(row["parsed_scores"]) for _, row in rows) else "v1"
-    by_model: dict[str, dict[str, dict[str, Idea]]] = {}
+    models: dict[str, dict[str, dict[str, Idea]]] = {}
     faults: list[str] = []
     for line, row in rows:
         if missing := sorted(
@@ -81,7 +81,7 @@ def read_released(source: Source, name: str = "") -> tuple[str, Ideas]:
         ):
             faults += [at(path, line, column) + ": empty" for column in missing]
             continue
-        ideas = by_model.setdefault(row["idea_model"].strip(), {}).setdefault(row["keywords"].strip(), {})
+        ideas = models.setdefault(row["idea_model"].strip(), {}).setdefault(row["keywords"].strip(), {})
         idea = ideas.setdefault(row["idea"], Idea(row["idea"], row.get("full_response", ""), _declined(row)))
         analysis = row.get("parsed_reasoning") or row.get("raw_critique") or ""
         scores = _scores(row["parsed_scores"], VERSIONS[version].dimensions)
@@ -90,14 +90,11 @@ def read_released(source: Source, name: str = "") -> tuple[str, Ideas]:
     if faults:
         raise DataError(faults)
     return version, {
-        model: {word: list(ideas.values()) for word, ideas in words.items()}
-        for model, words in by_model.items()
+        model: {word: [*ideas.values()] for word, ideas in words.items()} for model, words in models.items()
     }
 
 
-def _rename_columns(
-    rows: Sequence[tuple[int, dict[str, str]]], path: str
-) -> list[tuple[int, dict[str, str]]]:
+def _rename(rows: Sequence[tuple[int, dict[str, str]]], path: str) -> list[tuple[int, dict[str, str]]]:
     """Return the rows with the names of v2 for their columns.
 
     Raises:
@@ -158,13 +155,8 @@ def leaderboard(version: str, ideas: Ideas) -> list[dict[str, JSON]]:
     """
     rows: list[dict[str, JSON]] = []
     for model, by_word in ideas.items():
-        critiques = [
-            critique
-            for many in by_word.values()
-            for idea in many
-            for critique in idea.critiques
-            if critique.scores
-        ]
+        every = [critique for ideas in by_word.values() for idea in ideas for critique in idea.critiques]
+        critiques = [critique for critique in every if critique.scores]
         columns = {
             name: [critique.scores[name] for critique in critiques if critique.scores]
             for name in VERSIONS[version].dimensions
@@ -174,9 +166,8 @@ def leaderboard(version: str, ideas: Ideas) -> list[dict[str, JSON]]:
         complete = bool(critiques) and len(columns[FLUENCY]) == len(critiques)
         composites = [fmean(each) for each in zip(*columns.values(), strict=True)] if complete else []
         means["flexibility"] = float(np.percentile(composites, 100 * PERCENTILE)) if complete else None
-        rows.append(
-            {"model": model, **means, "average": whole([*means.values()]), "critiques": len(critiques)}
-        )
+        average = whole([*means.values()])
+        rows.append({"model": model, **means, "average": average, "critiques": len(critiques)})
     return sorted(rows, key=lambda row: (row["average"] is None, -float(row["average"] or 0)))  # type: ignore[arg-type]
 
 

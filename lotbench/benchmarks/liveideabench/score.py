@@ -143,10 +143,9 @@ def sheet(keywords: Sequence[Keyword], version: Version, unit: str) -> Sheet:
         of[FLUENCY] = mean(episode.fluency(version) for episode in episodes)
         values[row] = [np.nan if (value := of[name]) is None else value for name in names]
         composites = [value for episode in episodes for value in episode.composites(version, unit)]
-        units += [
-            (value, row)
-            for value in ([fmean(composites)] if composites and unit == "keyword" else composites)
-        ]
+        if composites and unit == "keyword":
+            composites = [fmean(composites)]
+        units += [(value, row) for value in composites]
     units.sort()
     return Sheet(
         names,
@@ -174,11 +173,7 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
 def of_keywords(samples: Mapping[str, Sequence[Keyword]], settings: Settings) -> PrimaryMetric:
     """Return the average of the keywords that something was judged of; an idea that did not come is an answer that is missing."""
     version, unit = settings.rules, settings.flexibility_unit
-    records = {
-        name: episodes
-        for name, episodes in samples.items()
-        if any(episode.has_verdict(version) for episode in episodes)
-    }
+    records = {name: own for name, own in samples.items() if any(each.has_verdict(version) for each in own)}
     lacking = missing(
         1 - sum(idea.ok for episode in episodes for idea in episode.ideas) / (settings.ideas * len(episodes))
         if name in records
@@ -188,9 +183,7 @@ def of_keywords(samples: Mapping[str, Sequence[Keyword]], settings: Settings) ->
 
     def weighted(keywords: Sequence[Sequence[Keyword]]) -> Weighted:
         # A keyword of two runs is two records.
-        apart = [
-            replace(episode, sample=str(at)) for at, episodes in enumerate(keywords) for episode in episodes
-        ]
+        apart = [replace(own, sample=str(at)) for at, each in enumerate(keywords) for own in each]
         return sheet(apart, version, unit).average
 
     def measure(keywords: Sequence[Sequence[Keyword]]) -> Metric:

@@ -83,16 +83,11 @@ def _refusals(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
 def _categories(keywords: Sequence[Keyword], version: Version) -> Section:
     """Return means of each category, with intervals over its keywords."""
     names = sorted({keyword.category for keyword in keywords})
+    groups = {name: [keyword for keyword in keywords if keyword.category == name] for name in names}
     columns = (*version.dimensions, FLUENCY, "composite")
-    cells = tuple(
-        category_row([keyword for keyword in keywords if keyword.category == name], version) for name in names
-    )
+    cells = tuple(category_row(group, version) for group in groups.values())
     rows = tuple(
-        (
-            name,
-            len({keyword.sample for keyword in keywords if keyword.category == name}),
-            *(cell.value for cell in line),
-        )
+        (name, len({keyword.sample for keyword in groups[name]}), *(cell.value for cell in line))
         for name, line in zip(names, cells, strict=True)
     )
     note = (
@@ -127,21 +122,11 @@ def _readings(keywords: Sequence[Keyword], version: Version, evidence: Evidence)
     last = len(judged) - 1
     titles = {last: "Worst", last // 2: "Median", 0: "Best"} if judged else {}
     texts = [_make_reading(titles[place], *judged[place], version, evidence) for place in sorted(titles)]
-    refused = [
-        (keyword, idea)
-        for keyword in keywords
-        for idea in keyword.ideas
-        if idea.status == "refused" or idea.declines
-    ]
-    texts += [
-        Reading(
-            f"Refused: {keyword_of(keyword, evidence)}",
-            (("reply", idea.text),),
-            keyword.sample,
-            keyword.repeat,
-        )
-        for keyword, idea in refused[:REFUSED_READ]
-    ]
+    every = [(keyword, idea) for keyword in keywords for idea in keyword.ideas]
+    refused = [pair for pair in every if pair[1].status == "refused" or pair[1].declines]
+    for keyword, idea in refused[:REFUSED_READ]:
+        title = f"Refused: {keyword_of(keyword, evidence)}"
+        texts.append(Reading(title, (("reply", idea.text),), keyword.sample, keyword.repeat))
     return Section("Ideas to read", readings=tuple(texts))
 
 

@@ -121,12 +121,8 @@ def settled(state: State, episode: GameEpisode, ruled: Ruling) -> Update:
         turn["target"] = ruled.target
     leaps, settings = encore.leaps(state), episode.settings
     if settings.encore and ruled.accepted:
-        leap = {
-            "text": turn["guess"],
-            "failed": encore.failed(state),
-            **judge.target_fields(episode, ruled.target),
-        }
-        episode.remark("leap", {"number": len(leaps) + 1, **leap})
+        leap = {"number": len(leaps) + 1, "text": turn["guess"], "failed": encore.failed(state)}
+        episode.remark("leap", {**leap, **judge.target_fields(episode, ruled.target)})
     update: Update = {"turn": turn}
     if episode.round >= settings.max_rounds or (ruled.accepted and not settings.encore):
         update["outcome"] = "solved" if ruled.accepted or (settings.encore and leaps) else "unsolved"

@@ -130,22 +130,22 @@ class Round:
     @property
     def verdict_target(self) -> int:
         """Which of the responses that are looked for its verdict is about: the last that a check accepted."""
-        checks = [
-            opinion for opinion in self.opinions if opinion.step == "check" and opinion.accepted is not None
-        ]
+        checks = [opinion for opinion in self._readable if opinion.step == "check"]
         accepted = [opinion.target for opinion in checks if opinion.accepted]
         return accepted[-1] if accepted else checks[-1].target if checks else 0
 
     @property
     def denied(self) -> bool:
         """Whether it is known that the answer does not count: the last verdict that was to come is a no."""
-        read = [opinion for opinion in self.opinions if opinion.accepted is not None]
-        return bool(read) and read[-1].accepted is False and read[-1].target + 1 == read[-1].of
+        last = self._readable[-1:]
+        return any(opinion.accepted is False and opinion.target + 1 == opinion.of for opinion in last)
+
+    @property
+    def _readable(self) -> list[Opinion]:
+        return [opinion for opinion in self.opinions if opinion.accepted is not None]
 
     def _read(self, step: str) -> Opinion | None:
-        opinions = [
-            opinion for opinion in self.opinions if opinion.step == step and opinion.accepted is not None
-        ]
+        opinions = [opinion for opinion in self._readable if opinion.step == step]
         if step != "different":
             opinions = [opinion for opinion in opinions if opinion.target == self.verdict_target]
         return opinions[-1] if opinions else None
@@ -198,9 +198,8 @@ class Game:
     @property
     def first_positive(self) -> int | None:
         """The first round in which a check accepted, whatever a second judge then said."""
-        return min(
-            (round_.number for round_ in self.rounds if round_.check and round_.check.accepted), default=None
-        )
+        checks = [(round_.number, round_.check) for round_ in self.rounds]
+        return min((number for number, check in checks if check and check.accepted), default=None)
 
     @property
     def played(self) -> int:
@@ -219,11 +218,7 @@ class Game:
         Its verdict was a No, or a question followed it, or a later round was begun.
         """
         begun = [round_.number - 1 for round_ in self.rounds]
-        over = [
-            round_.number
-            for round_ in self.rounds
-            if round_.answered or round_.asked is not None or round_.denied
-        ]
+        over = [at.number for at in self.rounds if at.answered or at.asked is not None or at.denied]
         return max([0, *begun, *over])
 
     def span(self, last: int, *, unconfirmed: bool = False) -> Span:
@@ -278,9 +273,7 @@ def read_game(outcome: str, steps: Steps, sample: str, repeat: int) -> Game:
         rounds, chains = read_rounds(steps), read_chains(steps)
     except (KeyError, TypeError, ValueError):
         raise LotbenchError(f"game {sample}/{repeat}: a step has another shape than a game's") from None
-    passed = [
-        round_.number for round_ in rounds if round_.check and round_.check.accepted and not round_.denied
-    ]
+    passed = [at.number for at in rounds if at.check and at.check.accepted and not at.denied]
     leapt = [round_.number for round_ in rounds if round_.leap]
     if outcome not in ("solved", "unsolved", *FAILED):
         raise LotbenchError(f"game {sample}/{repeat}: no game ends as {outcome!r}")

@@ -40,10 +40,9 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     decides = record("judge", indexes, settings)
     alone = record("judge", indexes[:1], settings.model_copy(update={"confirm": "never"}))
     oracle = record("oracle", (0,), settings)
-    others = (
-        (name, entry) for name, entry in (("check alone", alone), ("oracle", oracle)) if entry is not decides
-    )
-    records = [(name, entry) for name, entry in (("the run's judge", decides), *others) if entry is not None]
+    others = [("check alone", alone), ("oracle", oracle)]
+    checks = [("the run's judge", decides), *(pair for pair in others if pair[1] is not decides)]
+    records = [(name, check) for name, check in checks if check is not None]
     # Labels of other runs are other candidates': they would correct this one wrongly.
     fields = decides["field"] if decides is not None else ()
     own = next((entry for entry in fields if entry["run"] == context.run), None)
@@ -92,9 +91,8 @@ def _in_the_field(rates: Rates, field: Field) -> Rates:
 
 def _nearest(context: JudgeContext, declared: Validation, indexes: Sequence[int]) -> str:
     """Return what the same judges were checked with, if not with what this run has."""
-    run_key = judge_standing.wanted_key(context, declared, "judge", indexes, context.settings) or {
-        "models": None
-    }
+    key = judge_standing.wanted_key(context, declared, "judge", indexes, context.settings)
+    run_key = key or {"models": None}
     near = [record["key"] for record in context.records if record["key"].get("models") == run_key["models"]]
     differ: list[list[str]] = [
         sorted(name for name in {*run_key, "addresses"} if key.get(name) != run_key.get(name))
@@ -206,11 +204,9 @@ def _tables(records: Sequence[tuple[str, Record]]) -> tuple[Table, ...]:
     rows: list[tuple[Cell, ...]] = []
     for name, record in records:
         models = " + ".join(record["key"]["models"])
-        for group, group_rates in record["groups"].items():
-            cells = [
-                cell for rate in names for cell in (group_rates[rate]["value"], _ends(group_rates[rate]))
-            ]
-            rows.append((name, models, group, group_rates["fpr"]["n"], group_rates["fnr"]["n"], *cells))
+        for group, own in record["groups"].items():
+            cells = [cell for rate in names for cell in (own[rate]["value"], _ends(own[rate]))]
+            rows.append((name, models, group, own["fpr"]["n"], own["fnr"]["n"], *cells))
     rates = [column for name in names.values() for column in (name, f"{name}: 95 %")]
     columns = ("of", "model", "rows", "negatives", "positives", *rates)
     return (Table(columns, tuple(rows), "Checked on the judge set"),) if rows else ()

@@ -66,9 +66,8 @@ def tally(games: Sequence[Game], labels: Mapping[Place, bool], last: int, stops:
 def expecting(counts: Floats, by_kind: Mapping[str, Labelled]) -> Floats:
     """Return counts, [..., 7, last], with the right guesses that the labels of their run let expect among what was refused."""
     result = counts.copy()
-    result[..., MISSED, -1] = _missed(
-        counts, np.array([by_kind["refused"].share, by_kind["overturned"].share])
-    )
+    shares = np.array([by_kind["refused"].share, by_kind["overturned"].share])
+    result[..., MISSED, -1] = _missed(counts, shares)
     return result
 
 
@@ -167,9 +166,8 @@ def posterior(sums: Floats, by_kind: Mapping[str, Labelled], settings: Settings)
     stops, none_right = by_kind["accepted"], by_kind["accepted"].right == 0
     unseen = stops.drawn(rng) if none_right and stops.labelled < stops.size else np.zeros(DRAWS)
     every = np.broadcast_to(sums, (DRAWS, *sums.shape))
-    return expected(expecting(sums, by_kind), settings), _values(
-        every, _missed(every, shares), unseen, settings
-    )
+    draws = _values(every, _missed(every, shares), unseen, settings)
+    return expected(expecting(sums, by_kind), settings), draws
 
 
 def _missed(sums: Floats, shares: Floats) -> Floats:

@@ -216,11 +216,9 @@ def picture_faults(sample: str, sight: Sight | None) -> Iterator[Finding]:
 
 def near_pictures(sights: Mapping[str, Sight]) -> Iterator[Finding]:
     """Yield pairs of pictures that show nearly the same."""
-    for (first_id, first), (second_id, second) in combinations(sights.items(), 2):
+    for (name, first), (other, second) in combinations(sights.items(), 2):
         if (bits := (first.hash ^ second.hash).bit_count()) <= NEAR_BITS:
-            yield Finding(
-                second_id, "image", f"is nearly the picture of {first_id} ({bits} of 256 bits differ)"
-            )
+            yield Finding(other, "image", f"is nearly the picture of {name} ({bits} of 256 bits differ)")
 
 
 def shared_pictures(items: Sequence[Item]) -> Iterator[Finding]:

@@ -104,12 +104,8 @@ def _leaps(games: Sequence[Game], settings: Settings) -> tuple[Section, ...]:
     over = [played for played in games if not played.broke_off]
     counts = Counter(len(played.leaps) for played in over)
     shares = tuple((k, counts[k], counts[k] / len(over)) for k in sorted(counts))
-    after = [
-        at
-        for played in games
-        for at in played.rounds
-        if played.solved is not None and at.number > played.solved
-    ]
+    solved = [(at, played.solved) for played in games for at in played.rounds if played.solved is not None]
+    after = [at for at, end in solved if at.number > end]
     seen = Counter(at.decision if not at.leap else "leap" for at in after if at.opinions)
     names = ("leap", "alike", "overturned", "refused", "none")
     rows = tuple((name, seen[name], seen[name] / len(after) if after else None) for name in names)
@@ -154,7 +150,7 @@ def _rounds(games: Sequence[Game], settings: Settings) -> Section:
     begun = [at for played in games for at in played.rounds[:1] if at.status == "ok"]
     several, alike = _openings(games)
     asks = [at for at in rounds if at.asked is not None]
-    questions = [at for at in asks if at.question]
+    leaks = [at.leak for at in asks if at.question]
     answers = [at.answer for at in rounds if at.answered]
     seen = Counter(at.status for at in replies)
     tight = [played for played in games if not any(at.leak for at in played.rounds)]
@@ -169,12 +165,8 @@ def _rounds(games: Sequence[Game], settings: Settings) -> Section:
         ),
         ("samples whose repeats all open with the same guess", alike, several),
         ("first guesses that are the very key text", sum(at.decision == "exact" for at in begun), begun),
-        ("rounds that were to have a question and have none", len(asks) - len(questions), asks),
-        (
-            "oracle_leaks: questions with the key text or a tried guess",
-            sum(at.leak for at in questions),
-            questions,
-        ),
+        ("rounds that were to have a question and have none", len(asks) - len(leaks), asks),
+        ("oracle_leaks: questions with the key text or a tried guess", sum(leaks), leaks),
         ("oracle_failures: answers that are neither Yes nor No", answers.count(None), answers),
     )
     notes = [
@@ -215,9 +207,8 @@ def _judging(games: Sequence[Game], settings: Settings) -> Section:
     rows: list[tuple[Cell, ...]] = [(kind, how[kind, True], how[kind, False]) for kind in kinds]
     agreed = sum(bool(confirm.accepted) for confirm in confirms)
     rows.append(("confirm", agreed, len(confirms) - agreed))
-    doubtful = {
-        (played.sample, chain.judge) for played in games for chain in played.chains if chain.accepted is False
-    }
+    chains = [(played.sample, chain) for played in games for chain in played.chains]
+    doubtful = {(sample, chain.judge) for sample, chain in chains if chain.accepted is False}
     notes = [
         CONFIRM.get(str(settings.confirm), f"confirm: {settings.confirm}"),
         f"Askings of a judge that brought no readable verdict: {unread}.",

@@ -78,9 +78,8 @@ def deciding_judges(settings: Settings) -> tuple[int, ...]:
 def probe_result(probe: Probe, state: State) -> ProbeResult:
     """Return what became of a probe."""
     step = "different" if probe.task in IDEAS else "check"
-    checks = [
-        opinion for at in read_rounds(state["steps"]) for opinion in at.opinions if opinion.step == step
-    ]
+    opinions = [opinion for at in read_rounds(state["steps"]) for opinion in at.opinions]
+    checks = [opinion for opinion in opinions if opinion.step == step]
     stages = _stages(state, checks)
     # What the first judge said, whoever spoke for it when it could not be read.
     verdicts = (opinion.accepted for opinion in checks if opinion.judge == 0 and opinion.how == "judge")
@@ -98,13 +97,11 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
 
 def _stages(state: State, checks: Sequence[Opinion]) -> dict[str, str]:
     """Return the causal chain and the intervened chain, where the judge wrote one."""
-    stages = {}
-    if stored := state["shared"].get("chain 0"):
-        stages["chain"] = str(stored["text"])
-    if chains := [
-        opinion.texts["intervened_chain"] for opinion in checks if "intervened_chain" in opinion.texts
-    ]:
-        stages["intervened chain"] = chains[-1]
+    stored = state["shared"].get("chain 0")
+    stages = {"chain": str(stored["text"])} if stored else {}
+    for opinion in checks:
+        if "intervened_chain" in opinion.texts:
+            stages["intervened chain"] = opinion.texts["intervened_chain"]
     return stages
 
 

@@ -79,12 +79,8 @@ def people(traces: Sequence[Trace], labels: Sequence[Mapping[str, Any]]) -> Sect
     for question in QUESTIONS:
         for kind in KINDS:
             votes = {
-                row: {
-                    label.who: answer
-                    for label in row_labels
-                    if (answer := getattr(label, question)) is not None
-                }
-                for row, row_labels in by_row.items()
+                row: {label.who: answer for label in own if (answer := getattr(label, question)) is not None}
+                for row, own in by_row.items()
                 if claims[row].kind == kind
             }
             votes = {row: answers for row, answers in votes.items() if answers}
@@ -131,11 +127,9 @@ def _gold(claim: _Claim) -> str:
 
 def _evidence_text(kind: str, item: Item, settings: Settings) -> str:
     """Return what a claim of this kind rests on, as the judge was shown it."""
-    return (
-        show_works(item.related_works, settings.works_chars).text
-        if kind == "known"
-        else item.research_idea.text()
-    )
+    if kind == "known":
+        return show_works(item.related_works, settings.works_chars).text
+    return item.research_idea.text()
 
 
 def _against(

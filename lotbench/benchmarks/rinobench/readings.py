@@ -35,15 +35,12 @@ def readings(traces: Sequence[Trace], evidence: Evidence) -> Section | None:
 
 
 def _make_reading(prediction: Judged, answer: Answered, evidence: Evidence) -> Reading:
-    title = f"{prediction.sample}: gold {prediction.gold}, predicted {prediction.status if prediction.said is None else prediction.said}"
+    said = prediction.status if prediction.said is None else prediction.said
+    title = f"{prediction.sample}: gold {prediction.gold}, predicted {said}"
     if prediction.alignment is not None:
         title += f", alignment {prediction.alignment:.2f}"
-    return Reading(
-        title,
-        tuple(_texts(answer, evidence.samples.get(prediction.sample))),
-        prediction.sample,
-        prediction.repeat,
-    )
+    texts = tuple(_texts(answer, evidence.samples.get(prediction.sample)))
+    return Reading(title, texts, prediction.sample, prediction.repeat)
 
 
 def _texts(answer: Answered, item: Any) -> Iterator[tuple[str, str]]:

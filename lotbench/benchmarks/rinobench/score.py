@@ -261,9 +261,8 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
         ("hallucination", lambda counts: hallucination(counts, rule), 1.0, True),
     ):
         for kind in KINDS:
-            by_name[f"{kind}_{name}"] = of_justifications(
-                answers, by_kind(kind, ratio), most=most, lower=lower
-            )
+            metric = of_justifications(answers, by_kind(kind, ratio), most=most, lower=lower)
+            by_name[f"{kind}_{name}"] = metric
     return by_name
 
 

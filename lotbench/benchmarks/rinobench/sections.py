@@ -136,13 +136,8 @@ def _justifications(answers: Sequence[Judged]) -> Section:
     ):
         most = None if ratio is score.additional else 1.0
         metrics = [score.of_justifications(answers, score.by_kind(kind, ratio), most=most) for kind in KINDS]
-        rows.append(
-            (
-                name,
-                *(cell for metric in metrics for cell in (metric.value, metric.low, metric.high)),
-                metrics[0].n,
-            )
-        )
+        cells = [cell for metric in metrics for cell in (metric.value, metric.low, metric.high)]
+        rows.append((name, *cells, metrics[0].n))
     totals = [
         (name, *(sum(answer.counts[kind][name] for answer in answers if answer.counts) for kind in KINDS))
         for name in ("gold", "covered", "generated", "in_gold", "additional", "ungrounded", "unfounded")

@@ -98,9 +98,8 @@ def _of_gold(role: str, data: Mapping[str, Any]) -> list[Probe]:
     names = list(data)
     all_probes = []
     for place, name in enumerate(names):
-        all_probes.append(
-            _probe(role, name, RECALL, data[name].novelty_reasoning, f"{name}/self", {"own": True})
-        )
+        text = data[name].novelty_reasoning
+        all_probes.append(_probe(role, name, RECALL, text, f"{name}/self", {"own": True}))
         after = (*names[place + 1 :], *names[:place])
         own = data[name].block
         other = next((sample for sample in after if not own or data[sample].block != own), None)

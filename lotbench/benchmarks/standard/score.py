@@ -45,12 +45,7 @@ def grade(episode: ProblemEpisode) -> Score:
     A part `answers` holds the options named, by index; a free response has no score.
     """
     outcome, problem, settings = episode.state["outcome"], episode.sample, episode.settings
-    parts: dict[str, Any] = {
-        "kind": problem.kind,
-        "type": problem.type,
-        "language": problem.language,
-        "group": problem.group,
-    }
+    parts: dict[str, Any] = {name: getattr(problem, name) for name in ("kind", "type", "language", "group")}
     if outcome != "scored":
         return Score(None, f"{outcome}: {episode.state.get('why') or 'no reason given'}", parts)
     by_draw = episode.state["turn"]["answers"]
@@ -69,12 +64,9 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
 
 def measured(all_of: Sequence[Answered], settings: Settings) -> dict[str, Metric]:
     """Return the metrics of answered problems."""
-    by_name = {
-        f"accuracy_{kind}": accuracy([entry for entry in all_of if entry.problem.kind == kind])
-        for kind in CHOICES
-    }
-    ranked = [entry for entry in all_of if entry.problem.kind == "rank"]
-    by_name |= {"rank_top1": top1(ranked, settings), "rank_ndcg": ndcg(ranked, settings)}
+    of = {kind: [entry for entry in all_of if entry.problem.kind == kind] for kind in (*CHOICES, "rank")}
+    by_name = {f"accuracy_{kind}": accuracy(of[kind]) for kind in CHOICES}
+    by_name |= {"rank_top1": top1(of["rank"], settings), "rank_ndcg": ndcg(of["rank"], settings)}
     return by_name | {name: average(all_of, settings, kinds) for name, kinds in AVERAGES.items()}
 
 
@@ -197,9 +189,7 @@ def top1(entries: Sequence[Answered], settings: Settings, *, parsed: bool = Fals
 
 def ndcg(entries: Sequence[Answered], settings: Settings, *, parsed: bool = False) -> Metric:
     """Return the mean NDCG of the rankings; a reply that could not be read ranks nothing and is worth 0."""
-    metric = _mean(
-        entries, lambda problem, answer: float(ranking.ndcg(answer, gain(problem, settings))), parsed
-    )
+    metric = _mean(entries, lambda problem, answer: _worth(problem, answer, settings), parsed)
     chance = _over(entries, lambda problem: ranking.chance(gain(problem, settings)))
     return replace(metric, baselines={"chance": chance})
 
@@ -223,11 +213,9 @@ def gain(problem: Problem, settings: Settings) -> Floats:
 def _worth(problem: Problem, answer: Sequence[int] | None, settings: Settings) -> float:
     if answer is None:
         return 0.0
-    return (
-        float(ranking.ndcg(answer, gain(problem, settings)))
-        if problem.kind == "rank"
-        else right(problem, answer)
-    )
+    if problem.kind != "rank":
+        return right(problem, answer)
+    return float(ranking.ndcg(answer, gain(problem, settings)))
 
 
 def _mean(

@@ -181,9 +181,8 @@ def _written(traces: Sequence[Trace], evidence: Evidence) -> Section:
 
 def _make_reading(problem: Problem, text: str, trace: Trace) -> Reading:
     question = (("question", problem.question),) if problem.question else ()
-    return Reading(
-        f"{problem.type}, {problem.language}", (*question, ("response", text)), trace.sample, trace.repeat
-    )
+    title = f"{problem.type}, {problem.language}"
+    return Reading(title, (*question, ("response", text)), trace.sample, trace.repeat)
 
 
 def _parsed(entries: Sequence[Answered]) -> float:

@@ -82,8 +82,7 @@ def problems(rows: Sequence[Row], rules: Rules, seed: int) -> tuple[Problem, ...
                     counts[str(reason)] += 1
     counted = {place: dict(counts) for place, counts in failures.items()}
     return tuple(
-        problem.model_copy(update={"left_out": counted[problem.type, problem.language, problem.kind]})
-        for problem in result
+        each.model_copy(update={"left_out": counted[each.type, each.language, each.kind]}) for each in result
     )
 
 
