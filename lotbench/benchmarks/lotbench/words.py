@@ -50,7 +50,7 @@ _ORDER = re.compile(
     r"\b(?:ignore|disregard|forget)\b.{0,40}\b(?:instructions?|rules?|above|previous|prompt)\b"
     r"|\b(?:same|both|creative)[ _](?:creative[ _])?(?:points?|functions?|criteri(?:a|on)|decisions?)\b|\bcriteria\b"
     r"|\b(?:accept|approve|mark|judge|count|rate|answer)\b.{0,20}\b(?:this|the|my) "
-    r"(?:response|caption|candidate|answer|guess)\b"
+    r"(?:response|caption|candidate|answer|guess|fill(?:ing)?)\b"
     r"|\b(?:say|answer|output|return|reply)(?: with)? (?:true\b|yes to (?:both|all)\b)"
     r"|\b(?:mark|count|accept)\b.{0,6}\b(?:this|it|me)\b.{0,6}\b(?:correct|right|true|accepted)\b"
     r"|\b(?:candidate|reference) (?:is|was|says)\b|\bkey text\b|\w_\w"
