@@ -201,7 +201,10 @@ def _recalled_arguments(probe: Probe, values: Mapping[str, Any] | None) -> Itera
 
 
 def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
-    """Return what a judge's verdicts depend on besides the model: facts of the setup, and prompts. Ideas are not among them."""
+    """Return what a judge's verdicts depend on besides the model: facts of the setup, and prompts.
+
+    Ideas are not among them, since any idea may be judged.
+    """
     checks = {"ground_joint"} if settings.grounding == "joint" else {"ground_known", "ground_novelty"}
     return {"benchmark": "rinobench", "grounding": settings.grounding}, {"extract", "lines", *checks}
 
