@@ -125,7 +125,7 @@ def pairs(episode: KeywordEpisode) -> list[Pair]:
 def indexes(episode: KeywordEpisode, number: int) -> list[int]:
     """Return the indexes of an idea's judges: a window on the panel that moves on by one with each idea.
 
-    So every judge has the same number of ideas, up to one turn of the rotation.
+    Over a full turn of the rotation, every judge is in the same number of windows.
     """
     first = _turn(episode) * episode.settings.ideas + number - 1
     return [(first + place) % episode.models["judge"] for place in range(episode.settings.judges)]
