@@ -34,7 +34,7 @@ def _no_decision(value: object) -> object:
     return value
 
 
-# The bounds come first: behind a validator they would be missing from the schema.
+# The bounds come first, since the schema omits bounds that follow a validator.
 Mark = Annotated[int, Field(ge=1, le=5, description="a whole number, 1 to 5"), BeforeValidator(_no_decision)]
 
 
@@ -87,7 +87,7 @@ async def _verdict(episode: TaskEpisode, place: Place) -> Reading[Verdict]:
         common=lambda answer: {"answer": number, "index": index},
         round=number + 1,
         index=index,
-        # Two indexes may be one model, whose calls would otherwise have one key.
+        # Two judges may be the same model; without the draw their calls would have the same key.
         draw=index,
     )
 

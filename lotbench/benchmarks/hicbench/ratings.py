@@ -144,7 +144,7 @@ def classify(marks: Floats, hallucinated: Floats, classes: Classes) -> tuple[Boo
     An answer without a verdict is neither.
     """
     dh: Booleans = np.asarray(hallucinated == 1)
-    # Comparisons with NaN are False: a gap is of no class.
+    # Comparisons with NaN are False, so a missing verdict has no class.
     ih: Booleans = np.asarray((marks >= LEAST).all(axis=-1) & ~np.isnan(hallucinated))
     return (ih & ~dh if classes == "exclusive" else ih), dh
 

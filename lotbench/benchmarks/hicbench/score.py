@@ -239,7 +239,7 @@ def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:
     for trace, value in zip(rated.episodes, alike, strict=True):
         if not np.isnan(value):
             table[place[trace.sample]] += (1, value)
-    # A task counts once, however many episodes it has.
+    # Each task counts once, however many episodes it has.
     table[:, 1], table[:, 0] = np.nan_to_num(divided(table[:, 1], table[:, 0])), table[:, 0] > 0
     metric = _estimate(
         table[table[:, 0] > 0],

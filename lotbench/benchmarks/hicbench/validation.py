@@ -118,7 +118,7 @@ def _criteria(truth: Mapping[str, Any], verdict: Mapping[str, Any] | None) -> It
     """Yield each criterion with the truth and the judge's decision, None where the verdict could not be read."""
     yield "hallucination", truth["false"], verdict and verdict["hallucination"]
     yield "originality", truth["inventive"], verdict and bool(verdict["originality"] >= LEAST[0])
-    # An answer that is false is no IH, inventive or not (Algorithm 1).
+    # A false answer is not an IH, even if it is inventive (Algorithm 1).
     yield "IH", bool(truth["inventive"]) and not truth["false"], verdict and _is_ih(verdict)
 
 
@@ -136,7 +136,7 @@ CHECKED = Validation(
     probes=probes,
     panels=panels,
     read=probe_result,
-    # Tasks are not among it: any may be judged.
+    # Verdicts do not depend on the data set, since any task may be judged.
     depends=lambda role, settings: ({"benchmark": "hicbench"}, {"judge", "lines"}),
     rulings=rulings,
     deciding=lambda role, settings: DECIDING,

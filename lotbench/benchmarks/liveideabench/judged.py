@@ -168,7 +168,7 @@ def from_steps(
         if step["step"] in ("respond", "fallback"):
             replies.setdefault(number, []).append(value)
         elif step["step"] in ("judge", "compare"):
-            # A second asking comes later and takes the place of the first.
+            # A repeated request comes later and replaces the first.
             (scored if step["step"] == "judge" else compared).setdefault(number, {})[draw] = value
     ideas = tuple(
         _idea(number, values, list(scored.get(number, {}).values()), version)

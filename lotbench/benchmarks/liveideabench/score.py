@@ -190,7 +190,7 @@ def of_keywords(samples: Mapping[str, Sequence[Keyword]], settings: Settings) ->
     )
 
     def weighted(keywords: Sequence[Sequence[Keyword]]) -> Weighted:
-        # A keyword of two runs is two records.
+        # A keyword that two runs have is two records.
         apart = [replace(own, sample=str(at)) for at, each in enumerate(keywords) for own in each]
         return sheet(apart, version, unit).average
 

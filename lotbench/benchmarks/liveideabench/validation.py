@@ -148,7 +148,7 @@ def _triple_probes(role: str, row: Triple) -> Iterator[Probe]:
 
 def panels(role: str, models: int, settings: Settings, every: bool) -> list[JudgePanel]:
     """Return one panel for each judge and task: ideas to score and pairs to compare."""
-    # Without judges an idea is compared and not scored.
+    # With 0 judges, ideas are compared and not scored.
     scores, compares = (settings.model_copy(update={"judges": n}) for n in (1, 0))
     tasks = {"triples": scores, "pairs": compares}
     return [
@@ -163,7 +163,7 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
     values = [
         (step["step"], step["draw"], step["value"]) for step in state["steps"] if step["role"] == "judge"
     ]
-    # A second asking comes later and takes the place of the first.
+    # A repeated request comes later and replaces the first.
     last = {(step, draw): value for step, draw, value in values}
     read: dict[str, Any] = {}
     for (step, draw), value in last.items():

@@ -31,7 +31,7 @@ async def respond(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     readings = await episode.each(partial(_draw, notes=notes), draws)
     unread = [reading.reason for reading in readings if reading.status not in ("ok", "refused")]
     if unread and not any(reading.value for reading in readings):
-        # One guess of several is enough; only where none can be read are all drawn again, with the reason.
+        # One readable guess is enough; if there is none, all are drawn again with the reason.
         readings = await episode.each(partial(_draw, notes=notes, unread=unread[-1]), draws)
     guesses = [reading.value for reading in readings if reading.value]
     if not guesses:
@@ -49,7 +49,7 @@ async def ask(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     A question that cannot be read is asked for once more; then the round has none.
     """
     episode, turn = runtime.context, state["turn"]
-    # An answer that counted is followed by no question: the game goes on from it only where there is an encore.
+    # No question follows an answer that counted; only an encore goes on from it.
     if not episode.settings.ask or turn.get("verdict"):
         return {"turn": {**turn, "question": None}}
     framework = FRAMEWORKS[episode.settings.framework]

@@ -42,9 +42,9 @@ async def check(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     chains: Chains = dict(state["shared"])
     ruled = Ruling(False, "judge")
     for target in range(judge.target_count(episode)):
-        # A check of judges on labelled rows puts a `known` match to an encore's second question alone.
+        # A judge check on `different.jsonl` asks only the second question of an encore.
         if "known" in state["turn"] or await is_daeso(state, episode, target, chains):
-            # In an encore an answer counts only if it is another idea than those that were found before.
+            # In an encore an answer counts only if it is another idea than the earlier answers.
             counts = not encore.needs_idea_check(state, episode) or await is_another_idea(state, episode)
             ruled = Ruling(counts, "judge", target)
             break
@@ -64,7 +64,7 @@ def decided_without_judge(state: State, episode: GameEpisode) -> Ruling | None:
     right = [target.response for target in whole.targets(episode.sample)]
     for target, text in enumerate(right if episode.settings.whole else [episode.sample.key_text]):
         if guess == words.same(text):
-            # After another answer was found, its key text is no different idea.
+            # Once an answer met a target, the target's own text is not another idea.
             return Ruling(guess not in map(words.same, encore.known_answers(state, episode)), "exact", target)
     return None
 

@@ -23,7 +23,7 @@ from lotbench.types import JSON, Verdict
 
 def labelled(episode: GameEpisode, text: str) -> str:
     """Return a stored chain as the judge sees it: each part under its name, in the language of the sample."""
-    # As `Chain.text` stores it.
+    # The format of `Chain.text`.
     scene, _, rest = text.partition("\n")
     caption, _, rest = rest.partition("\n= ")
     point, arrow, function = rest.partition("\n=> ")
@@ -80,7 +80,7 @@ async def opinion(
         once=once,
         round=episode.round,
         index=index,
-        # Two indexes may be one model, whose calls would otherwise have one key.
+        # Two judges may be the same model; without the draw their calls would have the same key.
         draw=index,
     )
 

@@ -43,7 +43,7 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     others = [("check alone", alone), ("oracle", oracle)]
     checks = [("the run's judge", decides), *(pair for pair in others if pair[1] is not decides)]
     records = [(name, check) for name, check in checks if check is not None]
-    # Labels of other runs are other candidates': they would correct this one wrongly.
+    # Labels of other runs are on other candidates' guesses and do not apply to this run.
     fields = decides["field"] if decides is not None else ()
     own = next((entry for entry in fields if entry["run"] == context.run), None)
     judge = _check(context, "judge", indexes, decides)
@@ -76,7 +76,7 @@ def _check(context: JudgeContext, role: str, indexes: Sequence[int], record: Rec
 
 def _in_the_field(rates: Rates, field: Field) -> Rates:
     """Return the rates measured on labels of this run, and the others from the judge set."""
-    # A candidate that never says the right thing leaves no right guess to be refused.
+    # Without a right guess among the labelled ones, the FNR is NaN.
     fpr, fnr, kappa = (None if np.isnan(rate) else rate for rate in (*field.point(), field.kappa()))
     return replace(
         rates,

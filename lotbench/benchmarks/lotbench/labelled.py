@@ -88,7 +88,7 @@ def curve(sums: Floats, missed: Floats, right: Floats) -> Floats:
     """
     true_stops = sums[..., RIGHT, :] + np.asarray(right)[..., None] * sums[..., UNLABELLED, :]
     refused = sums[..., REFUSED, :] + sums[..., OVERTURNED, :]
-    # Right guesses are missed where right ones are found; one more, spread as refusals are, for where none was.
+    # Misses are spread over rounds like right stops, plus one guess spread like the refusals.
     spread = refused / np.maximum(refused.sum(axis=-1, keepdims=True), 1)
     where = (true_stops + spread) / (true_stops.sum(axis=-1, keepdims=True) + 1)
     events = sums[..., CERTAIN, :] + true_stops + np.asarray(missed)[..., None] * where
@@ -129,7 +129,7 @@ def at_error(
     stops = by_kind["accepted"]
     counts = tally(games, labels, settings.max_rounds, stops).sum(axis=0)
     counts[RIGHT] *= share(stops) / (stops.share or 1.0)
-    # Nobody is sure how many there are: a share of a kind needs no whole number.
+    # The expected number of misses need not be a whole number.
     missed = _missed(counts, np.array([share(by_kind["refused"]), share(by_kind["overturned"])]))
     return float(_values(counts, missed, np.array(0.0), settings)[1])
 
@@ -174,7 +174,7 @@ def posterior(sums: Floats, by_kind: Mapping[str, Labelled], settings: Settings)
     """Return solve rate and creativity score of sums, [2], and draws of them from the uncertainty of the labels, [draws, 2]."""
     rng = np.random.default_rng([0, 1958])
     shares = np.stack([by_kind["refused"].drawn(rng), by_kind["overturned"].drawn(rng)], axis=-1)
-    # That no labelled stop was right does not say that no other is.
+    # If no labelled stop was right, unlabelled stops may still be.
     stops, none_right = by_kind["accepted"], by_kind["accepted"].right == 0
     unseen = stops.drawn(rng) if none_right and stops.labelled < stops.size else np.zeros(DRAWS)
     every = np.broadcast_to(sums, (DRAWS, *sums.shape))

@@ -57,7 +57,7 @@ def lints(items: Sequence[Item], settings: Settings, sights: Mapping[str, Sight]
         for lint in LINTS:
             findings.extend(lint(item))
         findings.extend(picture_faults(item.id, sights.get(item.id)))
-    # Samples that share a picture are seen once.
+    # A picture that several samples share is compared once.
     first: dict[str, str] = {}
     for item in items:
         first.setdefault(item.image, item.id)

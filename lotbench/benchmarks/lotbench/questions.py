@@ -37,7 +37,7 @@ _YES_NO_EN = re.compile(rf"(?:^|[,:]\s*){_AUX}\b", re.IGNORECASE)
 _YES_NO_ZH = re.compile(
     r"吗|么[？?]?$|是不是|是否|能否|可否|有没有|会不会|能不能|可不可以|算不算|属不属于|[？?]$"
 )
-# With one of these, a question word is indefinite: "什么都没加的水，算不算它？" asks for yes or no.
+# Together with one of these, a question word is indefinite: "什么都没加的水，算不算它？" asks for yes or no.
 _ASKED_ZH = re.compile(r"(?<!干)吗|是否|是不是|能否|可否|有没有|会不会|能不能|可不可以|算不算|属不属于")
 _INCLUSIVE = re.compile(
     r"\b(?:either|both|any of|one of|more or less|sooner or later)\b"

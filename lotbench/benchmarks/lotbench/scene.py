@@ -33,7 +33,7 @@ def request(episode: GameEpisode, step: str, form: type[Form], notes: str = "") 
     rationale = episode.line("rationale", text=notes) if notes else None
 
     def fresh(again: str | None) -> Sequence[Message]:
-        # The static part first, the history last, so that prefixes can be cached.
+        # The static part comes first and the history last, so that prefixes can be cached.
         name = whole.prompt(step, episode.settings)
         values: dict[str, Value] = {**_scene(episode), **_tips_of(episode), "shape": shape(form)}
         if step != "decompose":

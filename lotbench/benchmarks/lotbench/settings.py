@@ -136,7 +136,7 @@ def calls(settings: Settings) -> Mapping[str, int]:
     draws = settings.votes if settings.framework == "cot_sc" else 1
     notes = 1 if settings.framework == "ddcot" else 0
     candidate = rounds * (draws + notes) + asks * (1 + notes)
-    # A game has at most one confirmed yes, but every round may have an unconfirmed one; points come on top.
+    # Every round may have a yes that is not confirmed; further responses are counted in `chain.beyond`.
     checks = rounds * (1 if settings.confirm == "never" else 2) + (rounds - 1 if settings.encore else 0)
     return {"candidate": candidate, "judge": checks, "oracle": asks}
 

@@ -84,7 +84,7 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
     opinions = [opinion for at in read_rounds(state["steps"]) for opinion in at.opinions]
     checks = [opinion for opinion in opinions if opinion.step == step]
     stages = _stages(state, checks)
-    # What the first judge said, whoever spoke for it when it could not be read.
+    # The first judge's own verdict, even if another judge replaced it.
     verdicts = (opinion.accepted for opinion in checks if opinion.judge == 0 and opinion.how == "judge")
     first = next((accepted for accepted in verdicts if accepted is not None), None)
     if state["outcome"] is not None and str(state["outcome"]).endswith("_failed"):

@@ -23,7 +23,7 @@ _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _ARTICLE = re.compile(r"^(?:an?|the)\s+", re.IGNORECASE)
 _NUMBERING = re.compile(r"^\s*(?:\(?\d+[.)、](?!\d)|[-*•])\s*")
 _LIST = re.compile(
-    # A slash stands between words: AC/DC, 24/7 and km/h are one.
+    # A slash separates options only between longer words; AC/DC, 24/7 and km/h are single things.
     rf"[;；、|]|\s/|/\s|[A-Za-z]{{3}}/[A-Za-z]{{3}}|[{_HAN}{_KANA}]/|\s(?:or|and/or)\s|(?<!不可)或(?!许|然|多或少)",
     re.IGNORECASE,
 )
@@ -85,7 +85,7 @@ _WORD = r"\w+(?:['’]t)?"
 _TOKEN = re.compile(rf"a\(n\)|{_WORD}/{_WORD}|{_WORD}", re.IGNORECASE)
 _BESIDE_BEFORE = re.compile(r"\b(\w++(?:['’]t)?)(\s++[\"'“‘(]*+)$")
 _BESIDE_AFTER = re.compile(rf"^([\"'”’)]*\s+)({_WORD})")
-# A verb before the mask agrees with it where it comes first, or after a word that is no subject.
+# A verb before the mask agrees with the mask if it comes first or follows a word that is not a subject.
 _VERB_FIRST = re.compile(
     rf"(?:^|[.!?:;]\s+|\b(?:there|here|where|what|who|which|how)\s+){_WORD}\s+[\"'“‘(]*$", re.IGNORECASE
 )
@@ -170,7 +170,7 @@ def _around(framed: str) -> re.Pattern[str] | None:
     loose = [r"\W*+".join(map(_any_form, _TOKEN.findall(part))) for part in (before, after)]
     if not any(loose):
         return None
-    # Where the frame has a space at the mask, a guess does not begin or end within a word.
+    # If the frame has a space at the mask, a guess cannot begin or end within a word.
     opens = r"(?![A-Za-z0-9])" if loose[0] and before[-1:].isspace() else ""
     closes = r"(?<![A-Za-z0-9])" if loose[1] and after[:1].isspace() else ""
     return re.compile(rf"^\W*+{loose[0]}{opens}\W*+(.*?){closes}{loose[1]}\W*+$", re.IGNORECASE)
@@ -218,7 +218,7 @@ def leaks(question: str, secrets: list[str]) -> bool:
     text = same(question)
     # Chinese has no spaces: "它是wifi吗" has the word wifi in it.
     letter = rf"[^\W{_HAN}{_KANA}]"
-    # Most secrets are nowhere in the question: only for one that is there does the pattern pay.
+    # The pattern is built only for secrets that occur in the question, which most do not.
     for secret in (phrase for phrase in map(same, secrets) if phrase and phrase in text):
         whole = rf"(?<!{letter}){re.escape(secret)}(?!{letter})"
         if CJK.search(secret) or re.search(whole, text):

@@ -44,7 +44,7 @@ def says_something(text: str) -> bool:
 class Judgment(Form):
     """The answer of the candidate."""
 
-    # A shortest length, too: else a small model copies the dots of the form.
+    # The minimum length keeps a small model from copying the dots of the form.
     reasoning: Annotated[
         str,
         Field(

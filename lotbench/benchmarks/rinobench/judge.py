@@ -32,7 +32,7 @@ async def judge(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
         "claims": lambda at: claims.extract(at, turn["reasoning"], settings.max_claims),
         "steps": alignment.evaluation_steps,
     }
-    # A judge check gives the claims, and wants no alignment.
+    # In a judge check the claims are there already, and alignment is off.
     names = [name for name in first if name not in turn and (name != "steps" or settings.alignment_calls)]
     values = await episode.each(_run, [first[name] for name in names])
     inputs = {**turn, **dict(zip(names, values, strict=True))}

@@ -55,7 +55,7 @@ def _shortcuts(items: Sequence[Item]) -> Iterator[Finding]:
     commonest = max(Counter(item.novelty_score for item in items).values()) / len(items)
     for field, texts in sides.items():
         right = right_by_words(items, texts)
-        # Two standard errors of a guess.
+        # More than two standard errors above guessing.
         if right > commonest + 2 * np.sqrt(commonest * (1 - commonest) / len(items)):
             note = f"a bag of words of it alone, trained on other samples, gets {right:.2f} of the scores ({commonest:.2f} by guessing)"
             yield Finding(items[0].id, field, note, grave=False)
@@ -69,6 +69,6 @@ def right_by_words(items: Sequence[Item], texts: Sequence[str]) -> float:
     gold = np.array([int(item.novelty_score) for item in items])
     groups = [item.block or item.id for item in items]
     words = make_pipeline(CountVectorizer(min_df=2), MultinomialNB(fit_prior=False))
-    # A class that a fold has more of is rarer in training: unless folds are alike, guessing ends up below chance.
+    # Stratified, since a class that is frequent in a fold is rare in its training data, which lowers chance.
     predicted = cross_val_predict(words, texts, gold, groups=groups, cv=StratifiedGroupKFold(FOLDS))
     return float((predicted == gold).mean())

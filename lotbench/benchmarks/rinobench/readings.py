@@ -18,7 +18,7 @@ SHOWN = 5
 
 def readings(traces: Sequence[Trace], evidence: Evidence) -> Section | None:
     """Return the section with the arguments of the first few ideas; None without any."""
-    # One trace at a time: they are on disk, and may be many.
+    # Traces are read from disk one at a time, since there may be many.
     every = (
         _make_reading(prediction, answer, evidence)
         for trace in traces

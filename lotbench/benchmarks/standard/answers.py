@@ -23,7 +23,7 @@ from lotbench.types import Reply
 
 LETTERS = "ABCDE"
 PLACES = ("first", "second", "third", "fourth", "fifth")
-# Possessive throughout: a reply of nothing but punctuation must not be tried in every way.
+# All quantifiers are possessive, so that long runs of punctuation do not backtrack.
 _LETTER = re.compile(r"\W*+(?:(?:option|选项|選択肢)\W*+)?([A-E])(?:\W.*)?", re.IGNORECASE | re.DOTALL)
 _LETTERS = re.compile(r"\W*+[A-E](?:(?:\W|\band\b)++[A-E])*+\W*+")
 _BEGINS = re.compile(r"\W*([A-E])\s*[.:)、．：）]")

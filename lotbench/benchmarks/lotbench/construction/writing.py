@@ -95,7 +95,7 @@ async def propose(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Upda
 
 def _ended(step: str, reading: Reading[Any]) -> Update:
     """Return the update that ends an episode after a reply that cannot be used."""
-    # A model that answers as it should, of a picture that is beyond it, is no sign that others are.
+    # A valid reply that makes no sample drops one picture; an unreadable reply is a failure of the writer.
     outcome = "dropped" if reading.status == NO_SAMPLE else "writer_failed"
     return {"outcome": outcome, "why": f"{step}: {reading.reason}"}
 
@@ -117,7 +117,7 @@ def item(scene: Scene, done: Mapping[str, Any], source: str) -> Item:
         explanation=puzzle["explanation"],
         point=Fixed(part=puzzle["part"], likeness=puzzle["likeness"], effect=puzzle["effect"]),
         clues=tuple(_lines(puzzle["clues"])),
-        # Until somebody has played it.
+        # A default until somebody has played it.
         tier="medium",
         leap=puzzle["leap"],
         accept=tuple(_lines(puzzle["accept"])),

@@ -176,7 +176,7 @@ async def _written(
             raise Unread("unparsed", f"{', '.join(blank)}: it says nothing")
         return texts
 
-    # What depends on the paper alone outlives this build.
+    # Texts that depend only on the paper are shared by all builds.
     return await episode.require("writer", name, episode.prompt(name), form, values, read=read, shared=True)
 
 

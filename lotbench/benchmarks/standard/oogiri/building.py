@@ -121,7 +121,7 @@ def _problem(
     if kind == "rank":
         options = making.ranking()
     elif kind != "generate":
-        # The same responses are right in every kind, so that kinds differ in their wrong options alone.
+        # The right responses are the same in every kind, so kinds differ only in their wrong options.
         options = making.choice(kind, number, Random(f"{seed}:{prompt.name}:0:right"))
     first = prompt.first
     yield Problem(
