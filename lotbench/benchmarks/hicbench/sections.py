@@ -78,11 +78,7 @@ def _judges(rated: Ratings, settings: Settings) -> Section:
     """Return the section on each judge alone and on the agreement of every two judges."""
     rows: list[tuple[Cell, ...]] = []
     for index in range(rated.judges):
-        alone = replace(
-            rated,
-            marks=rated.marks[:, [index]],
-            hallucinated=rated.hallucinated[:, [index]],
-        )
+        alone = replace(rated, marks=rated.marks[:, [index]], hallucinated=rated.hallucinated[:, [index]])
         read = int((~np.isnan(alone.hallucinated)).sum())
         marks = [mean_mark(alone, at) for at in range(3)]
         ih, dh = shares(alone, "mean_of_rates", settings.classes)

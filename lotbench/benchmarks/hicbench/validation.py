@@ -13,13 +13,7 @@ from pydantic import BaseModel, StrictBool, model_validator
 
 from lotbench.benchmarks.hicbench.ratings import LEAST, MARKS
 from lotbench.benchmarks.hicbench.settings import Settings
-from lotbench.harness.judge_validation import (
-    JudgePanel,
-    Probe,
-    ProbeResult,
-    Ruling,
-    Validation,
-)
+from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ruling, Validation
 from lotbench.harness.planted import PlantedRow, faults_of_rows
 from lotbench.harness.sample_row import Text
 from lotbench.harness.state import State

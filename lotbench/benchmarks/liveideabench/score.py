@@ -44,9 +44,9 @@ def grade(episode: KeywordEpisode) -> Score:
     return Score(value, None if value is not None else _why(episode.state["outcome"], keyword), parts)
 
 
-def composite_ends(settings: Settings) -> tuple[float, float]:
+def composite_ends(version: Version) -> tuple[float, float]:
     """Return the lowest and the highest possible composite, from judges' scores (1 to 10) and the grades of fluency."""
-    grades = settings.rules.grades.values()
+    grades = version.grades.values()
     return min(1.0, *grades), max(grades)
 
 
@@ -205,7 +205,7 @@ def of_keywords(samples: Mapping[str, Sequence[Keyword]], settings: Settings) ->
         lacking,
         played=len(samples),
         may_differ=frozenset({"roles.judge"} if settings.panel else ()),
-        ends=composite_ends(settings),
+        ends=composite_ends(version),
         lacks=lacks(settings),
     )
 

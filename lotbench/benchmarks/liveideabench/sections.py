@@ -12,7 +12,7 @@ from lotbench.benchmarks.liveideabench.judged import FLUENCY, Idea, Keyword, key
 from lotbench.benchmarks.liveideabench.panelists import judges
 from lotbench.benchmarks.liveideabench.people import agreement
 from lotbench.benchmarks.liveideabench.relations import lengths
-from lotbench.benchmarks.liveideabench.score import Sheet, sheet
+from lotbench.benchmarks.liveideabench.score import Sheet, composite_ends, sheet
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.report.markdown import out_of, share
@@ -103,8 +103,7 @@ def _categories(keywords: Sequence[Keyword], version: Version) -> Section:
 def category_row(keywords: Sequence[Keyword], version: Version) -> tuple[Metric, ...]:
     """Return the metrics of some keywords: dimensions, fluency and composite."""
     table = sheet(keywords, version, "keyword")
-    grades = version.grades.values()
-    ends = (min(1.0, *grades), max(grades))
+    ends = composite_ends(version)
     cells = [_cell(table, name, ends) for name in table.names]
     composed = np.isin(np.arange(len(table.values)), table.owner)
     return (*cells, table.metric(table.composite, composed, "no keyword has every dimension judged", ends))

@@ -28,10 +28,7 @@ NODES: Mapping[str, Node] = {"respond": candidate.respond, "judge": judge.judge,
 ROLES = {
     "candidate": Role("has the ideas", Sampling(temperature=1.0)),
     "judge": Role(
-        "the panel: scores ideas and compares them",
-        Sampling(temperature=0.0),
-        impartial=True,
-        checked=True,
+        "the panel: scores ideas and compares them", Sampling(temperature=0.0), impartial=True, checked=True
     ),
 }
 

@@ -13,13 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, model_validator
 
 from lotbench.benchmarks.liveideabench.settings import Settings
-from lotbench.harness.judge_validation import (
-    JudgePanel,
-    Probe,
-    ProbeResult,
-    Ruling,
-    Validation,
-)
+from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ruling, Validation
 from lotbench.harness.planted import PlantedRow, faults_of_rows
 from lotbench.harness.sample_row import Text
 from lotbench.harness.state import State

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from lotbench.benchmarks.lotbench.games import Game
-from lotbench.benchmarks.lotbench.score import unsolved_worth, with_bounds
+from lotbench.benchmarks.lotbench.score import of_curve, with_bounds
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.harness.judge_validation import Place
 from lotbench.metrics import survival
@@ -190,9 +190,7 @@ def _missed(sums: Floats, shares: Floats) -> Floats:
 def _values(sums: Floats, missed: Floats, right: Floats, settings: Settings) -> Floats:
     """Return solve rate and creativity score of sums, [..., 7, N] to [..., 2]; see `curve`."""
     unsolved = curve(sums, missed, right)
-    values = np.array([settings.worth(k + settings.round_origin) for k in range(settings.max_rounds)])
-    score = (unsolved[..., :-1] - unsolved[..., 1:]) @ values + unsolved[..., -1] * unsolved_worth(settings)
-    return np.stack([1 - unsolved[..., -1], score], axis=-1)
+    return np.stack([1 - unsolved[..., -1], of_curve(unsolved, settings)], axis=-1)
 
 
 def unknown(games: Sequence[Game], by_kind: Mapping[str, Labelled]) -> str | None:

@@ -62,12 +62,7 @@ def lints(items: Sequence[Item], settings: Settings, sights: Mapping[str, Sight]
     for item in items:
         first.setdefault(item.image, item.id)
     apart = {name: sights[name] for name in first.values() if name in sights}
-    return [
-        *findings,
-        *near_pictures(apart),
-        *shared_pictures(items),
-        *near_responses(items),
-    ]
+    return [*findings, *near_pictures(apart), *shared_pictures(items), *near_responses(items)]
 
 
 def unseen_clues(items: Sequence[Item], settings: Settings) -> list[Finding]:

@@ -117,9 +117,8 @@ def objection(episode: GameEpisode, name: str, text: str) -> str | None:
             most = settings.max_response_words, settings.max_response_characters
             text = responses.response(text, *most)
     except Unread as error:
-        why = error.reason.replace("guess", "guess")
-        message = _REASONS.get(error.kind) or _REASONS.get(error.reason) or f"That cannot be used: {why}."
-        return f"{message} {FREE}"
+        message = _REASONS.get(error.kind) or _REASONS.get(error.reason)
+        return f"{message or f'That cannot be used: {error.reason}.'} {FREE}"
     if name not in ("guess", "response"):
         return None
     for number, past in enumerate(history, 1):

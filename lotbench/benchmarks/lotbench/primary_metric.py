@@ -13,15 +13,7 @@ import numpy as np
 
 from lotbench.benchmarks.lotbench import labelled
 from lotbench.benchmarks.lotbench.games import Game, game
-from lotbench.benchmarks.lotbench.score import (
-    ENDS,
-    between,
-    bound,
-    creativity,
-    of_tally,
-    score_ends,
-    tally,
-)
+from lotbench.benchmarks.lotbench.score import ENDS, between, bound, creativity, of_tally, score_ends, tally
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.harness.judge_validation import Place
 from lotbench.metrics.agreement import Labelled

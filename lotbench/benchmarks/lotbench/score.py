@@ -125,14 +125,14 @@ def score_ends(settings: Settings) -> tuple[float, float]:
 
 def creativity(settings: Settings, unsolved: str | None = None) -> Callable[[Floats], Floats]:
     """Return S_c as a function of a tally [..., 2, last] (Eq. 8)."""
+    return lambda sums: of_curve(survival.curve(sums), settings, unsolved)
+
+
+def of_curve(curve: Floats, settings: Settings, unsolved: str | None = None) -> Floats:
+    """Return S_c of a survival curve S_0..S_N, [..., N + 1] to [...] (Eq. 8)."""
     values = np.array([settings.worth(k + settings.round_origin) for k in range(settings.max_rounds)])
     rest = unsolved_worth(settings, unsolved)
-
-    def statistic(sums: Floats) -> Floats:
-        curve = survival.curve(sums)
-        return np.asarray((curve[..., :-1] - curve[..., 1:]) @ values + curve[..., -1] * rest)
-
-    return statistic
+    return np.asarray((curve[..., :-1] - curve[..., 1:]) @ values + curve[..., -1] * rest)
 
 
 def solve_rate(games: Sequence[Game], settings: Settings) -> Metric:

@@ -8,14 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lotbench.benchmarks.lotbench import (
-    candidate,
-    chain,
-    check,
-    judge_rows,
-    lints,
-    validation,
-)
+from lotbench.benchmarks.lotbench import candidate, chain, check, judge_rows, lints, validation
 from lotbench.benchmarks.lotbench.ballot import BALLOT
 from lotbench.benchmarks.lotbench.games import answers
 from lotbench.benchmarks.lotbench.judge_quality import standing

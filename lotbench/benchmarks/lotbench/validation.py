@@ -15,15 +15,7 @@ from lotbench.benchmarks.lotbench import whole
 from lotbench.benchmarks.lotbench.games import Game, Opinion, Round, game, read_rounds
 from lotbench.benchmarks.lotbench.judge_rows import DIFFERENT, IDEAS, RESPONSES
 from lotbench.benchmarks.lotbench.settings import Settings
-from lotbench.harness.judge_validation import (
-    Draw,
-    JudgePanel,
-    Place,
-    Probe,
-    ProbeResult,
-    Ruling,
-    decided,
-)
+from lotbench.harness.judge_validation import Draw, JudgePanel, Place, Probe, ProbeResult, Ruling, decided
 from lotbench.harness.state import State
 from lotbench.types import JSON, Trace
 

@@ -264,10 +264,7 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
     valid = [answer for answer in answers if answer.said is not None]
     trivial = baselines([answer.gold for answer in answers])
     by_name = {
-        "macro_f1": replace(
-            macro_f1(answers),
-            baselines={name: pair[0] for name, pair in trivial.items()},
-        ),
+        "macro_f1": replace(macro_f1(answers), baselines={name: pair[0] for name, pair in trivial.items()}),
         "mae": replace(
             of_scores(valid, classification.mae, FARTHEST),
             better="lower",

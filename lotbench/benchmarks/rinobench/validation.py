@@ -15,13 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.settings import Settings
-from lotbench.harness.judge_validation import (
-    JudgePanel,
-    Probe,
-    ProbeResult,
-    Ruling,
-    Validation,
-)
+from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ruling, Validation
 from lotbench.harness.planted import PlantedRow, faults_of_rows
 from lotbench.harness.sample_row import Text
 from lotbench.harness.state import State
