@@ -100,25 +100,26 @@ def fields(rated: Ratings, settings: Settings) -> Section:
     return Section("Fields", (), (Table(("field", "answers", *measures), tuple(rows)),), plots)
 
 
-def _bars(rows: Sequence[Sequence[Cell]], at: int) -> tuple[tuple[float, float], ...]:
+def _bars(rows: Sequence[Sequence[Cell]], column: int) -> tuple[tuple[float, float], ...]:
     """Return a column of numbers as points (row, value); rows without a number are left out."""
-    return tuple((float(x), row[at]) for x, row in enumerate(rows) if isinstance(row[at], float))  # type: ignore[misc]
+    return tuple((float(x), row[column]) for x, row in enumerate(rows) if isinstance(row[column], float))  # type: ignore[misc]
 
 
 def to_read(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
     """Return the section with the texts of the IH with the highest marks and of the DH with the lowest."""
     ih, dh = classes_of(rated, settings.classes)
     totals = together(rated.marks, rated.hallucinated)[0][:, 0].sum(axis=-1)
-    best = sorted(np.flatnonzero(ih).tolist(), key=lambda at: (-totals[at], at))
-    worst = sorted(np.flatnonzero(dh).tolist(), key=lambda at: (totals[at], at))
+    best = sorted(np.flatnonzero(ih).tolist(), key=lambda index: (-totals[index], index))
+    worst = sorted(np.flatnonzero(dh).tolist(), key=lambda index: (totals[index], index))
     names = reviewing.names(rated)
 
-    def make_reading(kind: str, at: int) -> Reading:
-        task, episode = rated.tasks[rated.task[at]], rated.episodes[rated.episode[at]]
+    def make_reading(kind: str, index: int) -> Reading:
+        task, episode = rated.tasks[rated.task[index]], rated.episodes[rated.episode[index]]
         sample = evidence.samples.get(task)
         question = (("question", sample.question),) if sample else ()
-        return Reading(f"{kind}: {names[at]}", (*question, ("answer", rated.texts[at])), task, episode.repeat)
+        texts = (*question, ("answer", rated.texts[index]))
+        return Reading(f"{kind}: {names[index]}", texts, task, episode.repeat)
 
     chosen = (("IH", best[:SHOWN]), ("DH", worst[:SHOWN]))
-    readings = tuple(make_reading(kind, at) for kind, places in chosen for at in places)
+    readings = tuple(make_reading(kind, index) for kind, places in chosen for index in places)
     return Section("Answers to read", (f"{int(ih.sum())} IH and {int(dh.sum())} DH.",), readings=readings)

@@ -28,14 +28,14 @@ def published(source: Source) -> list[Item]:
         DataError: Rows that are not tasks, each with line and column.
     """
     items, faults = [], []
-    named = {ours: column for column, ours in CDID.items()} | {"id": "ID"}
+    named = {field: column for column, field in CDID.items()} | {"id": "ID"}
     for line, row in source.table({"ID", *CDID}):
         number = row["ID"].strip()
-        values: dict[str, Any] = {ours: row[column] for column, ours in CDID.items()}
+        values: dict[str, Any] = {field: row[column] for column, field in CDID.items()}
         try:
             items.append(Item(id=f"cdid-{number.zfill(3)}", language="en", **values))
         except ValidationError as error:
-            faults += faults_of(error, source.path, line, field=lambda ours: named.get(ours, ours))
+            faults += faults_of(error, source.path, line, field=lambda name: named.get(name, name))
     if faults:
         raise DataError(faults)
     return items

@@ -98,18 +98,18 @@ def section(rated: Ratings, settings: Settings, labels: Sequence[Mapping[str, An
     """
     place = {name: index for index, name in enumerate(names(rated))}
     usable = [label for label in labels if label["row"] in place]
-    at = np.array(list(dict.fromkeys(place[label["row"]] for label in usable)), dtype=np.intp)
-    table, who = _marks_table(usable, [names(rated)[each] for each in at])
+    indexes = np.array(list(dict.fromkeys(place[label["row"]] for label in usable)), dtype=np.intp)
+    table, who = _marks_table(usable, [names(rated)[index] for index in indexes])
     people = together(table[..., :3], table[..., 3])
-    judges = together(rated.marks[at], rated.hallucinated[at])
+    judges = together(rated.marks[indexes], rated.hallucinated[indexes])
     read = ~np.isnan(judges[1][:, 0])
     people_classes, judge_classes = classify(*people, settings.classes), classify(*judges, settings.classes)
-    tasks = np.array(_tasks(rated), dtype=object)[at]
+    tasks = np.array(_tasks(rated), dtype=object)[indexes]
     rows: list[tuple[Cell, ...]] = []
     for name, true, predicted in zip(("IH", "DH"), people_classes, judge_classes, strict=True):
         rows += _agreement(name, true[read, 0], predicted[read, 0], tasks[read])
     notes = (
-        f"{len(at)} of {len(rated.texts)} answers are labelled, {int(read.sum())} of them with a verdict "
+        f"{len(indexes)} of {len(rated.texts)} answers are labelled, {int(read.sum())} of them with a verdict "
         "of the judges; the class of an answer is that of the judges' mean marks. Intervals are Wilson's at "
         "the size that the answers are worth once those to one task are counted as alike.",
         f"{sum(len(label.get('spans') or ()) for label in usable)} spans are marked.",

@@ -93,9 +93,9 @@ def overlap(rated: Ratings, rule: Rule) -> float:
     return float(_share(counts(rated, rule, "overlapping").sum(axis=0), 3))
 
 
-def mean_mark(rated: Ratings, at: int) -> float:
+def mean_mark(rated: Ratings, index: int) -> float:
     """Return the mean mark of one kind: over each judge's answers, then over the judges."""
-    return float(mean(mean(rated.marks[..., at], axis=0)))
+    return float(mean(mean(rated.marks[..., index], axis=0)))
 
 
 def task_originality(rated: Ratings) -> Floats:
@@ -300,9 +300,9 @@ def answers(trace: Trace, settings: Settings) -> list[str]:
     return [answer.text for answer in read_answered(trace.steps) if answer.status == "ok"]
 
 
-def _marks(rated: Ratings, at: int) -> Metric:
-    there = ~np.isnan(rated.marks[..., at])
-    values = np.stack([there, np.nan_to_num(rated.marks[..., at])], axis=-1).astype(float)
+def _marks(rated: Ratings, index: int) -> Metric:
+    there = ~np.isnan(rated.marks[..., index])
+    values = np.stack([there, np.nan_to_num(rated.marks[..., index])], axis=-1).astype(float)
     return _estimate(
         by_task(values, rated),
         lambda sums: mean(divided(sums[..., 1], sums[..., 0])),
@@ -335,9 +335,9 @@ def _estimate(
     return Metric(value, low, high, n=len(rows), better=better, observations=n)
 
 
-def _share(sums: Floats, at: int) -> Floats:
-    """Return the share of class `at` from sums [..., R, 4]: over each judge's verdicts, then over the judges."""
-    return mean(divided(sums[..., at], sums[..., 0]))
+def _share(sums: Floats, index: int) -> Floats:
+    """Return the share of class `index` from sums [..., R, 4]: over each judge's verdicts, then over the judges."""
+    return mean(divided(sums[..., index], sums[..., 0]))
 
 
 def _task_mean(values: Floats, rated: Ratings) -> Floats:

@@ -140,6 +140,11 @@ class Round:
         return any(opinion.accepted is False and opinion.target + 1 == opinion.of for opinion in last)
 
     @property
+    def failed(self) -> bool:
+        """Whether it surely did not solve the game: its verdict was a no, or a question followed it."""
+        return self.answered or self.asked is not None or self.denied
+
+    @property
     def _readable(self) -> list[Opinion]:
         return [opinion for opinion in self.opinions if opinion.accepted is not None]
 
@@ -217,7 +222,7 @@ class Game:
         Its verdict was a no, or a question followed it, or a later round began.
         """
         begun = [round_.number - 1 for round_ in self.rounds]
-        over = [at.number for at in self.rounds if at.answered or at.asked is not None or at.denied]
+        over = [round_.number for round_ in self.rounds if round_.failed]
         return max([0, *begun, *over])
 
     def span(self, last: int, *, unconfirmed: bool = False) -> Span:
@@ -276,7 +281,9 @@ def read_game(outcome: str, steps: Steps, sample: str, repeat: int) -> Game:
         rounds, chains = read_rounds(steps), read_chains(steps)
     except (KeyError, TypeError, ValueError):
         raise LotbenchError(f"game {sample}/{repeat}: a step has another shape than a game's") from None
-    passed = [at.number for at in rounds if at.check and at.check.accepted and not at.denied]
+    passed = [
+        round_.number for round_ in rounds if round_.check and round_.check.accepted and not round_.denied
+    ]
     leapt = [round_.number for round_ in rounds if round_.leap]
     if outcome not in ("solved", "unsolved", *FAILED):
         raise LotbenchError(f"game {sample}/{repeat}: no game ends as {outcome!r}")

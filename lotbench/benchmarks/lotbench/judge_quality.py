@@ -164,8 +164,8 @@ def _mislabelled(own: Record, context: JudgeContext) -> list[str]:
     if not (labels := _labels(own)):
         return []
     games = [game(trace) for trace in context.traces]
-    at = {error: labelled.at_error(games, labels, context.settings, error) for error in LABEL_ERRORS}
-    texts = [f"{value:.4f} at {error:.0%}" for error, value in at.items() if value is not None]
+    values = {error: labelled.at_error(games, labels, context.settings, error) for error in LABEL_ERRORS}
+    texts = [f"{value:.4f} at {error:.0%}" for error, value in values.items() if value is not None]
     if not texts:
         return []
     return [f"creativity_score_corrected if so many labels were wrong, either way: {', '.join(texts)}."]
@@ -187,7 +187,7 @@ def _rate(value: float, draws: Floats) -> str:
 
 
 def _labels(own: Record) -> dict[Place, bool]:
-    return {(sample, repeat, at): right for sample, repeat, at, right in own.get("labels", ())}
+    return {(sample, repeat, number): right for sample, repeat, number, right in own.get("labels", ())}
 
 
 def _scores(own: Record, context: JudgeContext) -> dict[str, Metric]:

@@ -35,12 +35,12 @@ def kinds(games: Sequence[Game], labels: Mapping[Place, bool], last: int) -> dic
     labelled: Counter[str] = Counter()
     right: Counter[str] = Counter()
     for game in games:
-        for each in game.watched(last):
-            size[each.decision] += 1
-            label = labels.get((game.sample, game.repeat, each.number))
+        for round_ in game.watched(last):
+            size[round_.decision] += 1
+            label = labels.get((game.sample, game.repeat, round_.number))
             if label is not None:
-                labelled[each.decision] += 1
-                right[each.decision] += label
+                labelled[round_.decision] += 1
+                right[round_.decision] += label
     names = ("accepted", "refused", "overturned")
     return {name: Labelled(size[name], labelled[name], right[name]) for name in names}
 
@@ -58,15 +58,15 @@ def tally(games: Sequence[Game], labels: Mapping[Place, bool], last: int, stops:
     counts = np.zeros((len(places), 7, last))
     for game in games:
         row, watched = counts[places[game.picture]], game.watched(last)
-        for at, each in enumerate(watched):
-            row[AT_RISK, at] += 1
-            row[CERTAIN, at] += each.decision == "exact"
-            row[REFUSED, at] += each.decision == "refused"
-            row[OVERTURNED, at] += each.decision == "overturned"
-            if each.decision == "accepted":
-                label = labels.get((game.sample, game.repeat, each.number))
-                row[UNLABELLED, at] += label is None
-                row[RIGHT, at] += bool(label) * stops.size / max(stops.labelled, 1)
+        for number, round_ in enumerate(watched):
+            row[AT_RISK, number] += 1
+            row[CERTAIN, number] += round_.decision == "exact"
+            row[REFUSED, number] += round_.decision == "refused"
+            row[OVERTURNED, number] += round_.decision == "overturned"
+            if round_.decision == "accepted":
+                label = labels.get((game.sample, game.repeat, round_.number))
+                row[UNLABELLED, number] += label is None
+                row[RIGHT, number] += bool(label) * stops.size / max(stops.labelled, 1)
     return counts
 
 
@@ -153,10 +153,10 @@ def scores(
         return none, none
     low, high = np.quantile(draws, (0.025, 0.975), axis=0)
     full, metrics = expecting(counts, by_kind), []
-    for at, span in enumerate(((0.0, 1.0), (0.0, settings.worth(settings.round_origin)))):
-        sampled = bounded(full, partial(_component, settings=settings, at=at), span)
-        interval = combined(float(value[at]), (sampled, (float(low[at]), float(high[at]))), span)
-        metrics.append(Metric(float(value[at]), *interval, n=len(counts), observations=games))
+    for index, span in enumerate(((0.0, 1.0), (0.0, settings.worth(settings.round_origin)))):
+        sampled = bounded(full, partial(_component, settings=settings, index=index), span)
+        interval = combined(float(value[index]), (sampled, (float(low[index]), float(high[index]))), span)
+        metrics.append(Metric(float(value[index]), *interval, n=len(counts), observations=games))
     return metrics[0], metrics[1]
 
 
@@ -165,9 +165,9 @@ def expected(sums: Floats, settings: Settings) -> Floats:
     return _values(sums, sums[..., MISSED, -1], np.array(0.0), settings)
 
 
-def _component(sums: Floats, settings: Settings, at: int) -> Floats:
+def _component(sums: Floats, settings: Settings, index: int) -> Floats:
     """Return one of the two values of `expected`."""
-    return np.asarray(expected(sums, settings)[..., at])
+    return np.asarray(expected(sums, settings)[..., index])
 
 
 def posterior(sums: Floats, by_kind: Mapping[str, Labelled], settings: Settings) -> tuple[Floats, Floats]:

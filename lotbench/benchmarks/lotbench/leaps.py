@@ -43,10 +43,11 @@ def _tally(games: Sequence[Game], settings: Settings, *, weighted: bool) -> Floa
     counts = np.zeros((len(places), 2, settings.max_rounds))
     for game in games:
         row, failed = counts[places[game.picture]], 0
-        for at in game.known_rounds(settings.max_rounds):
-            row[0, at.number - 1] += 1
-            if at.leap:
-                row[1, at.number - 1] += settings.worth(failed + settings.round_origin) if weighted else 1.0
+        for round_ in game.known_rounds(settings.max_rounds):
+            row[0, round_.number - 1] += 1
+            if round_.leap:
+                worth = settings.worth(failed + settings.round_origin)
+                row[1, round_.number - 1] += worth if weighted else 1.0
             else:
                 failed += 1
     return counts

@@ -43,19 +43,20 @@ def _make_reading(title: str, game: Game, evidence: Evidence) -> Reading:
         if item is None
         else [("scene", item.caption), ("response", item.response), ("key text", item.key_text)]
     )
-    for at in game.rounds:
-        if at.status:
-            lines = [f"{at.guess or 'nothing'} ({at.status if at.status != 'ok' else verdict(at)})"]
-            lines += [f"{at.question} – {at.answer or 'no answer'}"] if at.question else []
-            texts.append((f"round {at.number}", "\n".join(lines)))
+    for round_ in game.rounds:
+        if round_.status:
+            end = round_.status if round_.status != "ok" else verdict(round_)
+            lines = [f"{round_.guess or 'nothing'} ({end})"]
+            lines += [f"{round_.question} – {round_.answer or 'no answer'}"] if round_.question else []
+            texts.append((f"round {round_.number}", "\n".join(lines)))
     return Reading(title, (*texts, ("end", game.outcome)), game.sample, game.repeat)
 
 
 def _overturned(game: Game) -> int | None:
     """Return the number of first positives that a second judge overturned; None for 0."""
-    return sum(at.decision == "overturned" for at in game.rounds) or None
+    return sum(round_.decision == "overturned" for round_ in game.rounds) or None
 
 
 def _tried(game: Game) -> set[str]:
     """Return the distinct guesses of a game."""
-    return {str(at.guess).casefold() for at in game.rounds if at.status == "ok"}
+    return {str(round_.guess).casefold() for round_ in game.rounds if round_.status == "ok"}

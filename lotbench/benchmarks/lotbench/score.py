@@ -51,7 +51,7 @@ def grade(episode: GameEpisode) -> Score:
         t = settings.max_rounds
         value = unsolved_worth(settings)
     times = [leap.failed + settings.round_origin for leap in played.leaps]
-    encore: dict[str, JSON] = {"leaps": times, "leap_score": sum((settings.worth(at) for at in times), 0.0)}
+    encore: dict[str, JSON] = {"leaps": times, "leap_score": sum((settings.worth(t) for t in times), 0.0)}
     return Score(
         value,
         why=f"{outcome}: {episode.state.get('why') or 'no reason given'}" if value is None else None,
@@ -195,7 +195,7 @@ def bound(games: Sequence[Game], last: int, end: Literal["at once", "never"]) ->
             return replace(played, outcome="unsolved")
         won = min(played.unsolved_through + 1, last)
         sure = Round(won, status="ok", opinions=(Opinion("check", 0, True, "exact", "ok", {}, {}),))
-        rounds = (*(each for each in played.rounds if each.number != won), sure)
+        rounds = (*(round_ for round_ in played.rounds if round_.number != won), sure)
         return replace(played, outcome="solved", solved=won, rounds=rounds)
 
     return tuple(ended(played) for played in games)

@@ -73,7 +73,7 @@ def deciding_judges(settings: Settings) -> tuple[int, ...]:
 def probe_result(probe: Probe, state: State) -> ProbeResult:
     """Return the verdict on a probe, or the reason why there is none."""
     step = "different" if probe.task in IDEAS else "check"
-    opinions = [opinion for at in read_rounds(state["steps"]) for opinion in at.opinions]
+    opinions = [opinion for round_ in read_rounds(state["steps"]) for opinion in round_.opinions]
     checks = [opinion for opinion in opinions if opinion.step == step]
     stages = _stages(state, checks)
     # The first judge's own verdict, even if another judge replaced it.
@@ -133,16 +133,19 @@ def draw(
     """Return guesses of a run to be labelled, first-seen ones that the judge decided, in random order; see `drawn`."""
     games = [game(trace) for trace in traces]
     rounds = {
-        (played.sample, played.repeat, at.number): (played, at)
+        (played.sample, played.repeat, round_.number): (played, round_)
         for played in games
-        for at in played.known_rounds(settings.max_rounds)
+        for round_ in played.known_rounds(settings.max_rounds)
     }
     sizes, chosen = drawn(games, settings.max_rounds, n, seed)
+    places = [place for _, place in chosen]
     return Draw(
-        rows=[_labelling(index, samples[at[0]], *rounds[at]) for index, (_, at) in enumerate(chosen, 1)],
+        rows=[
+            _labelling(number, samples[place[0]], *rounds[place]) for number, place in enumerate(places, 1)
+        ],
         strata=[name for name, _ in chosen],
         sizes={name: (size, STRATA[name]) for name, size in sizes.items()},
-        places=[at for _, at in chosen],
+        places=places,
         role="judge",
         indexes=deciding_judges(settings),
     )
@@ -160,16 +163,16 @@ def drawn(
     kinds = [name for name in STRATA if name != "alike" or any(played.leaps for played in games)]
     piles: dict[str, list[Place]] = {name: [] for name in kinds}
     for played in games:
-        for at in played.known_rounds(last):
-            if at.decision in piles:
-                piles[at.decision].append((played.sample, played.repeat, at.number))
+        for round_ in played.known_rounds(last):
+            if round_.decision in piles:
+                piles[round_.decision].append((played.sample, played.repeat, round_.number))
     sizes = {name: len(pile) for name, pile in piles.items()}
     refusals = {name: size for name, size in sizes.items() if not STRATA[name]}
     stops = min(sizes["accepted"], max(n - n // 2, n - sum(refusals.values())))
     counts = {"accepted": stops, **_shares(refusals, n - stops)}
     chosen = []
     for name, pile in piles.items():
-        ordered = sorted(rng.sample(pile, len(pile)), key=lambda at: at[2])
+        ordered = sorted(rng.sample(pile, len(pile)), key=lambda place: place[2])
         count, start = counts.get(name, 0), rng.random()
         chosen += [(name, ordered[int((k + start) * len(pile) / count)]) for k in range(count)]
     rng.shuffle(chosen)
@@ -188,17 +191,17 @@ def _shares(sizes: Mapping[str, int], n: int) -> Counter[str]:
     return counts
 
 
-def _labelling(number: int, sample: Mapping[str, Any], played: Game, at: Round) -> dict[str, JSON]:
+def _labelling(number: int, sample: Mapping[str, Any], played: Game, round_: Round) -> dict[str, JSON]:
     """Return the row for a person who labels an answer: the sample, the answer, and in an encore the known answers."""
     fields = ("caption", "response", "key_text", "explanation", "language")
-    earlier = [leap.text for leap in played.leaps if leap.round < at.number]
-    excluded: list[JSON] = [sample["response" if at.whole else "key_text"], *earlier]
+    earlier = [leap.text for leap in played.leaps if leap.round < round_.number]
+    excluded: list[JSON] = [sample["response" if round_.whole else "key_text"], *earlier]
     return {
         "row": number,
         "sample": sample["id"],
         **{name: sample[name] for name in fields},
-        **({"points": sample["points"]} if at.whole and sample.get("points") else {}),
+        **({"points": sample["points"]} if round_.whole and sample.get("points") else {}),
         **({"known": excluded} if earlier else {}),
-        "guess": str(at.guess),
+        "guess": str(round_.guess),
         "label": None,
     }

@@ -139,11 +139,11 @@ def _against(
     if not votes:
         return
     majority = [2 * sum(answers.values()) > len(answers) for answers in votes.values()]
-    ours = [claims[row].verdict[question] for row in votes]
-    rates = agreement(majority, ours, [claims[row].sample for row in votes])
+    judge_answers = [claims[row].verdict[question] for row in votes]
+    rates = agreement(majority, judge_answers, [claims[row].sample for row in votes])
     right = rates.accuracy
     yield (
-        question, kind, len(votes), sum(majority), sum(ours), right.value, right.low, right.high, rates.fpr.value,
+        question, kind, len(votes), sum(majority), sum(judge_answers), right.value, right.low, right.high, rates.fpr.value,
         rates.fnr.value, *_kappa(rates.kappa),
     )  # fmt: skip
 
