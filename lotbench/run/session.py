@@ -86,16 +86,16 @@ class Session:
     _latest: Latest = field(default_factory=Latest, init=False)
     _started: float = field(default_factory=time.monotonic, init=False)
 
-    def continues(self, before: Iterable[Trace], *, retry_failed: bool, taken: Sequence[Trace] = ()) -> None:
+    def continues(self, before: Iterable[Trace], *, retry_failed: bool, played: Sequence[Trace] = ()) -> None:
         """Take over what earlier sessions came to.
 
         Args:
             before: The finished episodes.
             retry_failed: Episode again where replies came and could not be read, too, and ask for them anew;
                 episodes whose last call never arrived are always played again.
-            taken: Episodes that are done whatever they came to: those of a process that died in this session.
+            played: Episodes that are done whatever they came to: those of a process that died in this session.
         """
-        again = {(trace.sample, trace.repeat): _ended(trace) for trace in taken}
+        again = {(trace.sample, trace.repeat): _ended(trace) for trace in played}
         for trace in before:
             if (trace.sample, trace.repeat) in again:
                 continue
@@ -125,7 +125,7 @@ class Session:
                     await self.calls.check()
                 sequences = plan.sequences()
                 if self.only is not None:
-                    sequences = [one for one in sequences if one[0].sample in self.only]
+                    sequences = [sequence for sequence in sequences if sequence[0].sample in self.only]
                 await self._take(episodes, sequences)
         except LotbenchError as error:
             error.run = self.calls.folder.path
@@ -237,19 +237,19 @@ def course(plan: Plan, ask: Call, callbacks: Sequence[Any] = ()) -> Course:
 
 def graph(benchmark: Benchmark) -> Graph:
     """Return the compiled graph of a benchmark."""
-    made: Graph = import_module(f"graphs.{benchmark.graph}").build(benchmark.nodes)
-    return made
+    compiled: Graph = import_module(f"graphs.{benchmark.graph}").build(benchmark.nodes)
+    return compiled
 
 
 def _crash(episodes: Loop, path: Path) -> LotbenchError:
     planned, error = next(iter(episodes.crashed.items()))
     where = f"sample {planned.sample}, repeat {planned.repeat}"
-    made = LotbenchError(
+    crash = LotbenchError(
         f"{len(episodes.crashed)} tasks crashed, first {where}: {type(error).__name__}: {error}"
     )
-    made.run = path
-    made.__cause__ = error
-    return made
+    crash.run = path
+    crash.__cause__ = error
+    return crash
 
 
 def _unread(trace: Trace, *, game: bool) -> list[str]:
