@@ -54,7 +54,9 @@ def replay(sample: Mapping[str, Any], trace: Trace, readings: Sequence[Reading])
         for name, text in reading.texts:
             lines += wrapped(name, text)
     steps = [dict(step) for step in trace.steps]
-    return ended(sample, trace, lines, {"steps": steps, "readings": [asdict(one) for one in readings]})
+    return ended(
+        sample, trace, lines, {"steps": steps, "readings": [asdict(reading) for reading in readings]}
+    )
 
 
 def ended(sample: Mapping[str, Any], trace: Trace, lines: Sequence[str], parts: Mapping[str, JSON]) -> Replay:
@@ -97,14 +99,14 @@ def _heading(step: Mapping[str, Any]) -> str:
 
 def _told(value: Any, indent: int) -> Iterator[str]:
     """Yield a value name by name; rows of a table are counted, not told."""
-    for name, said in value.items():
+    for name, content in value.items():
         label = str(name).replace("_", " ")
-        if isinstance(said, Mapping):
-            yield from wrapped(label, "" if said else "(none)", indent)
-            yield from _told(said, indent + 2)
-        elif isinstance(said, list | tuple) and any(isinstance(part, Mapping) for part in said):
-            yield from wrapped(label, f"({len(said)})", indent)
-        elif isinstance(said, list | tuple):
-            yield from wrapped(label, "\n".join(map(str, said)) or "(none)", indent)
-        elif said not in (None, ""):
-            yield from wrapped(label, str(said), indent)
+        if isinstance(content, Mapping):
+            yield from wrapped(label, "" if content else "(none)", indent)
+            yield from _told(content, indent + 2)
+        elif isinstance(content, list | tuple) and any(isinstance(part, Mapping) for part in content):
+            yield from wrapped(label, f"({len(content)})", indent)
+        elif isinstance(content, list | tuple):
+            yield from wrapped(label, "\n".join(map(str, content)) or "(none)", indent)
+        elif content not in (None, ""):
+            yield from wrapped(label, str(content), indent)

@@ -47,9 +47,9 @@ class Spent:
     def __add__(self, other: Spent) -> Spent:
         """Return both together; without a price if one has none."""
         sums: dict[str, Any] = {}
-        for one in fields(self):
-            mine, theirs = getattr(self, one.name), getattr(other, one.name)
-            sums[one.name] = None if mine is None or theirs is None else mine + theirs
+        for column in fields(self):
+            value, other_value = getattr(self, column.name), getattr(other, column.name)
+            sums[column.name] = None if value is None or other_value is None else value + other_value
         return Spent(**sums)
 
 
@@ -196,18 +196,18 @@ def to_summary(report: Report) -> dict[str, JSON]:
 
 def brief(report: Report) -> Report:
     """Return the report with what everybody reads: its brief sections, warnings, and the first five readings."""
-    kept, left = [], READINGS
+    sections, room = [], READINGS
     warnings: list[str] = []
     for section in report.sections:
         if section.brief:
-            kept.append(section)
-        elif section.readings and left:
-            kept.append(replace(section, readings=section.readings[:left]))
-            left -= len(section.readings[:left])
+            sections.append(section)
+        elif section.readings and room:
+            sections.append(replace(section, readings=section.readings[:room]))
+            room -= len(section.readings[:room])
         else:
             warnings += [note for note in section.notes if note.startswith("WARNING")]
     facts = replace(report.facts, notes=(*report.facts.notes, *warnings))
-    return replace(report, facts=facts, sections=tuple(kept), whole=False)
+    return replace(report, facts=facts, sections=tuple(sections), whole=False)
 
 
 def to_markdown(report: Report) -> str:
@@ -348,23 +348,23 @@ def score_notes(report: Report) -> list[str]:
 def moving(report: Report) -> list[str]:
     """Return the sentence that the primary metric, corrected or not, may move further than its interval."""
     first = next(iter(report.scores), "")
-    found = (
+    sentences = (
         bounds.moving(name, metric.bounds, metric.low, metric.high)
         for name, metric in report.scores.items()
         if name in (first, f"{first}_corrected")
     )
-    return [said for said in found if said]
+    return [sentence for sentence in sentences if sentence]
 
 
 def laid_out(section: Section, page: str = "report.html") -> list[str]:
     """Return a section as blocks of Markdown: its tables, heat maps, notes, readings; its plots by name, with their page."""
     blocks = [f"## {plain(section.title)}"]
-    for one in section.tables:
-        blocks += [plain(one.caption), table(one)]
+    for part in section.tables:
+        blocks += [plain(part.caption), table(part)]
     for grid in section.grids:
         blocks += [plain(grid.caption), table(_grid(grid))]
-    drawn = [plot.caption or f"{plot.y} by {plot.x}" for plot in section.plots]
-    blocks += [bullets([*section.notes, *(f"Drawn in {page}: {caption}" for caption in drawn)])]
+    captions = [plot.caption or f"{plot.y} by {plot.x}" for plot in section.plots]
+    blocks += [bullets([*section.notes, *(f"Drawn in {page}: {caption}" for caption in captions)])]
     for reading in section.readings:
         blocks += [f"### {plain(reading.title)}", bullets(f"{name}: {text}" for name, text in reading.texts)]
     return blocks
@@ -396,9 +396,9 @@ def settings_table(report: Report) -> Table:
     both = " (both values above)" if report.reference_scores else ""
     rows: list[tuple[Cell, ...]] = []
     for name in sorted(facts.settings.keys() | facts.reference.keys()):
-        ours, theirs = _setting(facts.settings, name), _setting(facts.reference, name)
+        ours, preset_value = _setting(facts.settings, name), _setting(facts.reference, name)
         changes = f"the score only{both}" if name in facts.score_only else "the task"
-        rows.append((name, ours, theirs, "no" if ours == theirs else f"yes, changes {changes}"))
+        rows.append((name, ours, preset_value, "no" if ours == preset_value else f"yes, changes {changes}"))
     rows.sort(key=lambda row: row[3] == "no")
     return Table(("setting", "this run", facts.preset, "differs"), tuple(rows))
 
@@ -406,31 +406,31 @@ def settings_table(report: Report) -> Table:
 def usage_table(spent: Mapping[str, Spent]) -> Table:
     """Return the calls, tokens and cost of each role, and of all."""
     spent = {**spent, "all": total(spent)}
-    costs = [one.cost_usd for one in spent.values()]
+    costs = [use.cost_usd for use in spent.values()]
     columns: dict[str, list[Cell]] = {
         "role": list(spent),
-        "calls": [one.calls for one in spent.values()],
-        "input tokens": [one.input_tokens for one in spent.values()],
-        "of these cached": [one.cached_input_tokens for one in spent.values()],
-        "output tokens": [one.output_tokens for one in spent.values()],
+        "calls": [use.calls for use in spent.values()],
+        "input tokens": [use.input_tokens for use in spent.values()],
+        "of these cached": [use.cached_input_tokens for use in spent.values()],
+        "output tokens": [use.output_tokens for use in spent.values()],
         "cost (USD)": ["no price known" if cost is None else f"{cost:.4f}" for cost in costs],
-        "tokens assumed": [one.assumed_tokens for one in spent.values()],
+        "tokens assumed": [use.assumed_tokens for use in spent.values()],
     }
-    shown = {name: cells for name, cells in columns.items() if name not in RARE or any(cells)}
-    return Table(tuple(shown), tuple(zip(*shown.values(), strict=True)))
+    nonempty = {name: cells for name, cells in columns.items() if name not in RARE or any(cells)}
+    return Table(tuple(nonempty), tuple(zip(*nonempty.values(), strict=True)))
 
 
 def footprint_table(facts: Facts) -> Table | None:
     """Return energy and CO2e of each role, as ranges; None where nothing is known of any."""
-    found = facts.footprint
-    if found is None or not any(found["by_role"].values()):
+    estimate = facts.footprint
+    if estimate is None or not any(estimate["by_role"].values()):
         return None
     rows = tuple(
-        (role, *(f"{one[name][0]:.3g} to {one[name][1]:.3g}" for name in ("energy_kwh", "co2e_kg")))
-        for role, one in found["by_role"].items()
-        if one
+        (role, *(f"{ranges[name][0]:.3g} to {ranges[name][1]:.3g}" for name in ("energy_kwh", "co2e_kg")))
+        for role, ranges in estimate["by_role"].items()
+        if ranges
     )
-    return Table(("role", "energy (kWh)", "CO2e (kg)"), rows, f"Estimated by {found['library']}")
+    return Table(("role", "energy (kWh)", "CO2e (kg)"), rows, f"Estimated by {estimate['library']}")
 
 
 def total(spent: Mapping[str, Spent]) -> Spent:

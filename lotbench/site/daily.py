@@ -38,25 +38,25 @@ _SAYS_NOTHING = frozenset(
 _ENDINGS = re.compile(r"(?<=\w{3})(?:ing|ers?|ed|es|s)$")
 
 
-def export(asked: Config, folder: Path) -> tuple[int, Path]:
+def export(config: Config, folder: Path) -> tuple[int, Path]:
     """Write the game into a folder; returns how many games it has, and its page.
 
     Raises:
         UsageError: The folder cannot be written to.
     """
-    made = planned(asked)
-    items = sorted(made.chosen, key=lambda item: item.id)
+    plan = planned(config)
+    items = sorted(plan.chosen, key=lambda item: item.id)
     # Everybody who writes the same data has the same game on a day.
     random.Random("daily").shuffle(items)
     try:
         (folder / "pictures").mkdir(parents=True, exist_ok=True)
         for number, item in enumerate(items):
-            (folder / "pictures" / f"{number}.jpg").write_bytes(_picture(made, item.id))
+            (folder / "pictures" / f"{number}.jpg").write_bytes(_picture(plan, item.id))
         games = [_game(item) for item in items]
-        told = json.dumps(
+        games_json = json.dumps(
             {"first": FIRST.isoformat(), "rounds": ROUNDS, "games": games}, separators=(",", ":")
         )
-        page = screen("daily", rounds=ROUNDS, games=told)
+        page = screen("daily", rounds=ROUNDS, games=games_json)
         atomic_write.write(folder / "index.html", page.body)
     except OSError as error:
         raise UsageError(f"--export {folder}: {error.strerror}") from None
@@ -66,7 +66,7 @@ def export(asked: Config, folder: Path) -> tuple[int, Path]:
 def _game(item: Any) -> dict[str, Any]:
     """Return a sample as the page has it: the frame in the open, hashes of what counts and what does not, the rest masked."""
     right = [rough(text) for text in (item.key_text, *item.accept)]
-    wrong = [rough(text) for text in (*item.near, *(one.text for one in item.reject))]
+    wrong = [rough(text) for text in (*item.near, *(rejected.text for rejected in item.reject))]
     before, _, after = item.frame.partition("<MASK>")
     slips = {short for text in right for short in slipped(text)}
     texts = {"clues": item.clues, "response": item.response, "key": item.key_text, "why": item.explanation}
@@ -98,13 +98,13 @@ def slipped(text: str) -> list[str]:
 
 def hashed(salt: str, text: str) -> str:
     """Return a hash of a phrase, twice FNV-1a of 32 bits (daily.js)."""
-    found = ""
+    digits = ""
     for seed in (0x811C9DC5, 0x01000193):
         value = seed
         for byte in f"{salt}:{text}".encode():
             value = (value ^ byte) * 16777619 & 0xFFFFFFFF
-        found += f"{value:08x}"
-    return found
+        digits += f"{value:08x}"
+    return digits
 
 
 def masked(salt: str, text: str) -> str:
@@ -115,8 +115,8 @@ def masked(salt: str, text: str) -> str:
     ).decode()
 
 
-def _picture(made: Plan, sample: str) -> bytes:
-    image = decoded(made.pictures.path(sample).read_bytes())
+def _picture(plan: Plan, sample: str) -> bytes:
+    image = decoded(plan.pictures.path(sample).read_bytes())
     image.thumbnail((PICTURE_PX, PICTURE_PX))
     body = io.BytesIO()
     image.convert("RGB").save(body, "JPEG", quality=82, optimize=True)

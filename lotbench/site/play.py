@@ -62,13 +62,13 @@ class PlaySite:
 
     def __init__(
         self,
-        asked: Config,
+        config: Config,
         out: Path,
         now: Callable[[], float] = time.monotonic,
         today: Callable[[], datetime.date] | None = None,
     ) -> None:
         self._now = now
-        self._asked = asked
+        self._asked = config
         self._today = today
         self._plan = planned(self._of(self._day))
         self._out = out
@@ -116,8 +116,8 @@ class PlaySite:
 
     def _join(self, sent: object) -> Player:
         name = joined(sent)
-        found = [player for player in self._players.values() if player.name.casefold() == name.casefold()]
-        player = found[0] if found else Player(secrets.token_urlsafe(12), name)
+        same_name = [player for player in self._players.values() if player.name.casefold() == name.casefold()]
+        player = same_name[0] if same_name else Player(secrets.token_urlsafe(12), name)
         if not player.playing:
             self._make_room()
             player.over, player.day = None, self._day
@@ -173,20 +173,20 @@ class PlaySite:
 
     async def _game(self, player: Player) -> Run:
         # In a thread: the sample of a day is drawn of the whole data set.
-        asked = await asyncio.to_thread(self._of, player.day)
+        config = await asyncio.to_thread(self._of, player.day)
         return await play_next(
-            asked, self._out, player.name, player.model, partial(_told, player), player.decide
+            config, self._out, player.name, player.model, partial(_told, player), player.decide
         )
 
     def _move(self, player: Player, move: str, sent: object) -> str | None:
         """Take a person's move (an answer, none, the end, the next game) and return why it is not taken."""
         if not isinstance(sent, Mapping):
             raise UsageError("not an answer")
-        given = {str(name): value for name, value in sent.items() if name != "version"}
-        told = str(sent.get("version"))
-        version = int(told) if told.isdecimal() and len(told) < 10 else -1
+        fields = {str(name): value for name, value in sent.items() if name != "version"}
+        text = str(sent.get("version"))
+        version = int(text) if text.isdecimal() and len(text) < 10 else -1
         if move == "answer":
-            return player.answer(version, given)
+            return player.answer(version, fields)
         if move == "skip":
             player.skip(version)
         elif move == "give-up":
@@ -262,21 +262,21 @@ class PlaySite:
         """Return how a game came out: the answer, why it is funny, and how others did."""
         shelf, trace = self._trace(player, sample)
         assert player.run is not None
-        known = self._gallery.known(shelf, trace)
-        told, title = known["sample"], _title(player.day)
-        made = result(trace, int(getattr(self._plan.settings, "max_rounds", 1)))
+        values = self._gallery.known(shelf, trace)
+        item, title = values["sample"], _title(player.day)
+        outcome = result(trace, int(getattr(self._plan.settings, "max_rounds", 1)))
         return screen(
             "result",
             up,
-            **known,
+            **values,
             player=player.name,
             title=title,
-            result=made,
+            result=outcome,
             thought=game_rounds.thought(trace, {}),
-            around=game_rounds.masked(told),
+            around=game_rounds.masked(item),
             others=others(self._gallery, sample, player.run[0]),
             about=title if player.day else "One picture, one joke, a part of it missing",
-            shared=made.text(f"lotbench, {title[0].lower()}{title[1:]}" if player.day else "lotbench"),
+            shared=outcome.text(f"lotbench, {title[0].lower()}{title[1:]}" if player.day else "lotbench"),
             version=player.version,
             over=player.over,
             more=len(player.games) < player.run[1],
@@ -291,8 +291,8 @@ class PlaySite:
         """Return a picture that the person was shown, by the digest of its bytes."""
         if player.status is not None:
             try:
-                shown = player.status.plan.pictures.sent(file.removesuffix(".png"))
-                return Served(shown, media_type(shown), lasting=True)
+                image = player.status.plan.pictures.sent(file.removesuffix(".png"))
+                return Served(image, media_type(image), lasting=True)
             except KeyError:
                 pass
         return self._gallery.get(f"picture/{file}")

@@ -127,8 +127,8 @@ class Gallery:
 
     def index(self) -> Served:
         """Return the leaderboards: every run that has ended in the table of what it played, and the runs that have not."""
-        found = self.found()
-        ended = {shelf.name: shelf for shelf in found.shelves if shelf.run.summary}
+        listing = self.found()
+        ended = {shelf.name: shelf for shelf in listing.shelves if shelf.run.summary}
         boards, faults = self._boards(tuple(ended.values()))
         return screen(
             "index",
@@ -136,8 +136,8 @@ class Gallery:
             across=home.across(boards),
             pictures={board.name: self._strip(ended[board.rows[0].run]) for board in boards},
             reports={name for name, shelf in ended.items() if _report(shelf)},
-            unended=[shelf for shelf in found.shelves if not shelf.run.summary],
-            unreadable=sorted({**found.unreadable, **faults}.items()),
+            unended=[shelf for shelf in listing.shelves if not shelf.run.summary],
+            unreadable=sorted({**listing.unreadable, **faults}.items()),
         )
 
     def _strip(self, shelf: Shelf) -> list[str]:
@@ -201,17 +201,17 @@ class Gallery:
         self, shelf: Shelf, trace: Trace, up: str, template: str, links: Mapping[str, str | None]
     ) -> Served:
         """Return a game as a thought trace; an episode of anything else by its benchmark's readings and step by step."""
-        known = self.known(shelf, trace) | {"links": links}
-        used = {key: one.reply.usage for key, one in said.entries(shelf.run.path / CALLS, trace).items()}
-        if (around := thought.masked(known["sample"])) is not None:
-            return screen(template, up, thought=thought.thought(trace, used), around=around, **known)
+        values = self.known(shelf, trace) | {"links": links}
+        used = {key: entry.reply.usage for key, entry in said.entries(shelf.run.path / CALLS, trace).items()}
+        if (around := thought.masked(values["sample"])) is not None:
+            return screen(template, up, thought=thought.thought(trace, used), around=around, **values)
         return screen(
             "episode",
             up,
             calls=thought.calls(trace, used),
             parts=thought.fields(trace.score.parts),
             readings=results.readings(shelf.run, trace),
-            **known,
+            **values,
         )
 
     def sides_page(self, group: str, sample: str) -> Served:

@@ -61,8 +61,8 @@ def unsealed(text: bytes) -> bytes:
     """
     end = len(text) - SEAL
     if text.startswith(CRC, max(end, 0)):
-        wanted = crc32(b"}", crc32(memoryview(text)[:end]))
-        if text[end:] != b"%b%08x%b" % (CRC, wanted, END):
+        checksum = crc32(b"}", crc32(memoryview(text)[:end]))
+        if text[end:] != b"%b%08x%b" % (CRC, checksum, END):
             raise ValueError("its checksum is another one")
     return text
 
@@ -169,17 +169,17 @@ def rows(path: Path, read: Callable[[Any], T], faults: list[str] | None = None) 
         DataError: After the last line, every fault of every line, with file, line and field; or the file
             cannot be read.
     """
-    found: list[str] = [] if faults is None else faults
+    messages: list[str] = [] if faults is None else faults
     try:
         with path.open("rb") as file:
             lines = (line for chunk in file for line in chunk.splitlines())
             for number, text in enumerate(lines, 1):
-                if text.strip() and (made := _row(path, number, text, read, found)):
-                    yield number, made[0]
+                if text.strip() and (result := _row(path, number, text, read, messages)):
+                    yield number, result[0]
     except OSError as error:
         raise DataError([f"{path}: {error.strerror}"]) from None
-    if faults is None and found:
-        raise DataError(found)
+    if faults is None and messages:
+        raise DataError(messages)
 
 
 def tables(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -52,29 +52,29 @@ _LOOK: dict[Any, Any] = {
 }
 
 
-def svg(drawn: Plot, name: str) -> str:
+def svg(plot: Plot, name: str) -> str:
     """Return an inline SVG element, titled by its caption; "" if there is nothing to draw.
 
     Args:
-        drawn: What is drawn.
+        plot: What is drawn.
         name: Unique on the page: the ids of the element begin with it.
     """
-    found = _rendered(drawn, "svg", name)
-    title = drawn.caption or f"{drawn.y} by {drawn.x}"
-    return inline(found.decode("utf-8"), name, title, _described(drawn)) if found else ""
+    data = _rendered(plot, "svg", name)
+    title = plot.caption or f"{plot.y} by {plot.x}"
+    return inline(data.decode("utf-8"), name, title, _described(plot)) if data else ""
 
 
-def png(drawn: Plot) -> bytes:
+def png(plot: Plot) -> bytes:
     """Return a PNG picture on white, 200 dots an inch; b"" if there is nothing to draw."""
-    return _rendered(drawn, "png", "")
+    return _rendered(plot, "png", "")
 
 
-def pdf(drawn: Plot) -> bytes:
+def pdf(plot: Plot) -> bytes:
     """Return a PDF page of vectors; b"" if there is nothing to draw."""
-    return _rendered(drawn, "pdf", "")
+    return _rendered(plot, "pdf", "")
 
 
-def _rendered(drawn: Plot, form: str, name: str) -> bytes:
+def _rendered(plot: Plot, form: str, name: str) -> bytes:
     look = _LOOK | {"svg.hashsalt": name} | ({"figure.facecolor": PAPER} if form == "png" else {})
     out = io.BytesIO()
     with matplotlib.rc_context(), warnings.catch_warnings():
@@ -83,7 +83,7 @@ def _rendered(drawn: Plot, form: str, name: str) -> bytes:
         matplotlib.rcParams.update(look)
         # A character that the font lacks stays text in SVG, where the browser has it.
         warnings.filterwarnings("ignore", "Glyph .* missing from")
-        figure = _plot(drawn)
+        figure = _plot(plot)
         if figure is not None:
             meta = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form, {})
             figure.savefig(out, format=form, dpi=200, metadata=meta)
@@ -131,14 +131,14 @@ class _Pen:
 def _drawable(plot: Plot, name: str) -> list[_Point]:
     """Return the points of a series that have a place."""
     bands, labels = plot.bands.get(name, ()), plot.labels.get(name, ())
-    made = []
+    points = []
     for at, (x, y) in enumerate(plot.series[name]):
         low, high = bands[at] if at < len(bands) else (math.nan, math.nan)
         if math.isfinite(x) and math.isfinite(y):
             both = math.isfinite(low) and math.isfinite(high)
             ends = (low, high) if both else (math.nan, math.nan)
-            made.append((float(x), float(y), *ends, labels[at] if at < len(labels) else ""))
-    return made
+            points.append((float(x), float(y), *ends, labels[at] if at < len(labels) else ""))
+    return points
 
 
 def _line(axes: Axes, plot: Plot, points: Sequence[_Point], pen: _Pen) -> None:
@@ -216,7 +216,7 @@ def _short(text: str) -> str:
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
 
-def _described(drawn: Plot) -> str:
-    points = sum(map(len, drawn.series.values()))
-    names = ", ".join(name for name in drawn.series if name)
-    return f"{drawn.y} against {drawn.x or 'names'}: {points} points. {names}. The data stand beneath."
+def _described(plot: Plot) -> str:
+    points = sum(map(len, plot.series.values()))
+    names = ", ".join(name for name in plot.series if name)
+    return f"{plot.y} against {plot.x or 'names'}: {points} points. {names}. The data stand beneath."
