@@ -137,17 +137,17 @@ def _of_benchmark(
         board = leaderboard.board(runs)
     except UsageError as error:
         if len(runs) == 1 or len(names) > 1:
-            raise UsageError(f"{error}{_also(runs, names)}") from None
+            raise UsageError(f"{error}{_other_differences(runs, names)}") from None
         apart = str(error)
     sections = ranking_sections.sections(board) if board else []
     if len(runs) > 1:
-        sections.append(likeness.across(_said(runs, board)))
+        sections.append(likeness.across(_answers_by_label(runs, board)))
         sections.append(side_by_side(runs, apart))
         sections += across(runs[0].benchmark, called(runs))
     return board, [*sections, *([beside(runs, table)] if table else [])]
 
 
-def _said(runs: Sequence[Entry], board: Board | None) -> dict[str, Said]:
+def _answers_by_label(runs: Sequence[Entry], board: Board | None) -> dict[str, Said]:
     """Return what each run's candidate said: by its model's name in order of the ranking, or by what tells the runs apart."""
     if board is None:
         return {name: run.said for run, name in zip(runs, called(runs).values(), strict=True)}
@@ -157,9 +157,9 @@ def _said(runs: Sequence[Entry], board: Board | None) -> dict[str, Said]:
     }
 
 
-def _also(runs: Sequence[Entry], names: Sequence[str]) -> str:
+def _other_differences(runs: Sequence[Entry], names: Sequence[str]) -> str:
     """Return the sentence that the runs are not ranked, and in how many things they differ."""
-    texts = "; ".join(f"{name} ({', '.join(_shown(run.setup, name) for run in runs)})" for name in names)
+    texts = "; ".join(f"{name} ({', '.join(_setup_text(run.setup, name) for run in runs)})" for name in names)
     return f". Runs that differ in one thing can stand side by side; these differ in {texts}" if names else ""
 
 
@@ -188,7 +188,7 @@ def setups(runs: Sequence[Entry]) -> list[str]:
 def called(runs: Sequence[Entry]) -> dict[str, str]:
     """Return what each run is called by its folder's name: by the one thing in which they differ, if it tells them apart."""
     names = setups(runs)
-    values = {run.name: _shown(run.setup, names[0]) for run in runs} if len(names) == 1 else {}
+    values = {run.name: _setup_text(run.setup, names[0]) for run in runs} if len(names) == 1 else {}
     return values if len({*values.values()}) == len(runs) else {run.name: run.name for run in runs}
 
 
@@ -203,7 +203,7 @@ def side_by_side(runs: Sequence[Entry], apart: str = "") -> Section:
     setting = names[0] if len(names) == 1 else "model"
     metrics = list(dict.fromkeys(name for run in runs for name in run.scores))
     rows = tuple(
-        (run.name, _shown(run.setup, setting), *(_cell(run.scores.get(name)) for name in metrics))
+        (run.name, _setup_text(run.setup, setting), *(_cell(run.scores.get(name)) for name in metrics))
         for run in runs
     )
     notes = (
@@ -232,7 +232,7 @@ def beside(runs: Sequence[Entry], table: Published) -> Section:
         (
             column,
             *(
-                _together([(run.scores.get(metric), values.get(row)) for run, row in matches])
+                _correlation_text([(run.scores.get(metric), values.get(row)) for run, row in matches])
                 for metric in metrics
             ),
         )
@@ -246,7 +246,7 @@ def beside(runs: Sequence[Entry], table: Published) -> Section:
     return Section("Beside the table", tuple(notes), (Table(("column", *metrics), rows),))
 
 
-def _together(pairs: Sequence[tuple[Mapping[str, Any] | None, float | None]]) -> str:
+def _correlation_text(pairs: Sequence[tuple[Mapping[str, Any] | None, float | None]]) -> str:
     both = [
         (float(score["value"]), value)
         for score, value in pairs
@@ -285,7 +285,7 @@ def _cell(score: Mapping[str, Any] | None) -> str | None:
     return f"{number(score['value'])} ({number(score['low'])} to {number(score['high'])}){suffix}"
 
 
-def _shown(table: JSON | Mapping[str, JSON], name: str) -> str:
+def _setup_text(table: JSON | Mapping[str, JSON], name: str) -> str:
     """Return a field of a run's setup by its dotted name, for people."""
     value = leaderboard.at(table, name)
     if isinstance(value, list | tuple) and len(value) == 1:

@@ -53,7 +53,7 @@ def _differences(ranking: Board) -> Section:
         "Detectable: the difference that these very runs show with a power of 80 % (paired t test), after Holm; none where the "
         "smallest p that so few samples can have does not pass.",
         *_judge(ranking),
-        *_found([gap for gap in least if gap is not None]),
+        *_detectable_notes([gap for gap in least if gap is not None]),
     ]
     return Section("Differences", tuple(notes), (Table(columns, rows),))
 
@@ -87,7 +87,7 @@ def _rate(rate: Mapping[str, Any]) -> str:
     return f"{rate['value']:.3f}{ends}, n = {rate['n']}"
 
 
-def _found(detectable: Sequence[float]) -> list[str]:
+def _detectable_notes(detectable: Sequence[float]) -> list[str]:
     """Return what a comparison can show at all."""
     if not detectable:
         return []

@@ -77,8 +77,8 @@ def across(runs: Mapping[str, Said]) -> Section:
         caption = f"Answers of more than one model: {len(shared)}{_cut(shared)}"
         tables.append(Table(("sample", "answer", "models", "of"), tuple(shared[:SHOWN]), caption))
     notes = (
-        *_summed_up(pairs_of),
-        *_about(measures, list(spoke.values())),
+        *_summary_notes(pairs_of),
+        *_notes(measures, list(spoke.values())),
         "A model beside itself: pairs of its own answers to a sample. Other samples: answers that have no sample in "
         "common, which is the likeness that means nothing. Intervals are over samples.",
     )
@@ -95,14 +95,14 @@ def alone(replies: Said) -> Section:
     for measured in measures:
         (own,) = likeness.alike({"": replies.answers}, measured.measure, measured.ends)
         rows.append((measured.name, own.same.value, interval(own.same), own.other, own.same.n))
-        numbers[measured.name] = {"same_sample": _told(own.same), "other_samples": own.other}
+        numbers[measured.name] = {"same_sample": _metric_numbers(own.same), "other_samples": own.other}
     tables = [Table(("measure", "same sample", "95 %", "other samples", "samples"), tuple(rows))]
     if again := likeness.stock(replies.answers):
         caption = f"Answers to more than one sample: {len(again)}{_cut(again)}"
         tables.append(Table(("answer", "samples"), tuple(again[:SHOWN]), caption))
     notes = (
         "Whether models make one joke needs 2 models: lotbench compare RUN RUN.",
-        *_about(measures, [replies]),
+        *_notes(measures, [replies]),
         "Same sample: pairs of answers of this model to one sample. Other samples: answers that have no sample in common.",
     )
     return Section(TITLE, notes, tuple(tables), name=NAME, numbers=numbers)
@@ -121,7 +121,7 @@ def _measures(runs: Sequence[Said]) -> list[Measured]:
     return measures
 
 
-def _about(measures: Sequence[Measured], runs: Sequence[Said]) -> list[str]:
+def _notes(measures: Sequence[Measured], runs: Sequence[Said]) -> list[str]:
     """Return what each measure is, and why meaning is none of them where an encoder is named."""
     notes = [f"{measured.about}." for measured in measures]
     if any(run.encoder for run in runs) and "meaning" not in [measured.name for measured in measures]:
@@ -146,7 +146,7 @@ def _cut(rows: Sequence[object]) -> str:
     return f", the first {SHOWN}" if len(rows) > SHOWN else ""
 
 
-def _summed_up(likenesses: Mapping[Measured, Sequence[Likeness]]) -> list[str]:
+def _summary_notes(likenesses: Mapping[Measured, Sequence[Likeness]]) -> list[str]:
     """Return the mean likeness between models beside that of a model with itself, by each measure."""
     notes = []
     for measured, pairs in likenesses.items():
@@ -166,10 +166,14 @@ def _summed_up(likenesses: Mapping[Measured, Sequence[Likeness]]) -> list[str]:
 
 
 def _numbers(each: Likeness) -> dict[str, JSON]:
-    return {"models": [each.one, each.another], "same_sample": _told(each.same), "other_samples": each.other}
+    return {
+        "models": [each.one, each.another],
+        "same_sample": _metric_numbers(each.same),
+        "other_samples": each.other,
+    }
 
 
-def _told(metric: Metric) -> dict[str, JSON]:
+def _metric_numbers(metric: Metric) -> dict[str, JSON]:
     """Return a share for programs: its value, interval and counts."""
     return {
         "value": metric.value,

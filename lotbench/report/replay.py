@@ -46,9 +46,9 @@ def find_trace(traces: Sequence[Trace], sample: str | None, repeat: int | None) 
 def replay(sample: Mapping[str, Any], trace: Trace, readings: Sequence[Reading]) -> Replay:
     """Return an episode through the panel: its sample, its steps, and what there is to read of it."""
     lines = [f"{trace.sample}, repeat {trace.repeat}"]
-    lines += _told({name: value for name, value in sample.items() if name not in HIDDEN}, 2)
+    lines += _value_lines({name: value for name, value in sample.items() if name not in HIDDEN}, 2)
     for step in trace.steps:
-        lines += ["", _heading(step), *_told(step["value"], 2)]
+        lines += ["", _heading(step), *_value_lines(step["value"], 2)]
     for reading in readings:
         lines += ["", reading.title]
         for name, text in reading.texts:
@@ -97,13 +97,13 @@ def _heading(step: Mapping[str, Any]) -> str:
     return f"{name}, by the {step['role']}" if step["role"] else name
 
 
-def _told(value: Any, indent: int) -> Iterator[str]:
+def _value_lines(value: Any, indent: int) -> Iterator[str]:
     """Yield a value name by name; rows of a table are counted, not told."""
     for name, content in value.items():
         label = str(name).replace("_", " ")
         if isinstance(content, Mapping):
             yield from wrapped(label, "" if content else "(none)", indent)
-            yield from _told(content, indent + 2)
+            yield from _value_lines(content, indent + 2)
         elif isinstance(content, list | tuple) and any(isinstance(part, Mapping) for part in content):
             yield from wrapped(label, f"({len(content)})", indent)
         elif isinstance(content, list | tuple):

@@ -221,7 +221,7 @@ def _brief(report: Report) -> str:
     preset = report.facts.preset
     blocks = [
         *_head(report),
-        *(block for section in report.sections for block in _in_short(section)),
+        *(block for section in report.sections for block in _summary_lines(section)),
         "## Settings",
         table(differing) if differing.rows else f"As {preset} has them.",
         bullets([MORE]),
@@ -229,7 +229,7 @@ def _brief(report: Report) -> str:
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _in_short(section: Section) -> list[str]:
+def _summary_lines(section: Section) -> list[str]:
     """Return a section with each of its readings in a line."""
     lines = [
         f"{reading.title}: " + " / ".join(f"{name}: {' '.join(text.split())}" for name, text in reading.texts)
@@ -246,7 +246,13 @@ def _head(report: Report) -> list[str]:
     blocks = [f"# {plain(facts.benchmark)}: {plain(candidate)}"]
     if not report.rankable:
         blocks.insert(0, f"**Not trusted:** {'; '.join(plain(reason) for reason in report.reasons)}")
-    return [*blocks, _about(report), "## Scores", table(scores_table(report)), bullets(score_notes(report))]
+    return [
+        *blocks,
+        _outcome_text(report),
+        "## Scores",
+        table(scores_table(report)),
+        bullets(score_notes(report)),
+    ]
 
 
 def _whole(report: Report) -> str:
@@ -274,7 +280,7 @@ def _check(name: str, metric: Metric) -> None:
         raise ValueError(f"metric {name} has neither a value nor a reason")
 
 
-def _about(report: Report) -> str:
+def _outcome_text(report: Report) -> str:
     """Return who played, and how much of the run there is."""
     facts = report.facts
     lines = [f"{role}: {', '.join(models) or 'none'}" for role, models in facts.models.items()]
@@ -285,12 +291,12 @@ def _about(report: Report) -> str:
             *([f"variant: {facts.arm}"] if facts.arm is not None else []),
             *lines,
             f"{report.n_traces} of {facts.n_episodes} tasks on {facts.n_samples} samples: {ended}",
-            f"time: {facts.wall_s:.1f} s{_paid(total(facts.spent))}",
+            f"time: {facts.wall_s:.1f} s{_total_cost(total(facts.spent))}",
         ]
     )
 
 
-def _paid(spent: Spent) -> str:
+def _total_cost(spent: Spent) -> str:
     """Return calls and cost of all roles together."""
     cost = "no price known" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
     assumed = f" (assumed: {spent.assumed_tokens:,} tokens)" if spent.assumed_tokens else ""
@@ -301,7 +307,7 @@ def scores_table(report: Report) -> Table:
     """Return one row a metric; the reference's scoring and the baselines as columns, where there are any."""
     metrics, reference = list(report.scores.values()), report.reference_scores
     columns: dict[str, list[Cell]] = {
-        "metric": [_titled(name, metric, report.facts.arm) for name, metric in report.scores.items()],
+        "metric": [_full_name(name, metric, report.facts.arm) for name, metric in report.scores.items()],
         "value": [metric.value for metric in metrics],
         "95 % interval": [interval(metric) for metric in metrics],
     }
@@ -320,7 +326,7 @@ def scores_table(report: Report) -> Table:
     return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)))
 
 
-def _titled(name: str, metric: Metric, arm: str | None) -> str:
+def _full_name(name: str, metric: Metric, arm: str | None) -> str:
     """Return a metric's name with all that belongs to it: what it was measured with, and the arm."""
     return " ".join([name, *(f"({part})" for part in (metric.instrument, arm) if part)])
 
@@ -373,13 +379,13 @@ def laid_out(section: Section, page: str = "report.html") -> list[str]:
 def _grid(grid: Grid) -> Table:
     """Return a heat map as a table: value, interval and n in each cell."""
     rows = tuple(
-        (name, *(None if cell is None else _in_words(cell) for cell in cells))
+        (name, *(None if cell is None else _describe_score(cell) for cell in cells))
         for name, cells in zip(grid.rows, grid.cells, strict=True)
     )
     return Table((f"{grid.y} / {grid.x}", *grid.columns), rows)
 
 
-def _in_words(metric: Metric) -> str:
+def _describe_score(metric: Metric) -> str:
     if metric.value is None:
         return f"none: {metric.why}"
     ends = interval(metric)

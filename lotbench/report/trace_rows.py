@@ -17,7 +17,7 @@ SAID = ("guess", "question")
 def episodes(traces: Iterable[Trace], run: str, model: str) -> Iterator[dict[str, JSON]]:
     """Yield one row an episode: where it stands, how it ended, what was guessed and asked last, its score with its parts, what it used."""
     for trace in traces:
-        by_round = _said(trace)
+        by_round = _texts_by_round(trace)
         last = {
             name: next((texts[name] for texts in reversed(by_round.values()) if texts[name]), None)
             for name in SAID
@@ -37,7 +37,7 @@ def episodes(traces: Iterable[Trace], run: str, model: str) -> Iterator[dict[str
 def steps(traces: Iterable[Trace], run: str, model: str) -> Iterator[dict[str, JSON]]:
     """Yield one row a step of an episode, in order, with what was guessed and asked in its round."""
     for trace in traces:
-        by_round = _said(trace)
+        by_round = _texts_by_round(trace)
         for step in trace.steps:
             yield _flat({**_place(trace, run, model), **by_round[step.get("round")], **step})
 
@@ -53,7 +53,7 @@ def _place(trace: Trace, run: str, model: str) -> dict[str, JSON]:
     }
 
 
-def _said(trace: Trace) -> dict[Any, dict[str, JSON]]:
+def _texts_by_round(trace: Trace) -> dict[Any, dict[str, JSON]]:
     """Return what was guessed and asked in each round, in the order of the rounds; null where a benchmark has none."""
     rounds: dict[Any, dict[str, JSON]] = {}
     for step in trace.steps:

@@ -159,7 +159,14 @@ def reasons(case: Case) -> tuple[str, ...]:
     """Return every reason why the scores of a run may not stand in a ranking; none if they may."""
     return tuple(
         dict.fromkeys(
-            (*_played(case), *case.demands, *_kin(case), *_written(case), *_checked(case), *_size(case))
+            (
+                *_player_reasons(case),
+                *case.demands,
+                *_kinship_reasons(case),
+                *_writer_reasons(case),
+                *_check_reasons(case),
+                *_size_reasons(case),
+            )
         )
     )
 
@@ -201,7 +208,7 @@ def remarks(case: Case) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _played(case: Case) -> Iterator[str]:
+def _player_reasons(case: Case) -> Iterator[str]:
     """Yield what kind of player bars a run, whatever it scored."""
     kinds = case.candidate.kinds.union(*(player.kinds for player in case.others.values()))
     if "local" in kinds:
@@ -210,7 +217,7 @@ def _played(case: Case) -> Iterator[str]:
         yield "the candidate's answers are a recording: nothing shows what it was asked, and how"
 
 
-def _kin(case: Case) -> Iterator[str]:
+def _kinship_reasons(case: Case) -> Iterator[str]:
     for role in case.impartial:
         names = case.others[role].names
         if any(
@@ -221,7 +228,7 @@ def _kin(case: Case) -> Iterator[str]:
             yield f"the candidate and the {role} are of one family of models"
 
 
-def _written(case: Case) -> Iterator[str]:
+def _writer_reasons(case: Case) -> Iterator[str]:
     """Yield the candidate's own samples: those that its maker's models wrote, and those that its adapter was trained on."""
     relatives = [
         writer
@@ -239,7 +246,7 @@ def _written(case: Case) -> Iterator[str]:
         yield f"the candidate's adapter was trained on {case.seen} of the {case.samples} samples"
 
 
-def _checked(case: Case) -> Iterator[str]:
+def _check_reasons(case: Case) -> Iterator[str]:
     for role in case.checked:
         own_checks = [check for check in case.checks if check.role == role]
         if not own_checks:
@@ -305,7 +312,7 @@ def _marks(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
         yield f"{name} was checked on {rates.positives} rows only, fewer than {bounds.min_positives}"
 
 
-def _size(case: Case) -> Iterator[str]:
+def _size_reasons(case: Case) -> Iterator[str]:
     """Yield whether there is enough of the run, and all of it."""
     minimum = MIN_SAMPLES if case.whole is None else min(MIN_SAMPLES, case.whole)
     if case.samples < minimum:

@@ -74,7 +74,7 @@ async def calling(
         UsageError: A key, a file, a package or the weights of a model are missing; there is no folder yet.
         RunFolderError: The folder cannot be made or locked.
     """
-    limits, warning = _fitting(plan)
+    limits, warning = _fit_limits(plan)
     async with Models(plan.pictures, limits, own or {}, plan.order) as models:
         models.warnings += filter(None, [warning])
         role_models = models.role_models(plan.names)
@@ -83,7 +83,7 @@ async def calling(
                 yield Calls(plan, models, place, caller, limits)
 
 
-def _fitting(plan: Plan) -> tuple[Limits, str]:
+def _fit_limits(plan: Plan) -> tuple[Limits, str]:
     """Return the limits of a plan with as many calls in flight as there can be connections, and what to tell a person."""
     endpoints = {
         name.url or name.text for names in plan.names.values() for name in names if name.kind == "api"

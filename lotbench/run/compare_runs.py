@@ -15,7 +15,7 @@ from lotbench.run.loading import Run
 from lotbench.storage.published_scores import read_published_scores
 
 
-def compared(runs: Sequence[Run], table: Path | None = None) -> Comparison:
+def compare_runs(runs: Sequence[Run], table: Path | None = None) -> Comparison:
     """Compare runs with each other, and with a CSV file of scores that others published.
 
     Args:

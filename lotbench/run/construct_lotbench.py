@@ -71,13 +71,17 @@ async def build(order: Wanted, own: Mapping[str, Any] | None = None) -> BuiltGam
         traces = await construction.played(calls, preflight=order.preflight)
         models = construction.models(calls)
         rest = f"the rest proposed by {models['writer']}"
-        done = construction.come_to("proposed", scenes, traces, dropped, lambda scene: f"{scene.group}: ")
+        done = construction.finished_drafts(
+            "proposed", scenes, traces, dropped, lambda scene: f"{scene.group}: "
+        )
         items = [
             item(scene, memory, f"{scene.group}: response {scene.responses[0].id}; {rest}")
             for scene, memory in done
         ]
         left_out: Counter[str] = Counter()
-        accepted = _reviewed(order.out, items, {scene.id: Path(scene.image) for scene in scenes}, left_out)
+        accepted = _apply_review(
+            order.out, items, {scene.id: Path(scene.image) for scene in scenes}, left_out
+        )
         stages = {
             "pictures": len(scenes) + sum(entry.stage == "votes" for entry in dropped),
             "with responses that enough people voted on": len(scenes),
@@ -92,7 +96,7 @@ async def build(order: Wanted, own: Mapping[str, Any] | None = None) -> BuiltGam
     )
 
 
-def _reviewed(
+def _apply_review(
     out: Path, items: Sequence[Item], pictures: Mapping[str, Path], left_out: Counter[str]
 ) -> list[Item] | None:
     """Write the proposals, and the data set of those that were accepted; None before there is a decision."""
@@ -117,7 +121,7 @@ def _scenes(sources: Sequence[Path], rules: Rules, dropped: list[Dropped]) -> It
         for row in datasets.read_on(folder, Row):
             if row.image and row.preference is not None and row.language != "ja" and not row.guessed:
                 _, voted_on = groups.setdefault((row.language, row.group, row.question), (row.image, []))
-                voted = _voted(row, rules)
+                voted = _read_votes(row, rules)
                 voted_on += [voted] if voted else []
         for (language, group, question), (image, voted_on) in groups.items():
             scene = Scene(
@@ -135,7 +139,7 @@ def _scenes(sources: Sequence[Path], rules: Rules, dropped: list[Dropped]) -> It
                 dropped.append(Dropped(scene.id, "votes", f"{group}: no response has enough votes"))
 
 
-def _voted(row: Row, rules: Rules) -> Voted | None:
+def _read_votes(row: Row, rules: Rules) -> Voted | None:
     """Return a row with its votes: of ratings their mean and its lower end, else of likes; None for too few of them."""
     counts, likes = row.ratings, row.star or 0
     if counts is not None and counts.n > 1:

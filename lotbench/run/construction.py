@@ -102,7 +102,7 @@ async def played(calls: Calls, *, preflight: bool) -> dict[str, Trace]:
     return traces
 
 
-def come_to(
+def finished_drafts(
     outcome: str,
     drafts: Sequence[Sample],
     traces: Mapping[str, Trace],

@@ -87,10 +87,12 @@ def configured(
         {} if benchmark == config.DEFAULT_BENCHMARK and config_file else {"benchmark": benchmark}
     )
     if model:
-        flags["model"] = _named(model, "candidate", own)
+        flags["model"] = _name_model(model, "candidate", own)
     for role, players in (roles or {}).items():
         many = players if isinstance(players, list | tuple) else [players]
-        flags[f"roles.{role}"] = [_named(player, f"{role}-{index}", own) for index, player in enumerate(many)]
+        flags[f"roles.{role}"] = [
+            _name_model(player, f"{role}-{index}", own) for index, player in enumerate(many)
+        ]
     for name, value in fields.items():
         flags[f"limits.{name}" if name in Limits.model_fields else name] = value
     return config.load(Path(config_file) if config_file else None, (), flags), own
@@ -128,7 +130,7 @@ async def begin(
     run_plan = plan.make(run_config)
     refuse_unpriced(run_plan.limits, {name.text: name for names in run_plan.names.values() for name in names})
     if shards > 1:
-        sharded.refuse_alone(run_plan)
+        sharded.refuse_local_models(run_plan)
 
     def folder() -> run_folder.Folder:
         return run_folder.create(
@@ -140,7 +142,7 @@ async def begin(
             recorded.freeze(run_plan, calls.folder)
             session = Session(calls, load_run(calls.folder.path), callbacks=callbacks, only=only)
             if shards > 1:
-                await _sharded(session, calls, shards, fresh=fresh, check=check)
+                await _play_shards(session, calls, shards, fresh=fresh, check=check)
             return await session.play(check=check and shards == 1, watch=watch)
     except Unreachable as error:
         # Where nobody answered there is nothing to go on with.
@@ -149,7 +151,7 @@ async def begin(
         raise
 
 
-async def _sharded(
+async def _play_shards(
     session: Session,
     calls: Calls,
     shards: int,
@@ -216,17 +218,17 @@ async def resume(
         run_plan = planned(run_before, config.validate(Limits, {**run_before.limits, **limits}))
         recorded.refuse_lost_pictures(run_plan, path)
         if shards > 1:
-            sharded.refuse_alone(run_plan)
+            sharded.refuse_local_models(run_plan)
         async with calling(run_plan, lambda: nullcontext(place), own) as calls:
             session = Session(calls, run_before, only=only)
             if shards > 1:
-                await _sharded(session, calls, shards, check=check, retry_failed=retry_failed)
+                await _play_shards(session, calls, shards, check=check, retry_failed=retry_failed)
             else:
                 session.continues(run_before.traces, retry_failed=retry_failed)
             return await session.play(check=check and shards == 1, watch=watch)
 
 
-def _named(player: Player, place: str, own: dict[str, Any]) -> str:
+def _name_model(player: Player, place: str, own: dict[str, Any]) -> str:
     """Return the name of a player; a Python object gets one and is kept under it."""
     if isinstance(player, str):
         return player

@@ -151,7 +151,7 @@ def make(config: Config, recorded: Mapping[str, Any] | None = None) -> Plan:
             "data": experiment.data or benchmark.data_set,
         }
     )
-    played = recorded or _drawn(benchmark, experiment, settings, names["candidate"][0])
+    played = recorded or _select_data(benchmark, experiment, settings, names["candidate"][0])
     return Plan(
         benchmark=benchmark,
         experiment=resolved,
@@ -163,7 +163,7 @@ def make(config: Config, recorded: Mapping[str, Any] | None = None) -> Plan:
     )
 
 
-def _drawn(
+def _select_data(
     benchmark: Benchmark, experiment: Experiment, settings: Any, candidate: ModelName
 ) -> dict[str, Any]:
     """Return what a run that begins plays: samples of the data set, with the prompts that the experiment names."""
@@ -183,11 +183,11 @@ def _drawn(
         "folder": folder,
         "data": data,
         "chosen": chosen,
-        "beside": chosen if benchmark.beside is None else glimpses(benchmark, data),
+        "beside": chosen if benchmark.beside is None else shared_rows(benchmark, data),
         "of": len(data),
         "pictures": datasets.Pictures(folder, data, experiment.max_image_px),
         "prompts": datasets.prompts(benchmark.name, experiment.prompts),
-        "seen": _seen(benchmark, candidate, chosen),
+        "seen": _samples_seen(benchmark, candidate, chosen),
     }
 
 
@@ -205,7 +205,9 @@ def _in_languages(data: Sequence[Any], languages: Sequence[str]) -> Sequence[Any
     return [sample for sample in data if sample.language in languages]
 
 
-def _seen(benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any]) -> tuple[str, ...] | None:
+def _samples_seen(
+    benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any]
+) -> tuple[str, ...] | None:
     """Return the samples of which an adapter was trained on a right answer; None if it has one and does not say."""
     if not candidate.adapter:
         return ()
@@ -216,7 +218,7 @@ def _seen(benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any]) -> 
     return tuple(name for name, right in prints.items() if not texts.isdisjoint(right))
 
 
-def glimpses(benchmark: Benchmark, data: Sequence[Any]) -> tuple[SimpleNamespace, ...]:
+def shared_rows(benchmark: Benchmark, data: Sequence[Any]) -> tuple[SimpleNamespace, ...]:
     """Return what episodes see of samples that they do not play: id, language, and what the benchmark names."""
     fields = {"id", "language", *(benchmark.beside or ())}
     return tuple(SimpleNamespace(**item.model_dump(mode="json", include=fields)) for item in data)

@@ -113,7 +113,7 @@ def read(run: Path, config: Experiment, table: Mapping[str, Any]) -> dict[str, A
     changed = ["experiment"] if digest(table["experiment"]) != table["digests"]["experiment"] else []
     changed += ["data", "samples.jsonl"] if digest(samples) != record["samples"] else []
     if changed := [*changed, *_changed_prompts(prompts, record["prompts"])]:
-        raise changed_since(run, changed)
+        raise changed_error(run, changed)
     played = tuple(sample for _, sample in rows(run / "samples.jsonl", benchmark.Sample.model_validate))
     shared_rows: Sequence[Any] = played
     if benchmark.beside is not None:
@@ -132,7 +132,7 @@ def read(run: Path, config: Experiment, table: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def changed_since(run: Path, changed: Sequence[str]) -> RunFolderError:
+def changed_error(run: Path, changed: Sequence[str]) -> RunFolderError:
     """Return the error that names what is no longer as it was."""
     return RunFolderError(f"{run}: changed since the run began: {', '.join(changed)}")
 
@@ -156,7 +156,7 @@ def refuse_lost_pictures(plan: Plan, run: Path) -> None:
         except DataError:
             changed.append(f"data.{name}.image")
     if changed:
-        raise changed_since(run, ["data", *changed])
+        raise changed_error(run, ["data", *changed])
 
 
 def _samples(run: Path) -> list[dict[str, Any]]:

@@ -36,7 +36,7 @@ class Absent:
 
 
 @dataclass(slots=True)
-class Rewalked:
+class ReplayedRun:
     """What playing a run again came to.
 
     Attributes:
@@ -102,7 +102,7 @@ class Transcript:
 
 
 @asynccontextmanager
-async def _again(
+async def _replay(
     run: Run,
     before: Callable[[Request], None] = lambda request: None,
     after: Callable[[AnyEpisode, Question, Request, Journal], None] = lambda *call: None,
@@ -111,7 +111,7 @@ async def _again(
     plan = planned(run, Limits(concurrency=1, max_failed=1.0))
     # A store of its own, empty: nothing may come from outside the folder.
     nothing = Store(run.path, fresh=True)
-    async with journaled(plan, _absent(plan), run.path, nothing, writes=False) as caller:
+    async with journaled(plan, _absent_models(plan), run.path, nothing, writes=False) as caller:
 
         async def ask(episode: AnyEpisode, question: Question) -> Answer:
             request = caller.request(question, *owner(episode, question))
@@ -125,7 +125,7 @@ async def _again(
         yield episodes, plan, caller
 
 
-async def rewalk(run: Run, heard: Callable[[Request], None] = lambda request: None) -> Rewalked:
+async def replay_run(run: Run, heard: Callable[[Request], None] = lambda request: None) -> ReplayedRun:
     """Play every finished episode of a run again over its journal.
 
     Args:
@@ -133,14 +133,14 @@ async def rewalk(run: Run, heard: Callable[[Request], None] = lambda request: No
         heard: Is told every request, as it would be sent.
     """
     old = {(trace.sample, trace.repeat): trace for trace in run.traces}
-    async with _again(run, before=heard) as (episodes, plan, caller):
+    async with _replay(run, before=heard) as (episodes, plan, caller):
         sequences = [
             [episode for episode in sequence if (episode.sample, episode.repeat) in old]
             for sequence in _sequences(plan, run)
         ]
         new = {(trace.sample, trace.repeat): trace async for trace in episodes.traces(sequences)}
     why = [str(error) for error in episodes.crashed.values()]
-    result = Rewalked(plan, caller.journal.totals, damaged=caller.journal.damaged, why=why)
+    result = ReplayedRun(plan, caller.journal.totals, damaged=caller.journal.damaged, why=why)
     for place, trace in old.items():
         again = new.get(place)
         if again is None or (trace.arrived and not again.arrived):
@@ -167,7 +167,7 @@ async def transcripts(run: Run) -> AsyncGenerator[Transcript, None]:
         call = Call(question, request, entry.reply, entry.started if entry.source == "call" else None)
         calls.setdefault((episode.sample.id, episode.repeat), []).append(call)
 
-    async with _again(run, after=answered) as (episodes, plan, _):
+    async with _replay(run, after=answered) as (episodes, plan, _):
         order = {
             (episode.sample, episode.repeat): sequence
             for sequence in _sequences(plan, run)
@@ -198,11 +198,13 @@ async def requests(run: Run, trace: Trace) -> dict[str, Request]:
     def heard(request: Request) -> None:
         by_key[str(request.key)] = request
 
-    async with _again(run, before=heard) as (episodes, plan, _):
+    async with _replay(run, before=heard) as (episodes, plan, _):
         sequence = next(
             sequence for sequence in _sequences(plan, run) if sequence[0].sequence == trace.sequence
         )
-        place = next(at for at, planned_episode in enumerate(sequence) if _is(planned_episode, trace))
+        place = next(
+            at for at, planned_episode in enumerate(sequence) if _is_episode_of(planned_episode, trace)
+        )
         # Episodes before it in its sequence are taken as they ended: only their memory is wanted.
         before = {(episode.sample, episode.repeat) for episode in sequence[:place]}
         if before:
@@ -225,7 +227,7 @@ def _sequences(plan: Plan, run: Run) -> list[list[Planned]]:
     return list(sequences.values())
 
 
-def _is(episode: Planned, trace: Trace) -> bool:
+def _is_episode_of(episode: Planned, trace: Trace) -> bool:
     return (episode.sample, episode.repeat) == (trace.sample, trace.repeat)
 
 
@@ -243,7 +245,7 @@ async def sent(run: Run, key: str) -> Request:
 
     why: list[str] = []
     with suppress(CallFailed):
-        why = (await rewalk(run, heard)).why
+        why = (await replay_run(run, heard)).why
     if not matches:
         raise UsageError(
             "\n".join(
@@ -253,7 +255,7 @@ async def sent(run: Run, key: str) -> Request:
     return matches[0]
 
 
-def _absent(plan: Plan) -> dict[str, tuple[RoleModel, ...]]:
+def _absent_models(plan: Plan) -> dict[str, tuple[RoleModel, ...]]:
     return {
         role: tuple(RoleModel(name.text, Absent(), price(name), Bucket(None), Bucket(None)) for name in names)
         for role, names in plan.names.items()

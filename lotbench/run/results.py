@@ -33,9 +33,9 @@ from lotbench.report import likeness, trust, what_it_shows
 from lotbench.report.leaderboard import Entry, sample_scores
 from lotbench.report.report import Facts, Report, Spent, brief, build, to_markdown, to_summary
 from lotbench.report.sections import Reading, Section
-from lotbench.run.plan import Plan, reference, sampling_table
 from lotbench.run.folder_shapes import read_checks, read_run_json
 from lotbench.run.loading import Run, planned
+from lotbench.run.plan import Plan, reference, sampling_table
 from lotbench.storage import run_folder
 from lotbench.storage.jsonl import rows
 from lotbench.types import RUN_SCHEMA, Trace
@@ -69,7 +69,7 @@ def write(
     # Drawing takes matplotlib, which nothing before the end of a run has a use for.
     from lotbench.report.html.run_report import page  # noqa: PLC0415
 
-    report, quality = _measured(plan, run.path, run.traces, wall_s, totals, out, embed=embed)
+    report, quality = _build_report(plan, run.path, run.traces, wall_s, totals, out, embed=embed)
     summary = to_summary(report)
     if out is not None:
         if quality.used:
@@ -99,7 +99,7 @@ class _Results:
     works: Mapping[str, list[Work]]
 
 
-def _measured(
+def _build_report(
     plan: Plan,
     path: Path,
     traces: Sequence[Trace],
@@ -390,7 +390,7 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
         conditions={"version": record.get("version"), **digests, **_conditions(config)},
         ids={
             # A role that was never called stands in the summary as it was asked for.
-            role: _answered(names, {*models[role]} - {*names})
+            role: _answering_models(names, {*models[role]} - {*names})
             for role, names in config.roles.items()
             if role in models
         },
@@ -401,7 +401,7 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
         primary_metric=primary_metric,
         by_labels=by_labels,
         checked=judge_standing.fpr(checks[0]) if checks else None,
-        said=_said(run.path, run.traces, declared, settings) if answers else likeness.Said(),
+        said=_candidate_answers(run.path, run.traces, declared, settings) if answers else likeness.Said(),
     )
 
 
@@ -418,7 +418,7 @@ def _conditions(config: Experiment) -> dict[str, Any]:
     }
 
 
-def _answered(names: Sequence[str], ids: AbstractSet[str]) -> list[str]:
+def _answering_models(names: Sequence[str], ids: AbstractSet[str]) -> list[str]:
     """Return who answered in a role; of several models the ids alone, since it is not known which of them is whose."""
     return sorted(identity(parse(names[0]), model_id) for model_id in ids) if len(names) == 1 else sorted(ids)
 
@@ -431,7 +431,9 @@ def rewritten(run: Run, *, full: bool = False) -> tuple[Run, Report]:
         return write(run, plan, out, wall_s, run.totals(prices), full=full)
 
 
-def _said(path: Path, traces: Sequence[Trace], declared: Benchmark, settings: Any) -> likeness.Said:
+def _candidate_answers(
+    path: Path, traces: Sequence[Trace], declared: Benchmark, settings: Any
+) -> likeness.Said:
     """Return what the candidate said, with the vectors that the folder has of it: no encoder is loaded to compare."""
     encoder = str(getattr(settings, "encoder", ""))
     answers = declared.answers_by_sample(traces, settings)

@@ -65,7 +65,7 @@ async def take(calls: Calls, shards: int, *, fresh: bool, check: bool, retry_fai
         LotbenchError: What stopped a shard, an error before a limit; or Ray is not installed.
     """
     path, journal = calls.folder.path, calls.caller.journal
-    limits = divided(calls.plan.limits, shards, budget(calls.plan, journal))
+    limits = divide_limits(calls.plan.limits, shards, budget(calls.plan, journal))
     tasks = [
         Shard(str(path), (number, shards), limits, retry_failed, fresh, check) for number in range(shards)
     ]
@@ -90,7 +90,7 @@ def refuse_links(path: Path) -> None:
             raise RunFolderError(f"{place}: is a link, and no shard of a run is one; remove it")
 
 
-def refuse_alone(plan: Plan) -> None:
+def refuse_local_models(plan: Plan) -> None:
     """Refuse models that other processes cannot reach.
 
     Raises:
@@ -102,7 +102,7 @@ def refuse_alone(plan: Plan) -> None:
         raise UsageError(f"--shards: {alone[0]} lives in this process; shards are for models behind an API")
 
 
-def divided(limits: Limits, shards: int, used: Budget) -> dict[str, Any]:
+def divide_limits(limits: Limits, shards: int, used: Budget) -> dict[str, Any]:
     """Return the limits of one shard: its part of every rate and of what is left of every ceiling; time is the same for all."""
     part = {
         "concurrency": max(1, limits.concurrency // shards),
@@ -120,14 +120,14 @@ def play(shard: Shard) -> tuple[str, Any] | None:
     """Take one share of a run, in the process that calls this; an error is returned, class and words: few can be pickled."""
     collect_rarely()
     try:
-        asyncio.run(_played(shard))
+        asyncio.run(_play_share(shard))
     except LotbenchError as error:
         message = f"shard {shard.share[0] + 1} of {shard.share[1]}: {error}"
         return type(error).__name__, message.splitlines() if isinstance(error, DataError) else message
     return None
 
 
-async def _played(shard: Shard) -> None:
+async def _play_share(shard: Shard) -> None:
     """Take a share; one that another process began is gone on with."""
     run, (number, _) = load_run(shard.run), shard.share
     plan = replace(planned(run, validate(Limits, dict(shard.limits))), share=shard.share)

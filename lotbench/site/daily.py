@@ -68,7 +68,7 @@ def _game(item: Any) -> dict[str, Any]:
     right = [rough(text) for text in (item.key_text, *item.accept)]
     wrong = [rough(text) for text in (*item.near, *(rejected.text for rejected in item.reject))]
     before, _, after = item.frame.partition("<MASK>")
-    slips = {short for text in right for short in slipped(text)}
+    slips = {short for text in right for short in misspelt(text)}
     texts = {"clues": item.clues, "response": item.response, "key": item.key_text, "why": item.explanation}
     return {
         "id": item.id,
@@ -82,7 +82,7 @@ def _game(item: Any) -> dict[str, Any]:
 
 
 def _hashed(salt: str, texts: Iterable[str]) -> str:
-    return " ".join(sorted({hashed(salt, text) for text in texts}))
+    return " ".join(sorted({hash_text(salt, text) for text in texts}))
 
 
 def rough(text: str) -> str:
@@ -91,12 +91,12 @@ def rough(text: str) -> str:
     return " ".join(_ENDINGS.sub("", word) for word in plain.split() if word not in _SAYS_NOTHING)
 
 
-def slipped(text: str) -> list[str]:
+def misspelt(text: str) -> list[str]:
     """Return a phrase with any one letter left out: two that share one differ by a letter (daily.js)."""
     return [text[:at] + text[at + 1 :] for at in range(len(text))] if len(text) >= SHORTEST else []
 
 
-def hashed(salt: str, text: str) -> str:
+def hash_text(salt: str, text: str) -> str:
     """Return a hash of a phrase, twice FNV-1a of 32 bits (daily.js)."""
     digits = ""
     for seed in (0x811C9DC5, 0x01000193):
@@ -109,7 +109,7 @@ def hashed(salt: str, text: str) -> str:
 
 def masked(salt: str, text: str) -> str:
     """Return a text that cannot be read at a glance (daily.js)."""
-    key = cycle(hashed(salt, "mask").encode())
+    key = cycle(hash_text(salt, "mask").encode())
     return base64.b64encode(
         bytes(byte ^ other for byte, other in zip(text.encode(), key, strict=False))
     ).decode()

@@ -87,7 +87,7 @@ class Row:
     @property
     def date(self) -> str:
         """When it was begun, as its folder says."""
-        return begun(self.run)
+        return start_time(self.run)
 
     @property
     def trusted(self) -> bool:
@@ -140,7 +140,7 @@ class Board:
         return f"{2 + WIDTH * (value - self.least) / (self.most - self.least):.1f}"
 
 
-def begun(run: str) -> str:
+def start_time(run: str) -> str:
     """Return when a run was begun, as the name of its folder says; "" of one that was renamed."""
     match = DATE.match(run)
     return "{}-{}-{} {}:{}".format(*match.groups()) if match else ""
@@ -224,7 +224,7 @@ def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -
                 provisional=bool(provisional),
             )
         order = [place.entry.name for place in ranking.places]
-        sentence = summed_up(ranking) or _alone(len(ranked))
+        sentence = summed_up(ranking) or _only_ranked(len(ranked))
         if provisional and sentence:
             why = PROVISIONAL["partial" if "partial" in map(lacks.get, lacks) else UNCHECKED]
             sentence = f"Provisionally, with {why}: {sentence}"
@@ -240,7 +240,7 @@ def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -
     return Group(about(group[0]), tuple(rows[name] for name in every), sentence, tuple(notes))
 
 
-def _alone(trusted: int) -> str:
+def _only_ranked(trusted: int) -> str:
     return "Nobody to compare with yet: one trusted run." if trusted == 1 else ""
 
 

@@ -58,9 +58,9 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
     if best >= ALIKE:
         return counts, why
     for text, why in refused:
-        if _holds(stems(guess), stems(text)):
+        if _holds_words(stems(guess), stems(text)):
             return False, why
-    holds = [text for text, _ in right if _holds(stems(guess), stems(text))]
+    holds = [text for text, _ in right if _holds_words(stems(guess), stems(text))]
     return (True, f"It has “{holds[0]}” in it.") if holds else (None, "")
 
 
@@ -117,7 +117,7 @@ def _stems(text: str) -> Iterable[str]:
     return [_stemmer().stemWord(word) for word in folded.split() if not PLAIN.fullmatch(word)]
 
 
-def _holds(guess: frozenset[str], right: frozenset[str]) -> bool:
+def _holds_words(guess: frozenset[str], right: frozenset[str]) -> bool:
     return right <= guess and len(guess - right) <= MORE
 
 
@@ -145,9 +145,9 @@ class Host:
     async def __call__(self, request: Request) -> Reply:
         """Answer in the form that is asked for."""
         fields = (request.schema or {}).get("properties", {})
-        return Reply(json.dumps(await self._said(request, fields), ensure_ascii=False), HOST)
+        return Reply(json.dumps(await self._build_reply(request, fields), ensure_ascii=False), HOST)
 
-    async def _said(self, request: Request, fields: Any) -> dict[str, Any]:
+    async def _build_reply(self, request: Request, fields: Any) -> dict[str, Any]:
         if request.key.step == "preflight":
             return {"word": "ready"}
         sample = self._sample(request.key.sample)

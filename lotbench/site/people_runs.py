@@ -86,7 +86,7 @@ def of_the_day(config: Config, day: datetime.date) -> Config:
     """
     languages = config.experiment.languages or (DAILY_LANGUAGE,)
     experiment = config.experiment.model_copy(update={"languages": languages, "limit": None})
-    plan_of_all = plan.make(_of(Config(experiment=experiment, limits=config.limits), "nobody"))
+    plan_of_all = plan.make(_config_for(Config(experiment=experiment, limits=config.limits), "nobody"))
     names = sorted(item.id for item in plan_of_all.chosen)
     turn, place = divmod(day.toordinal(), len(names))
     random.Random(f"daily:{turn}").shuffle(names)
@@ -139,37 +139,37 @@ async def play_next(
         LotbenchError: The run was stopped.
     """
     # In threads, beside the pages of others who play: the folder may hold many runs.
-    run_plan = await asyncio.to_thread(plan.make, _of(config, name))
+    run_plan = await asyncio.to_thread(plan.make, _config_for(config, name))
     seen: set[str] = set()
     names, played = {item.id for item in run_plan.chosen}, None
     for run in await asyncio.to_thread(_runs, out, run_plan):
-        if _open(run, run_plan):
+        if _is_unfinished(run, run_plan):
             # The name as it was written when the run began.
             return await resume(
-                run.path, own=_own(run.config.model, own, run_plan, decide), watch=watch, concurrency=1
+                run.path, own=_add_host(run.config.model, own, run_plan, decide), watch=watch, concurrency=1
             )
-        seen_in_run = await asyncio.to_thread(_shown, run)
+        seen_in_run = await asyncio.to_thread(_samples_seen, run)
         played = run if seen_in_run & names else played
         seen |= seen_in_run
     unplayed = tuple(item.id for item in run_plan.chosen if item.id not in seen)[: config.experiment.limit]
     if not unplayed:
         raise NothingLeftError(f"{name} has played every sample there is to play", played)
-    objects = _own(run_plan.experiment.model, own, run_plan, decide)
-    return await begin(_of(config, name, unplayed), out=out, own=objects, watch=watch)
+    objects = _add_host(run_plan.experiment.model, own, run_plan, decide)
+    return await begin(_config_for(config, name, unplayed), out=out, own=objects, watch=watch)
 
 
 def planned(config: Config) -> Plan:
     """Return what is played, whoever plays it; raises UsageError where what is asked for does not fit."""
-    return plan.make(_of(config, "nobody"))
+    return plan.make(_config_for(config, "nobody"))
 
 
-def _own(model: str, own: Any, run_plan: Plan, decide: Decide | None) -> dict[str, Any]:
+def _add_host(model: str, own: Any, run_plan: Plan, decide: Decide | None) -> dict[str, Any]:
     """Return the Python objects of a run: the person, and the host by lists where it judges or answers."""
     host = {HOST: Host(run_plan.by_id.__getitem__, decide)}
     return host if own is None else {model: own, **host}
 
 
-def _of(config: Config, name: str, samples: tuple[str, ...] | None = None) -> Config:
+def _config_for(config: Config, name: str, samples: tuple[str, ...] | None = None) -> Config:
     change: dict[str, Any] = {"model": f"human:{name}", "repeats": 1, "limit": None}
     if samples is not None:
         change["samples"] = samples
@@ -192,7 +192,7 @@ def _runs(out: Path, run_plan: Plan) -> list[Run]:
     return runs
 
 
-def _open(run: Run, run_plan: Plan) -> bool:
+def _is_unfinished(run: Run, run_plan: Plan) -> bool:
     """Return whether a run is this very experiment, has games left, and none that was not asked for."""
     free = {"samples": (), "model": ""}
     same = run.config.model_copy(update=free) == run_plan.experiment.model_copy(update=free)
@@ -200,7 +200,7 @@ def _open(run: Run, run_plan: Plan) -> bool:
     return same and within and len(run.traces) < len(run.samples) * run.config.repeats
 
 
-def _shown(run: Run) -> set[str]:
+def _samples_seen(run: Run) -> set[str]:
     """Return the samples of which a run's candidate has seen anything."""
     journal = run.path / "calls.jsonl"
     in_journal = {line.key.sample for line in read_journal(journal)} if journal.is_file() else set()

@@ -133,7 +133,7 @@ class Player:
         self.read |= set(status.traces)
         _keep(status.path / "consent.json", {"schema": 1, "name": self.name, "text": CONSENT})
 
-    def looks_back(self, run: Run) -> None:
+    def show_past_games(self, run: Run) -> None:
         """Show the games of a run that is over."""
         self.run = run.path, len(run.traces)
         self.games = {(trace.sample, trace.repeat): replace(trace, steps=()) for trace in run.traces}
@@ -152,7 +152,7 @@ class Player:
                 if text and (why := player_view.objection(episode, name, text)):
                     return why
         self.model.answer(version, fields)
-        self._sends(texts)
+        self._send(texts)
         return None
 
     def skip(self, version: int) -> None:
@@ -160,12 +160,12 @@ class Player:
         if self.phase != "ask":
             raise UsageError("only a question can be left out")
         self.model.skip(version)
-        self._sends({})
+        self._send({})
 
     def give_up(self, version: int) -> None:
         """End the game unsolved; raises UsageError if it is not their turn."""
         self.model.give_up(version)
-        self._sends({})
+        self._send({})
 
     async def decide(self, sample: Any, guess: str) -> bool | None:
         """Wait for the player to say whether a guess counts; see `says`."""
@@ -188,7 +188,7 @@ class Player:
         doubt.said.set_result({"counts": True, "misses": False}.get(word))
         # At once, as the page looks before the game goes on.
         self.doubt = None
-        self._sends({})
+        self._send({})
 
     def goes_on(self) -> None:
         """Leave the page of a game that is over; the next one's time begins."""
@@ -202,7 +202,7 @@ class Player:
         status = self.status
         return status.latest.episode if status and status.plan.benchmark.graph == "game" else None
 
-    def _sends(self, texts: Mapping[str, str]) -> None:
+    def _send(self, texts: Mapping[str, str]) -> None:
         self.sent, self.sent_at = texts, time.monotonic()
 
 

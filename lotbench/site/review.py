@@ -75,12 +75,12 @@ class Review:
         if path != "decision":
             raise LookupError(path)
         card, line = decision(self._cards, sent)
-        notes = noted(self._declared, self._items[card.id], line.get("changes", {}))
+        notes = grave_findings(self._declared, self._items[card.id], line.get("changes", {}))
         jsonl.append(self._out, [jsonl.line({**line, "by": self._name, "at": self._now()})])
         return {"notes": notes}
 
 
-def noted(declared: Benchmark, item: Any, changes: Mapping[str, Any]) -> list[str]:
+def grave_findings(declared: Benchmark, item: Any, changes: Mapping[str, Any]) -> list[str]:
     """Return what the lints say of an edited sample.
 
     Raises:

@@ -170,14 +170,14 @@ def decision(cards: Sequence[Card], sent: object) -> tuple[Card, dict[str, Any]]
     if card.kind != "sample":
         line[SUBJECTS[card.kind]] = card.subject
     line["decision"] = message.decision
-    if changes := _changes(card, message):
+    if changes := _read_changes(card, message):
         line["changes"] = changes
     if message.note.strip():
         line["note"] = message.note.strip()
     return card, line
 
 
-def _changes(card: Card, message: Message) -> dict[str, JSON]:
+def _read_changes(card: Card, message: Message) -> dict[str, JSON]:
     """Return the fields that an edit has changed, in their own form."""
     open_fields = {open_field.name: open_field for open_field in card.fields if not open_field.locked}
     if unknown := sorted(message.changes.keys() - open_fields.keys()):

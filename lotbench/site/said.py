@@ -71,7 +71,7 @@ def entries(journal: Path, trace: Trace) -> dict[str, Entry]:
     return by_key
 
 
-def said(run: Run, trace: Trace) -> tuple[list[Said], str]:
+def episode_calls(run: Run, trace: Trace) -> tuple[list[Said], str]:
     """Return every call of an episode, and why messages are wanting, if they are."""
     why, sent = "", dict[str, Request]()
     lines = entries(run.path / CALLS, trace)

@@ -104,7 +104,7 @@ def append(path: Path, lines: Iterable[bytes], advice: str = "nothing of it was 
     try:
         with open(path, "a+b", buffering=0, opener=no_link) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            end = _mended(file)
+            end = _mend(file)
             for text in lines:
                 end = put(file, end, text)
     except OSError as error:
@@ -133,7 +133,7 @@ def put(file: FileIO, end: int, text: bytes) -> int:
     return end + len(text)
 
 
-def _mended(file: FileIO) -> int:
+def _mend(file: FileIO) -> int:
     """Return the end of a file, once a torn last line is cut and one that lacks only its line feed has it."""
     end = os.fstat(file.fileno()).st_size
     if not end:
@@ -142,13 +142,13 @@ def _mended(file: FileIO) -> int:
         last = text[text.rfind(b"\n") + 1 :]
     if not last:
         return end
-    if not _torn(last):
+    if not _is_torn(last):
         return put(file, end, b"\n")
     os.truncate(file.fileno(), end - len(last))
     return end - len(last)
 
 
-def _torn(last: bytes) -> bool:
+def _is_torn(last: bytes) -> bool:
     """Return whether a last line without a line feed was cut off in being written."""
     try:
         from_json(last)

@@ -82,11 +82,11 @@ def _drive(results: Connection, work: Callable[[Any], Any], tasks: Sequence[Any]
     while pending and not results.poll():
         _, pending = ray.wait(pending, num_returns=len(pending), timeout=POLL_S)
     if not pending:
-        results.send([_came(result, died) for result in promised])
+        results.send([_await_result(result, died) for result in promised])
     ray.shutdown()
 
 
-def _came(promise: Any, died: Any) -> Any:
+def _await_result(promise: Any, died: Any) -> Any:
     """Return what a worker returned."""
     import ray
 

@@ -125,7 +125,7 @@ def environment() -> Environment:
         loader=PackageLoader("lotbench.report.html"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_shown,
+        finalize=_format_cell,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -134,7 +134,7 @@ def environment() -> Environment:
         "cell": cell,
         "interval": interval,
         "breakable": _breakable,
-        "whole": _whole,
+        "whole": _one_line,
         "data": data,
         "shown": number_tables.shown,
         "columns": number_tables.is_numeric,
@@ -143,18 +143,18 @@ def environment() -> Environment:
     return jinja
 
 
-def _shown(value: object) -> object:
+def _format_cell(value: object) -> object:
     """Return what a template's expression puts on the page: text with nothing hidden in it, and not without end."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return visible(markdown.cut(value, LONGEST))
 
 
-def _whole(text: str) -> Markup:
+def _one_line(text: str) -> Markup:
     """Return a text as long as report.md has it, where the page lets it scroll."""
     return Markup(str(escape(visible(markdown.cut(text, markdown.LONGEST)))))
 
 
 def _breakable(text: str) -> Markup:
     """Return a name that may be broken after its underscores, and not before a per cent sign."""
-    return Markup(str(escape(_shown(text))).replace("_", "_<wbr>").replace(" %", "&nbsp;%"))
+    return Markup(str(escape(_format_cell(text))).replace("_", "_<wbr>").replace(" %", "&nbsp;%"))

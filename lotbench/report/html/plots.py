@@ -59,22 +59,22 @@ def svg(plot: Plot, name: str) -> str:
         plot: What is drawn.
         name: Unique on the page: the ids of the element begin with it.
     """
-    data = _rendered(plot, "svg", name)
+    data = _render(plot, "svg", name)
     title = plot.caption or f"{plot.y} by {plot.x}"
-    return inline(data.decode("utf-8"), name, title, _described(plot)) if data else ""
+    return inline(data.decode("utf-8"), name, title, _describe(plot)) if data else ""
 
 
 def png(plot: Plot) -> bytes:
     """Return a PNG picture on white, 200 dots an inch; b"" if there is nothing to draw."""
-    return _rendered(plot, "png", "")
+    return _render(plot, "png", "")
 
 
 def pdf(plot: Plot) -> bytes:
     """Return a PDF page of vectors; b"" if there is nothing to draw."""
-    return _rendered(plot, "pdf", "")
+    return _render(plot, "pdf", "")
 
 
-def _rendered(plot: Plot, form: str, name: str) -> bytes:
+def _render(plot: Plot, form: str, name: str) -> bytes:
     look = _LOOK | {"svg.hashsalt": name} | ({"figure.facecolor": PAPER} if form == "png" else {})
     out = io.BytesIO()
     with matplotlib.rc_context(), warnings.catch_warnings():
@@ -91,7 +91,7 @@ def _rendered(plot: Plot, form: str, name: str) -> bytes:
 
 
 def _plot(plot: Plot) -> Figure | None:
-    series = {name: _drawable(plot, name) for name in plot.series}
+    series = {name: _drawable_points(plot, name) for name in plot.series}
     series = {name: points for name, points in series.items() if points}
     if not series:
         return None
@@ -103,14 +103,14 @@ def _plot(plot: Plot) -> Figure | None:
     for at, (name, points) in enumerate(series.items()):
         draw(axes, plot, points, _Pen(at, len(series), _short(name), down))
     _axes(axes, plot, down)
-    if len(series) > 1 and not (down and _apart(series.values())):
+    if len(series) > 1 and not (down and _one_series_each(series.values())):
         figure.legend(
             *axes.get_legend_handles_labels(), loc="outside upper left", ncols=2, frameon=False, fontsize=9
         )
     return figure
 
 
-def _apart(series: Iterable[Sequence[_Point]]) -> bool:
+def _one_series_each(series: Iterable[Sequence[_Point]]) -> bool:
     """Return whether every name has a point of one series only, so that the name says all."""
     places = [x for points in series for x, *_ in points]
     return len(places) == len(set(places))
@@ -128,7 +128,7 @@ class _Pen:
         self.marker = MARKERS[at % len(MARKERS)]
 
 
-def _drawable(plot: Plot, name: str) -> list[_Point]:
+def _drawable_points(plot: Plot, name: str) -> list[_Point]:
     """Return the points of a series that have a place."""
     bands, labels = plot.bands.get(name, ()), plot.labels.get(name, ())
     points = []
@@ -216,7 +216,7 @@ def _short(text: str) -> str:
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
 
-def _described(plot: Plot) -> str:
+def _describe(plot: Plot) -> str:
     points = sum(map(len, plot.series.values()))
     names = ", ".join(name for name in plot.series if name)
     return f"{plot.y} against {plot.x or 'names'}: {points} points. {names}. The data stand beneath."

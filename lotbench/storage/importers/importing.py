@@ -108,7 +108,7 @@ class PictureFiles:
         """
         if name not in self._known:
             try:
-                self._known[name] = self._kept(name, load)
+                self._known[name] = self._write_picture(name, load)
             except SkippedError as reason:
                 self._known[name] = f"!{reason}"
         file = self._known[name]
@@ -116,7 +116,7 @@ class PictureFiles:
             raise SkippedError(file[1:])
         return file
 
-    def _kept(self, name: str, load: Load) -> str:
+    def _write_picture(self, name: str, load: Load) -> str:
         if not name or not all(letter.isalnum() or letter in "-_." for letter in name) or name[0] == ".":
             raise SkippedError("the picture's name is no file's")
         raw = load()

@@ -52,13 +52,13 @@ def _pictures(folder: Path) -> Find:
     for place in FOLDERS:
         if (folder / place).is_dir():
             files = {Path(entry.name).stem: entry.path for entry in os.scandir(folder / place)}
-            return lambda stem: _opened(files[stem]) if stem in files else None
+            return lambda stem: _open_shard(files[stem]) if stem in files else None
     if (folder / ARCHIVE).is_file():
         return _archive(folder / ARCHIVE)
     return lambda stem: None
 
 
-def _opened(path: str) -> bytes | None:
+def _open_shard(path: str) -> bytes | None:
     try:
         with open(path, "rb") as file:
             return file.read(MAX_BYTES + 1)
