@@ -22,8 +22,8 @@ def in_words(bounds: Bounds) -> str | None:
     """Return both ends, and with sampling error; None where nothing broke off."""
     if not bounds:
         return None
-    shown = f"{_end(bounds['least'])} to {_end(bounds['most'])}"
-    return f"{shown} ({_end(bounds['low'])} to {_end(bounds['high'])})"
+    range_text = f"{_end(bounds['least'])} to {_end(bounds['most'])}"
+    return f"{range_text} ({_end(bounds['low'])} to {_end(bounds['high'])})"
 
 
 def moving(name: str, bounds: Bounds, low: float | None, high: float | None) -> str | None:

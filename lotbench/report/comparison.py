@@ -89,25 +89,27 @@ def compare(entries: Sequence[Entry], across: Across, table: Published | None = 
     names = list(dict.fromkeys(entry.benchmark for entry in entries))
     boards: list[Board] = []
     sections: list[Section] = []
-    said = []
+    sentences = []
     for name in names:
         runs = [entry for entry in entries if entry.benchmark == name]
         board, of_benchmark = _of_benchmark(runs, across, table or {})
         boards += [board] if board else []
         start = f"{name}: " if len(names) > 1 else ""
         if board and (sentence := ranking_sections.summed_up(board)):
-            said.append(start + sentence)
+            sentences.append(start + sentence)
         sections += [replace(section, title=start + section.title) for section in of_benchmark]
     sections += _correlations(boards, table or {})
     title = f"{' and '.join(names)}: {len(entries)} runs"
-    return Comparison(title, tuple(entry.name for entry in entries), tuple(sections), tuple(said))
+    return Comparison(title, tuple(entry.name for entry in entries), tuple(sections), tuple(sentences))
 
 
 def to_markdown(comparison: Comparison) -> str:
     """Return a comparison as Markdown."""
     blocks = [block for section in comparison.sections for block in laid_out(section, "compare.html")]
-    said = map(plain, comparison.said)
-    return "\n\n".join(block for block in (f"# {plain(comparison.title)}", *said, *blocks) if block) + "\n"
+    sentences = map(plain, comparison.said)
+    return (
+        "\n\n".join(block for block in (f"# {plain(comparison.title)}", *sentences, *blocks) if block) + "\n"
+    )
 
 
 def to_json(comparison: Comparison) -> str:
@@ -135,17 +137,17 @@ def _of_benchmark(
         board = leaderboard.board(runs)
     except UsageError as error:
         if len(runs) == 1 or len(names) > 1:
-            raise UsageError(f"{error}{_also(runs, names)}") from None
+            raise UsageError(f"{error}{_other_differences(runs, names)}") from None
         apart = str(error)
     sections = ranking_sections.sections(board) if board else []
     if len(runs) > 1:
-        sections.append(likeness.across(_said(runs, board)))
+        sections.append(likeness.across(_answers_by_label(runs, board)))
         sections.append(side_by_side(runs, apart))
         sections += across(runs[0].benchmark, called(runs))
     return board, [*sections, *([beside(runs, table)] if table else [])]
 
 
-def _said(runs: Sequence[Entry], board: Board | None) -> dict[str, Said]:
+def _answers_by_label(runs: Sequence[Entry], board: Board | None) -> dict[str, Said]:
     """Return what each run's candidate said: by its model's name in order of the ranking, or by what tells the runs apart."""
     if board is None:
         return {name: run.said for run, name in zip(runs, called(runs).values(), strict=True)}
@@ -155,38 +157,38 @@ def _said(runs: Sequence[Entry], board: Board | None) -> dict[str, Said]:
     }
 
 
-def _also(runs: Sequence[Entry], names: Sequence[str]) -> str:
+def _other_differences(runs: Sequence[Entry], names: Sequence[str]) -> str:
     """Return the sentence that the runs are not ranked, and in how many things they differ."""
-    shown = "; ".join(f"{name} ({', '.join(_shown(run.setup, name) for run in runs)})" for name in names)
-    return f". Runs that differ in one thing can stand side by side; these differ in {shown}" if names else ""
+    texts = "; ".join(f"{name} ({', '.join(_setup_text(run.setup, name) for run in runs)})" for name in names)
+    return f". Runs that differ in one thing can stand side by side; these differ in {texts}" if names else ""
 
 
 def _correlations(boards: Sequence[Board], table: Published) -> list[Section]:
     """Return how rankings go together with each other, and with the columns of a table."""
     measures = [(f"{board.metric}, {board.benchmark}", leaderboard.values(board)) for board in boards]
     sections = [
-        ranking_sections.correlations(f"{one.benchmark} and {other.benchmark}", x, y)
-        for (one, x), (other, y) in combinations(zip(boards, measures, strict=True), 2)
+        ranking_sections.correlations(f"{first.benchmark} and {other.benchmark}", x, y)
+        for (first, x), (other, y) in combinations(zip(boards, measures, strict=True), 2)
     ]
     for board, measure in zip(boards, measures, strict=True):
         entries = [place.entry for place in board.places]
         for column, values in table.items():
-            theirs = {entry.model: values[row] for entry, row in _rows(entries, values)}
+            published = {entry.model: values[row] for entry, row in _rows(entries, values)}
             title = f"{board.benchmark} and {column}"
-            sections.append(ranking_sections.correlations(title, measure, (column, theirs)))
+            sections.append(ranking_sections.correlations(title, measure, (column, published)))
     return sections
 
 
 def setups(runs: Sequence[Entry]) -> list[str]:
     """Return the things in which runs are set up differently, by dotted name."""
-    found = (name for run in runs[1:] for name in differences(dict(runs[0].setup), dict(run.setup)))
-    return list(dict.fromkeys(found))
+    fields = (name for run in runs[1:] for name in differences(dict(runs[0].setup), dict(run.setup)))
+    return list(dict.fromkeys(fields))
 
 
 def called(runs: Sequence[Entry]) -> dict[str, str]:
     """Return what each run is called by its folder's name: by the one thing in which they differ, if it tells them apart."""
     names = setups(runs)
-    values = {run.name: _shown(run.setup, names[0]) for run in runs} if len(names) == 1 else {}
+    values = {run.name: _setup_text(run.setup, names[0]) for run in runs} if len(names) == 1 else {}
     return values if len({*values.values()}) == len(runs) else {run.name: run.name for run in runs}
 
 
@@ -201,7 +203,7 @@ def side_by_side(runs: Sequence[Entry], apart: str = "") -> Section:
     setting = names[0] if len(names) == 1 else "model"
     metrics = list(dict.fromkeys(name for run in runs for name in run.scores))
     rows = tuple(
-        (run.name, _shown(run.setup, setting), *(_cell(run.scores.get(name)) for name in metrics))
+        (run.name, _setup_text(run.setup, setting), *(_cell(run.scores.get(name)) for name in metrics))
         for run in runs
     )
     notes = (
@@ -215,28 +217,28 @@ def side_by_side(runs: Sequence[Entry], apart: str = "") -> Section:
 
 def _not_rankable(runs: Sequence[Entry]) -> list[str]:
     """Return why runs may not be ranked; what several have in common is said once."""
-    found: dict[tuple[str, ...], list[str]] = {}
+    by_reasons: dict[tuple[str, ...], list[str]] = {}
     for run in runs:
-        found.setdefault(tuple(run.reasons), []).append(run.name)
-    return [f"{', '.join(names)}: not trusted: {'; '.join(why)}" for why, names in found.items() if why]
+        by_reasons.setdefault(tuple(run.reasons), []).append(run.name)
+    return [f"{', '.join(names)}: not trusted: {'; '.join(why)}" for why, names in by_reasons.items() if why]
 
 
 def beside(runs: Sequence[Entry], table: Published) -> Section:
     """Return how the runs' metrics go together with a table of published scores, all metrics side by side."""
     models = {model: None for values in table.values() for model in values}
-    known = _rows(runs, models)
-    metrics = list(dict.fromkeys(name for run, _ in known for name in run.scores))
+    matches = _rows(runs, models)
+    metrics = list(dict.fromkeys(name for run, _ in matches for name in run.scores))
     rows = tuple(
         (
             column,
             *(
-                _together([(run.scores.get(metric), values.get(row)) for run, row in known])
+                _correlation_text([(run.scores.get(metric), values.get(row)) for run, row in matches])
                 for metric in metrics
             ),
         )
         for column, values in table.items()
     )
-    missing = [run.name for run in runs if run not in [each for each, _ in known]]
+    missing = [run.name for run in runs if run not in [each for each, _ in matches]]
     notes = [
         "Pearson's r where both sides pass the Shapiro-Wilk test (p >= 0.05), else Spearman's rho; p is two-sided.",
         *([f"Not in the table: {', '.join(missing)}."] if missing else []),
@@ -244,29 +246,29 @@ def beside(runs: Sequence[Entry], table: Published) -> Section:
     return Section("Beside the table", tuple(notes), (Table(("column", *metrics), rows),))
 
 
-def _together(pairs: Sequence[tuple[Mapping[str, Any] | None, float | None]]) -> str:
+def _correlation_text(pairs: Sequence[tuple[Mapping[str, Any] | None, float | None]]) -> str:
     both = [
         (float(score["value"]), value)
         for score, value in pairs
         if score is not None and score["value"] is not None and value is not None
     ]
-    found = correlation([ours for ours, _ in both], [theirs for _, theirs in both])
-    if found.value is None:
-        return f"none: {found.why}"
-    return f"{found.method} {found.value:.3f} (p = {found.p:.3g}, n = {found.n})"
+    result = correlation([ours for ours, _ in both], [published for _, published in both])
+    if result.value is None:
+        return f"none: {result.why}"
+    return f"{result.method} {result.value:.3f} (p = {result.p:.3g}, n = {result.n})"
 
 
 def _rows(runs: Sequence[Entry], models: Mapping[str, object]) -> list[tuple[Entry, str]]:
     """Return the runs whose model a table has, each with the model's name there: one of its own, or its last part."""
     by_name = {name.casefold(): name for name in models}
     by_last = {_last_part(name): name for name in models}
-    found = []
+    matches = []
     for run in runs:
         own = (run.model, *run.answered, run.asked)
         rows = [by_name.get(name.casefold()) for name in (*own, run.name)]
         rows += [by_last.get(_last_part(name)) for name in own]
-        found += [(run, row) for row in rows if row is not None][:1]
-    return found
+        matches += [(run, row) for row in rows if row is not None][:1]
+    return matches
 
 
 def _last_part(model: str) -> str:
@@ -276,14 +278,14 @@ def _last_part(model: str) -> str:
 def _cell(score: Mapping[str, Any] | None) -> str | None:
     if score is None or score["value"] is None:
         return None
-    shown = bounds.in_words(score.get("bounds", {}))
-    beside = f", bounds {shown}" if shown else ""
+    range_text = bounds.in_words(score.get("bounds", {}))
+    suffix = f", bounds {range_text}" if range_text else ""
     if None in (score["low"], score["high"]):
-        return number(score["value"]) + beside
-    return f"{number(score['value'])} ({number(score['low'])} to {number(score['high'])}){beside}"
+        return number(score["value"]) + suffix
+    return f"{number(score['value'])} ({number(score['low'])} to {number(score['high'])}){suffix}"
 
 
-def _shown(table: JSON | Mapping[str, JSON], name: str) -> str:
+def _setup_text(table: JSON | Mapping[str, JSON], name: str) -> str:
     """Return a field of a run's setup by its dotted name, for people."""
     value = leaderboard.at(table, name)
     if isinstance(value, list | tuple) and len(value) == 1:

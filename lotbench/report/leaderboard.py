@@ -174,35 +174,40 @@ def sample_scores(traces: Iterable[Trace]) -> SampleScores:
     return SampleScores({name: scores[name] for name in sorted(scores)}, failed)
 
 
-def differing(one: Entry, other: Entry) -> list[str]:
+def differing(entry: Entry, other: Entry) -> list[str]:
     """Return what two runs were measured with differently, with both values."""
-    may_differ = one.metric.may_differ & other.metric.may_differ
+    may_differ = entry.metric.may_differ & other.metric.may_differ
     names = [
-        name for name in differences(dict(one.conditions), dict(other.conditions)) if name not in may_differ
+        name for name in differences(dict(entry.conditions), dict(other.conditions)) if name not in may_differ
     ]
-    found = [
-        f"{name}: {at(one.conditions, name)} and {at(other.conditions, name)}"
+    lines = [
+        f"{name}: {at(entry.conditions, name)} and {at(other.conditions, name)}"
         for name in names
-        if not _answered_alike(one, other, name)
+        if not _answered_alike(entry, other, name)
     ]
     for role in sorted(
-        role for role in one.ids.keys() & other.ids.keys() if f"roles.{role}" not in may_differ
+        role for role in entry.ids.keys() & other.ids.keys() if f"roles.{role}" not in may_differ
     ):
-        ours, theirs = set(one.ids[role]), set(other.ids[role])
+        ours, other_ids = set(entry.ids[role]), set(other.ids[role])
         # A second judge that was never needed has no id: a part of the other's ids is no difference.
-        if not (ours <= theirs or theirs <= ours):
-            found.append(f"{role}: {', '.join(sorted(ours))} and {', '.join(sorted(theirs))}")
-    return found
+        if not (ours <= other_ids or other_ids <= ours):
+            lines.append(f"{role}: {', '.join(sorted(ours))} and {', '.join(sorted(other_ids))}")
+    return lines
 
 
-def _answered_alike(one: Entry, other: Entry, name: str) -> bool:
+def _answered_alike(entry: Entry, other: Entry, name: str) -> bool:
     """Return whether a role was played by one model, though asked for by two names (`gpt-4o-mini` and its dated id)."""
     part, _, role = name.partition(".")
     if part != "roles":
         return False
-    asked: list[Any] = [at(each.conditions, name) for each in (one, other)]
-    ours, theirs = list(one.ids.get(role, ())), list(other.ids.get(role, ()))
-    return all(asked) and [len(names) for names in asked] == [1, 1] and len(ours) == 1 and ours == theirs
+    role_names: list[Any] = [at(each.conditions, name) for each in (entry, other)]
+    ours, other_ids = list(entry.ids.get(role, ())), list(other.ids.get(role, ()))
+    return (
+        all(role_names)
+        and [len(names) for names in role_names] == [1, 1]
+        and len(ours) == 1
+        and ours == other_ids
+    )
 
 
 def alike(entries: Sequence[Entry]) -> list[list[Entry]]:
@@ -210,7 +215,7 @@ def alike(entries: Sequence[Entry]) -> list[list[Entry]]:
     groups: list[list[Entry]] = []
     for entry in entries:
         for group in groups:
-            if not any(differing(one, entry) for one in group):
+            if not any(differing(member, entry) for member in group):
                 group.append(entry)
                 break
         else:
@@ -225,9 +230,9 @@ def board(entries: Sequence[Entry]) -> Board:
         UsageError: Two were not, with what differs; or the models have no sample in common.
     """
     # Two that are like a third may differ: each pair is looked at.
-    for one, other in combinations(entries, 2):
-        if found := differing(one, other):
-            raise UsageError(f"{one.name} and {other.name} cannot be compared: {'; '.join(found)}")
+    for member, other in combinations(entries, 2):
+        if lines := differing(member, other):
+            raise UsageError(f"{member.name} and {other.name} cannot be compared: {'; '.join(lines)}")
     entries, unlabelled = _corrected(entries)
     if len(names := {entry.metric.name for entry in entries}) > 1:
         raise UsageError(f"the runs have no metric in common: {', '.join(sorted(names))}")
@@ -245,7 +250,7 @@ def board(entries: Sequence[Entry]) -> Board:
     }
     order = sorted(named, key=lambda label: (label not in paired, *_rank(scores[label]), label))
     pairs = _pairs([label for label in order if label in paired], paired)
-    letters = compare.ties(order[: len(paired)], {(one.better, one.other) for one in pairs if one.apart})
+    letters = compare.ties(order[: len(paired)], {(pair.better, pair.other) for pair in pairs if pair.apart})
     places = tuple(Place(label, named[label], scores[label], letters.get(label, "")) for label in order)
     people = tuple(entry for entry in entries if entry.person)
     return Board(entries[0].benchmark, names.pop(), places, pairs, people, len(shared), unlabelled)
@@ -267,31 +272,33 @@ def _rank(score: Metric) -> tuple[bool, float]:
     return score.value is None, -(score.value or 0.0)
 
 
-def values(made: Board) -> dict[str, float]:
+def values(ranking: Board) -> dict[str, float]:
     """Return the metric of each model; of several runs of one model, their mean."""
-    found: dict[str, list[float]] = {}
-    for place in made.places:
+    by_model: dict[str, list[float]] = {}
+    for place in ranking.places:
         if place.mean.value is not None:
-            found.setdefault(place.entry.model, []).append(place.mean.value)
-    return {name: fmean(means) for name, means in found.items()}
+            by_model.setdefault(place.entry.model, []).append(place.mean.value)
+    return {name: fmean(means) for name, means in by_model.items()}
 
 
 def _pairs(order: Sequence[str], entries: Mapping[str, Entry]) -> tuple[Pair, ...]:
-    def pair(one: str, other: str) -> tuple[str, str, Difference]:
-        ahead = compare.of_primary_metrics(entries[one].metric, entries[other].metric, entries[one].most_fpr)
+    def pair(name: str, other: str) -> tuple[str, str, Difference]:
+        ahead = compare.of_primary_metrics(
+            entries[name].metric, entries[other].metric, entries[name].most_fpr
+        )
         if (ahead.mean or 0.0) >= 0:
-            return one, other, ahead
+            return name, other, ahead
         # On the samples that these two share, the order may be another than on those that all share.
         return (
             other,
-            one,
-            compare.of_primary_metrics(entries[other].metric, entries[one].metric, entries[other].most_fpr),
+            name,
+            compare.of_primary_metrics(entries[other].metric, entries[name].metric, entries[other].most_fpr),
         )
 
-    found = [pair(one, other) for one, other in combinations(order, 2)]
-    ps = [1.0 if difference.p is None else difference.p for *_, difference in found]
-    corrected = zip(found, compare.holm(ps), compare.levels(ps), strict=True)
-    return tuple(Pair(*given, p, level) for given, p, level in corrected)
+    triples = [pair(name, other) for name, other in combinations(order, 2)]
+    ps = [1.0 if difference.p is None else difference.p for *_, difference in triples]
+    corrected = zip(triples, compare.holm(ps), compare.levels(ps), strict=True)
+    return tuple(Pair(*triple, p, level) for triple, p, level in corrected)
 
 
 def labels_of(entries: Sequence[Entry]) -> list[str]:

@@ -71,15 +71,15 @@ def cell(value: JSON) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
-def table(one: Table) -> str:
+def table(grid: Table) -> str:
     """Return a table; "" if it has no rows."""
-    if not one.rows:
+    if not grid.rows:
         return ""
     numeric = [
-        all(isinstance(row[at], int | float | None) for row in one.rows) for at in range(len(one.columns))
+        all(isinstance(row[at], int | float | None) for row in grid.rows) for at in range(len(grid.columns))
     ]
-    lines = [_row(one.columns), _row_of("---:" if right else "---" for right in numeric)]
-    return "\n".join([*lines, *(_row(row) for row in one.rows)])
+    lines = [_row(grid.columns), _row_of("---:" if right else "---" for right in numeric)]
+    return "\n".join([*lines, *(_row(row) for row in grid.rows)])
 
 
 def bullets(lines: Iterable[str]) -> str:
@@ -94,7 +94,7 @@ def _inline(text: str) -> str:
 
 
 def _row(cells: Iterable[JSON]) -> str:
-    return _row_of(_inline(cell(one)) for one in cells)
+    return _row_of(_inline(cell(value)) for value in cells)
 
 
 def _row_of(texts: Iterable[str]) -> str:

@@ -16,13 +16,13 @@ from lotbench.report.sections import Cell, Plot, Section, Table
 from lotbench.types import Metric
 
 
-def sections(made: Board) -> list[Section]:
+def sections(ranking: Board) -> list[Section]:
     """Return a ranking laid out: places, pairs, people."""
-    found = [_ranking(made)] if made.places else []
-    found += difference_sections.sections(made)
-    if made.people:
-        found.append(_people(made))
-    return found
+    all_sections = [_ranking(ranking)] if ranking.places else []
+    all_sections += difference_sections.sections(ranking)
+    if ranking.people:
+        all_sections.append(_people(ranking))
+    return all_sections
 
 
 def correlations(
@@ -30,11 +30,13 @@ def correlations(
 ) -> Section:
     """Return how two measures of the same models go together; each a name and values by model."""
     models = sorted(x[1].keys() & y[1].keys())
-    ours, theirs = [x[1][name] for name in models], [y[1][name] for name in models]
-    found = (coefficient("pearson", ours, theirs), coefficient("spearman", ours, theirs))
-    rows = tuple(_correlation(name, one) for name, one in zip(("Pearson", "Spearman"), found, strict=True))
+    ours, second = [x[1][name] for name in models], [y[1][name] for name in models]
+    coefficients = (coefficient("pearson", ours, second), coefficient("spearman", ours, second))
+    rows = tuple(
+        _correlation(name, value) for name, value in zip(("Pearson", "Spearman"), coefficients, strict=True)
+    )
     plot = Plot(
-        "scatter", x[0], y[0], {"models": tuple(zip(ours, theirs, strict=True))},
+        "scatter", x[0], y[0], {"models": tuple(zip(ours, second, strict=True))},
         f"{y[0]} by {x[0]}, a point a model", labels={"models": tuple(models)},
     )  # fmt: skip
     notes = [
@@ -47,8 +49,8 @@ def correlations(
     return Section(title, tuple(notes), (Table(columns, rows),), (plot,))
 
 
-def _ranking(made: Board) -> Section:
-    broken = any(place.mean.bounds for place in made.places)
+def _ranking(ranking: Board) -> Section:
+    broken = any(place.mean.bounds for place in ranking.places)
     rows = tuple(
         (
             place.label,
@@ -62,29 +64,29 @@ def _ranking(made: Board) -> Section:
             place.entry.failed,
             "; ".join(place.entry.reasons) or None,
         )
-        for place in made.places
+        for place in ranking.places
     )
-    points = tuple((float(at), place.mean.value or 0.0) for at, place in enumerate(made.places))
-    bands = tuple(_ends(place.mean) for place in made.places)
+    points = tuple((float(at), place.mean.value or 0.0) for at, place in enumerate(ranking.places))
+    bands = tuple(_ends(place.mean) for place in ranking.places)
     plot = Plot(
         "scatter",
         "",
-        made.metric,
-        {made.metric: points},
-        f"{made.benchmark}: {made.metric} with its 95 % interval",
-        tuple(f"{place.label} ({place.ties})" for place in made.places),
-        {made.metric: bands},
+        ranking.metric,
+        {ranking.metric: points},
+        f"{ranking.benchmark}: {ranking.metric} with its 95 % interval",
+        tuple(f"{place.label} ({place.ties})" for place in ranking.places),
+        {ranking.metric: bands},
     )
     notes = (
-        f"Ranked by {made.metric}, as the benchmark counts it, over the {made.shared} samples that every run has. "
+        f"Ranked by {ranking.metric}, as the benchmark counts it, over the {ranking.shared} samples that every run has. "
         "Models that share a letter were not clearly different; intervals that overlap do not say so, since the samples "
         "are the same.",
         *([bounds.ABOUT] if broken else []),
-        *(said for place in made.places if (said := _moving(place))),
-        *(_unpaired(place, made) for place in made.places if _has_others(place, made)),
+        *(note for place in ranking.places if (note := _moving(place))),
+        *(_unpaired(place, ranking) for place in ranking.places if _has_others(place, ranking)),
     )
     columns = (
-        "model", made.metric, "low", "high", *(["bounds"] if broken else []), "ties", "samples", "unanswered", "failed tasks",
+        "model", ranking.metric, "low", "high", *(["bounds"] if broken else []), "ties", "samples", "unanswered", "failed tasks",
         "not trusted because",
     )  # fmt: skip
     return Section("Ranking", notes, (Table(columns, rows),), (plot,))
@@ -95,53 +97,55 @@ def _moving(place: Place) -> str | None:
     return bounds.moving(place.label, place.mean.bounds, place.mean.low, place.mean.high)
 
 
-def summed_up(made: Board) -> str:
+def summed_up(ranking: Board) -> str:
     """Return a ranking in a sentence: who beats whom, neighbour by neighbour, how many pairs are clear, who stands apart."""
-    pairs = {frozenset((pair.better, pair.other)): pair for pair in made.pairs}
-    ranked = [place.label for place in made.places if not place.entry.abstained]
-    said = []
+    pairs = {frozenset((pair.better, pair.other)): pair for pair in ranking.pairs}
+    ranked = [place.label for place in ranking.places if not place.entry.abstained]
+    sentences = []
     for both in pairwise(ranked):
         pair = pairs[frozenset(both)]
-        one, other = (pair.better, pair.other) if pair.apart else both
-        said.append(f"{one} beats {other}" if pair.apart else f"{one} and {other} are not clearly different")
-    parts = [", ".join(said)] if said else []
-    if clear := sum(pair.apart for pair in made.pairs) if len(made.pairs) > 1 else 0:
+        first, second = (pair.better, pair.other) if pair.apart else both
+        sentences.append(
+            f"{first} beats {second}" if pair.apart else f"{first} and {second} are not clearly different"
+        )
+    parts = [", ".join(sentences)] if sentences else []
+    if clear := sum(pair.apart for pair in ranking.pairs) if len(ranking.pairs) > 1 else 0:
         parts.append(
             "all pairs are clear"
-            if clear == len(made.pairs)
-            else f"{clear} of {len(made.pairs)} pairs are clear"
+            if clear == len(ranking.pairs)
+            else f"{clear} of {len(ranking.pairs)} pairs are clear"
         )
-    elif len(made.pairs) > 1:
-        parts.append(f"none of {len(made.pairs)} pairs is clear")
+    elif len(ranking.pairs) > 1:
+        parts.append(f"none of {len(ranking.pairs)} pairs is clear")
     parts += [
         f"{place.label} stands last: its score rests on {place.entry.played - place.entry.metric.unanswered} of "
         f"{place.entry.played} samples"
-        for place in made.places
+        for place in ranking.places
         if place.entry.abstained
     ]
     return "; ".join(parts) + "." if parts else ""
 
 
-def _has_others(place: Place, made: Board) -> bool:
-    return place.entry.abstained or len(place.entry.metric.records) > made.shared
+def _has_others(place: Place, ranking: Board) -> bool:
+    return place.entry.abstained or len(place.entry.metric.records) > ranking.shared
 
 
-def _unpaired(place: Place, made: Board) -> str:
+def _unpaired(place: Place, ranking: Board) -> str:
     """Return what of a run could not be paired."""
     own = place.entry.metric
     if place.entry.abstained:
         return (
-            f"{place.label} is paired with nobody: {made.metric} knows nothing of {own.unanswered} of its "
+            f"{place.label} is paired with nobody: {ranking.metric} knows nothing of {own.unanswered} of its "
             f"{place.entry.played} samples."
         )
-    alone = len(own.records) - made.shared
+    alone = len(own.records) - ranking.shared
     whole = number(own.whole().value or 0.0)
     return f"{place.label}: {alone} samples that not every run has are left out; with them {whole}."
 
 
-def _people(made: Board) -> Section:
+def _people(ranking: Board) -> Section:
     """Return what people reach (Fig. 10)."""
-    label = dict(zip(labels_of(made.people), made.people, strict=True))
+    label = dict(zip(labels_of(ranking.people), ranking.people, strict=True))
     means = {name: fmean(entry.values.values()) for name, entry in label.items() if entry.values}
     rows = tuple((f"people, {name}", *_cells(metric)) for name, metric in people.thirds(means).items())
     note = "High, medium and low are the best, the middle and the last third of people by mean score."
@@ -155,8 +159,15 @@ def _cells(metric: Metric) -> tuple[Cell, ...]:
     return (metric.value, metric.low, metric.high, metric.n, metric.why)
 
 
-def _correlation(name: str, one: Correlation) -> tuple[Cell, ...]:
-    return (name, one.n, one.value, one.low, one.high, one.p)
+def _correlation(name: str, result: Correlation) -> tuple[Cell, ...]:
+    return (
+        name,
+        result.n,
+        result.value,
+        result.low,
+        result.high,
+        result.p,
+    )
 
 
 def _ends(metric: Metric) -> tuple[float, float]:

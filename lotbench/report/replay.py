@@ -46,15 +46,17 @@ def find_trace(traces: Sequence[Trace], sample: str | None, repeat: int | None) 
 def replay(sample: Mapping[str, Any], trace: Trace, readings: Sequence[Reading]) -> Replay:
     """Return an episode through the panel: its sample, its steps, and what there is to read of it."""
     lines = [f"{trace.sample}, repeat {trace.repeat}"]
-    lines += _told({name: value for name, value in sample.items() if name not in HIDDEN}, 2)
+    lines += _value_lines({name: value for name, value in sample.items() if name not in HIDDEN}, 2)
     for step in trace.steps:
-        lines += ["", _heading(step), *_told(step["value"], 2)]
+        lines += ["", _heading(step), *_value_lines(step["value"], 2)]
     for reading in readings:
         lines += ["", reading.title]
         for name, text in reading.texts:
             lines += wrapped(name, text)
     steps = [dict(step) for step in trace.steps]
-    return ended(sample, trace, lines, {"steps": steps, "readings": [asdict(one) for one in readings]})
+    return ended(
+        sample, trace, lines, {"steps": steps, "readings": [asdict(reading) for reading in readings]}
+    )
 
 
 def ended(sample: Mapping[str, Any], trace: Trace, lines: Sequence[str], parts: Mapping[str, JSON]) -> Replay:
@@ -95,16 +97,16 @@ def _heading(step: Mapping[str, Any]) -> str:
     return f"{name}, by the {step['role']}" if step["role"] else name
 
 
-def _told(value: Any, indent: int) -> Iterator[str]:
+def _value_lines(value: Any, indent: int) -> Iterator[str]:
     """Yield a value name by name; rows of a table are counted, not told."""
-    for name, said in value.items():
+    for name, content in value.items():
         label = str(name).replace("_", " ")
-        if isinstance(said, Mapping):
-            yield from wrapped(label, "" if said else "(none)", indent)
-            yield from _told(said, indent + 2)
-        elif isinstance(said, list | tuple) and any(isinstance(part, Mapping) for part in said):
-            yield from wrapped(label, f"({len(said)})", indent)
-        elif isinstance(said, list | tuple):
-            yield from wrapped(label, "\n".join(map(str, said)) or "(none)", indent)
-        elif said not in (None, ""):
-            yield from wrapped(label, str(said), indent)
+        if isinstance(content, Mapping):
+            yield from wrapped(label, "" if content else "(none)", indent)
+            yield from _value_lines(content, indent + 2)
+        elif isinstance(content, list | tuple) and any(isinstance(part, Mapping) for part in content):
+            yield from wrapped(label, f"({len(content)})", indent)
+        elif isinstance(content, list | tuple):
+            yield from wrapped(label, "\n".join(map(str, content)) or "(none)", indent)
+        elif content not in (None, ""):
+            yield from wrapped(label, str(content), indent)

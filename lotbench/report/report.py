@@ -47,9 +47,9 @@ class Spent:
     def __add__(self, other: Spent) -> Spent:
         """Return both together; without a price if one has none."""
         sums: dict[str, Any] = {}
-        for one in fields(self):
-            mine, theirs = getattr(self, one.name), getattr(other, one.name)
-            sums[one.name] = None if mine is None or theirs is None else mine + theirs
+        for column in fields(self):
+            value, other_value = getattr(self, column.name), getattr(other, column.name)
+            sums[column.name] = None if value is None or other_value is None else value + other_value
         return Spent(**sums)
 
 
@@ -196,18 +196,18 @@ def to_summary(report: Report) -> dict[str, JSON]:
 
 def brief(report: Report) -> Report:
     """Return the report with what everybody reads: its brief sections, warnings, and the first five readings."""
-    kept, left = [], READINGS
+    sections, room = [], READINGS
     warnings: list[str] = []
     for section in report.sections:
         if section.brief:
-            kept.append(section)
-        elif section.readings and left:
-            kept.append(replace(section, readings=section.readings[:left]))
-            left -= len(section.readings[:left])
+            sections.append(section)
+        elif section.readings and room:
+            sections.append(replace(section, readings=section.readings[:room]))
+            room -= len(section.readings[:room])
         else:
             warnings += [note for note in section.notes if note.startswith("WARNING")]
     facts = replace(report.facts, notes=(*report.facts.notes, *warnings))
-    return replace(report, facts=facts, sections=tuple(kept), whole=False)
+    return replace(report, facts=facts, sections=tuple(sections), whole=False)
 
 
 def to_markdown(report: Report) -> str:
@@ -221,7 +221,7 @@ def _brief(report: Report) -> str:
     preset = report.facts.preset
     blocks = [
         *_head(report),
-        *(block for section in report.sections for block in _in_short(section)),
+        *(block for section in report.sections for block in _summary_lines(section)),
         "## Settings",
         table(differing) if differing.rows else f"As {preset} has them.",
         bullets([MORE]),
@@ -229,7 +229,7 @@ def _brief(report: Report) -> str:
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _in_short(section: Section) -> list[str]:
+def _summary_lines(section: Section) -> list[str]:
     """Return a section with each of its readings in a line."""
     lines = [
         f"{reading.title}: " + " / ".join(f"{name}: {' '.join(text.split())}" for name, text in reading.texts)
@@ -246,7 +246,13 @@ def _head(report: Report) -> list[str]:
     blocks = [f"# {plain(facts.benchmark)}: {plain(candidate)}"]
     if not report.rankable:
         blocks.insert(0, f"**Not trusted:** {'; '.join(plain(reason) for reason in report.reasons)}")
-    return [*blocks, _about(report), "## Scores", table(scores_table(report)), bullets(score_notes(report))]
+    return [
+        *blocks,
+        _outcome_text(report),
+        "## Scores",
+        table(scores_table(report)),
+        bullets(score_notes(report)),
+    ]
 
 
 def _whole(report: Report) -> str:
@@ -274,7 +280,7 @@ def _check(name: str, metric: Metric) -> None:
         raise ValueError(f"metric {name} has neither a value nor a reason")
 
 
-def _about(report: Report) -> str:
+def _outcome_text(report: Report) -> str:
     """Return who played, and how much of the run there is."""
     facts = report.facts
     lines = [f"{role}: {', '.join(models) or 'none'}" for role, models in facts.models.items()]
@@ -285,12 +291,12 @@ def _about(report: Report) -> str:
             *([f"variant: {facts.arm}"] if facts.arm is not None else []),
             *lines,
             f"{report.n_traces} of {facts.n_episodes} tasks on {facts.n_samples} samples: {ended}",
-            f"time: {facts.wall_s:.1f} s{_paid(total(facts.spent))}",
+            f"time: {facts.wall_s:.1f} s{_total_cost(total(facts.spent))}",
         ]
     )
 
 
-def _paid(spent: Spent) -> str:
+def _total_cost(spent: Spent) -> str:
     """Return calls and cost of all roles together."""
     cost = "no price known" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
     assumed = f" (assumed: {spent.assumed_tokens:,} tokens)" if spent.assumed_tokens else ""
@@ -301,7 +307,7 @@ def scores_table(report: Report) -> Table:
     """Return one row a metric; the reference's scoring and the baselines as columns, where there are any."""
     metrics, reference = list(report.scores.values()), report.reference_scores
     columns: dict[str, list[Cell]] = {
-        "metric": [_titled(name, metric, report.facts.arm) for name, metric in report.scores.items()],
+        "metric": [_full_name(name, metric, report.facts.arm) for name, metric in report.scores.items()],
         "value": [metric.value for metric in metrics],
         "95 % interval": [interval(metric) for metric in metrics],
     }
@@ -320,7 +326,7 @@ def scores_table(report: Report) -> Table:
     return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)))
 
 
-def _titled(name: str, metric: Metric, arm: str | None) -> str:
+def _full_name(name: str, metric: Metric, arm: str | None) -> str:
     """Return a metric's name with all that belongs to it: what it was measured with, and the arm."""
     return " ".join([name, *(f"({part})" for part in (metric.instrument, arm) if part)])
 
@@ -348,23 +354,23 @@ def score_notes(report: Report) -> list[str]:
 def moving(report: Report) -> list[str]:
     """Return the sentence that the primary metric, corrected or not, may move further than its interval."""
     first = next(iter(report.scores), "")
-    found = (
+    sentences = (
         bounds.moving(name, metric.bounds, metric.low, metric.high)
         for name, metric in report.scores.items()
         if name in (first, f"{first}_corrected")
     )
-    return [said for said in found if said]
+    return [sentence for sentence in sentences if sentence]
 
 
 def laid_out(section: Section, page: str = "report.html") -> list[str]:
     """Return a section as blocks of Markdown: its tables, heat maps, notes, readings; its plots by name, with their page."""
     blocks = [f"## {plain(section.title)}"]
-    for one in section.tables:
-        blocks += [plain(one.caption), table(one)]
+    for part in section.tables:
+        blocks += [plain(part.caption), table(part)]
     for grid in section.grids:
         blocks += [plain(grid.caption), table(_grid(grid))]
-    drawn = [plot.caption or f"{plot.y} by {plot.x}" for plot in section.plots]
-    blocks += [bullets([*section.notes, *(f"Drawn in {page}: {caption}" for caption in drawn)])]
+    captions = [plot.caption or f"{plot.y} by {plot.x}" for plot in section.plots]
+    blocks += [bullets([*section.notes, *(f"Drawn in {page}: {caption}" for caption in captions)])]
     for reading in section.readings:
         blocks += [f"### {plain(reading.title)}", bullets(f"{name}: {text}" for name, text in reading.texts)]
     return blocks
@@ -373,13 +379,13 @@ def laid_out(section: Section, page: str = "report.html") -> list[str]:
 def _grid(grid: Grid) -> Table:
     """Return a heat map as a table: value, interval and n in each cell."""
     rows = tuple(
-        (name, *(None if cell is None else _in_words(cell) for cell in cells))
+        (name, *(None if cell is None else _describe_score(cell) for cell in cells))
         for name, cells in zip(grid.rows, grid.cells, strict=True)
     )
     return Table((f"{grid.y} / {grid.x}", *grid.columns), rows)
 
 
-def _in_words(metric: Metric) -> str:
+def _describe_score(metric: Metric) -> str:
     if metric.value is None:
         return f"none: {metric.why}"
     ends = interval(metric)
@@ -396,9 +402,9 @@ def settings_table(report: Report) -> Table:
     both = " (both values above)" if report.reference_scores else ""
     rows: list[tuple[Cell, ...]] = []
     for name in sorted(facts.settings.keys() | facts.reference.keys()):
-        ours, theirs = _setting(facts.settings, name), _setting(facts.reference, name)
+        ours, preset_value = _setting(facts.settings, name), _setting(facts.reference, name)
         changes = f"the score only{both}" if name in facts.score_only else "the task"
-        rows.append((name, ours, theirs, "no" if ours == theirs else f"yes, changes {changes}"))
+        rows.append((name, ours, preset_value, "no" if ours == preset_value else f"yes, changes {changes}"))
     rows.sort(key=lambda row: row[3] == "no")
     return Table(("setting", "this run", facts.preset, "differs"), tuple(rows))
 
@@ -406,31 +412,31 @@ def settings_table(report: Report) -> Table:
 def usage_table(spent: Mapping[str, Spent]) -> Table:
     """Return the calls, tokens and cost of each role, and of all."""
     spent = {**spent, "all": total(spent)}
-    costs = [one.cost_usd for one in spent.values()]
+    costs = [use.cost_usd for use in spent.values()]
     columns: dict[str, list[Cell]] = {
         "role": list(spent),
-        "calls": [one.calls for one in spent.values()],
-        "input tokens": [one.input_tokens for one in spent.values()],
-        "of these cached": [one.cached_input_tokens for one in spent.values()],
-        "output tokens": [one.output_tokens for one in spent.values()],
+        "calls": [use.calls for use in spent.values()],
+        "input tokens": [use.input_tokens for use in spent.values()],
+        "of these cached": [use.cached_input_tokens for use in spent.values()],
+        "output tokens": [use.output_tokens for use in spent.values()],
         "cost (USD)": ["no price known" if cost is None else f"{cost:.4f}" for cost in costs],
-        "tokens assumed": [one.assumed_tokens for one in spent.values()],
+        "tokens assumed": [use.assumed_tokens for use in spent.values()],
     }
-    shown = {name: cells for name, cells in columns.items() if name not in RARE or any(cells)}
-    return Table(tuple(shown), tuple(zip(*shown.values(), strict=True)))
+    nonempty = {name: cells for name, cells in columns.items() if name not in RARE or any(cells)}
+    return Table(tuple(nonempty), tuple(zip(*nonempty.values(), strict=True)))
 
 
 def footprint_table(facts: Facts) -> Table | None:
     """Return energy and CO2e of each role, as ranges; None where nothing is known of any."""
-    found = facts.footprint
-    if found is None or not any(found["by_role"].values()):
+    estimate = facts.footprint
+    if estimate is None or not any(estimate["by_role"].values()):
         return None
     rows = tuple(
-        (role, *(f"{one[name][0]:.3g} to {one[name][1]:.3g}" for name in ("energy_kwh", "co2e_kg")))
-        for role, one in found["by_role"].items()
-        if one
+        (role, *(f"{ranges[name][0]:.3g} to {ranges[name][1]:.3g}" for name in ("energy_kwh", "co2e_kg")))
+        for role, ranges in estimate["by_role"].items()
+        if ranges
     )
-    return Table(("role", "energy (kWh)", "CO2e (kg)"), rows, f"Estimated by {found['library']}")
+    return Table(("role", "energy (kWh)", "CO2e (kg)"), rows, f"Estimated by {estimate['library']}")
 
 
 def total(spent: Mapping[str, Spent]) -> Spent:

@@ -17,9 +17,10 @@ SAID = ("guess", "question")
 def episodes(traces: Iterable[Trace], run: str, model: str) -> Iterator[dict[str, JSON]]:
     """Yield one row an episode: where it stands, how it ended, what was guessed and asked last, its score with its parts, what it used."""
     for trace in traces:
-        said = _said(trace)
+        by_round = _texts_by_round(trace)
         last = {
-            name: next((told[name] for told in reversed(said.values()) if told[name]), None) for name in SAID
+            name: next((texts[name] for texts in reversed(by_round.values()) if texts[name]), None)
+            for name in SAID
         }
         yield _flat(
             {
@@ -36,9 +37,9 @@ def episodes(traces: Iterable[Trace], run: str, model: str) -> Iterator[dict[str
 def steps(traces: Iterable[Trace], run: str, model: str) -> Iterator[dict[str, JSON]]:
     """Yield one row a step of an episode, in order, with what was guessed and asked in its round."""
     for trace in traces:
-        said = _said(trace)
+        by_round = _texts_by_round(trace)
         for step in trace.steps:
-            yield _flat({**_place(trace, run, model), **said[step.get("round")], **step})
+            yield _flat({**_place(trace, run, model), **by_round[step.get("round")], **step})
 
 
 def _place(trace: Trace, run: str, model: str) -> dict[str, JSON]:
@@ -52,22 +53,22 @@ def _place(trace: Trace, run: str, model: str) -> dict[str, JSON]:
     }
 
 
-def _said(trace: Trace) -> dict[Any, dict[str, JSON]]:
+def _texts_by_round(trace: Trace) -> dict[Any, dict[str, JSON]]:
     """Return what was guessed and asked in each round, in the order of the rounds; null where a benchmark has none."""
     rounds: dict[Any, dict[str, JSON]] = {}
     for step in trace.steps:
-        told = rounds.setdefault(step.get("round"), dict.fromkeys(SAID))
+        texts = rounds.setdefault(step.get("round"), dict.fromkeys(SAID))
         value: Any = step.get("value")
         if isinstance(value, Mapping):
-            told |= {name: value[name] for name in SAID if value.get(name)}
+            texts |= {name: value[name] for name in SAID if value.get(name)}
     return rounds
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, JSON]:
-    made: dict[str, JSON] = {}
+    flat: dict[str, JSON] = {}
     for name, value in table.items():
         if isinstance(value, Mapping):
-            made |= _flat(value, f"{before}{name}.")
+            flat |= _flat(value, f"{before}{name}.")
         else:
-            made[before + name] = value
-    return made
+            flat[before + name] = value
+    return flat

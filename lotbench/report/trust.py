@@ -159,7 +159,14 @@ def reasons(case: Case) -> tuple[str, ...]:
     """Return every reason why the scores of a run may not stand in a ranking; none if they may."""
     return tuple(
         dict.fromkeys(
-            (*_played(case), *case.demands, *_kin(case), *_written(case), *_checked(case), *_size(case))
+            (
+                *_player_reasons(case),
+                *case.demands,
+                *_kinship_reasons(case),
+                *_writer_reasons(case),
+                *_check_reasons(case),
+                *_size_reasons(case),
+            )
         )
     )
 
@@ -185,21 +192,23 @@ def _in_100(rate: float) -> str:
 
 def remarks(case: Case) -> tuple[str, ...]:
     """Return what is to be said of a run that bars it from nothing."""
-    found = []
+    notes = []
     for role in case.impartial:
         names = case.others[role].names
-        theirs = sorted({writer for writer in case.writers for name in names if one_maker(name, writer)})
-        found += (
-            [f"The {role} is of the family that wrote the samples ({', '.join(theirs)})."] if theirs else []
+        relatives = sorted({writer for writer in case.writers for name in names if one_maker(name, writer)})
+        notes += (
+            [f"The {role} is of the family that wrote the samples ({', '.join(relatives)})."]
+            if relatives
+            else []
         )
     if unsaid := case.writers.get("", 0):
-        found.append(f"Who wrote {unsaid} of the {case.samples} samples is not said (`writer`).")
+        notes.append(f"Who wrote {unsaid} of the {case.samples} samples is not said (`writer`).")
     if case.seen is None:
-        found.append("What the candidate's adapter was trained on is not said (no seen.json beside it).")
-    return tuple(found)
+        notes.append("What the candidate's adapter was trained on is not said (no seen.json beside it).")
+    return tuple(notes)
 
 
-def _played(case: Case) -> Iterator[str]:
+def _player_reasons(case: Case) -> Iterator[str]:
     """Yield what kind of player bars a run, whatever it scored."""
     kinds = case.candidate.kinds.union(*(player.kinds for player in case.others.values()))
     if "local" in kinds:
@@ -208,20 +217,20 @@ def _played(case: Case) -> Iterator[str]:
         yield "the candidate's answers are a recording: nothing shows what it was asked, and how"
 
 
-def _kin(case: Case) -> Iterator[str]:
+def _kinship_reasons(case: Case) -> Iterator[str]:
     for role in case.impartial:
         names = case.others[role].names
         if any(
-            related(without_address(one), without_address(other))
-            for one in case.candidate.names
+            related(without_address(name), without_address(other))
+            for name in case.candidate.names
             for other in names
         ):
             yield f"the candidate and the {role} are of one family of models"
 
 
-def _written(case: Case) -> Iterator[str]:
+def _writer_reasons(case: Case) -> Iterator[str]:
     """Yield the candidate's own samples: those that its maker's models wrote, and those that its adapter was trained on."""
-    mine = [
+    relatives = [
         writer
         for writer in case.writers
         if writer not in ("", PEOPLE)
@@ -229,21 +238,21 @@ def _written(case: Case) -> Iterator[str]:
             one_maker(name, writer) or related(without_address(name), writer) for name in case.candidate.names
         )
     ]
-    if mine:
-        of = sum(case.writers[writer] for writer in mine)
-        by = ", ".join(sorted(mine))
+    if relatives:
+        of = sum(case.writers[writer] for writer in relatives)
+        by = ", ".join(sorted(relatives))
         yield f"the candidate is of the family that wrote {of} of the {case.samples} samples or their gold ({by})"
     if case.seen:
         yield f"the candidate's adapter was trained on {case.seen} of the {case.samples} samples"
 
 
-def _checked(case: Case) -> Iterator[str]:
+def _check_reasons(case: Case) -> Iterator[str]:
     for role in case.checked:
-        mine = [check for check in case.checks if check.role == role]
-        if not mine:
+        own_checks = [check for check in case.checks if check.role == role]
+        if not own_checks:
             sits = case.others[role]
-            mine = [Check(role, ", ".join(sits.answered or sits.asked), None)]
-        for check in mine:
+            own_checks = [Check(role, ", ".join(sits.answered or sits.asked), None)]
+        for check in own_checks:
             yield from faults(check)
 
 
@@ -303,11 +312,11 @@ def _marks(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
         yield f"{name} was checked on {rates.positives} rows only, fewer than {bounds.min_positives}"
 
 
-def _size(case: Case) -> Iterator[str]:
+def _size_reasons(case: Case) -> Iterator[str]:
     """Yield whether there is enough of the run, and all of it."""
-    wanted = MIN_SAMPLES if case.whole is None else min(MIN_SAMPLES, case.whole)
-    if case.samples < wanted:
-        least = str(wanted) if wanted == MIN_SAMPLES else f"the data set's {wanted}"
+    minimum = MIN_SAMPLES if case.whole is None else min(MIN_SAMPLES, case.whole)
+    if case.samples < minimum:
+        least = str(minimum) if minimum == MIN_SAMPLES else f"the data set's {minimum}"
         yield f"the run is of {case.samples} samples, fewer than {least}"
     if case.unanswered > MOST_UNANSWERED * case.samples:
         yield f"{KNOWS_NOTHING} of {case.unanswered} of the {case.samples} samples"

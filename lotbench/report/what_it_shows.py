@@ -38,8 +38,8 @@ def section(primary_metric: PrimaryMetric) -> Section:
         )
     # Of the difference between two models whose scores have nothing to do with each other.
     paired = math.sqrt(2) * sd
-    found, takes = detectable(n) * paired, _needed(gap / paired)
-    seen = "no gap" if found > high - low else f"a gap of {number(found)}"
+    difference, takes = detectable(n) * paired, _needed(gap / paired)
+    seen = "no gap" if difference > high - low else f"a gap of {number(difference)}"
     notes = (
         f"{n} {units} show {seen} in {primary_metric.name} to another model on the same {units}, with a power of {POWER:.0%} at the "
         f"level of {ALPHA:.0%} (paired t test).",
@@ -51,7 +51,7 @@ def section(primary_metric: PrimaryMetric) -> Section:
         TITLE,
         notes,
         name="shows",
-        numbers={**numbers, "detectable": found, "samples_needed": takes, "sd": sd},
+        numbers={**numbers, "detectable": difference, "samples_needed": takes, "sd": sd},
         brief=True,
     )
 

@@ -43,8 +43,8 @@ def read(adapter: Path) -> frozenset[str] | None:
     """
     path = adapter / FILE
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return frozenset(map(str, found["texts"]))
+        table = json.loads(path.read_text(encoding="utf-8"))
+        return frozenset(map(str, table["texts"]))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -18,11 +18,11 @@ PART = ".lotbench-part"
 
 def clear(folder: Path) -> None:
     """Remove what a kill left of files that were being written in a folder, or one below it; nobody else may write there."""
-    below = (one for one in folder.iterdir() if one.is_dir() and not one.is_symlink())
+    below = (child for child in folder.iterdir() if child.is_dir() and not child.is_symlink())
     for place in (folder, *below):
-        for left in place.glob(f".*{PART}"):
+        for remnant in place.glob(f".*{PART}"):
             with suppress(OSError):
-                left.unlink()
+                remnant.unlink()
 
 
 def write(path: Path, content: str | bytes | Iterable[str]) -> None:
@@ -33,7 +33,7 @@ def write(path: Path, content: str | bytes | Iterable[str]) -> None:
     """
     with opened(path) as file:
         pieces = [content] if isinstance(content, str | bytes) else content
-        file.writelines(one if isinstance(one, bytes) else one.encode() for one in pieces)
+        file.writelines(piece if isinstance(piece, bytes) else piece.encode() for piece in pieces)
 
 
 @contextmanager

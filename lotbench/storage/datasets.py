@@ -43,21 +43,21 @@ def shipped(*parts: str) -> Path:
     raise UsageError(f"{'/'.join(parts)} does not come with lotbench")
 
 
-def config_file(given: str | None) -> Path | None:
+def config_file(argument: str | None) -> Path | None:
     """Return a config file by path, or by the name of one that is shipped (`try`, `paper/lotbench`).
 
     Raises:
         UsageError: There is none; it says which are shipped.
     """
-    if given is None or Path(given).exists():
-        return Path(given) if given else None
-    name = given.removeprefix("configs/").removesuffix(".toml") + ".toml"
+    if argument is None or Path(argument).exists():
+        return Path(argument) if argument else None
+    name = argument.removeprefix("configs/").removesuffix(".toml") + ".toml"
     try:
         return shipped("configs", name)
     except UsageError:
         root = shipped("configs")
-        known = sorted(file.relative_to(root).with_suffix("").as_posix() for file in root.rglob("*.toml"))
-        raise UsageError(f"{given}: no such file; there are also: {', '.join(known)}") from None
+        packaged = sorted(file.relative_to(root).with_suffix("").as_posix() for file in root.rglob("*.toml"))
+        raise UsageError(f"{argument}: no such file; there are also: {', '.join(packaged)}") from None
 
 
 def prompts(benchmark: str, folder: str = "") -> Pack:
@@ -100,9 +100,9 @@ def data_folder(name: str, benchmark_data: str) -> Path:
     if "/" in name:
         raise UsageError(f"{name}: not a data set (no samples.jsonl)")
     # A folder of the same name that is no data set does not hide a shipped one: the repository has lotbench/.
-    known = [folder.name for folder in data_sets()]
+    names = [folder.name for folder in data_sets()]
     if name and not (shipped("data") / name).exists():
-        raise UsageError(f"no data set {name!r}; there are: {', '.join(known)}{suggestion(name, known)}")
+        raise UsageError(f"no data set {name!r}; there are: {', '.join(names)}{suggestion(name, names)}")
     return shipped("data", name or benchmark_data)
 
 
@@ -125,7 +125,7 @@ def read_on(folder: Path, item: type[BaseModel]) -> Iterator[Any]:
     faults: list[str] = []
     seen: dict[str, int] = {}
     pictures: dict[str, list[str]] = {}
-    made: Any
+    sample: Any
     for number, table in rows(path, lambda table: table, faults):
         image = table.get("image") if isinstance(table, dict) else None
         if isinstance(image, str) and image:
@@ -134,14 +134,16 @@ def read_on(folder: Path, item: type[BaseModel]) -> Iterator[Any]:
                 pictures[image] = picture_faults(folder, image)
             faults.extend(at(path, number, "image") + f": {fault}" for fault in pictures[image])
         try:
-            made = item.model_validate(table)
+            sample = item.model_validate(table)
         except ValidationError as error:
             faults += faults_of(error, path, number)
             continue
-        if made.id in seen:
-            faults.append(at(path, number, "id") + f": {made.id!r} stands in line {seen[made.id]} already")
-        seen.setdefault(made.id, number)
-        yield made
+        if sample.id in seen:
+            faults.append(
+                at(path, number, "id") + f": {sample.id!r} stands in line {seen[sample.id]} already"
+            )
+        seen.setdefault(sample.id, number)
+        yield sample
     if not seen and not faults:
         faults.append(f"{path}: no samples")
     if faults:
@@ -228,8 +230,8 @@ class Pictures(Mapping[str, Image]):
             DataError: It is gone, or no longer the one that the run began with.
         """
         path = self._sources[sha256]
-        url, found = _data_url(path, self._max_px, _stamp(path))
-        if found != sha256:
+        url, picture_sha256 = _data_url(path, self._max_px, _stamp(path))
+        if picture_sha256 != sha256:
             raise DataError([f"{path}: is not the picture that the run began with"])
         return url
 
@@ -240,8 +242,8 @@ class Pictures(Mapping[str, Image]):
 
 def _stamp(path: Path) -> object:
     with suppress(OSError):
-        found = path.stat()
-        return found.st_mtime_ns, found.st_size, found.st_ino
+        status = path.stat()
+        return status.st_mtime_ns, status.st_size, status.st_ino
     # What reads it says why it is not there.
     return None
 

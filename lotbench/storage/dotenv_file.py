@@ -33,19 +33,21 @@ def read_env_file(folder: Path) -> list[str]:
     from dotenv import dotenv_values
 
     try:
-        found = dotenv_values(path, interpolate=False, encoding="utf-8")
+        variables = dotenv_values(path, interpolate=False, encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: {error}") from None
-    if others := sorted(name for name in found if name.startswith("LOTBENCH_") and not OURS.fullmatch(name)):
+    if others := sorted(
+        name for name in variables if name.startswith("LOTBENCH_") and not OURS.fullmatch(name)
+    ):
         raise UsageError(
             f"{path}: {others[0]}: a file may set keys and addresses alone; set it in the environment"
         )
-    taken = {name: value for name, value in found.items() if value and OURS.fullmatch(name)}
-    new = [name for name in taken if name not in os.environ]
+    own = {name: value for name, value in variables.items() if value and OURS.fullmatch(name)}
+    new = [name for name in own if name not in os.environ]
     if "OPENAI_BASE_URL" in new and os.environ.get("OPENAI_API_KEY"):
         raise UsageError(
             f"{path}: OPENAI_BASE_URL: the $OPENAI_API_KEY of the environment would go to an address out of a file; "
             "put both into the file, or both into the environment"
         )
-    os.environ.update({name: taken[name] or "" for name in new})
+    os.environ.update({name: own[name] or "" for name in new})
     return new

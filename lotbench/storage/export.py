@@ -23,12 +23,12 @@ def write(rows: Sequence[Mapping[str, JSON]], path: Path | None) -> int:
     Raises:
         UsageError: The file cannot be written.
     """
-    made = _csv(rows) if path and path.suffix == ".csv" else _lines(rows)
+    text = _csv(rows) if path and path.suffix == ".csv" else _lines(rows)
     if path is None:
-        sys.stdout.write(made)
+        sys.stdout.write(text)
         return len(rows)
     try:
-        atomic_write.write(path, made)
+        atomic_write.write(path, text)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     return len(rows)

@@ -61,8 +61,8 @@ def unsealed(text: bytes) -> bytes:
     """
     end = len(text) - SEAL
     if text.startswith(CRC, max(end, 0)):
-        wanted = crc32(b"}", crc32(memoryview(text)[:end]))
-        if text[end:] != b"%b%08x%b" % (CRC, wanted, END):
+        checksum = crc32(b"}", crc32(memoryview(text)[:end]))
+        if text[end:] != b"%b%08x%b" % (CRC, checksum, END):
             raise ValueError("its checksum is another one")
     return text
 
@@ -104,7 +104,7 @@ def append(path: Path, lines: Iterable[bytes], advice: str = "nothing of it was 
     try:
         with open(path, "a+b", buffering=0, opener=no_link) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
-            end = _mended(file)
+            end = _mend(file)
             for text in lines:
                 end = put(file, end, text)
     except OSError as error:
@@ -133,7 +133,7 @@ def put(file: FileIO, end: int, text: bytes) -> int:
     return end + len(text)
 
 
-def _mended(file: FileIO) -> int:
+def _mend(file: FileIO) -> int:
     """Return the end of a file, once a torn last line is cut and one that lacks only its line feed has it."""
     end = os.fstat(file.fileno()).st_size
     if not end:
@@ -142,13 +142,13 @@ def _mended(file: FileIO) -> int:
         last = text[text.rfind(b"\n") + 1 :]
     if not last:
         return end
-    if not _torn(last):
+    if not _is_torn(last):
         return put(file, end, b"\n")
     os.truncate(file.fileno(), end - len(last))
     return end - len(last)
 
 
-def _torn(last: bytes) -> bool:
+def _is_torn(last: bytes) -> bool:
     """Return whether a last line without a line feed was cut off in being written."""
     try:
         from_json(last)
@@ -169,17 +169,17 @@ def rows(path: Path, read: Callable[[Any], T], faults: list[str] | None = None) 
         DataError: After the last line, every fault of every line, with file, line and field; or the file
             cannot be read.
     """
-    found: list[str] = [] if faults is None else faults
+    messages: list[str] = [] if faults is None else faults
     try:
         with path.open("rb") as file:
             lines = (line for chunk in file for line in chunk.splitlines())
             for number, text in enumerate(lines, 1):
-                if text.strip() and (made := _row(path, number, text, read, found)):
-                    yield number, made[0]
+                if text.strip() and (result := _row(path, number, text, read, messages)):
+                    yield number, result[0]
     except OSError as error:
         raise DataError([f"{path}: {error.strerror}"]) from None
-    if faults is None and found:
-        raise DataError(found)
+    if faults is None and messages:
+        raise DataError(messages)
 
 
 def tables(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

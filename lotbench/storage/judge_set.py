@@ -50,11 +50,11 @@ class JudgeSet:
 
     def places(self, file: str, faults: Sequence[str]) -> list[str]:
         """Return the faults of a file's rows (`ROW: reason`, rows counted from 1) with file and line."""
-        told = []
+        messages = []
         for fault in faults:
             row, _, message = fault.partition(": ")
-            told.append(at(self.folder / file, self.rows[file][int(row) - 1][0]) + f": {message}")
-        return told
+            messages.append(at(self.folder / file, self.rows[file][int(row) - 1][0]) + f": {message}")
+        return messages
 
 
 def find(name: str, benchmark: str) -> Path:
@@ -102,5 +102,5 @@ def load(folder: Path, files: Mapping[str, type[BaseModel]]) -> JudgeSet:
         rows[name] = tuple(jsonl.rows(folder / name, model.model_validate, faults))
     if faults:
         raise DataError(faults)
-    whole = {name: [row.model_dump(mode="json") for _, row in found] for name, found in rows.items()}
+    whole = {name: [row.model_dump(mode="json") for _, row in pairs] for name, pairs in rows.items()}
     return JudgeSet(folder, about, rows, digest(whole))

@@ -29,12 +29,12 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-async def side_by_side(work: Callable[[A], B], given: Sequence[A], died: B) -> list[B]:
+async def side_by_side(work: Callable[[A], B], tasks: Sequence[A], died: B) -> list[B]:
     """Return what a function makes of each thing, in order, each in a process of its own; the processes end if this is cancelled.
 
     Args:
         work: A function of a module; it raises nothing.
-        given: What can be pickled, without secrets: workers have this process's environment.
+        tasks: What can be pickled, without secrets: workers have this process's environment.
         died: What stands for a thing whose process came to no end.
 
     Raises:
@@ -43,25 +43,25 @@ async def side_by_side(work: Callable[[A], B], given: Sequence[A], died: B) -> l
     if find_spec("ray") is None:
         raise UsageError("--shards needs ray: pip install 'lotbench[scale]'")
     context = get_context("spawn")
-    ours, theirs = context.Pipe()
-    driver = context.Process(target=_drive, args=(theirs, work, list(given), died), daemon=True)
+    ours, child = context.Pipe()
+    driver = context.Process(target=_drive, args=(child, work, list(tasks), died), daemon=True)
     driver.start()
-    theirs.close()
+    child.close()
     try:
         while not ours.poll():
             await asyncio.sleep(POLL_S)
-        found: list[B] = ours.recv()
-        return found
+        results: list[B] = ours.recv()
+        return results
     except EOFError:
         # The driver itself died, and its workers with it.
-        return [died] * len(given)
+        return [died] * len(tasks)
     finally:
         ours.close()
         driver.join(CLOSING_S)
         driver.kill()
 
 
-def _drive(results: Connection, work: Callable[[Any], Any], given: Sequence[Any], died: Any) -> None:
+def _drive(results: Connection, work: Callable[[Any], Any], tasks: Sequence[Any], died: Any) -> None:
     """Take the work on Ray and send what came of it; given up when nobody waits for it any more."""
     # Ctrl-C goes to every process of a terminal: whoever waits for the results decides when this one ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -69,7 +69,7 @@ def _drive(results: Connection, work: Callable[[Any], Any], given: Sequence[Any]
 
     ray.init(
         address="local",
-        num_cpus=len(given),
+        num_cpus=len(tasks),
         include_dashboard=False,
         log_to_driver=False,
         logging_level=logging.ERROR,
@@ -77,16 +77,16 @@ def _drive(results: Connection, work: Callable[[Any], Any], given: Sequence[Any]
     # Ray's own handler, which prints a stack and aborts, is there only now.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     remote = ray.remote(max_retries=RETRIES)(work)
-    promised = left = [remote.remote(one) for one in given]
+    promised = pending = [remote.remote(task) for task in tasks]
     # Nothing is ever sent from the other end: it can be read once it is closed.
-    while left and not results.poll():
-        _, left = ray.wait(left, num_returns=len(left), timeout=POLL_S)
-    if not left:
-        results.send([_came(one, died) for one in promised])
+    while pending and not results.poll():
+        _, pending = ray.wait(pending, num_returns=len(pending), timeout=POLL_S)
+    if not pending:
+        results.send([_await_result(result, died) for result in promised])
     ray.shutdown()
 
 
-def _came(promise: Any, died: Any) -> Any:
+def _await_result(promise: Any, died: Any) -> Any:
     """Return what a worker returned."""
     import ray
 

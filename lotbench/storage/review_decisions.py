@@ -57,11 +57,11 @@ def refuse_changed(declared: Benchmark, proposed: Sequence[Any], folder: Path) -
     if not review.exists() or not before.exists():
         return
     decided = {line.sample for _, line in rows(review, Decision.model_validate)}
-    shown = {row.get("id"): row for _, row in tables(before)}
+    by_id = {row.get("id"): row for _, row in tables(before)}
     changed = [
         item.id
         for item in proposed
-        if item.id in decided & shown.keys() and not _same(declared, item, shown[item.id])
+        if item.id in decided & by_id.keys() and not _same(declared, item, by_id[item.id])
     ]
     if changed:
         raise DataError(
@@ -78,7 +78,7 @@ def _same(declared: Benchmark, item: Any, row: object) -> bool:
 
 
 def accepted(
-    declared: Benchmark, proposed: Sequence[Any], folder: Path, left: Counter[str]
+    declared: Benchmark, proposed: Sequence[Any], folder: Path, left_out: Counter[str]
 ) -> list[Any] | None:
     """Return the samples that somebody accepted, as edited, and that `lotbench data check` finds no fault with.
 
@@ -86,7 +86,7 @@ def accepted(
         declared: The benchmark that the samples are of.
         proposed: The proposals.
         folder: Theirs.
-        left: Where proposals that became nothing are counted, by reason.
+        left_out: Where proposals that became nothing are counted, by reason.
 
     Returns:
         None before there is a decision.
@@ -103,23 +103,23 @@ def accepted(
     for item in proposed:
         line = decided.get(item.id)
         if line is None or line.decision == "reject":
-            left["rejected" if line else "not decided"] += 1
+            left_out["rejected" if line else "not decided"] += 1
             continue
         if line.changes.keys() & PLACES:
-            left["id or picture changed"] += 1
+            left_out["id or picture changed"] += 1
             continue
         try:
             items.append(declared.Item.model_validate({**item.model_dump(mode="json"), **line.changes}))
         except ValidationError:
-            left["no sample after the edit"] += 1
+            left_out["no sample after the edit"] += 1
     seen, broken = sights(folder, items)
     grave = {
-        one.sample: one
-        for one in (*declared.lints(items, declared.Settings(), seen), *broken)
-        if one.grave and one.sample
+        finding.sample: finding
+        for finding in (*declared.lints(items, declared.Settings(), seen), *broken)
+        if finding.grave and finding.sample
     }
-    for one in grave.values():
-        left[f"{one.field} {one.text}"] += 1
+    for finding in grave.values():
+        left_out[f"{finding.field} {finding.text}"] += 1
     return [item for item in items if item.id not in grave]
 
 

@@ -162,19 +162,19 @@ def find(run: str, root: str | Path | None = None) -> Path:
     Raises:
         RunFolderError: There is none.
     """
-    kept = Path(RUNS if root is None else root)
+    folder = Path(RUNS if root is None else root)
     if run == "latest":
-        runs = list(kept.glob("*/run.json"))
+        runs = list(folder.glob("*/run.json"))
         if not runs and root is None and (last := home.remembered()):
             return last
         if not runs:
-            raise RunFolderError(f"{kept}: no runs yet")
+            raise RunFolderError(f"{folder}: no runs yet")
         return max(runs, key=lambda path: path.stat().st_mtime).parent
-    for path in (Path(run), kept / run):
+    for path in (Path(run), folder / run):
         if (path / "run.json").is_file():
             return path
-    near = suggestion(run, [path.parent.name for path in kept.glob("*/run.json")])
-    raise RunFolderError(f"{run}: not a run folder (no run.json), nor one in {kept}{near}")
+    near = suggestion(run, [path.parent.name for path in folder.glob("*/run.json")])
+    raise RunFolderError(f"{run}: not a run folder (no run.json), nor one in {folder}{near}")
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -184,11 +184,11 @@ def read_json(path: Path) -> dict[str, Any]:
         RunFolderError: It is missing or damaged.
     """
     try:
-        found = jsonl.document(path.read_text(encoding="utf-8"))
+        table = jsonl.document(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise RunFolderError(f"{path}: {error.strerror}") from None
     except ValueError as error:
         raise RunFolderError(f"{path}: damaged: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(table, dict):
         raise RunFolderError(f"{path}: damaged: not an object")
-    return found
+    return table

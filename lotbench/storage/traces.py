@@ -82,6 +82,6 @@ class Traces(Sequence[Trace]):
             seen(read)
 
 
-def trace_line(made: Trace) -> str:
+def trace_line(trace: Trace) -> str:
     """Return a finished episode as a line of traces.jsonl."""
-    return sealed({"schema": RUN_SCHEMA, **fields(made)}).decode()
+    return sealed({"schema": RUN_SCHEMA, **fields(trace)}).decode()

@@ -43,8 +43,8 @@ def shown(table: Table) -> list[list[str]]:
 
 def values(grid: Grid) -> list[list[str]]:
     """Return the value of each cell of a heat map as text, all with as many decimals."""
-    found: list[Cell] = [None if one is None else one.value for row in grid.cells for one in row]
-    texts, width = _aligned(found), len(grid.columns)
+    numbers: list[Cell] = [None if shade is None else shade.value for row in grid.cells for shade in row]
+    texts, width = _aligned(numbers), len(grid.columns)
     return [texts[at : at + width] for at in range(0, len(texts), width)]
 
 
@@ -61,15 +61,15 @@ def _aligned(column: Sequence[Cell]) -> list[str]:
     floats = [value for value in column if isinstance(value, float) and abs(value) < 1000]
     places = [len(cell(value).partition(".")[2]) for value in floats if "e" not in cell(value)]
     decimals = min(max(places, default=0), DECIMALS)
-    made = []
+    texts = []
     for value in column:
         if not isinstance(value, float) or abs(value) >= 1000:
-            made.append(cell(value))
+            texts.append(cell(value))
         elif value and round(abs(value), DECIMALS) == 0:
-            made.append(f"{'<' if value > 0 else '>-'}{10**-DECIMALS:.{DECIMALS}f}")
+            texts.append(f"{'<' if value > 0 else '>-'}{10**-DECIMALS:.{DECIMALS}f}")
         else:
-            made.append(f"{value:.{decimals}f}")
-    return made
+            texts.append(f"{value:.{decimals}f}")
+    return texts
 
 
 def to_csv(table: Table) -> str:

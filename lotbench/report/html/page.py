@@ -65,8 +65,8 @@ def drawn(sections: Sequence[Section]) -> Iterator[tuple[str, Plot | Grid]]:
     """Yield everything in sections that is drawn, with a name for its file."""
     for at, section in enumerate(sections, 1):
         both: tuple[Plot | Grid, ...] = (*section.plots, *section.grids)
-        for place, one in enumerate(both, 1):
-            yield f"{at:02}-{_slug(section.title)}-{place}", one
+        for place, drawing in enumerate(both, 1):
+            yield f"{at:02}-{_slug(section.title)}-{place}", drawing
 
 
 def files(
@@ -74,22 +74,22 @@ def files(
 ) -> Iterator[tuple[str, str | bytes]]:
     """Yield drawings as files: the CSV of the data, and of a plot a picture, by name; none of what has nothing to draw."""
     draw = plots.pdf if form == "pdf" else plots.png
-    for name, one in drawings:
-        picture = draw(one) if isinstance(one, Plot) else b""
+    for name, drawing in drawings:
+        picture = draw(drawing) if isinstance(drawing, Plot) else b""
         if picture:
             yield f"{name}.{form}", picture
-        if picture or isinstance(one, Grid):
-            yield f"{name}.csv", number_tables.to_csv(data(one))
+        if picture or isinstance(drawing, Grid):
+            yield f"{name}.csv", number_tables.to_csv(data(drawing))
 
 
-def data(one: Plot | Grid) -> Table:
+def data(drawing: Plot | Grid) -> Table:
     """Return the data beside a drawing."""
-    return number_tables.of_grid(one) if isinstance(one, Grid) else number_tables.of_plot(one)
+    return number_tables.of_grid(drawing) if isinstance(drawing, Grid) else number_tables.of_plot(drawing)
 
 
 def _slug(title: str) -> str:
-    kept = "".join(c if c.isascii() and c.isalnum() else " " for c in title.lower())
-    return "-".join(kept.split())[:40]
+    letters = "".join(c if c.isascii() and c.isalnum() else " " for c in title.lower())
+    return "-".join(letters.split())[:40]
 
 
 class _Drawings:
@@ -98,10 +98,10 @@ class _Drawings:
     def __init__(self) -> None:
         self._count = 0
 
-    def svg(self, one: Plot) -> Markup:
+    def svg(self, drawing: Plot) -> Markup:
         """Return a plot as inline SVG; matplotlib escapes its text, and nothing else of it comes from outside."""
         self._count += 1
-        return Markup(plots.svg(one, f"plot-{self._count}"))
+        return Markup(plots.svg(drawing, f"plot-{self._count}"))
 
     def link(self, table: Table) -> Markup:
         """Return the address of a table as CSV, which holds the whole of it."""
@@ -121,40 +121,40 @@ class _Drawings:
 @lru_cache(maxsize=1)
 def environment() -> Environment:
     """Return the template engine of every page: escapes each text and shows what could not be seen."""
-    made = Environment(
+    jinja = Environment(
         loader=PackageLoader("lotbench.report.html"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_shown,
+        finalize=_format_cell,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    jinja.filters |= {
         "number": number,
         "cell": cell,
         "interval": interval,
         "breakable": _breakable,
-        "whole": _whole,
+        "whole": _one_line,
         "data": data,
         "shown": number_tables.shown,
         "columns": number_tables.is_numeric,
         "values": number_tables.values,
     }
-    return made
+    return jinja
 
 
-def _shown(value: object) -> object:
+def _format_cell(value: object) -> object:
     """Return what a template's expression puts on the page: text with nothing hidden in it, and not without end."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return visible(markdown.cut(value, LONGEST))
 
 
-def _whole(text: str) -> Markup:
+def _one_line(text: str) -> Markup:
     """Return a text as long as report.md has it, where the page lets it scroll."""
     return Markup(str(escape(visible(markdown.cut(text, markdown.LONGEST)))))
 
 
 def _breakable(text: str) -> Markup:
     """Return a name that may be broken after its underscores, and not before a per cent sign."""
-    return Markup(str(escape(_shown(text))).replace("_", "_<wbr>").replace(" %", "&nbsp;%"))
+    return Markup(str(escape(_format_cell(text))).replace("_", "_<wbr>").replace(" %", "&nbsp;%"))

@@ -52,29 +52,29 @@ _LOOK: dict[Any, Any] = {
 }
 
 
-def svg(drawn: Plot, name: str) -> str:
+def svg(plot: Plot, name: str) -> str:
     """Return an inline SVG element, titled by its caption; "" if there is nothing to draw.
 
     Args:
-        drawn: What is drawn.
+        plot: What is drawn.
         name: Unique on the page: the ids of the element begin with it.
     """
-    found = _rendered(drawn, "svg", name)
-    title = drawn.caption or f"{drawn.y} by {drawn.x}"
-    return inline(found.decode("utf-8"), name, title, _described(drawn)) if found else ""
+    data = _render(plot, "svg", name)
+    title = plot.caption or f"{plot.y} by {plot.x}"
+    return inline(data.decode("utf-8"), name, title, _describe(plot)) if data else ""
 
 
-def png(drawn: Plot) -> bytes:
+def png(plot: Plot) -> bytes:
     """Return a PNG picture on white, 200 dots an inch; b"" if there is nothing to draw."""
-    return _rendered(drawn, "png", "")
+    return _render(plot, "png", "")
 
 
-def pdf(drawn: Plot) -> bytes:
+def pdf(plot: Plot) -> bytes:
     """Return a PDF page of vectors; b"" if there is nothing to draw."""
-    return _rendered(drawn, "pdf", "")
+    return _render(plot, "pdf", "")
 
 
-def _rendered(drawn: Plot, form: str, name: str) -> bytes:
+def _render(plot: Plot, form: str, name: str) -> bytes:
     look = _LOOK | {"svg.hashsalt": name} | ({"figure.facecolor": PAPER} if form == "png" else {})
     out = io.BytesIO()
     with matplotlib.rc_context(), warnings.catch_warnings():
@@ -83,7 +83,7 @@ def _rendered(drawn: Plot, form: str, name: str) -> bytes:
         matplotlib.rcParams.update(look)
         # A character that the font lacks stays text in SVG, where the browser has it.
         warnings.filterwarnings("ignore", "Glyph .* missing from")
-        figure = _plot(drawn)
+        figure = _plot(plot)
         if figure is not None:
             meta = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form, {})
             figure.savefig(out, format=form, dpi=200, metadata=meta)
@@ -91,7 +91,7 @@ def _rendered(drawn: Plot, form: str, name: str) -> bytes:
 
 
 def _plot(plot: Plot) -> Figure | None:
-    series = {name: _drawable(plot, name) for name in plot.series}
+    series = {name: _drawable_points(plot, name) for name in plot.series}
     series = {name: points for name, points in series.items() if points}
     if not series:
         return None
@@ -103,14 +103,14 @@ def _plot(plot: Plot) -> Figure | None:
     for at, (name, points) in enumerate(series.items()):
         draw(axes, plot, points, _Pen(at, len(series), _short(name), down))
     _axes(axes, plot, down)
-    if len(series) > 1 and not (down and _apart(series.values())):
+    if len(series) > 1 and not (down and _one_series_each(series.values())):
         figure.legend(
             *axes.get_legend_handles_labels(), loc="outside upper left", ncols=2, frameon=False, fontsize=9
         )
     return figure
 
 
-def _apart(series: Iterable[Sequence[_Point]]) -> bool:
+def _one_series_each(series: Iterable[Sequence[_Point]]) -> bool:
     """Return whether every name has a point of one series only, so that the name says all."""
     places = [x for points in series for x, *_ in points]
     return len(places) == len(set(places))
@@ -128,17 +128,17 @@ class _Pen:
         self.marker = MARKERS[at % len(MARKERS)]
 
 
-def _drawable(plot: Plot, name: str) -> list[_Point]:
+def _drawable_points(plot: Plot, name: str) -> list[_Point]:
     """Return the points of a series that have a place."""
     bands, labels = plot.bands.get(name, ()), plot.labels.get(name, ())
-    made = []
+    points = []
     for at, (x, y) in enumerate(plot.series[name]):
         low, high = bands[at] if at < len(bands) else (math.nan, math.nan)
         if math.isfinite(x) and math.isfinite(y):
             both = math.isfinite(low) and math.isfinite(high)
             ends = (low, high) if both else (math.nan, math.nan)
-            made.append((float(x), float(y), *ends, labels[at] if at < len(labels) else ""))
-    return made
+            points.append((float(x), float(y), *ends, labels[at] if at < len(labels) else ""))
+    return points
 
 
 def _line(axes: Axes, plot: Plot, points: Sequence[_Point], pen: _Pen) -> None:
@@ -216,7 +216,7 @@ def _short(text: str) -> str:
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
 
-def _described(drawn: Plot) -> str:
-    points = sum(map(len, drawn.series.values()))
-    names = ", ".join(name for name in drawn.series if name)
-    return f"{drawn.y} against {drawn.x or 'names'}: {points} points. {names}. The data stand beneath."
+def _describe(plot: Plot) -> str:
+    points = sum(map(len, plot.series.values()))
+    names = ", ".join(name for name in plot.series if name)
+    return f"{plot.y} against {plot.x or 'names'}: {points} points. {names}. The data stand beneath."

@@ -49,8 +49,8 @@ def inline(text: str, name: str, title: str, description: str) -> str:
 
 def _bare(element: ElementTree.Element, used: set[str], name: str) -> None:
     """Turn an element's style into attributes and its colours into the page's; name its ids for the page."""
-    for one in element.attrib.pop("style", "").split(";"):
-        key, _, value = one.partition(":")
+    for declaration in element.attrib.pop("style", "").split(";"):
+        key, _, value = declaration.partition(":")
         if key.strip() and key.strip() != "font-family":
             element.set(key.strip(), value.strip())
     if (target := element.attrib.pop(_HREF, None)) is not None:

@@ -83,8 +83,8 @@ def bring(source: str, rows: Iterable[Raw], dest: Path) -> Progress:
         if not done.kept:
             counts = ", ".join(f"{reason}: {count}" for reason, count in done.skipped.most_common())
             raise DataError(done.broken or [f"{source}: no rows ({counts or 'it is empty'})"])
-    told = {"from": source} | {name: getattr(done, name) for name in Progress.__slots__}
-    atomic_write.write(dest / REPORT, json.dumps(told, indent=2, ensure_ascii=False))
+    summary = {"from": source} | {name: getattr(done, name) for name in Progress.__slots__}
+    atomic_write.write(dest / REPORT, json.dumps(summary, indent=2, ensure_ascii=False))
     return done
 
 
@@ -108,15 +108,15 @@ class PictureFiles:
         """
         if name not in self._known:
             try:
-                self._known[name] = self._kept(name, load)
+                self._known[name] = self._write_picture(name, load)
             except SkippedError as reason:
                 self._known[name] = f"!{reason}"
-        found = self._known[name]
-        if found.startswith("!"):
-            raise SkippedError(found[1:])
-        return found
+        file = self._known[name]
+        if file.startswith("!"):
+            raise SkippedError(file[1:])
+        return file
 
-    def _kept(self, name: str, load: Load) -> str:
+    def _write_picture(self, name: str, load: Load) -> str:
         if not name or not all(letter.isalnum() or letter in "-_." for letter in name) or name[0] == ".":
             raise SkippedError("the picture's name is no file's")
         raw = load()
@@ -154,10 +154,10 @@ def _row(raw: Raw, done: Progress) -> Row | None:
         done.skipped[str(reason)] += 1
         return None
     except ValidationError as error:
-        told = faults_of(error, raw.path, raw.number)[0]
+        message = faults_of(error, raw.path, raw.number)[0]
     except BrokenError as error:
-        told = f"{at(raw.path, raw.number)}: {error}"
+        message = f"{at(raw.path, raw.number)}: {error}"
     done.skipped["broken"] += 1
     if len(done.broken) < NAMED:
-        done.broken.append(told)
+        done.broken.append(message)
     return None

@@ -52,13 +52,13 @@ def _pictures(folder: Path) -> Find:
     for place in FOLDERS:
         if (folder / place).is_dir():
             files = {Path(entry.name).stem: entry.path for entry in os.scandir(folder / place)}
-            return lambda stem: _opened(files[stem]) if stem in files else None
+            return lambda stem: _open_shard(files[stem]) if stem in files else None
     if (folder / ARCHIVE).is_file():
         return _archive(folder / ARCHIVE)
     return lambda stem: None
 
 
-def _opened(path: str) -> bytes | None:
+def _open_shard(path: str) -> bytes | None:
     try:
         with open(path, "rb") as file:
             return file.read(MAX_BYTES + 1)
@@ -95,18 +95,18 @@ def _row(line: bytes, language: Language, number: int, find: Find, pictures: Pic
         BrokenError, ValidationError: It is no row.
     """
     try:
-        found = document(line)
+        table = document(line)
     except ValueError as error:
         raise BrokenError(f"not JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(table, dict):
         raise BrokenError("not a JSON object")
-    kind, text, stem = found.get("type"), found.get("text"), found.get("image")
-    asked = found.get("question")
-    question = None if asked in (None, "", "None") else asked
+    kind, text, stem = table.get("type"), table.get("text"), table.get("image")
+    text_of_question = table.get("question")
+    question = None if text_of_question in (None, "", "None") else text_of_question
     if text is None or (isinstance(text, str) and not text.strip()):
         raise SkippedError("no response")
     if kind in ("T2T", "IT2T") and question is None:
-        raise SkippedError("the question is in an image" if asked == "None" else "no question")
+        raise SkippedError("the question is in an image" if text_of_question == "None" else "no question")
     image = None
     if kind in ("I2T", "IT2T") and stem is not None:
         image = pictures.keep(str(stem), partial(find, str(stem)))
@@ -119,6 +119,6 @@ def _row(line: bytes, language: Language, number: int, find: Find, pictures: Pic
         question=question,
         image=image or (None if kind == "I2T" else stem),
         text=text,
-        star=found.get("star"),
+        star=table.get("star"),
         writer=PEOPLE,
     )

@@ -48,16 +48,16 @@ class Files:
         Raises:
             DataError: The file cannot be read or is no list, or each row that was refused, with its number.
         """
-        made: list[M] = []
+        samples: list[M] = []
         faults: list[str] = []
         for number, row in enumerate(self._rows(), 1):
             try:
-                made.append(make(f"{self.path.stem}-{number:04}", row))
+                samples.append(make(f"{self.path.stem}-{number:04}", row))
             except ValidationError as error:
                 faults += faults_of(error, f"{self.path}: row {number}")
         if faults:
             raise DataError(faults)
-        return made
+        return samples
 
     def _rows(self) -> list[Any]:
         """Return the rows of a JSON list.
@@ -66,12 +66,12 @@ class Files:
             DataError: The file cannot be read, or is no list.
         """
         try:
-            found = document(self.path.read_bytes())
+            table = document(self.path.read_bytes())
         except (OSError, ValueError) as error:
             raise DataError([f"{self.path}: {error}"]) from None
-        if not isinstance(found, list) or not found:
+        if not isinstance(table, list) or not table:
             raise DataError([f"{self.path}: not a list of rows"])
-        return found
+        return table
 
     def table(self, columns: set[str], name: str = "") -> list[tuple[int, dict[str, str]]]:
         """Return the rows of a CSV file with the line that each ends on.
@@ -101,8 +101,8 @@ class Files:
 
 def readers() -> Mapping[str, Callable[[Source], Sequence[BaseModel]]]:
     """Return what reads the published data of a benchmark, by the benchmark's name."""
-    found = {name: benchmarks.get(name).published for name in benchmarks.names()}
-    return {name: read for name, read in found.items() if read is not None}
+    by_name = {name: benchmarks.get(name).published for name in benchmarks.names()}
+    return {name: read for name, read in by_name.items() if read is not None}
 
 
 def write(samples: Sequence[BaseModel], folder: Path) -> int:
@@ -115,7 +115,7 @@ def write(samples: Sequence[BaseModel], folder: Path) -> int:
     if path.exists():
         raise UsageError(f"{path} is there already")
     try:
-        atomic_write.write(path, [one.model_dump_json(exclude_defaults=True) + "\n" for one in samples])
+        atomic_write.write(path, [sample.model_dump_json(exclude_defaults=True) + "\n" for sample in samples])
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     return len(samples)

@@ -81,9 +81,9 @@ def _page(folder: Path, items: Sequence[Any], face: Any) -> Any:
 
 
 def _texts(item: Any) -> list[str]:
-    told = [f"{item.id}  {getattr(item, 'tier', '')}  {getattr(item, 'leap', '')}"]
+    lines = [f"{item.id}  {getattr(item, 'tier', '')}  {getattr(item, 'leap', '')}"]
     fields = (("", "caption"), ("> ", "response"), ("= ", "key_text"))
-    return told + [f"{mark}{getattr(item, name)}" for mark, name in fields if getattr(item, name, None)]
+    return lines + [f"{mark}{getattr(item, name)}" for mark, name in fields if getattr(item, name, None)]
 
 
 def wrapped(text: str, width_px: float, length: Callable[[str], float]) -> list[str]:

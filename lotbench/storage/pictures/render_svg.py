@@ -31,21 +31,23 @@ _FORBIDDEN = re.compile(
 
 def faults(svg: str) -> list[str]:
     """Return what in a drawing may not be there, and what would end the renderer's process: its shape and its depth."""
-    found = sorted({match[0].strip() for match in _FORBIDDEN.finditer(svg)})
-    told = [f"holds {thing!r}: drawings have no text, fonts, scripts or foreign pictures" for thing in found]
+    forbidden = sorted({match[0].strip() for match in _FORBIDDEN.finditer(svg)})
+    messages = [
+        f"holds {thing!r}: drawings have no text, fonts, scripts or foreign pictures" for thing in forbidden
+    ]
     if len(svg) > MAX_CHARACTERS:
-        return [*told, f"has more than {MAX_CHARACTERS:,} characters"]
+        return [*messages, f"has more than {MAX_CHARACTERS:,} characters"]
     depth = 0
     try:
         for event, element in ElementTree.iterparse(io.BytesIO(svg.encode()), ("start", "end")):
             depth += 1 if event == "start" else -1
             if depth > MAX_DEPTH:
-                return [*told, f"is nested more than {MAX_DEPTH} deep"]
+                return [*messages, f"is nested more than {MAX_DEPTH} deep"]
             if depth == 1 and event == "start":
-                told += _shape_faults(element)
+                messages += _shape_faults(element)
     except ElementTree.ParseError as error:
-        told.append(f"is no XML: {error}")
-    return told
+        messages.append(f"is no XML: {error}")
+    return messages
 
 
 def _shape_faults(root: ElementTree.Element) -> list[str]:
@@ -74,8 +76,8 @@ def render(path: Path) -> bytes:
         UsageError: The renderer is not installed.
     """
     svg = path.read_text(encoding="utf-8")
-    if found := faults(svg):
-        raise DataError([f"{path}: {fault}" for fault in found])
+    if messages := faults(svg):
+        raise DataError([f"{path}: {fault}" for fault in messages])
     try:
         import resvg_py
     except ImportError:
