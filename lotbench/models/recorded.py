@@ -56,19 +56,19 @@ class RecordedModel:
         Raises:
             CallFailed: Nothing was recorded at this place.
         """
-        found = self._replies.get(_place(request.key))
-        if found is None:
-            found = self._replies.get(_place(request.key, attempt=0))
-        if found is None:
+        reply = self._replies.get(_place(request.key))
+        if reply is None:
+            reply = self._replies.get(_place(request.key, attempt=0))
+        if reply is None:
             raise CallFailed(f"file:{self._path}: no reply recorded for {request.key}")
-        return found
+        return reply
 
     def _add(self, line: bytes, role: str) -> None:
         table: dict[str, Any] = document(line)
         if "reply" in table:
-            made = entry(line)
-            if made.role == role:
-                self._replies[_place(made.key)] = made.reply
+            record = entry(line)
+            if record.role == role:
+                self._replies[_place(record.key)] = record.reply
             return
         attempts: dict[tuple[int, str, int], int] = {}
         for step in table["steps"]:

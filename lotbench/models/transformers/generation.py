@@ -55,28 +55,28 @@ def answer(loaded: Loaded, batch: Sequence[Asked], halt: threading.Event) -> lis
     written = dict(zip(fitting, rows, strict=True))
     seconds = round(time.monotonic() - started, 3)
     return [
-        _told(loaded, asked.sampling, prompt, written.get(row, ([], "length")), seconds)
-        for row, (asked, prompt) in enumerate(zip(batch, prompts, strict=True))
+        _told(loaded, request.sampling, prompt, written.get(row, ([], "length")), seconds)
+        for row, (request, prompt) in enumerate(zip(batch, prompts, strict=True))
     ]
 
 
 def inputs(loaded: Loaded, batch: Sequence[Asked]) -> Any:
     """Return a batch as tensors where the model is, padded on the left."""
-    texts = [asked.text for asked in batch]
+    texts = [request.text for request in batch]
     if loaded.sees:
         # Some vision models leave the opening token to their processor, and some write it in the template.
         opening = loaded.tokenizer.bos_token
         opened = opening is not None and texts[0].startswith(opening)
-        pictures = [list(asked.pictures) for asked in batch] if batch[0].pictures else None
-        made = loaded.processor(
+        pictures = [list(request.pictures) for request in batch] if batch[0].pictures else None
+        tensors = loaded.processor(
             text=texts, images=pictures, padding=True, add_special_tokens=not opened, return_tensors="pt"
         )
     else:
-        made = loaded.tokenizer(texts, padding=True, add_special_tokens=False, return_tensors="pt")
+        tensors = loaded.tokenizer(texts, padding=True, add_special_tokens=False, return_tensors="pt")
     model = loaded.model
     return {
         name: value.to(model.device, model.dtype if value.is_floating_point() else None)
-        for name, value in made.items()
+        for name, value in tensors.items()
     }
 
 
@@ -126,8 +126,8 @@ def _cut(tokens: list[int], ends: Sequence[int]) -> Written:
 
 def _told(loaded: Loaded, sampling: Sampling, prompt: int, written: Written, seconds: float) -> Reply:
     tokens, finish = written
-    given = {name: getattr(sampling, name) for name in ("temperature", "top_p", "seed", "max_tokens")}
-    sent: dict[str, JSON] = {name: value for name, value in given.items() if value is not None}
+    settings = {name: getattr(sampling, name) for name in ("temperature", "top_p", "seed", "max_tokens")}
+    sent: dict[str, JSON] = {name: value for name, value in settings.items() if value is not None}
     return Reply(
         text=loaded.tokenizer.decode(tokens, skip_special_tokens=True),
         model=loaded.id,
