@@ -35,9 +35,9 @@ def _tagger(language: str) -> Tagger:
     make = {"en": _english, "zh": _chinese, "ja": _japanese}[language]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = make()
+        tagger = make()
     stopped = stop_words(language)
-    return lambda texts: (_kept(words, stopped) for words in found(texts))
+    return lambda texts: (_kept(words, stopped) for words in tagger(texts))
 
 
 @cache

@@ -96,22 +96,22 @@ class ClientGame:
 
 def _shown(game: Game, reward: float | None) -> dict[str, Any]:
     """Return what a client is shown of a game: what it wants now, and the reward."""
-    wanted, trace = game.observation, game.trace
-    shown: dict[str, Any] = {"done": game.done, "metadata": {"sample": game.sample, "seed": game.seed}}
-    if wanted is not None:
-        form = None if wanted.schema is None else dict(wanted.schema)
-        shown |= {
-            "messages": wanted.messages,
-            "wants": wanted.wants,
-            "round": wanted.round,
-            "key": wanted.key,
+    observation, trace = game.observation, game.trace
+    view: dict[str, Any] = {"done": game.done, "metadata": {"sample": game.sample, "seed": game.seed}}
+    if observation is not None:
+        form = None if observation.schema is None else dict(observation.schema)
+        view |= {
+            "messages": observation.messages,
+            "wants": observation.wants,
+            "round": observation.round,
+            "key": observation.key,
         }
-        shown |= {"form": form}
+        view |= {"form": form}
     if trace is not None:
         why = None if trace.why is None else WITHHELD
-        shown["metadata"] |= {"outcome": trace.outcome, "why": why, "parts": dict(trace.score.parts)}
+        view["metadata"] |= {"outcome": trace.outcome, "why": why, "parts": dict(trace.score.parts)}
         reward = trace.score.value
-    return shown | {"reward": reward}
+    return view | {"reward": reward}
 
 
 @contextmanager

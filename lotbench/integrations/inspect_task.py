@@ -71,14 +71,14 @@ class TaskRun:
     """
 
     def __init__(
-        self, made: plan.Plan, cast: Mapping[tuple[str, str], Model], out: str, *, forms: bool
+        self, run_plan: plan.Plan, cast: Mapping[tuple[str, str], Model], out: str, *, forms: bool
     ) -> None:
-        sequences = made.sequences()
+        sequences = run_plan.sequences()
         if any(len(sequence) > 1 for sequence in sequences):
             raise UsageError("with these settings tasks follow each other: `lotbench evaluate` plays them")
         self.name = uuid4().hex
         # Who fails too often, and how many go at once, is for inspect to say.
-        self.plan = replace(made, limits=Limits(concurrency=1, max_failed=1.0))
+        self.plan = replace(run_plan, limits=Limits(concurrency=1, max_failed=1.0))
         self.planned = {(sequence[0].sample, sequence[0].repeat): sequence[0] for sequence in sequences}
         self._cast, self._out, self._forms = cast, out, forms
         self._opening, self._open = asyncio.Lock(), AsyncExitStack()
@@ -112,7 +112,7 @@ class TaskRun:
         """Write the report of what was played, and close the folder."""
         if self._caller is None:
             return
-        order = [(one.sample, one.repeat) for sequence in self.plan.sequences() for one in sequence]
+        order = [(item.sample, item.repeat) for sequence in self.plan.sequences() for item in sequence]
         run = replace(load_run(self.folder.path), traces=self.folder.order(order))
         wall_s, totals = time.monotonic() - self._began, self._caller.journal.totals
         results.write(run, self.plan, self.folder, wall_s, totals, embed=True)
@@ -122,13 +122,16 @@ class TaskRun:
         async with self._opening:
             if self._caller is None:
                 self._began = time.monotonic()
-                made, asked = self.plan, self.plan.experiment
+                run_plan, experiment = self.plan, self.plan.experiment
                 folder = run_folder.create(
-                    Path(self._out or _log_folder()), asked.benchmark, asked.model, digest(asked)
+                    Path(self._out or _log_folder()),
+                    experiment.benchmark,
+                    experiment.model,
+                    digest(experiment),
                 )
                 self.folder = self._open.enter_context(folder)
-                recorded.freeze(made, folder)
-                caller = journaled(made, self._role_models(), folder.path, Store())
+                recorded.freeze(run_plan, folder)
+                caller = journaled(run_plan, self._role_models(), folder.path, Store())
                 self._caller = await self._open.enter_async_context(caller)
             return self._caller
 
@@ -137,14 +140,14 @@ class TaskRun:
         return {
             role: tuple(
                 RoleModel(
-                    one.text,
-                    InspectModel(self._cast[role, one.text], picture, forms=self._forms),
-                    price(one),
+                    model_name.text,
+                    InspectModel(self._cast[role, model_name.text], picture, forms=self._forms),
+                    price(model_name),
                     Bucket(None),
                     Bucket(None),
-                    address=address(one),
+                    address=address(model_name),
                 )
-                for one in names
+                for model_name in names
             )
             for role, names in self.plan.names.items()
         }
@@ -209,7 +212,7 @@ def _cast(benchmark: Benchmark) -> dict[str, list[Model]]:
         if not cast[role] and declared.required:
             if not declared.default:
                 raise UsageError(f"{benchmark.name} has no default {role}: give --model-role {role}=NAME")
-            cast[role] = [get_model(inspects(one), role=role) for one in declared.default]
+            cast[role] = [get_model(inspects(model_name), role=role) for model_name in declared.default]
     if bound:
         raise UsageError(
             f"--model-role {', '.join(bound)}: the roles of {benchmark.name} are {', '.join(others)}, "
@@ -219,7 +222,7 @@ def _cast(benchmark: Benchmark) -> dict[str, list[Model]]:
 
 
 def _asked(
-    benchmark: str, cast: Mapping[str, list[Model]], given: str, options: Mapping[str, Any]
+    benchmark: str, cast: Mapping[str, list[Model]], file: str, options: Mapping[str, Any]
 ) -> config.Config:
     """Return what is to be played: `-T config=FILE -T limit=20 -T arm=caption`, fields and settings as `--set` takes them.
 
@@ -227,7 +230,7 @@ def _asked(
         UsageError: There is no such field, or inspect has its own of it.
     """
     flags: dict[str, Any] = {"benchmark": benchmark, "model": name(cast["candidate"][0])}
-    flags |= {f"roles.{role}": [name(one) for one in cast[role]] for role in cast if role != "candidate"}
+    flags |= {f"roles.{role}": [name(model) for model in cast[role]] for role in cast if role != "candidate"}
     for key, value in options.items():
         place = config.place(key)
         if place[0] in ("limits", "model", "roles", "benchmark"):
@@ -235,16 +238,18 @@ def _asked(
                 f"-T {key}: inspect has its own: --model, --model-role, --max-samples, --token-limit..."
             )
         flags[".".join(place)] = value
-    return config.load(config_file(given or None), (), flags)
+    return config.load(config_file(file or None), (), flags)
 
 
-def _samples(made: plan.Plan) -> Iterator[Sample]:
+def _samples(run_plan: plan.Plan) -> Iterator[Sample]:
     """Yield the samples of a plan as inspect's, each with what the candidate is asked first."""
-    for one in made.chosen:
-        first = first_question(made, one.id)
+    for sample in run_plan.chosen:
+        first = first_question(run_plan, sample.id)
         messages = first.messages if first else ()
-        said = [message_text(message) for message in messages if message.speaker == "user"]
-        yield Sample(input="\n\n".join(said) or one.id, id=one.id, metadata={"language": one.language})
+        texts = [message_text(message) for message in messages if message.speaker == "user"]
+        yield Sample(
+            input="\n\n".join(texts) or sample.id, id=sample.id, metadata={"language": sample.language}
+        )
 
 
 @solver
@@ -253,11 +258,11 @@ def episode(run: str) -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         held = open_runs[run]
-        taken = await held.episode(str(state.sample_id), state.epoch)
-        state.messages = [SPEAKERS[speaker](content=text) for speaker, text in turns(taken)]
-        if said := replies(taken):
-            state.output = ModelOutput.from_content(said[-1].model, said[-1].text)
-        trace = taken.trace
+        transcript = await held.episode(str(state.sample_id), state.epoch)
+        state.messages = [SPEAKERS[speaker](content=text) for speaker, text in turns(transcript)]
+        if answers := replies(transcript):
+            state.output = ModelOutput.from_content(answers[-1].model, answers[-1].text)
+        trace = transcript.trace
         state.store.set("outcome", trace.outcome)
         state.store.set("value", trace.score.value)
         state.store.set("why", trace.why or trace.score.why or trace.outcome)
@@ -273,7 +278,10 @@ def measures() -> Metric:
     """Return the metrics of the run that the scores are of, each with its interval."""
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
-        runs = [load_run(path) for path in dict.fromkeys(one.score.metadata["run"] for one in scores)]
+        runs = [
+            load_run(path)
+            for path in dict.fromkeys(sample_score.score.metadata["run"] for sample_score in scores)
+        ]
         # Of a log that was retried, the episodes of each attempt; in data order, which is that of the run's own sums.
         traces = {(trace.sample, trace.repeat): trace for run in runs for trace in run.traces}
         return measured(runs[-1], traces)
@@ -286,28 +294,32 @@ def lotbench() -> Scorer:
     """Return what the episode is worth; one that failed is not scored, with the reason."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        told = {key: state.store.get(key) for key in ("outcome", "parts", "run")}
+        metadata = {key: state.store.get(key) for key in ("outcome", "parts", "run")}
         value = state.store.get("value")
         if value is None:
             why = state.store.get("why", "the sample was stopped before its task had ended")
-            return Score.unscored(reason=why, metadata=told)
-        return Score(value=value, answer=state.output.completion, explanation=told["outcome"], metadata=told)
+            return Score.unscored(reason=why, metadata=metadata)
+        return Score(
+            value=value, answer=state.output.completion, explanation=metadata["outcome"], metadata=metadata
+        )
 
     return score
 
 
 def measured(run: Run, traces: Mapping[tuple[str, int], Trace]) -> dict[str, float]:
     """Return the metrics of a run as far as it has come, NAME with NAME_low and NAME_high."""
-    made = planned(run, Limits())
-    order = [(one.sample, one.repeat) for sequence in made.sequences() for one in sequence]
+    run_plan = planned(run, Limits())
+    order = [(item.sample, item.repeat) for sequence in run_plan.sequences() for item in sequence]
     played = [traces[place] for place in order if place in traces]
-    answers = made.benchmark.answers_by_sample(played, made.settings) if len(played) == len(order) else {}
-    beside = results.evidence(made, run.path, answers, embed=True)
-    found: dict[str, float] = {}
-    for key, one in made.benchmark.metrics(played, made.settings, beside).items():
-        values = {key: one.value, f"{key}_low": one.low, f"{key}_high": one.high}
-        found |= {place: value for place, value in values.items() if value is not None}
-    return found
+    answers = (
+        run_plan.benchmark.answers_by_sample(played, run_plan.settings) if len(played) == len(order) else {}
+    )
+    evidence = results.evidence(run_plan, run.path, answers, embed=True)
+    by_name: dict[str, float] = {}
+    for key, measure in run_plan.benchmark.metrics(played, run_plan.settings, evidence).items():
+        values = {key: measure.value, f"{key}_low": measure.low, f"{key}_high": measure.high}
+        by_name |= {place: value for place, value in values.items() if value is not None}
+    return by_name
 
 
 @hooks(name="run_folder", description="closes the run folder beside a log of lotbench")

@@ -95,10 +95,10 @@ def _opening(plan: Plan, sample: str) -> Row:
     """Return what opens a game on a sample: the prompt that asks for an answer without reasoning, and the picture."""
     first = first_question(plan, sample, framework="direct")
     messages = first.messages if first else ()
-    shown = any(isinstance(part, Image) for message in messages for part in message.parts)
+    has_picture = any(isinstance(part, Image) for message in messages for part in message.parts)
     about: Row = {"sample": sample, "canary": getattr(plan.by_id[sample], "canary", "")}
-    about["prompt"] = [_message(message, shown) for message in messages]
-    return about | {"images": [plan.pictures.path(sample).as_posix()]} if shown else about
+    about["prompt"] = [_message(message, has_picture) for message in messages]
+    return about | {"images": [plan.pictures.path(sample).as_posix()]} if has_picture else about
 
 
 def _message(message: Message, in_parts: bool) -> Row:
