@@ -84,7 +84,7 @@ def _instructions(config: Config) -> list[str]:
     manifest = make(config)
     kinds = ", ".join(f"{count} {kind}" for kind, count in manifest["kinds"].items())
     summary = f"{manifest['instructions']} instructions of {manifest['rows']} rows: {kinds}"
-    return [summary, *_lost(manifest["skipped"])]
+    return [summary, *_left_out(manifest["skipped"])]
 
 
 def _tune(config: Config) -> list[str]:
@@ -94,12 +94,16 @@ def _tune(config: Config) -> list[str]:
     from clot_training.tuning.tune import tune
 
     work = Work(Path(config.out))
-    return _tuned(tune(config, [work.train], work.stage1))
+    return _stage_lines(tune(config, [work.train], work.stage1))
 
 
-def _tuned(about: Mapping[str, Any]) -> list[str]:
+def _stage_lines(about: Mapping[str, Any]) -> list[str]:
     loss = about["loss"]
-    return [f"loss {loss['before']:.3f} -> {loss['after']:.3f}", *_lost(about["left_out"]), about["model"]]
+    return [
+        f"loss {loss['before']:.3f} -> {loss['after']:.3f}",
+        *_left_out(about["left_out"]),
+        about["model"],
+    ]
 
 
 def _explore(config: Config) -> list[str]:
@@ -114,14 +118,14 @@ def _explore(config: Config) -> list[str]:
 def _refine(config: Config) -> list[str]:
     from clot_training.tuning.refine import refine
 
-    return _tuned(refine(config))
+    return _stage_lines(refine(config))
 
 
 def _synthesize(config: Config) -> list[str]:
     from clot_training.synthesize import synthesize
 
     result = synthesize(config)
-    lines = [f"{result.proposed} proposals", *_lost(result.left_out)]
+    lines = [f"{result.proposed} proposals", *_left_out(result.left_out)]
     if result.accepted is None:
         return [*lines, f"now decide: lotbench data review {result.folder}", "then run this step again"]
     return [*lines, f"{result.accepted} accepted: lotbench data check {result.folder}"]
@@ -145,7 +149,7 @@ def _push(config: Config) -> list[str]:
     return [push(config)]
 
 
-def _lost(counts: Mapping[str, int]) -> list[str]:
+def _left_out(counts: Mapping[str, int]) -> list[str]:
     reasons = ", ".join(f"{count} {reason}" for reason, count in counts.items())
     return [f"left out: {reasons}"] if reasons else []
 

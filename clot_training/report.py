@@ -58,10 +58,10 @@ def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
         rewrites="rewriter" if config.instructions.rewriter else "rows",
         rewriting=config.instructions.rewriting,
     )
-    captions, rewrites = _written(config, work, own)
+    captions, rewrites = _written_texts(config, work, own)
     built = build(tuple(_rows(config, captions)), settings, config.seed)
     problems = _first(
-        [problem for problem in (_filled(problem, rewrites) for problem in built) if problem],
+        [problem for problem in (_with_rewrite(problem, rewrites) for problem in built) if problem],
         config.report.limit,
     )
     by_stage: dict[str, dict[str, Metric]] = {}
@@ -72,8 +72,8 @@ def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
         by_stage[stage] = score.measured(answered, settings)
         cells[stage] = sections.cells(answered, settings).tables[0]
         del policy
-    explored = {name: _explored(work, name) for name in get_args(Conditions)}
-    text = _told(config, by_stage, explored) + _by_type(config, problems, cells)
+    explored = {name: _keep_rate(work, name) for name in get_args(Conditions)}
+    text = _markdown(config, by_stage, explored) + _by_type(config, problems, cells)
     by_type = {
         stage: [dict(zip(table.columns, row, strict=True)) for row in table.rows]
         for stage, table in cells.items()
@@ -96,7 +96,7 @@ def _stages(work: Work) -> list[tuple[str, Path | None]]:
     return [("base", None), *done]
 
 
-def _written(
+def _written_texts(
     config: Config, work: Work, own: Mapping[str, Any] | None
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return what the models that are named write for the held-out rows: captions by picture, rewrites by row."""
@@ -116,7 +116,7 @@ def _written(
     )
 
 
-def _filled(problem: Problem, rewrites: Mapping[str, str]) -> Problem | None:
+def _with_rewrite(problem: Problem, rewrites: Mapping[str, str]) -> Problem | None:
     """Return a problem with the rewriter's text among its options; None if there is none of it."""
     rewrite = rewrites.get(str(problem.options[0].row))
     if all(option.origin != "rewriter" for option in problem.options):
@@ -159,7 +159,7 @@ def _answer(policy: TransformersPolicy, problem: Problem, seed: int) -> Answered
     return Answered(problem, tuple(places[place] for place in order[: problem.wanted]))
 
 
-def _explored(work: Work, conditions: Conditions) -> Metric | None:
+def _keep_rate(work: Work, conditions: Conditions) -> Metric | None:
     """Return the keep rate of an exploration, over its candidates."""
     if not work.candidates(conditions).exists():
         return None
@@ -169,7 +169,7 @@ def _explored(work: Work, conditions: Conditions) -> Metric | None:
     return clustered_mean(marks.values()) if marks else None
 
 
-def _told(
+def _markdown(
     config: Config, by_stage: Mapping[str, Mapping[str, Metric]], explored: Mapping[Conditions, Metric | None]
 ) -> str:
     names = list(by_stage["base"])

@@ -81,11 +81,11 @@ def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> Made:
     folder = work.synthesized / "proposals"
     left_out: Counter[str] = Counter()
     if not (folder / "samples.jsonl").exists():
-        candidates = _kept(config, work, left_out)
-        items = asyncio.run(_proposed(config, work, candidates, left_out, own or {}))
+        candidates = _kept_candidates(config, work, left_out)
+        items = asyncio.run(_propose(config, work, candidates, left_out, own or {}))
         if not items:
             raise UsageError(
-                f"{config.out}: no candidate became a proposal ({_counted(left_out) or 'none kept'})"
+                f"{config.out}: no candidate became a proposal ({_count_reasons(left_out) or 'none kept'})"
             )
         review_decisions.write(folder, [(item, Path(candidates[item.id].image or "")) for item in items])
     proposed = datasets.samples(folder, Item)
@@ -94,7 +94,7 @@ def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> Made:
         return Made(len(proposed), None, left_out, folder)
     if not accepted:
         raise UsageError(
-            f"{review_decisions.decisions_of(folder)}: no proposal became a sample ({_counted(left_out)})"
+            f"{review_decisions.decisions_of(folder)}: no proposal became a sample ({_count_reasons(left_out)})"
         )
     chosen = work.synthesized / "dataset"
     shutil.rmtree(chosen, ignore_errors=True)
@@ -102,7 +102,7 @@ def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> Made:
     return Made(len(proposed), len(accepted), left_out, chosen)
 
 
-def _kept(config: Config, work: Work, left_out: Counter[str]) -> dict[str, Candidate]:
+def _kept_candidates(config: Config, work: Work, left_out: Counter[str]) -> dict[str, Candidate]:
     """Return the kept candidates that LoTbench can use, by the id of the sample to come; at most `limit`."""
     by_id: dict[str, Candidate] = {}
     for candidate in work.explorations(config.explore.conditions):
@@ -115,7 +115,7 @@ def _kept(config: Config, work: Work, left_out: Counter[str]) -> dict[str, Candi
     return by_id
 
 
-async def _proposed(
+async def _propose(
     config: Config,
     work: Work,
     candidates: Mapping[str, Candidate],
@@ -123,7 +123,7 @@ async def _proposed(
     own: Mapping[str, Any],
 ) -> list[Item]:
     album, store, items = Album(), Store(), []
-    name = config.synthesize.model or _tuned(config, work)
+    name = config.synthesize.model or _tuned_model(config, work)
     async with Models(album, Limits(), own) as models:
         (proposer,) = models.role_models({"proposer": [parse(name)]})["proposer"]
         for chunk in batched(candidates.items(), Limits().concurrency):
@@ -181,11 +181,11 @@ def _sample(id: str, candidate: Candidate, proposal: Proposal, proposer: str) ->
     )
 
 
-def _tuned(config: Config, work: Work) -> str:
+def _tuned_model(config: Config, work: Work) -> str:
     """Return the name of the last tuned model."""
     about = work.last_stage(config.explore.conditions) / "tune.json"
     return str(json.loads(about.read_text(encoding="utf-8"))["model"])
 
 
-def _counted(counts: Mapping[str, int]) -> str:
+def _count_reasons(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {reason}" for reason, count in counts.items())

@@ -111,7 +111,7 @@ async def begin(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
         StudioError: Something asked for is missing, unknown or does not fit.
     """
     folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="lotbench-studio-")
-    with _told():
+    with _studio_errors():
         run_plan = (await _live_episode(folder, runtime.context)).plan
     sample, repeat = run_plan.chosen[0], runtime.context.repeat
     return {**start(sample.id, repeat), "folder": folder}
@@ -140,10 +140,10 @@ def build() -> Studio:
 def _node(name: str) -> Node:
     async def node(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
         folder = state["folder"]
-        with _told():
+        with _studio_errors():
             live = await _live_episode(folder, runtime.context)
             try:
-                return await _visited(name, state, live)
+                return await _visit(name, state, live)
             except BaseException:
                 await _close(folder)
                 raise
@@ -151,7 +151,7 @@ def _node(name: str) -> Node:
     return node
 
 
-async def _visited(name: str, state: StudioState, live: LiveEpisode) -> Update:
+async def _visit(name: str, state: StudioState, live: LiveEpisode) -> Update:
     """Return what one node changes; the journal is opened anew for each, so that a node visited again may ask again."""
     run_plan, path = live.plan, Path(state["folder"])
     async with journaled(run_plan, live.role_models, path, Unkept()) as caller:
@@ -161,7 +161,7 @@ async def _visited(name: str, state: StudioState, live: LiveEpisode) -> Update:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _studio_errors() -> Iterator[None]:
     try:
         yield
     except LotbenchError as error:

@@ -85,7 +85,7 @@ class Maker:
         """Yield the instructions of every row, in the order of the rows."""
         for chunk in batched(self._index.all(), CHUNK):
             for row, words in zip(chunk, _words(chunk), strict=True):
-                for instruction in self._of(row, words):
+                for instruction in self._make_all(row, words):
                     self._kinds[instruction.kind] += 1
                     self._types[f"{instruction.language} {instruction.type}"] += 1
                     yield instruction
@@ -103,7 +103,7 @@ class Maker:
             },
         }
 
-    def _of(self, row: Row, words: Words) -> Iterator[Instruction]:
+    def _make_all(self, row: Row, words: Words) -> Iterator[Instruction]:
         makers = (
             (self._settings.generation, self._generation),
             (self._settings.selection, self._selection),

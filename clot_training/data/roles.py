@@ -80,10 +80,10 @@ def help_with(
         UsageError: A model cannot be had.
         Unescapable: No call to a model can succeed.
     """
-    return asyncio.run(_helped(index, config, screened, own or {}))
+    return asyncio.run(_help(index, config, screened, own or {}))
 
 
-async def _helped(index: Rows, config: Config, screened: Path, own: Mapping[str, Any]) -> Counter[str]:
+async def _help(index: Rows, config: Config, screened: Path, own: Mapping[str, Any]) -> Counter[str]:
     album, failed = Album(), Counter[str]()
     async with Models(album, Limits(), own) as models:
         if name := config.instructions.screener:

@@ -75,10 +75,10 @@ def identity(settings: Clip) -> str:
     """
     if not settings.model:
         raise UsageError("explore.clip.model: pictures are compared with keywords by a CLIP model; name one")
-    return " ".join(_named(part) for part in (settings.model, settings.checkpoint))
+    return " ".join(_digest(part) for part in (settings.model, settings.checkpoint))
 
 
-def _named(part: str) -> str:
+def _digest(part: str) -> str:
     path = Path(part)
     if not path.is_file():
         return part

@@ -55,7 +55,7 @@ def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, 
     work = Work(Path(config.out))
     folder, path = work.explored(config.explore.conditions), work.candidates(config.explore.conditions)
     folder.mkdir(parents=True, exist_ok=True)
-    with _held(path) as file, Rows(folder / "rows.sqlite") as index:
+    with _open_candidates(path) as file, Rows(folder / "rows.sqlite") as index:
         index.fill(config)
         _leave_out(index, work, config)
         _check_languages(index.all(), config)
@@ -63,7 +63,7 @@ def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, 
         _claim(folder, path, config, _screening(work))
         remaining = _remaining(path, batches(index, config, vocabulary), config.explore)
         maker = partial(Explorer, config, vocabulary, make_policy or tuned)
-        _append(file, path, _explored(remaining, maker, config.explore))
+        _append(file, path, _run_engine(remaining, maker, config.explore))
     sizes = {language: len(words) for language, words in sorted(vocabulary.items())}
     summary = _summarized(read_records(path, Candidate)) | {"keywords": sizes}
     atomic_write.write(folder / "summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
@@ -140,7 +140,7 @@ def _remaining(path: Path, planned: Iterator[Batch], settings: Explore) -> Itera
     return chain([batch], planned)
 
 
-def _explored(
+def _run_engine(
     remaining: Iterator[Batch], maker: partial[Explorer], settings: Explore
 ) -> Iterator[list[Candidate]]:
     """Return the candidates of the batches, in their order, by the engine of the configuration."""
@@ -214,7 +214,7 @@ def _decisive(frozen: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _held(path: Path) -> FileIO:
+def _open_candidates(path: Path) -> FileIO:
     """Return the file of candidates, open to append and held against other processes until it is closed.
 
     Raises:

@@ -69,7 +69,7 @@ class Explorer:
             self._candidate(*request, prompt, text)
             for request, prompt, text in zip(requests, prompts, texts, strict=True)
         ]
-        return self._selected(_without_doubles(candidates))
+        return self._select(_without_doubles(candidates))
 
     def _conditions(self, batch: Batch) -> list[list[Condition]]:
         if self._settings.conditions == "random":
@@ -125,7 +125,7 @@ class Explorer:
             policy=self._policy.id,
         )
 
-    def _selected(self, candidates: list[Candidate]) -> list[Candidate]:
+    def _select(self, candidates: list[Candidate]) -> list[Candidate]:
         """Return the candidates with whether each won, in the orders that the keep rule asks for."""
         compared = [candidate for candidate in candidates if candidate.why is None]
         trials = [(candidate, first) for candidate in compared for first in self._orders(candidate)]

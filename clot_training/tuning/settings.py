@@ -54,7 +54,7 @@ def arguments(config: Config, out: Path) -> Any:
         "dataloader_pin_memory": not cpu,
     }
     fixed = {"output_dir": str(out / "checkpoints"), "seed": config.seed}
-    return _made(trl.SFTConfig, "tune.trainer", own | config.tune.trainer, fixed)
+    return _build(trl.SFTConfig, "tune.trainer", own | config.tune.trainer, fixed)
 
 
 def lora(config: Config, model: Any = None) -> Any:
@@ -66,7 +66,7 @@ def lora(config: Config, model: Any = None) -> Any:
     fields = dict(config.tune.lora)
     if model is not None and not fields.get("target_modules"):
         fields["target_modules"] = linear_layers(model)
-    return _made(peft.LoraConfig, "tune.lora", fields, {"task_type": "CAUSAL_LM"})
+    return _build(peft.LoraConfig, "tune.lora", fields, {"task_type": "CAUSAL_LM"})
 
 
 def decisive(config: Config) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def decisive(config: Config) -> dict[str, Any]:
     return {"trainer": fields, "lora": config.tune.lora, "weights": weights, "batch": together}
 
 
-def _made(kind: type[T], table: str, fields: Mapping[str, Any], fixed: Mapping[str, Any]) -> T:
+def _build(kind: type[T], table: str, fields: Mapping[str, Any], fixed: Mapping[str, Any]) -> T:
     names = {field.name for field in dataclasses.fields(kind) if field.init}  # type: ignore[arg-type]
     for name in fields:
         if name in OURS:

@@ -106,16 +106,16 @@ class Caller:
         """
         request = self.request(question, *owner(episode, question))
         if not question.shared:
-            return Answer(question, request.key, await self._asked(question, request))
+            return Answer(question, request.key, await self._ask_once(question, request))
         name = str(request.key)
         task = self._shared.get(name)
         if task is None or task.done():
-            task = self._shared[name] = asyncio.create_task(self._asked(question, request))
-            task.add_done_callback(partial(self._answered_shared, name))
+            task = self._shared[name] = asyncio.create_task(self._ask_once(question, request))
+            task.add_done_callback(partial(self._forget_shared, name))
         # Whoever asked first, the answer is one to this question (of another round, another index).
         return Answer(question, request.key, await asyncio.shield(task))
 
-    def _answered_shared(self, name: str, task: asyncio.Task[Reply]) -> None:
+    def _forget_shared(self, name: str, task: asyncio.Task[Reply]) -> None:
         """Let go of a shared question: the journal has the reply, and the task would keep the episode that asked."""
         if self._shared.get(name) is task:
             del self._shared[name]
@@ -156,7 +156,7 @@ class Caller:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _asked(self, question: Question, request: Request) -> Reply:
+    async def _ask_once(self, question: Question, request: Request) -> Reply:
         task = asyncio.current_task()
         assert task is not None
         self._open.add(task)
@@ -167,11 +167,11 @@ class Caller:
             if (entry := self.journal.get(request.key)) is not None:
                 role_model.model_id = entry.reply.model
                 return entry.reply
-            return await self._fetched(question, request, role_model)
+            return await self._fetch(question, request, role_model)
         finally:
             self._open.discard(task)
 
-    async def _fetched(self, question: Question, request: Request, role_model: RoleModel) -> Reply:
+    async def _fetch(self, question: Question, request: Request, role_model: RoleModel) -> Reply:
         """Return a reply that this run does not have: of the store, or of the model."""
         entry = partial(Entry, request.key, question.role, question.index, role_model.name)
         if question.shared and role_model.model_id:
@@ -180,7 +180,7 @@ class Caller:
                 self.journal.put(entry("store", _now(), stored_reply))
                 return stored_reply
         try:
-            reply = await self._called(request, role_model, entry)
+            reply = await self._call(request, role_model, entry)
         except BaseException:
             self.journal.forget(request.key)
             raise
@@ -189,7 +189,7 @@ class Caller:
             self._store.put(request, reply, role_model.address)
         return reply
 
-    async def _called(self, request: Request, role_model: RoleModel, entry: Callable[..., Entry]) -> Reply:
+    async def _call(self, request: Request, role_model: RoleModel, entry: Callable[..., Entry]) -> Reply:
         step, price, stats = request.key.step, role_model.price, self.stats
         input_tokens, output_tokens = _estimate(request), round(self._mean_reply.get(step, REPLY_TOKENS))
         calls = 0 if role_model.outside else 1
@@ -200,7 +200,7 @@ class Caller:
         stats.in_flight += 1
         place = str(request.key)
         most = Usage(input_tokens, 0, max(output_tokens, request.sampling.max_tokens or 0))
-        counting = discarded.set(partial(self._discarded, role_model, entry, most))
+        counting = discarded.set(partial(self._count_discarded, role_model, entry, most))
         try:
             await role_model.requests.take(calls)
             await role_model.tokens.take(tokens)
@@ -223,7 +223,7 @@ class Caller:
         stats.cost = None if stats.cost is None or price is None else stats.cost + spent
         return reply
 
-    def _discarded(
+    def _count_discarded(
         self, role_model: RoleModel, entry: Callable[..., Entry], most: Usage, used: Usage | None
     ) -> None:
         """Count a reply that is paid for and cannot be used; what it used, if that is not told, as it was reserved.

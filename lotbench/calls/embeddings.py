@@ -55,7 +55,7 @@ class Encoder:
             UsageError: The weights cannot be loaded.
         """
         if self._encode is None:
-            self._encode = _loaded(self.name)
+            self._encode = _load_encoder(self.name)
         vectors: Vectors = np.asarray(self._encode(list(texts)), dtype=np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.maximum(lengths, np.finfo(np.float32).tiny), dtype=np.float32)
@@ -105,7 +105,7 @@ def read_vectors(path: Path, name: str, texts: Sequence[str]) -> dict[str, Vecto
     return {text: rows[at[key]] for text in texts if (key := _digest(text)) in at}
 
 
-def _loaded(name: str) -> Any:
+def _load_encoder(name: str) -> Any:
     # Threads that spin while they wait for each other make a busy CPU ten times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "0")

@@ -37,11 +37,11 @@ def footprint(by_role: Mapping[str, Iterable[Work]]) -> dict[str, JSON] | None:
     """
     if find_spec("ecologits") is None:
         return None
-    roles: dict[str, JSON] = {role: _summed(list(works)) for role, works in by_role.items()}
+    roles: dict[str, JSON] = {role: _sum_impacts(list(works)) for role, works in by_role.items()}
     return {"library": f"ecologits {metadata.version('ecologits')}", "by_role": roles}
 
 
-def _summed(works: list[Work]) -> JSON:
+def _sum_impacts(works: list[Work]) -> JSON:
     energy, carbon = [0.0, 0.0], [0.0, 0.0]
     for work in works:
         impacts = _impacts(work)

@@ -152,7 +152,7 @@ class Journal:
         """Where the next line begins; a run folder has one writer."""
         self._before = Journal(before, writes=False) if before is not None else None
         try:
-            self._file = _opened(path, writes)
+            self._file = _open_file(path, writes)
         except OSError as error:
             raise RunFolderError(f"{path}: {error.strerror}") from None
         self._index(writes)
@@ -251,7 +251,7 @@ class Journal:
                 self._end += len(text)
 
 
-def _opened(path: Path, writes: bool) -> FileIO:
+def _open_file(path: Path, writes: bool) -> FileIO:
     if writes:
         return open(path, "a+b", buffering=0, opener=no_link)
     return open(path if path.exists() else os.devnull, "rb", buffering=0)

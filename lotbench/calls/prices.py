@@ -101,7 +101,7 @@ def price(name: ModelName) -> Price | None:
     if name.provider == "url":
         return None
     base = base_model(name.model)
-    return Price(*table[base]) if base in table else _listed(name.provider, name.model, _today())
+    return Price(*table[base]) if base in table else _list_price(name.provider, name.model, _today())
 
 
 def price_date() -> str:
@@ -139,7 +139,7 @@ def _today() -> date:
 
 
 @cache
-def _listed(provider: str, model: str, day: date) -> Price | None:
+def _list_price(provider: str, model: str, day: date) -> Price | None:
     """Return the list price of a model, or of its base where an id with a date or a variant is not listed itself."""
     if provider not in LISTED_AS:
         return None

@@ -120,7 +120,7 @@ def labelled(*files: Path) -> Labelled:
         DataError: A label is neither true, false nor null, or a row is not of the draw.
         UsageError: draw.json is missing, or a kind of verdict has no label yet.
     """
-    about = _drawn(files[0])
+    about = _read_draw(files[0])
     labels_by_row = _labels(files, about)
     accepted = {row: about.accepts(row) for row in labels_by_row}
     labels = {}
@@ -155,7 +155,7 @@ def decided(labels: Sequence[bool], accepted: bool) -> bool | None:
     return 2 * yes > len(labels) and yes >= (1 if accepted else 2)
 
 
-def _drawn(file: Path) -> DrawFile:
+def _read_draw(file: Path) -> DrawFile:
     place = file.parent / "draw.json"
     if not place.is_file():
         raise UsageError(f"{place} is missing: it says what the labels are of")

@@ -74,8 +74,8 @@ async def judge_check(
                     await calls.check()
                 await _judge_all(prepared, calls.caller, judged)
         finally:
-            checked = _written(prepared, calls, judged)
-        return _kept(prepared, checked, calls.caller.journal.totals.ids())
+            checked = _write(prepared, calls, judged)
+        return _keep_records(prepared, checked, calls.caller.journal.totals.ids())
 
 
 async def _judge_all(prepared: Prepared, caller: Caller, judged: list[JudgedProbe]) -> None:
@@ -107,7 +107,7 @@ def _place(prepared: Prepared) -> Path:
     return places[-1] if prepared.wanted.fresh or len(places) == 1 else places[-2]
 
 
-def _written(prepared: Prepared, calls: Calls, judged: Sequence[JudgedProbe]) -> Checked:
+def _write(prepared: Prepared, calls: Calls, judged: Sequence[JudgedProbe]) -> Checked:
     """Write what has come of a check, in the order of its rows."""
     order = {probe.id: index for index, probe in enumerate(prepared.probes)}
     panels = {id(panel): index for index, panel in enumerate(prepared.panels)}
@@ -204,7 +204,9 @@ def _export_stages(place: Path, rows: Sequence[JudgedProbe], names: Mapping[str,
         out.write("stages.jsonl", "".join(f"{line}\n" for line in lines.values()))
 
 
-def _kept(prepared: Prepared, checked: Checked, ids: Mapping[str, Sequence[Sequence[str]]]) -> Checked:
+def _keep_records(
+    prepared: Prepared, checked: Checked, ids: Mapping[str, Sequence[Sequence[str]]]
+) -> Checked:
     """Keep a complete check on the test split in the store, unless one of more rows is there."""
     if prepared.wanted.split != "test" or prepared.done != prepared.total:
         return checked

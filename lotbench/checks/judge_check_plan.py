@@ -115,7 +115,7 @@ def prepare(spec: WantedCheck) -> Prepared:
         raise UsageError(f"{experiment.benchmark} has no judge set")
     folder = judge_set.find(spec.judge_set, experiment.benchmark)
     config = spec.config.model_copy(
-        update={"experiment": experiment.model_copy(update=_filled(experiment, folder))}
+        update={"experiment": experiment.model_copy(update=_fill_in(experiment, folder))}
     )
     if not any(role in experiment.roles for role in declared.rows):
         flags = " or ".join(f"--{role} M" for role in declared.rows)
@@ -131,7 +131,7 @@ def prepare(spec: WantedCheck) -> Prepared:
     ]
     panel_keys = {(panel.role, panel.task) for panel in panels}
     every_row = [probe for probe in every_row if (probe.role, probe.task) in panel_keys]
-    probes = [probe for probe in every_row if _counts(probe, spec)]
+    probes = [probe for probe in every_row if _is_checked(probe, spec)]
     if spec.limit is not None:
         seed = f"{run_plan.experiment.seed}:judge-check"
         probes = [
@@ -146,12 +146,12 @@ def prepare(spec: WantedCheck) -> Prepared:
     return Prepared(spec, run_plan, declared, names, rows, every_row, probes, panels)
 
 
-def _counts(probe: Probe, spec: WantedCheck) -> bool:
+def _is_checked(probe: Probe, spec: WantedCheck) -> bool:
     """Return whether a row is part of the check."""
     return not probe.contested and spec.split in ("all", probe.split)
 
 
-def _filled(experiment: Experiment, folder: Path) -> dict[str, str]:
+def _fill_in(experiment: Experiment, folder: Path) -> dict[str, str]:
     """Return what a check asks of an experiment: a candidate in name only, and the samples that the rows are about."""
     own = folder / "samples.jsonl"
     about = str(folder) if own.is_file() else judge_set.about_of(folder).data
@@ -183,10 +183,10 @@ def _probes(
         if not any(file in rows.rows for file in validation.rows[role]):
             either = " or ".join(validation.rows[role])
             raise UsageError(f"{rows.folder}: no {either}, which a check of the {role} needs")
-    return _found(rows, validation, names, run_plan.by_id)
+    return _read_probes(rows, validation, names, run_plan.by_id)
 
 
-def _found(
+def _read_probes(
     rows: judge_set.JudgeSet, validation: Validation, roles: Iterable[str], data: Mapping[str, Any]
 ) -> list[Probe]:
     every_probe: list[Probe] = []
@@ -216,4 +216,4 @@ def read_set(folder: Path) -> tuple[judge_set.JudgeSet, Sequence[Probe]]:
         raise UsageError(f"{folder / 'set.toml'}: benchmark: {benchmark.name} has no judges to check")
     rows = judge_set.load(folder, validation.files)
     data = {item.id: item for item in datasets.samples(judge_set.subject(folder), benchmark.Item)}
-    return rows, _found(rows, validation, validation.rows, data)
+    return rows, _read_probes(rows, validation, validation.rows, data)

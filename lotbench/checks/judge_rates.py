@@ -93,13 +93,13 @@ def measures(judged: Sequence[JudgedProbe], seed: int, rule: Rule = decided) -> 
         if panel.alone is not None:
             first = replace(panel, indexes=panel.indexes[:1], settings=panel.alone)
             alone = [replace(row, said=replace(row.said, last=row.said.first)) for row in rows]
-            results += _measured(alone, first, "check alone", rule, seed)
+            results += _measure_criteria(alone, first, "check alone", rule, seed)
         what = "check alone" if panel.alone is None else "check, then confirm"
-        results += _measured(rows, panel, "answer" if panel.role == "oracle" else what, rule, seed)
+        results += _measure_criteria(rows, panel, "answer" if panel.role == "oracle" else what, rule, seed)
     return results
 
 
-def _measured(
+def _measure_criteria(
     rows: Sequence[JudgedProbe], panel: JudgePanel, what: str, rule: Rule, seed: int
 ) -> Iterator[Measure]:
     """Yield a measure of each criterion; the rulings of each repeat are made of that repeat alone."""
@@ -130,12 +130,12 @@ def measure(rulings: Sequence[Ruling], panel: JudgePanel, what: str, seed: int) 
         variant=panel.variant,
         what=what,
         settings=panel.settings,
-        groups=_grouped(readable, lambda chosen: _agreement(chosen, seed)) if decides else {},
+        groups=_group(readable, lambda chosen: _agreement(chosen, seed)) if decides else {},
         unreadable=sum(ruling.said is None for ruling in rulings),
         of=len(rulings),
         flips=flips(list(decisions.values())),
         criterion=rulings[0].criterion,
-        marks={} if decides else _grouped(readable, _marks),
+        marks={} if decides else _group(readable, _marks),
     )
 
 
@@ -162,7 +162,7 @@ def _marks(chosen: Sequence[Ruling]) -> Marks:
 T = TypeVar("T")
 
 
-def _grouped(readable: Sequence[Ruling], rated: Callable[[Sequence[Ruling]], T]) -> dict[str, T]:
+def _group(readable: Sequence[Ruling], rated: Callable[[Sequence[Ruling]], T]) -> dict[str, T]:
     """Return all rows, those of each language, and those of each kind; rows without a kind stand with every kind."""
     groups = {"all": rated(readable)}
     for language in sorted({ruling.language for ruling in readable}):

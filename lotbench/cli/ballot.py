@@ -41,7 +41,7 @@ RANKED = 5
 
 def make(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench ballot make`."""
-    runs = _named([load_run(run, parsed.kept) for run in parsed.runs])
+    runs = _name_runs([load_run(run, parsed.kept) for run in parsed.runs])
     if len(runs) > len(ascii_uppercase) and not parsed.pairs:
         raise UsageError(
             f"{len(runs)} models: a ballot shows {len(ascii_uppercase)} at most, or any number with --pairs"
@@ -163,7 +163,7 @@ def _span(low: float | None, high: float | None) -> str:
     return f"  [{', '.join(ends)}]"
 
 
-def _named(runs: Sequence[Run]) -> dict[str, Run]:
+def _name_runs(runs: Sequence[Run]) -> dict[str, Run]:
     """Return the runs by the name of their model, with the arm where one model played several.
 
     Raises:

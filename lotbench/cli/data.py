@@ -60,7 +60,7 @@ def check(parsed: argparse.Namespace) -> int:
     if faults:
         raise DataError(faults)
     if parsed.benchmark == calibration.GAME and (plays := calibration.read(folder)):
-        print(f"{folder / calibration.FILE}: {_counted(plays)}")
+        print(f"{folder / calibration.FILE}: {_count_plays(plays)}")
     print(f"{folder}: {len(items)} samples, no faults")
     return 0
 
@@ -73,7 +73,7 @@ def calibrate(parsed: argparse.Namespace) -> int:
     folder = datasets.data_folder(parsed.data, "") if parsed.data else None
     added = calibration.calibrate(runs, folder, parsed.player)
     print(f"{added.path}: {added.new} plays added, {added.there} stood there already")
-    print(_counted(calibration.read(added.path.parent)))
+    print(_count_plays(calibration.read(added.path.parent)))
     for run in runs:
         if reasons := run.summary.get("reasons"):
             note = f"{run.path.name} is not trusted, its plays count all the same: {'; '.join(reasons)}"
@@ -81,7 +81,7 @@ def calibrate(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _counted(plays: Sequence[calibration.Play]) -> str:
+def _count_plays(plays: Sequence[calibration.Play]) -> str:
     return ", ".join(f"{count} {name}" for name, count in calibration.counts(plays).items())
 
 
@@ -104,7 +104,7 @@ def build_rinobench(parsed: argparse.Namespace) -> int:
     from lotbench.benchmarks.rinobench.construction.papers import Rules
     from lotbench.run import construct_rinobench
 
-    request = _wanted(parsed, Rules, {"writer": parsed.writer, "judge": parsed.judge})
+    request = _build_request(parsed, Rules, {"writer": parsed.writer, "judge": parsed.judge})
     built = asyncio.run(construct_rinobench.build(request))
     for stage, count in built.stages.items():
         print(f"{count:7,}  {stage}")
@@ -117,7 +117,7 @@ def build_lotbench(parsed: argparse.Namespace) -> int:
     from lotbench.benchmarks.lotbench.construction.responses import Rules
     from lotbench.run import construct_lotbench
 
-    request = _wanted(parsed, Rules, {"writer": parsed.writer})
+    request = _build_request(parsed, Rules, {"writer": parsed.writer})
     built = asyncio.run(construct_lotbench.build(request))
     for stage, count in built.stages.items():
         print(f"{count:7,}  {stage}")
@@ -129,7 +129,7 @@ def build_lotbench(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _wanted(parsed: argparse.Namespace, rules: type[Any], models: dict[str, str]) -> Wanted:
+def _build_request(parsed: argparse.Namespace, rules: type[Any], models: dict[str, str]) -> Wanted:
     """Return what a data set is to be built of, from the flags that all builds have."""
     from lotbench.cli.evaluate import limits
     from lotbench.run.construction import Wanted
@@ -193,7 +193,7 @@ def imported(parsed: argparse.Namespace) -> int:
             raise UsageError(f"data import: no data set {parsed.name!r} of others; there are: {choices}")
         samples = readers[parsed.name](published.Files(Path(parsed.source)))
         print(f"{parsed.out}: {published.write(samples, Path(parsed.out))} samples of {parsed.source}")
-        written = _written(Path(parsed.out) / "samples.jsonl")
+        written = _read_rows(Path(parsed.out) / "samples.jsonl")
         if scores := Counter(int(row["novelty_score"]) for row in written if "novelty_score" in row):
             print(
                 "ideas by novelty_score: "
@@ -215,7 +215,7 @@ def imported(parsed: argparse.Namespace) -> int:
 def distribution(path: Path) -> Iterator[str]:
     """Yield rows by type and language, and the share of them that people liked or rated: Table 1 of LoTbench's paper."""
     rows, voted = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-    for row in _written(path):
+    for row in _read_rows(path):
         for cell in itertools.product((row["type"], "total"), (row["language"], "total")):
             rows[cell] += 1
             voted[cell] += "star" in row or "ratings" in row
@@ -227,7 +227,7 @@ def distribution(path: Path) -> Iterator[str]:
         yield "".join([f"{type_:17}", *(f"{cell:>20}" for cell in cells)])
 
 
-def _written(path: Path) -> Iterator[dict[str, Any]]:
+def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows that an import wrote."""
     with path.open(encoding="utf-8") as lines:
         yield from map(json.loads, lines)

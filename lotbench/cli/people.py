@@ -44,7 +44,7 @@ def view(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench view`."""
     from lotbench.site.runs import Gallery, export
 
-    root, first = _looked_at(parsed.root)
+    root, first = _find_root(parsed.root)
     if first and parsed.export:
         raise UsageError(f"--export writes the pages of a folder of runs: lotbench view {root} --export ...")
     if parsed.export:
@@ -56,7 +56,7 @@ def view(parsed: argparse.Namespace) -> int:
     return _serve(Gallery(root), parsed, first=first)
 
 
-def _looked_at(place: str) -> tuple[Path, str]:
+def _find_root(place: str) -> tuple[Path, str]:
     """Return the folder of runs that is looked through, and the page that comes first: of a run, its own.
 
     Raises:

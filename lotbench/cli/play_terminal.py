@@ -104,7 +104,7 @@ class Terminal:
         self._joke()
         version, answers = player.model.version, dict[str, object]()
         for field in player.fields:
-            answers[field.name] = await self._line(_wanted(field.name), field.choices)
+            answers[field.name] = await self._line(_ask_for(field.name), field.choices)
             if str(answers[field.name]).strip().lower() == GIVE_UP:
                 player.give_up(version)
                 return
@@ -292,7 +292,7 @@ def _signs(dots: tuple[tuple[str, bool], ...]) -> str:
     return "\n" + " ".join(signs[dot] + ("◆" if clue else "") for dot, clue in dots)
 
 
-def _wanted(field: str) -> str:
+def _ask_for(field: str) -> str:
     """Return what is asked for, in words."""
     if field in GUESSES:
         return "Your guess" if field == "guess" else "Your joke"

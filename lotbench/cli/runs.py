@@ -48,7 +48,7 @@ def score(parsed: argparse.Namespace) -> int:
 
     path = run_folder.find(parsed.run, parsed.kept)
     if parsed.labels:
-        print(f"labels kept: {_labelled(load_run(path), [Path(file) for file in parsed.labels])}")
+        print(f"labels kept: {_keep_labels(load_run(path), [Path(file) for file in parsed.labels])}")
     # Locked before it is read: what a run that is going on adds meanwhile would be lost.
     with run_folder.opened(path) as place:
         run = load_run(path)
@@ -128,12 +128,12 @@ def export(parsed: argparse.Namespace) -> int:
     if parsed.for_review and Path(parsed.out or "").suffix == ".csv":
         raise UsageError("--for-review: labels come back as JSON lines, and not as a table: --out NAME.jsonl")
     if parsed.to:
-        return _exported(run, parsed)
+        return _export_to(run, parsed)
     table = trace_rows.steps if parsed.steps else trace_rows.episodes
     rows = (
         answer_labels.rows(run) if parsed.for_review else list(table(run.traces, run.path.name, run.answered))
     )
-    return _written(rows, parsed.out)
+    return _write_rows(rows, parsed.out)
 
 
 def _preferences(runs: Sequence[Run], parsed: argparse.Namespace) -> int:
@@ -142,10 +142,10 @@ def _preferences(runs: Sequence[Run], parsed: argparse.Namespace) -> int:
 
     if parsed.to:
         raise UsageError("--preferences goes without --to")
-    return _written(preferences(runs, parsed.per_sample), parsed.out)
+    return _write_rows(preferences(runs, parsed.per_sample), parsed.out)
 
 
-def _written(rows: Sequence[Mapping[str, JSON]], out: str | None) -> int:
+def _write_rows(rows: Sequence[Mapping[str, JSON]], out: str | None) -> int:
     """Write rows, and say how many there are where they do not go to the terminal."""
     from lotbench.storage import export
 
@@ -155,7 +155,7 @@ def _written(rows: Sequence[Mapping[str, JSON]], out: str | None) -> int:
     return 0
 
 
-def _exported(run: Run, parsed: argparse.Namespace) -> int:
+def _export_to(run: Run, parsed: argparse.Namespace) -> int:
     """Write a run for another tool, and say what its format has no place for."""
     from lotbench import integrations
 
@@ -169,7 +169,7 @@ def _exported(run: Run, parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _labelled(run: Run, labels: Sequence[Path]) -> str:
+def _keep_labels(run: Run, labels: Sequence[Path]) -> str:
     """Keep labels: of answers with the run, of drawn guesses with the judge's checks."""
     validation = benchmarks.get(run.config.benchmark).validation
     if validation is not None and validation.draw is not None:

@@ -69,7 +69,7 @@ class Games:
         self._done = {name: at for at, name in enumerate(finished.names)}
         self._played = played
         """The games in which an earlier session said something."""
-        self._begun: set[tuple[str, int]] = set()
+        self._begun_games: set[tuple[str, int]] = set()
         self._next: Counter[str] = Counter()
         self._closed = False
         self._course = course(calls.plan, self._ask)
@@ -95,9 +95,9 @@ class Games:
         name = sample, seed
         if type(seed) is not int or not 0 <= seed < 2**63:
             raise UsageError("seed: a whole number from 0 to 2**63 - 1 is wanted")
-        if name in self._begun:
+        if name in self._begun_games:
             raise UsageError(f"game {sample}/{seed} was begun before: take another seed")
-        self._begun.add(name)
+        self._begun_games.add(name)
         run_plan = self._calls.plan
         if name in self._done:
             return Game(*name, run_plan.pictures.data_url, self._finished[self._done[name]])
@@ -116,7 +116,9 @@ class Games:
     def _unplayed(self, sample: str) -> int:
         """Return the next seed of a sample that nobody has played, in this session or before."""
         numbers = count(self._next[sample])
-        seed = next(n for n in numbers if (sample, n) not in self._begun and (sample, n) not in self._played)
+        seed = next(
+            n for n in numbers if (sample, n) not in self._begun_games and (sample, n) not in self._played
+        )
         self._next[sample] = seed + 1
         return seed
 
@@ -199,7 +201,7 @@ async def opened(
         fresh: Take nothing out of the store.
         check: Make one call to each judge and oracle first.
     """
-    run_plan, entered, begun = _placed(config, folder, out)
+    run_plan, entered, begun = _place(config, folder, out)
     if any(len(sequence) > 1 for sequence in run_plan.sequences()):
         raise UsageError("with these settings tasks follow each other: `lotbench evaluate` plays them")
     named = {**own, config.experiment.model: outside}
@@ -218,14 +220,14 @@ async def opened(
                     run_folder.discard_unanswered(calls.folder.path)
                 raise
         finished = _finished(calls.folder)
-        playing = Games(calls, outside, finished, {*finished.names, *_begun(calls.folder)})
+        playing = Games(calls, outside, finished, {*finished.names, *_begun_games(calls.folder)})
         try:
             yield playing
         finally:
             await playing.close()
 
 
-def _placed(config: Config, folder: Path | None, out: Path) -> tuple[Plan, Any, bool]:
+def _place(config: Config, folder: Path | None, out: Path) -> tuple[Plan, Any, bool]:
     """Return the plan, what opens its folder, and whether that was begun before."""
     run_plan = plan.make(config)
     if folder is None:
@@ -244,7 +246,7 @@ def _placed(config: Config, folder: Path | None, out: Path) -> tuple[Plan, Any, 
     return run_plan, partial(Folder, folder), True
 
 
-def _begun(folder: Folder) -> Iterator[tuple[str, int]]:
+def _begun_games(folder: Folder) -> Iterator[tuple[str, int]]:
     """Return the games in which a player has said something, finished or not: by sample and seed, once a reply."""
     lines = read_journal(folder.path / CALLS)
     return ((line.key.sample, line.key.repeat) for line in lines if line.role == "candidate")

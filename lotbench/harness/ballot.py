@@ -141,7 +141,7 @@ def ballot(
     items, key = [], {}
     for name, task in prompts.items():
         models = sorted(model for model, responses in written.items() if name in responses)
-        for number, group in enumerate(_shown(models, pairs), 1):
+        for number, group in enumerate(_groups(models, pairs), 1):
             if len({written[model][name] for model in group}) < 2 and (pairs or len(group) < 2):
                 continue
             of = f"{name}/{number}" if pairs else name
@@ -151,7 +151,7 @@ def ballot(
     return items, key
 
 
-def _shown(models: Sequence[str], pairs: bool) -> list[list[str]]:
+def _groups(models: Sequence[str], pairs: bool) -> list[list[str]]:
     """Return whose responses stand together: all, or two at a time."""
     return [list(pair) for pair in combinations(models, 2)] if pairs else [list(models)]
 

@@ -94,9 +94,9 @@ class TaskRun:
         planned = self.planned.get((sample, repeat))
         if planned is None:
             raise UsageError(f"epoch {repeat}: the run has fewer repeats: -T repeats=N, without --epochs")
-        caller = await self._opened()
+        caller = await self._open_run()
         calls: list[Call] = []
-        episodes = loop(self.plan, _asking(caller, calls))
+        episodes = loop(self.plan, _recording(caller, calls))
         try:
             async with aclosing(episodes.traces([[planned]])) as traces:
                 async for trace in traces:
@@ -118,7 +118,7 @@ class TaskRun:
         results.write(run, self.plan, self.folder, wall_s, totals, embed=True)
         await self._open.aclose()
 
-    async def _opened(self) -> Caller:
+    async def _open_run(self) -> Caller:
         async with self._opening:
             if self._caller is None:
                 self._began = time.monotonic()
@@ -153,7 +153,7 @@ class TaskRun:
         }
 
 
-def _asking(caller: Caller, calls: list[Call]) -> Callable[[AnyEpisode, Question], Awaitable[Answer]]:
+def _recording(caller: Caller, calls: list[Call]) -> Callable[[AnyEpisode, Question], Awaitable[Answer]]:
     """Ask as an episode does, with each call in a span of inspect's transcript, and keep the call."""
 
     async def ask(episode: AnyEpisode, question: Question) -> Answer:
@@ -181,7 +181,9 @@ def _factory(benchmark: str) -> Callable[..., Task]:
             declared = benchmarks.get(benchmark)
             cast = _cast(declared)
             players = {(role, name(model)): model for role, models in cast.items() for model in models}
-            run = TaskRun(plan.make(_asked(benchmark, cast, config, options)), players, out, forms=forms)
+            run = TaskRun(
+                plan.make(_configuration(benchmark, cast, config, options)), players, out, forms=forms
+            )
         except LotbenchError as error:
             raise PrerequisiteError(str(error)) from error
         open_runs[run.name] = run
@@ -221,7 +223,7 @@ def _cast(benchmark: Benchmark) -> dict[str, list[Model]]:
     return {role: models for role, models in cast.items() if models}
 
 
-def _asked(
+def _configuration(
     benchmark: str, cast: Mapping[str, list[Model]], file: str, options: Mapping[str, Any]
 ) -> config.Config:
     """Return what is to be played: `-T config=FILE -T limit=20 -T arm=caption`, fields and settings as `--set` takes them.

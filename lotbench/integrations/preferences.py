@@ -61,7 +61,7 @@ def preferences(runs: Sequence[Run], per_sample: int) -> list[Row]:
             raise UsageError(
                 f"{run.path}: a run of {run.config.benchmark}; preferences are of games of lotbench"
             )
-        _hear(run, planned(run, Limits()), scenes)
+        _add_answers(run, planned(run, Limits()), scenes)
     rows = [row for scene in scenes.values() for row in scene.rows(per_sample)]
     if not rows:
         raise UsageError("no sample has an answer that was accepted and one that was refused")
@@ -70,19 +70,19 @@ def preferences(runs: Sequence[Run], per_sample: int) -> list[Row]:
     return rows
 
 
-def _hear(run: Run, plan: Plan, scenes: dict[str, _Scene]) -> None:
+def _add_answers(run: Run, plan: Plan, scenes: dict[str, _Scene]) -> None:
     """Take in the answers of a run."""
     for trace in run.traces:
         about = _opening(plan, trace.sample)
         scene = scenes.setdefault(json.dumps(about), _Scene(about))
         place = {"run": run.path.resolve().name, "model": run.answered, "repeat": trace.repeat}
-        for round, accepted in _judged(game(trace)):
+        for round, accepted in _decided_rounds(game(trace)):
             content = {"response" if round.whole else "guess": round.guess}
             answer = {**place, "round": round.number, "content": json.dumps(content, ensure_ascii=False)}
             (scene.accepted if accepted else scene.refused).setdefault(same(round.guess or ""), answer)
 
 
-def _judged(game: Game) -> Iterator[tuple[Round, bool]]:
+def _decided_rounds(game: Game) -> Iterator[tuple[Round, bool]]:
     """Yield the rounds that were decided; not those in which the second judge overturned the first."""
     for round in game.rounds:
         if round.leap or round.number == game.solved:

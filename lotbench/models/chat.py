@@ -117,7 +117,7 @@ class ChatModel:
         """Send a body once: a reply, less to ask for, or an error that says whether to try again."""
         from lotbench.models.openai_chat import RefusedError
 
-        chat = self._chat or self._opened(body["model"])
+        chat = self._chat or self._open_chat(body["model"])
         parameters = {name: value for name, value in body.items() if name not in ("model", "messages")}
         sent = chat_format.sent(body, able)
         try:
@@ -125,7 +125,7 @@ class ChatModel:
                 started = time.monotonic()
                 message = await chat.ainvoke(body["messages"], chat_format.told(request), **parameters)
         except RefusedError as refusal:
-            return self._refused(refusal, body, able)
+            return self._on_refusal(refusal, body, able)
         except Unescapable as error:
             raise Unescapable(f"{self.name.text}: {error}") from None
         reply = chat_format.reply(message, time.monotonic() - started, sent)
@@ -133,7 +133,7 @@ class ChatModel:
         self._pace.kept_up()
         return reply
 
-    def _refused(self, refusal: RefusedError, body: dict[str, Any], able: Abilities) -> Reply | Abilities:
+    def _on_refusal(self, refusal: RefusedError, body: dict[str, Any], able: Abilities) -> Reply | Abilities:
         """Return what a status other than 200 means."""
         status, text, message = refusal.status, refusal.text, f"{self.name.text}: {refusal}"
         sent = chat_format.sent(body, able)
@@ -165,7 +165,7 @@ class ChatModel:
         if "image_url" in text and chat_format.no_pictures(text, body) and not self._sees:
             raise Unescapable(f"{message} (no picture input: to play without, --set arm=caption)")
 
-    def _opened(self, model: str) -> Chat:
+    def _open_chat(self, model: str) -> Chat:
         """Return the client, made at the first call: what it imports takes a second."""
         from lotbench.models.connections import Connections
         from lotbench.models.openai_chat import Chat

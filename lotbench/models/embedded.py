@@ -132,7 +132,7 @@ class Embedded:
         order = {"path": str(path), "slots": slots, "n_ctx": slots * n_ctx}
         process = _spawn()
         try:
-            address = _told(process, order | {"api_key": api_key, "model_id": model_id})
+            address = _ask_server(process, order | {"api_key": api_key, "model_id": model_id})
         except BaseException:
             _end(process)
             raise
@@ -165,7 +165,7 @@ def _spawn() -> subprocess.Popen[bytes]:
     )
 
 
-def _told(process: subprocess.Popen[bytes], order: dict[str, Any]) -> str:
+def _ask_server(process: subprocess.Popen[bytes], order: dict[str, Any]) -> str:
     """Give the order and wait for the address."""
     assert process.stdin is not None and process.stdout is not None
     watch = threading.Timer(PATIENCE_S, process.kill)

@@ -51,7 +51,7 @@ class CallableModel:
         """
         messages = chat_format.body(request, self._id, chat_format.Abilities(), self._picture)["messages"]
         started = time.monotonic()
-        answer = await _heard(self._id, self._call(messages), self._timeout_s)
+        answer = await _await_reply(self._id, self._call(messages), self._timeout_s)
         if isinstance(answer, Reply):
             return answer
         if not isinstance(answer, str):
@@ -93,7 +93,7 @@ class LangChainModel:
         name = self._id or str(named)
         messages = chat_format.body(request, name, chat_format.Abilities(), self._picture)["messages"]
         started = time.monotonic()
-        message = await _heard(name, chat.ainvoke(messages, chat_format.told(request)), self._timeout_s)
+        message = await _await_reply(name, chat.ainvoke(messages, chat_format.told(request)), self._timeout_s)
         reply = chat_format.reply(message, time.monotonic() - started, {})
         return reply if reply.model else replace(reply, model=name)
 
@@ -125,7 +125,7 @@ def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
     return lambda sampling: made(replace(sampling, seed=None))
 
 
-async def _heard(name: str, answering: Awaitable[Any], timeout_s: float | None) -> Any:
+async def _await_reply(name: str, answering: Awaitable[Any], timeout_s: float | None) -> Any:
     """Return what comes of foreign code; its errors become ours."""
     try:
         async with asyncio.timeout(timeout_s) as patience:

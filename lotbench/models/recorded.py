@@ -78,9 +78,9 @@ class RecordedModel:
             attempt = attempts.get(where, 0)
             attempts[where] = attempt + 1
             place = (table["sample"], table["repeat"], *where, attempt)
-            self._replies[place] = self._told(step["value"])
+            self._replies[place] = self._reply(step["value"])
 
-    def _told(self, value: Mapping[str, Any]) -> Reply:
+    def _reply(self, value: Mapping[str, Any]) -> Reply:
         """Return the reply that was read as this value; one that was refused or cut off is so again."""
         name, status = f"recorded:{self._path.name}", value.get("status", "ok")
         if status in ("refused", "truncated"):

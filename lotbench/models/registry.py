@@ -132,7 +132,7 @@ class Models:
             return self._recorded(role, Path(name.model))
         if name.kind == "human" and name.text not in self._own:
             return PersonModel(self._pictures.path)
-        return self._given(name)
+        return self._own_model(name)
 
     def _recorded(self, role: str, path: Path) -> Model:
         rows = predictions.read_predictions(path) if role == "candidate" else None
@@ -157,7 +157,7 @@ class Models:
         self._open.push_async_callback(model.close)
         return model
 
-    def _given(self, name: ModelName) -> Model:
+    def _own_model(self, name: ModelName) -> Model:
         if name.text not in self._own:
             raise UsageError(
                 f"{name.text} is a Python object: run or resume it from Python, with that object"

@@ -81,7 +81,7 @@ class Interview:
 def interview(request: Request) -> Interview:
     """Return what a request asks of a person."""
     rules = [_plain(_text(message.parts)) for message in request.messages if message.speaker == "system"]
-    turns = [_told(message) for message in request.messages if message.speaker != "system"]
+    turns = [_turn(message) for message in request.messages if message.speaker != "system"]
     digests = (
         part.sha256 for message in request.messages for part in message.parts if isinstance(part, Image)
     )
@@ -156,7 +156,7 @@ def _text(parts: tuple[str | Image, ...]) -> str:
     return "".join(part if isinstance(part, str) else "\n" for part in parts)
 
 
-def _told(message: Message) -> str:
+def _turn(message: Message) -> str:
     """Return a turn of a conversation; the person's own is labelled as theirs."""
     text = _PROMPT.sub("", _plain(_text(message.parts)))
     return f"YOU: {text}" if message.speaker == "assistant" else text

@@ -116,7 +116,7 @@ def read_form(reply: Reply, form: type[F]) -> F:
         raise Unread("refused", "the answer declines the task")
     if reply.finish == "length" and table is None:
         raise Unread("truncated", "the answer was cut off before its end")
-    answer = _filled(text, table, form)
+    answer = _fill(text, table, form)
     if any(isinstance(value, str) and _DECLINED.match(value) for value in vars(answer).values()):
         raise Unread("refused", "the answer declines the task")
     return answer
@@ -197,7 +197,7 @@ def _without_blocks(text: str) -> str:
     return "".join([*pieces, text[start:]])
 
 
-def _filled(text: str, table: dict[str, JSON] | None, form: type[F]) -> F:
+def _fill(text: str, table: dict[str, JSON] | None, form: type[F]) -> F:
     if not text:
         raise Unread("unparsed", "the answer is empty")
     if table is None:
