@@ -106,18 +106,18 @@ class Caller:
         """
         request = self.request(question, *owner(episode, question))
         if not question.shared:
-            return Answer(question, request.key, await self._asked(question, request))
+            return Answer(question, request.key, await self._ask_once(question, request))
         name = str(request.key)
-        asked = self._shared.get(name)
-        if asked is None or asked.done():
-            asked = self._shared[name] = asyncio.create_task(self._asked(question, request))
-            asked.add_done_callback(partial(self._answered_shared, name))
+        task = self._shared.get(name)
+        if task is None or task.done():
+            task = self._shared[name] = asyncio.create_task(self._ask_once(question, request))
+            task.add_done_callback(partial(self._forget_shared, name))
         # Whoever asked first, the answer is one to this question (of another round, another index).
-        return Answer(question, request.key, await asyncio.shield(asked))
+        return Answer(question, request.key, await asyncio.shield(task))
 
-    def _answered_shared(self, name: str, asked: asyncio.Task[Reply]) -> None:
+    def _forget_shared(self, name: str, task: asyncio.Task[Reply]) -> None:
         """Let go of a shared question: the journal has the reply, and the task would keep the episode that asked."""
-        if self._shared.get(name) is asked:
+        if self._shared.get(name) is task:
             del self._shared[name]
 
     def request(self, question: Question, sample: str, repeat: int) -> Request:
@@ -151,12 +151,12 @@ class Caller:
 
     async def close(self) -> None:
         """Give up the questions that no episode waits for any more: the journal is about to be closed."""
-        left = {*self._open, *self._shared.values()} - {asyncio.current_task()}
-        for task in left:
+        tasks = {*self._open, *self._shared.values()} - {asyncio.current_task()}
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _asked(self, question: Question, request: Request) -> Reply:
+    async def _ask_once(self, question: Question, request: Request) -> Reply:
         task = asyncio.current_task()
         assert task is not None
         self._open.add(task)
@@ -164,23 +164,23 @@ class Caller:
             if not question.shared:
                 self.journal.ask(request.key)
             role_model = self.role_models[question.role][question.index]
-            if (known := self.journal.get(request.key)) is not None:
-                role_model.model_id = known.reply.model
-                return known.reply
-            return await self._fetched(question, request, role_model)
+            if (entry := self.journal.get(request.key)) is not None:
+                role_model.model_id = entry.reply.model
+                return entry.reply
+            return await self._fetch(question, request, role_model)
         finally:
             self._open.discard(task)
 
-    async def _fetched(self, question: Question, request: Request, role_model: RoleModel) -> Reply:
+    async def _fetch(self, question: Question, request: Request, role_model: RoleModel) -> Reply:
         """Return a reply that this run does not have: of the store, or of the model."""
         entry = partial(Entry, request.key, question.role, question.index, role_model.name)
         if question.shared and role_model.model_id:
-            kept = self._store.get(request, role_model.model_id, role_model.address)
-            if kept is not None:
-                self.journal.put(entry("store", _now(), kept))
-                return kept
+            stored_reply = self._store.get(request, role_model.model_id, role_model.address)
+            if stored_reply is not None:
+                self.journal.put(entry("store", _now(), stored_reply))
+                return stored_reply
         try:
-            reply = await self._called(request, role_model, entry)
+            reply = await self._call(request, role_model, entry)
         except BaseException:
             self.journal.forget(request.key)
             raise
@@ -189,18 +189,18 @@ class Caller:
             self._store.put(request, reply, role_model.address)
         return reply
 
-    async def _called(self, request: Request, role_model: RoleModel, entry: Callable[..., Entry]) -> Reply:
+    async def _call(self, request: Request, role_model: RoleModel, entry: Callable[..., Entry]) -> Reply:
         step, price, stats = request.key.step, role_model.price, self.stats
-        asked, told = _estimate(request), round(self._mean_reply.get(step, REPLY_TOKENS))
+        input_tokens, output_tokens = _estimate(request), round(self._mean_reply.get(step, REPLY_TOKENS))
         calls = 0 if role_model.outside else 1
-        tokens = calls * (asked + told)
-        held = price.of(Usage(asked, 0, told)) if price else 0.0
+        tokens = calls * (input_tokens + output_tokens)
+        held = price.of(Usage(input_tokens, 0, output_tokens)) if price else 0.0
         self.budget.reserve(tokens, held)
         used, spent = Usage(), 0.0
         stats.in_flight += 1
         place = str(request.key)
-        most = Usage(asked, 0, max(told, request.sampling.max_tokens or 0))
-        counting = discarded.set(partial(self._discarded, role_model, entry, most))
+        most = Usage(input_tokens, 0, max(output_tokens, request.sampling.max_tokens or 0))
+        counting = discarded.set(partial(self._count_discarded, role_model, entry, most))
         try:
             await role_model.requests.take(calls)
             await role_model.tokens.take(tokens)
@@ -223,7 +223,7 @@ class Caller:
         stats.cost = None if stats.cost is None or price is None else stats.cost + spent
         return reply
 
-    def _discarded(
+    def _count_discarded(
         self, role_model: RoleModel, entry: Callable[..., Entry], most: Usage, used: Usage | None
     ) -> None:
         """Count a reply that is paid for and cannot be used; what it used, if that is not told, as it was reserved.
@@ -249,8 +249,8 @@ def sampling(default: Sampling, ours: RoleSampling | None, seeded: bool) -> tupl
     """Return a role's sampling: the benchmark's, with what the experiment says instead; and whether it is seeded."""
     if ours is None:
         return default, seeded
-    given = ours.model_dump(exclude_none=True, exclude={"seed"})
-    return replace(default, **given), seeded if ours.seed is None else ours.seed
+    overrides = ours.model_dump(exclude_none=True, exclude={"seed"})
+    return replace(default, **overrides), seeded if ours.seed is None else ours.seed
 
 
 def _now() -> float:

@@ -55,27 +55,29 @@ class Encoder:
             UsageError: The weights cannot be loaded.
         """
         if self._encode is None:
-            self._encode = _loaded(self.name)
-        found: Vectors = np.asarray(self._encode(list(texts)), dtype=np.float32)
-        lengths = np.linalg.norm(found, axis=1, keepdims=True)
-        return np.asarray(found / np.maximum(lengths, np.finfo(np.float32).tiny), dtype=np.float32)
+            self._encode = _load_encoder(self.name)
+        vectors: Vectors = np.asarray(self._encode(list(texts)), dtype=np.float32)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.maximum(lengths, np.finfo(np.float32).tiny), dtype=np.float32)
 
 
-def embedded(name: str, texts: Sequence[str], known: dict[str, Vectors] | None = None) -> dict[str, Vectors]:
+def embedded(
+    name: str, texts: Sequence[str], vectors: dict[str, Vectors] | None = None
+) -> dict[str, Vectors]:
     """Return the vectors of texts: those known, and the others embedded now, each text once.
 
     Args:
         name: The encoder.
         texts: In any order; doubles cost nothing.
-        known: Vectors that are at hand, by text.
+        vectors: Vectors that are at hand, by text.
 
     Raises:
         UsageError: The encoder is not installed or cannot be loaded.
     """
-    found = dict(known or {})
-    if new := [text for text in dict.fromkeys(texts) if text not in found]:
-        found |= dict(zip(new, Encoder(name)(new), strict=True))
-    return {text: found[text] for text in dict.fromkeys(texts)}
+    by_text = dict(vectors or {})
+    if new := [text for text in dict.fromkeys(texts) if text not in by_text]:
+        by_text |= dict(zip(new, Encoder(name)(new), strict=True))
+    return {text: by_text[text] for text in dict.fromkeys(texts)}
 
 
 def table(name: str, vectors: dict[str, Vectors]) -> bytes:
@@ -93,17 +95,17 @@ def read_vectors(path: Path, name: str, texts: Sequence[str]) -> dict[str, Vecto
     A file that is damaged has none: they can be made again.
     """
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
-            if str(found["encoder"]) != name:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            if str(arrays["encoder"]) != name:
                 return {}
-            at = {str(text): row for row, text in enumerate(found["texts"])}
-            rows: Vectors = found["vectors"]
+            at = {str(text): row for row, text in enumerate(arrays["texts"])}
+            rows: Vectors = arrays["vectors"]
     except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return {}
     return {text: rows[at[key]] for text in texts if (key := _digest(text)) in at}
 
 
-def _loaded(name: str) -> Any:
+def _load_encoder(name: str) -> Any:
     # Threads that spin while they wait for each other make a busy CPU ten times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
@@ -132,14 +134,14 @@ def _pooler(name: str) -> Any:
     tokenizer, model = AutoTokenizer.from_pretrained(name), AutoModel.from_pretrained(name).eval()
 
     def encode(texts: Sequence[str]) -> Vectors:
-        made = []
+        outputs = []
         for start in range(0, len(texts), BATCH):
             batch = tokenizer(
                 texts[start : start + BATCH], padding=True, truncation=True, return_tensors="pt"
             )
             with torch.no_grad():
-                made.append(model(**batch).pooler_output.float().numpy())
-        return np.concatenate(made)
+                outputs.append(model(**batch).pooler_output.float().numpy())
+        return np.concatenate(outputs)
 
     return encode
 

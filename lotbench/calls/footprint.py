@@ -37,17 +37,17 @@ def footprint(by_role: Mapping[str, Iterable[Work]]) -> dict[str, JSON] | None:
     """
     if find_spec("ecologits") is None:
         return None
-    roles: dict[str, JSON] = {role: _summed(list(works)) for role, works in by_role.items()}
+    roles: dict[str, JSON] = {role: _sum_impacts(list(works)) for role, works in by_role.items()}
     return {"library": f"ecologits {metadata.version('ecologits')}", "by_role": roles}
 
 
-def _summed(works: list[Work]) -> JSON:
+def _sum_impacts(works: list[Work]) -> JSON:
     energy, carbon = [0.0, 0.0], [0.0, 0.0]
     for work in works:
-        found = _impacts(work)
-        if found is None:
+        impacts = _impacts(work)
+        if impacts is None:
             return None
-        for total, part in zip((energy, carbon), found, strict=True):
+        for total, part in zip((energy, carbon), impacts, strict=True):
             total[0] += part[0]
             total[1] += part[1]
     return {"energy_kwh": energy, "co2e_kg": carbon} if works else None
@@ -62,10 +62,10 @@ def _impacts(work: Work) -> tuple[tuple[float, float], tuple[float, float]] | No
     provider = PROVIDERS.get(work.provider)
     if provider is None:
         return None
-    found = llm_impacts(provider, work.model, work.output_tokens, work.seconds)
-    if found.errors or found.energy is None or found.gwp is None:
+    impacts = llm_impacts(provider, work.model, work.output_tokens, work.seconds)
+    if impacts.errors or impacts.energy is None or impacts.gwp is None:
         return None
-    return _ends(found.energy.value), _ends(found.gwp.value)
+    return _ends(impacts.energy.value), _ends(impacts.gwp.value)
 
 
 def _ends(value: object) -> tuple[float, float]:

@@ -93,17 +93,17 @@ class Totals:
     prices: Mapping[str, Price | None] = field(default_factory=dict)
     by_origin: dict[Origin, Total] = field(default_factory=dict)
 
-    def add(self, made: Entry) -> None:
+    def add(self, line: Entry) -> None:
         """Count a line."""
-        origin = Origin(made.role, made.index, made.asked, made.source, made.reply.model)
-        total, usage = self.by_origin.setdefault(origin, Total()), made.reply.usage
-        total.calls += made.source in CAME
+        origin = Origin(line.role, line.index, line.asked, line.source, line.reply.model)
+        total, usage = self.by_origin.setdefault(origin, Total()), line.reply.usage
+        total.calls += line.source in CAME
         total.input_tokens += usage.input_tokens
         total.cached_input_tokens += usage.cached_input_tokens
         total.output_tokens += usage.output_tokens
-        total.seconds += made.reply.seconds
-        price, before = self.prices.get(made.asked), total.cost_usd
-        total.cost_usd = None if price is None or before is None else before + cost(price, made.reply)
+        total.seconds += line.reply.seconds
+        price, before = self.prices.get(line.asked), total.cost_usd
+        total.cost_usd = None if price is None or before is None else before + cost(price, line.reply)
 
     def ids(self) -> dict[str, list[list[str]]]:
         """Return the ids that each index of each role returned."""
@@ -152,12 +152,12 @@ class Journal:
         """Where the next line begins; a run folder has one writer."""
         self._before = Journal(before, writes=False) if before is not None else None
         try:
-            self._file = _opened(path, writes)
+            self._file = _open_file(path, writes)
         except OSError as error:
             raise RunFolderError(f"{path}: {error.strerror}") from None
         self._index(writes)
-        for made in read_journal(path.with_name(DISCARDED)):
-            self.totals.add(made)
+        for line in read_journal(path.with_name(DISCARDED)):
+            self.totals.add(line)
 
     def __enter__(self) -> Journal:
         return self
@@ -208,31 +208,31 @@ class Journal:
         """Ask for a key again in this run although a reply came to it: that reply could not be read."""
         self._retried.add(_name(key))
 
-    def put(self, made: Entry) -> None:
+    def put(self, line: Entry) -> None:
         """Append a line; on return it is in the hands of the operating system.
 
         Raises:
             RunFolderError: The disk is full or the file cannot be written.
         """
-        text = journal_line(made)
+        text = journal_line(line)
         try:
             put(self._file, self._end, text)
         except OSError as error:
             raise RunFolderError(f"{self.path}: {error.strerror}; the run can be resumed") from None
-        name = _name(str(made.key))
+        name = _name(str(line.key))
         self._places[name] = (self._end, len(text))
         self._retried.discard(name)
         self._end += len(text)
-        self.totals.add(made)
+        self.totals.add(line)
 
-    def discard(self, made: Entry) -> None:
+    def discard(self, line: Entry) -> None:
         """Note what was paid for and could not be used, so that a resumed run counts it too.
 
         Raises:
             RunFolderError: The disk is full or the file cannot be written.
         """
-        append(self.path.with_name(DISCARDED), [journal_line(made)], "the run can be resumed")
-        self.totals.add(made)
+        append(self.path.with_name(DISCARDED), [journal_line(line)], "the run can be resumed")
+        self.totals.add(line)
 
     def _index(self, writes: bool) -> None:
         with open(self._file.fileno(), "rb", closefd=False) as lines:
@@ -251,7 +251,7 @@ class Journal:
                 self._end += len(text)
 
 
-def _opened(path: Path, writes: bool) -> FileIO:
+def _open_file(path: Path, writes: bool) -> FileIO:
     if writes:
         return open(path, "a+b", buffering=0, opener=no_link)
     return open(path if path.exists() else os.devnull, "rb", buffering=0)
@@ -272,17 +272,17 @@ def read_journal(path: Path) -> Iterator[Entry]:
 def called(path: Path) -> tuple[float, float]:
     """Return when the first and the last call of a journal began, in seconds since 1970; 0 of one without calls."""
     first, last = inf, 0.0
-    for made in read_journal(path):
-        if made.source == "call":
-            first, last = min(first, made.started), max(last, made.started)
+    for line in read_journal(path):
+        if line.source == "call":
+            first, last = min(first, line.started), max(last, line.started)
     return min(first, last), last
 
 
 def read_totals(path: Path, prices: Mapping[str, Price | None] | None = None) -> Totals:
     """Return what the lines of a journal add up to; of one that is not there, nothing."""
     totals = Totals(prices or {})
-    for made in (*read_journal(path), *read_journal(path.with_name(DISCARDED))):
-        totals.add(made)
+    for line in (*read_journal(path), *read_journal(path.with_name(DISCARDED))):
+        totals.add(line)
     return totals
 
 
@@ -298,9 +298,9 @@ def entry(text: bytes) -> Entry:
     return LINE.validate_json(text, strict=True)
 
 
-def journal_line(made: Entry) -> bytes:
+def journal_line(line: Entry) -> bytes:
     """Return a line of the journal, with its line feed."""
-    table = fields(made)
+    table = fields(line)
     table["from"] = table.pop("source")
     return sealed(table)
 

@@ -34,8 +34,8 @@ def find(key: Mapping[str, Any], root: Path | None = None) -> dict[str, Any] | N
 
 def every(root: Path | None = None) -> list[dict[str, Any]]:
     """Return all records, in order of their names."""
-    found = (_read(path) for path in sorted(place(root).glob("*.json")))
-    return [one for one in found if one is not None]
+    records = (_read(path) for path in sorted(place(root).glob("*.json")))
+    return [record for record in records if record is not None]
 
 
 def counting(data: str, root: Path | None = None) -> list[dict[str, Any]]:
@@ -45,23 +45,23 @@ def counting(data: str, root: Path | None = None) -> list[dict[str, Any]]:
     the benchmark's shipped judge set; these say so (`set.elsewhere`). What people labelled of runs stays with the data
     set of the runs.
     """
-    found = every(root)
-    here = {digest(one["key"]): one for one in found if one["key"].get("data", data) == data}
+    records = every(root)
+    here = {digest(record["key"]): record for record in records if record["key"].get("data", data) == data}
     lent = {}
-    for one in found:
-        if "data" not in one["key"]:
+    for record in records:
+        if "data" not in record["key"]:
             continue
-        key = {**one["key"], "data": data}
+        key = {**record["key"], "data": data}
         own = here.get(name := digest(key))
-        if one.get("set", {}).get("shipped") and not (own and own.get("of")):
-            about = {**one["set"], "elsewhere": True}
-            lent[name] = {**one, "key": key, "set": about, "field": own["field"] if own else []}
-    return [*(one for name, one in here.items() if name not in lent), *lent.values()]
+        if record.get("set", {}).get("shipped") and not (own and own.get("of")):
+            about = {**record["set"], "elsewhere": True}
+            lent[name] = {**record, "key": key, "set": about, "field": own["field"] if own else []}
+    return [*(record for name, record in here.items() if name not in lent), *lent.values()]
 
 
 def find_counting(key: Mapping[str, Any], root: Path | None = None) -> dict[str, Any] | None:
     """Return the record that counts for a key; see `counting`."""
-    return next((one for one in counting(key.get("data", ""), root) if one["key"] == key), None)
+    return next((record for record in counting(key.get("data", ""), root) if record["key"] == key), None)
 
 
 def keep(record: Mapping[str, Any], root: Path | None = None) -> Path:
@@ -85,8 +85,8 @@ def _path(key: Mapping[str, Any], root: Path | None) -> Path:
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        found = document(path.read_text(encoding="utf-8"))
+        record = document(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    usable = isinstance(found, dict) and found.get("schema") == 1 and isinstance(found.get("key"), dict)
-    return found if usable else None
+    usable = isinstance(record, dict) and record.get("schema") == 1 and isinstance(record.get("key"), dict)
+    return record if usable else None

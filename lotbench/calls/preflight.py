@@ -84,5 +84,5 @@ def _question(role: str, index: int, number: int, picture: Image | None) -> Ques
 
 
 def _picture(episode: AnyEpisode) -> Image | None:
-    found = episode.pictures.get(episode.sample.id)
-    return found if isinstance(found, Image) else None
+    picture = episode.pictures.get(episode.sample.id)
+    return picture if isinstance(picture, Image) else None

@@ -58,8 +58,8 @@ class Price:
 def total_cost(costs: Iterable[float | None]) -> float | None:
     """Return the sum of costs; None if one of them is not known."""
     costs = list(costs)
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if len(known) == len(costs) else None
+    amounts = [cost for cost in costs if cost is not None]
+    return sum(amounts) if len(amounts) == len(costs) else None
 
 
 def cost(price: Price, reply: Reply) -> float:
@@ -69,10 +69,10 @@ def cost(price: Price, reply: Reply) -> float:
 
 def asked_cost(name: ModelName, usage: Usage, limits: Limits) -> float | None:
     """Return what a call of so many tokens would cost at its service tier, in US dollars; None if no price is known."""
-    known = price(name)
-    if known is None:
+    model_price = price(name)
+    if model_price is None:
         return None
-    return known.of(usage) * (FLEX if name.kind == "api" and limits.service_tier == "flex" else 1.0)
+    return model_price.of(usage) * (FLEX if name.kind == "api" and limits.service_tier == "flex" else 1.0)
 
 
 class PriceTable(BaseModel):
@@ -93,15 +93,15 @@ def price(name: ModelName) -> Price | None:
         UsageError: The file named by `$LOTBENCH_PRICES` cannot be read, with file and field.
     """
     own = own_table()
-    known = own.usd_per_million if own else {}
-    if name.text in known:
-        return Price(*known[name.text])
+    table = own.usd_per_million if own else {}
+    if name.text in table:
+        return Price(*table[name.text])
     if name.kind in FREE_KINDS or name.provider in FREE_PROVIDERS:
         return Price(0.0, 0.0, 0.0)
     if name.provider == "url":
         return None
     base = base_model(name.model)
-    return Price(*known[base]) if base in known else _listed(name.provider, name.model, _today())
+    return Price(*table[base]) if base in table else _list_price(name.provider, name.model, _today())
 
 
 def price_date() -> str:
@@ -139,14 +139,14 @@ def _today() -> date:
 
 
 @cache
-def _listed(provider: str, model: str, day: date) -> Price | None:
+def _list_price(provider: str, model: str, day: date) -> Price | None:
     """Return the list price of a model, or of its base where an id with a date or a variant is not listed itself."""
     if provider not in LISTED_AS:
         return None
     maker = model.rpartition("/")[0]
-    for wanted in (model, f"{maker}/{base_model(model)}".lstrip("/")):
+    for listed_name in (model, f"{maker}/{base_model(model)}".lstrip("/")):
         try:
-            return _dearest(wanted, LISTED_AS[provider], day)
+            return _dearest(listed_name, LISTED_AS[provider], day)
         except LookupError:
             continue
     return None
@@ -163,10 +163,10 @@ def _dearest(model: str, provider: str, day: date) -> Price | None:
     prices = []
     for hour in range(24):
         at = datetime(day.year, day.month, day.day, hour, tzinfo=UTC)
-        found = genai_prices.calc_price(
+        calculation = genai_prices.calc_price(
             genai_prices.Usage(), model, provider_id=provider, genai_request_timestamp=at
         )
-        prices.append(_read_listed(vars(found.model_price)))
+        prices.append(_read_listed(vars(calculation.model_price)))
     return max((each for each in prices if each), key=lambda each: (each.output, each.input), default=None)
 
 

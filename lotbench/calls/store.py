@@ -60,7 +60,7 @@ class Store:
             return
 
     def _path(self, request: Request, model_id: str, address: str) -> Path:
-        wanted = {
+        content = {
             "messages": [
                 {"speaker": each.speaker, "parts": list(map(by_content, each.parts))}
                 for each in request.messages
@@ -69,7 +69,7 @@ class Store:
             "sampling": asdict(request.sampling),
             "model": model_id,
         } | ({"address": address} if address else {})
-        name = digest(wanted)
+        name = digest(content)
         return self.root / request.key.step / name[:2] / f"{name}.json"
 
 

@@ -139,19 +139,19 @@ def ballot(
         pairs: Whether each pair of models is an item of its own; a pair that wrote the same is none.
     """
     items, key = [], {}
-    for name, one in prompts.items():
+    for name, task in prompts.items():
         models = sorted(model for model, responses in written.items() if name in responses)
-        for number, shown in enumerate(_shown(models, pairs), 1):
-            if len({written[model][name] for model in shown}) < 2 and (pairs or len(shown) < 2):
+        for number, group in enumerate(_groups(models, pairs), 1):
+            if len({written[model][name] for model in group}) < 2 and (pairs or len(group) < 2):
                 continue
             of = f"{name}/{number}" if pairs else name
-            Random(f"{seed}:{of}:0:ballot").shuffle(shown)
-            key[of] = dict(zip(ascii_uppercase, shown, strict=False))
-            items.append(_item(of, name if pairs else None, one, data, key[of], written))
+            Random(f"{seed}:{of}:0:ballot").shuffle(group)
+            key[of] = dict(zip(ascii_uppercase, group, strict=False))
+            items.append(_item(of, name if pairs else None, task, data, key[of], written))
     return items, key
 
 
-def _shown(models: Sequence[str], pairs: bool) -> list[list[str]]:
+def _groups(models: Sequence[str], pairs: bool) -> list[list[str]]:
     """Return whose responses stand together: all, or two at a time."""
     return [list(pair) for pair in combinations(models, 2)] if pairs else [list(models)]
 
@@ -159,7 +159,7 @@ def _shown(models: Sequence[str], pairs: bool) -> list[list[str]]:
 def _item(
     of: str,
     prompt: str | None,
-    one: Task,
+    task: Task,
     data: str,
     letters: Mapping[str, str],
     written: Mapping[str, Mapping[str, str]],
@@ -167,10 +167,10 @@ def _item(
     return Item(
         id=of,
         prompt=prompt,
-        type=one.type,
-        language=one.language,
-        question=one.question,
-        image=one.image,
+        type=task.type,
+        language=task.language,
+        question=task.question,
+        image=task.image,
         data=data,
         responses=tuple(
             Response(letter=letter, text=written[model][prompt or of]) for letter, model in letters.items()
@@ -184,7 +184,7 @@ def key_faults(items: Sequence[Item], key: Key) -> list[str]:
     return [
         f"models.{item.id}: is not of this ballot"
         for item in items
-        if set(key.get(item.id, ())) != {one.letter for one in item.responses}
+        if set(key.get(item.id, ())) != {response.letter for response in item.responses}
         or len(item.responses) < 1
         or (paired and len(key[item.id]) != 2)
     ]
@@ -192,19 +192,19 @@ def key_faults(items: Sequence[Item], key: Key) -> list[str]:
 
 def faults(votes: Sequence[Vote], key: Key) -> dict[int, str]:
     """Return what is wrong with votes, by index: another ballot's, or a second vote of one person."""
-    found: dict[int, str] = {}
+    problems: dict[int, str] = {}
     seen: set[tuple[str, str]] = set()
     for index, vote in enumerate(votes):
         if vote.id not in key:
-            found[index] = f"id: no prompt {vote.id!r} on the ballot"
+            problems[index] = f"id: no prompt {vote.id!r} on the ballot"
         elif unknown := [letter for letter in vote.letters if letter not in key[vote.id]]:
-            found[index] = f"letters: no response {', '.join(unknown)} to {vote.id}"
+            problems[index] = f"letters: no response {', '.join(unknown)} to {vote.id}"
         elif len(set(vote.letters)) < len(vote.letters):
-            found[index] = "letters: one comes twice"
+            problems[index] = "letters: one comes twice"
         elif (vote.voter, vote.id) in seen:
-            found[index] = f"voter: {vote.voter!r} has voted on {vote.id} already"
+            problems[index] = f"voter: {vote.voter!r} has voted on {vote.id} already"
         seen.add((vote.voter, vote.id))
-    return found
+    return problems
 
 
 def shares(
@@ -223,17 +223,17 @@ def shares(
             by_item[vote.id][models.index(key[vote.id][letter])] += 1
     types = sorted({item.type for item in items if by_item[item.id].any()})
     rows = []
-    for name, of in (*((one, [one]) for one in types), *([("all", types)] if types else [])):
+    for name, of in (*((type_, [type_]) for type_ in types), *([("all", types)] if types else [])):
         counts = np.array(
-            [[by_item[item.id] * (item.type == one) for one in of] for item in items if item.type in of]
+            [[by_item[item.id] * (item.type == type_) for type_ in of] for item in items if item.type in of]
         )
-        made = []
+        type_rows = []
         for place, model in enumerate(models):
             share = partial(_share, place=place)
             low, high = bounded(counts, share)
             sums = counts.sum(axis=0)
-            made.append((name, model, int(sums[:, place].sum()), float(share(sums)), low, high))
-        rows += sorted(made, key=lambda row: -row[3])
+            type_rows.append((name, model, int(sums[:, place].sum()), float(share(sums)), low, high))
+        rows += sorted(type_rows, key=lambda row: -row[3])
     return rows
 
 
@@ -258,21 +258,21 @@ def rated(items: Sequence[Item], key: Key, votes: Sequence[Vote]) -> dict[str, R
         players=len(models),
     )
     by_model = dict(zip(models, ratings(voted), strict=True))
-    return dict(sorted(by_model.items(), key=lambda one: -(one[1].value or 0.0)))
+    return dict(sorted(by_model.items(), key=lambda entry: -(entry[1].value or 0.0)))
 
 
 def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]:
     """Return the responses of a ballot as rows that models rank: likes are the votes; nobody's name is on them (Fig. 14)."""
     chosen = Counter((vote.id, letter) for vote in votes for letter in vote.letters)
-    made: dict[tuple[str, str], dict[str, Any]] = {}
+    by_response: dict[tuple[str, str], dict[str, Any]] = {}
     numbers = Counter[str]()
     for item in items:
         prompt = item.prompt or item.id
         for response in item.responses:
             # Of pairs, a response stands in several items: its votes add up.
-            if (name := (prompt, response.text)) not in made:
+            if (name := (prompt, response.text)) not in by_response:
                 numbers[prompt] += 1
-                made[name] = {
+                by_response[name] = {
                     "id": f"{prompt}-{numbers[prompt]}",
                     "type": item.type,
                     "language": item.language,
@@ -282,8 +282,8 @@ def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]
                     "text": response.text,
                     "star": 0,
                 }
-            made[name]["star"] += chosen[item.id, response.letter]
-    return list(made.values())
+            by_response[name]["star"] += chosen[item.id, response.letter]
+    return list(by_response.values())
 
 
 def _share(sums: Floats, place: int) -> Floats:

@@ -125,7 +125,9 @@ class Benchmark:
     metrics: Callable[[Sequence[Trace], Any, Evidence], Mapping[str, Metric]]
     calls: Callable[[Any], Mapping[str, int]]
     version: str = "1"
-    sections: Callable[[Sequence[Trace], Any, Evidence], Sequence[Section]] = lambda traces, settings, known: ()
+    sections: Callable[[Sequence[Trace], Any, Evidence], Sequence[Section]] = (
+        lambda traces, settings, evidence: ()
+    )
     cast: Callable[[Any, Names, int], tuple[Any, Names]] = lambda settings, names, seed: (settings, names)
     composed: Composed | None = None
     strata: tuple[str, ...] = ("language",)
@@ -174,15 +176,15 @@ class Benchmark:
     def shows_pictures(self, settings: Any) -> bool:
         """Return whether episodes with these settings show a picture to anybody."""
         return "image" in getattr(settings, "arm", "image") and any(
-            one.pictures for one in self.roles.values()
+            role.pictures for role in self.roles.values()
         )
 
     def answers_by_sample(self, traces: Sequence[Trace], settings: Any) -> dict[str, list[str]]:
         """Return what the candidate said to each sample."""
-        found: dict[str, list[str]] = {}
+        answers: dict[str, list[str]] = {}
         for trace in traces:
-            found.setdefault(trace.sample, []).extend(self.answers(trace, settings))
-        return found
+            answers.setdefault(trace.sample, []).extend(self.answers(trace, settings))
+        return answers
 
     def samples(self, items: Sequence[Any], settings: Any, seed: int) -> tuple[Any, ...]:
         """Return the samples that the lines of a data set are, or make."""

@@ -150,7 +150,7 @@ class Episode(Generic[Item, Settings]):
             )
             answer = await self.reply(question)
             try:
-                found = read(answer)
+                read_value = read(answer)
             except Unread as error:
                 self.steps.append(record(answer, {**common(answer), **missing(error)}))
                 reading: Reading[T] = Reading(None, error.kind, error.reason)
@@ -158,8 +158,8 @@ class Episode(Generic[Item, Settings]):
                 if once or (refusal_stands and error.kind == "refused"):
                     break
             else:
-                self.steps.append(record(answer, {**common(answer), **value(found)}))
-                return Reading(found)
+                self.steps.append(record(answer, {**common(answer), **value(read_value)}))
+                return Reading(read_value)
         return reading
 
     async def require(
@@ -185,7 +185,7 @@ class Episode(Generic[Item, Settings]):
             form,
             values,
             read=read,
-            value=lambda said: {"status": "ok", **said},
+            value=lambda fields: {"status": "ok", **fields},
             missing=lambda error: {"status": error.kind, "reason": error.reason},
             **place,
         )
@@ -219,16 +219,16 @@ class Episode(Generic[Item, Settings]):
             LotbenchError: Of several failures, one that ends the run before one that ends the episode.
         """
         branches = [(replace(self, steps=[], usage={}), item) for item in items]
-        found = await asyncio.gather(*(ask(*branch) for branch in branches), return_exceptions=True)
-        failures = [one for one in found if isinstance(one, BaseException)]
-        lost = [one for one in failures if not (isinstance(one, EpisodeFailed) and one.arrived)]
+        results = await asyncio.gather(*(ask(*branch) for branch in branches), return_exceptions=True)
+        failures = [result for result in results if isinstance(result, BaseException)]
+        lost = [result for result in failures if not (isinstance(result, EpisodeFailed) and result.arrived)]
         if not lost:
             for branch, _ in branches:
                 self.steps.extend(branch.steps)
                 self.usage.update(plus(self.usage, branch.usage))
         if failures:
             raise min(lost, key=lambda failure: isinstance(failure, EpisodeFailed)) if lost else failures[-1]
-        return [one for one in found if not isinstance(one, BaseException)]
+        return [result for result in results if not isinstance(result, BaseException)]
 
     def remark(self, step: str, value: Mapping[str, JSON], round: int | None = None) -> None:
         """Add a step to the trace for which no model was asked."""
@@ -240,12 +240,12 @@ class Episode(Generic[Item, Settings]):
         The pack's `reasons` are looked up by the words of the reason; numbers in it fill the fields `first` and `second`.
         """
         pack = self.prompts.prompts.get(self.sample.language, {})
-        told = pack.get("reasons")
-        if told is not None:
+        reasons = pack.get("reasons")
+        if reasons is not None:
             name = re.sub(r"[^a-z]+", "_", reason.lower()).strip("_")
-            section = name if name in told.sections else "other"
+            section = name if name in reasons.sections else "other"
             numbers = dict(zip(("first", "second"), re.findall(r"\d+", reason), strict=False))
-            reason = told.line(section, **(numbers if section == name else {}))
+            reason = reasons.line(section, **(numbers if section == name else {}))
         return self.line("again", reason=reason) if "lines" in pack else reason
 
     def _guess(self, prompt: Prompt, form: type[Form] | None, values: Mapping[str, Value]) -> Render:

@@ -21,21 +21,21 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     """Return how well a run's judges are known to judge, as the benchmark says it, or each by itself."""
     if declared.standing is not None:
         return declared.standing(declared, context)
-    known = {
+    records_by_index = {
         index: by_criterion(context, declared, ROLE, [index], context.settings)
         for index in range(len(context.ids.get(ROLE, ())))
     }
-    used = [one for records in known.values() for one in records.values()]
+    used = [record for records in records_by_index.values() for record in records.values()]
     if not used:
         # Nobody was ever checked: the rule says so by itself, in one reason.
         return JudgeQuality()
     bounds = declared.deciding(ROLE, context.settings)
     checks = [
         check
-        for index, records in known.items()
+        for index, records in records_by_index.items()
         for check in _checks(who(context, ROLE, [index]), records, bounds)
     ]
-    return JudgeQuality(tuple(checks), (_section(known, context),), {}, tuple(used))
+    return JudgeQuality(tuple(checks), (_section(records_by_index, context),), {}, tuple(used))
 
 
 def ids(context: JudgeContext, role: str, index: int) -> Sequence[str]:
@@ -54,26 +54,26 @@ def wanted_key(
 ) -> dict[str, Any] | None:
     """Return what names the check of these judges, beside its criterion; None if it is not known who judged."""
     models = [ids(context, role, index) for index in indexes]
-    if any(len(one) != 1 for one in models):
+    if any(len(id_set) != 1 for id_set in models):
         return None
-    known = context.addresses.get(role, ())
-    addresses = [known[index] if index < len(known) else "" for index in indexes]
-    asked = declared.key(role, settings, context.prompts, context.sampling.get(role), context.data)
-    return {**asked, **judged_by([one[0] for one in models], addresses)}
+    role_addresses = context.addresses.get(role, ())
+    addresses = [role_addresses[index] if index < len(role_addresses) else "" for index in indexes]
+    key = declared.key(role, settings, context.prompts, context.sampling.get(role), context.data)
+    return {**key, **judged_by([id_set[0] for id_set in models], addresses)}
 
 
 def by_criterion(
     context: JudgeContext, declared: Validation, role: str, indexes: Sequence[int], settings: Any
 ) -> dict[str, Record]:
     """Return the checks of these judges together under these settings, by criterion; none where it is not known who judged."""
-    wanted = wanted_key(context, declared, role, indexes, settings)
-    found: dict[str, Record] = {}
-    for one in context.records:
-        key = dict(one["key"])
+    judge_key = wanted_key(context, declared, role, indexes, settings)
+    checks: dict[str, Record] = {}
+    for record in context.records:
+        key = dict(record["key"])
         criterion = key.pop("criterion", "")
-        if key == wanted:
-            found.setdefault(criterion, one)
-    return found
+        if key == judge_key:
+            checks.setdefault(criterion, record)
+    return checks
 
 
 def _checks(judge: str, records: Mapping[str, Record], bounds: Mapping[str, str]) -> Iterator[Check]:
@@ -110,16 +110,16 @@ def tested(record: Record) -> Rates:
 def fpr(record: Record) -> dict[str, Any] | None:
     """Return the judge's FPR that a check found, on hard negatives where the set has any; None where it has judged no negatives."""
     groups = record.get("groups", {})
-    found: dict[str, Any] | None = groups.get("hard", groups.get("all", {})).get("fpr")
-    return found
+    rate: dict[str, Any] | None = groups.get("hard", groups.get("all", {})).get("fpr")
+    return rate
 
 
 def ceiling(record: Record) -> str | None:
     """Return what two labellings of the set agree to, which no judge can be held above; None where there is one."""
-    found = record["set"].get("ceiling")
-    if not found or found.get("kappa") is None:
+    agreement = record["set"].get("ceiling")
+    if not agreement or agreement.get("kappa") is None:
         return None
-    return f"two labellings of its rows agree with a kappa of {found['kappa']:.3f} (n = {found['n']})"
+    return f"two labellings of its rows agree with a kappa of {agreement['kappa']:.3f} (n = {agreement['n']})"
 
 
 def elsewhere(record: Record) -> str | None:
@@ -132,10 +132,10 @@ def elsewhere(record: Record) -> str | None:
     )
 
 
-def _section(known: Mapping[int, Mapping[str, Record]], context: JudgeContext) -> Section:
+def _section(records_by_index: Mapping[int, Mapping[str, Record]], context: JudgeContext) -> Section:
     rows: list[tuple[Cell, ...]] = []
     notes: list[str] = []
-    for index, records in known.items():
+    for index, records in records_by_index.items():
         judge = who(context, ROLE, [index])
         if not records:
             notes.append(f"unchecked: {judge}")
@@ -143,10 +143,10 @@ def _section(known: Mapping[int, Mapping[str, Record]], context: JudgeContext) -
             rates = tested(record)
             about = record["set"]
             counts = (rates.negatives, rates.positives)
-            found = (rates.fpr, rates.fnr, rates.kappa, rates.rho, rates.unreadable)
-            rows.append((judge, criterion, about.get("data"), about.get("labels"), *counts, *found))
-            if told := elsewhere(record):
-                notes.append(told)
+            values = (rates.fpr, rates.fnr, rates.kappa, rates.rho, rates.unreadable)
+            rows.append((judge, criterion, about.get("data"), about.get("labels"), *counts, *values))
+            if note := elsewhere(record):
+                notes.append(note)
             if (most := ceiling(record)) and most not in notes:
                 notes.append(f"{about.get('data')}: {most}.")
     columns = (

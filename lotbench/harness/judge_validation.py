@@ -181,9 +181,9 @@ class Draw:
 def decided(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
     """Return a ruling a probe: its last verdict beside its label; what words decided without a judge is none of a judge's."""
     return [
-        Ruling("", one.id, one.sample, one.kind, one.language, one.label, said.last)
-        for one, said in judged
-        if said.how == "judge"
+        Ruling("", probe.id, probe.sample, probe.kind, probe.language, probe.label, result.last)
+        for probe, result in judged
+        if result.how == "judge"
     ]
 
 
@@ -226,29 +226,29 @@ class Validation:
     def key(self, role: str, settings: Any, prompts: Pack, sampling: JSON, data: str) -> dict[str, JSON]:
         """Return what a role's verdicts depend on beside the models; `data` is the digest of the data set."""
         depends, heard = self.depends(role, settings)
-        made = {**depends, "role": role, "prompts": prompts_heard(prompts, heard), "sampling": sampling}
-        return made | ({"data": data} if self.of_data else {})
+        parts = {**depends, "role": role, "prompts": prompts_heard(prompts, heard), "sampling": sampling}
+        return parts | ({"data": data} if self.of_data else {})
 
 
 def judged_by(models: Sequence[str], addresses: Sequence[str]) -> dict[str, JSON]:
     """Return the judges in the name of a check, by index: the ids that they returned, and addresses where ids are not enough."""
-    made: dict[str, JSON] = {"models": [*models]}
-    return made | ({"addresses": [*addresses]} if any(addresses) else {})
+    table: dict[str, JSON] = {"models": [*models]}
+    return table | ({"addresses": [*addresses]} if any(addresses) else {})
 
 
 def stratified(probes: Sequence[Probe], n: int, seed: str) -> list[Probe]:
     """Take at most n probes or groups of probes, in turn from each stratum of task, kind, language and label; in their order."""
     first: dict[str, Probe] = {}
-    for one in probes:
-        first.setdefault(one.group or one.id, one)
+    for probe in probes:
+        first.setdefault(probe.group or probe.id, probe)
     strata: dict[tuple[Any, ...], list[str]] = {}
-    for name, one in first.items():
-        strata.setdefault((one.task, one.kind or "", one.language, one.label), []).append(name)
+    for name, probe in first.items():
+        strata.setdefault((probe.task, probe.kind or "", probe.language, probe.label), []).append(name)
     rng = Random(seed)
     piles = [rng.sample(strata[name], len(strata[name])) for name in sorted(strata)]
     turns = [pile[at] for at in range(max(map(len, piles), default=0)) for pile in piles if at < len(pile)]
     chosen = set(turns[:n])
-    return [one for one in probes if (one.group or one.id) in chosen]
+    return [probe for probe in probes if (probe.group or probe.id) in chosen]
 
 
 def prompts_heard(pack: Pack, names: Set[str]) -> str:

@@ -46,14 +46,14 @@ def sequence(how: Sequences, sample: str, repeat: int) -> str:
 
 def sequences(how: Sequences, samples: Sequence[str], repeats: int, seed: int) -> list[list[Planned]]:
     """Return the episodes of these samples by sequence, each sequence in the order in which it is played."""
-    found: dict[str, list[Planned]] = {}
+    groups: dict[str, list[Planned]] = {}
     for sample in samples:
         for repeat in range(1, repeats + 1):
             name = sequence(how, sample, repeat)
-            found.setdefault(name, []).append(Planned(sample, repeat, name))
+            groups.setdefault(name, []).append(Planned(sample, repeat, name))
     if how == "shuffled":
-        return [Random(f"{seed}:{name}:order").sample(one, len(one)) for name, one in found.items()]
-    return [*found.values()]
+        return [Random(f"{seed}:{name}:order").sample(group, len(group)) for name, group in groups.items()]
+    return [*groups.values()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ def select(
     limit: int | None,
     strata: Sequence[str],
     seed: int,
-    asked: Callable[[Any], str | None] = lambda sample: None,
+    group_of: Callable[[Any], str | None] = lambda sample: None,
 ) -> tuple[Any, ...]:
     """Return the samples that a run plays: those of the ids, each once, as they are named; else a draw, in data order.
 
@@ -25,7 +25,7 @@ def select(
         limit: How many at most: of ids the first, of all a draw.
         strata: Fields of samples over which the draw is spread, the most important first.
         seed: Of the draw; with one seed, a larger draw holds every smaller one.
-        asked: What samples have in common of which a draw takes one; None for a sample that is like no other.
+        group_of: What samples have in common of which a draw takes one; None for a sample that is like no other.
 
     Raises:
         UsageError: There is no sample of an id.
@@ -37,9 +37,9 @@ def select(
         return tuple(by_id[name] for name in dict.fromkeys(ids))[:limit]
     first: dict[str, str] = {}
     for sample in spread(data, strata, seed):
-        first.setdefault(asked(sample) or sample.id, sample.id)
-    drawn = set(list(first.values())[:limit])
-    return tuple(sample for sample in data if sample.id in drawn)
+        first.setdefault(group_of(sample) or sample.id, sample.id)
+    sample_ids = set(list(first.values())[:limit])
+    return tuple(sample for sample in data if sample.id in sample_ids)
 
 
 def spread(data: Sequence[Any], strata: Sequence[str], seed: int | str) -> list[Any]:
@@ -66,13 +66,13 @@ def _turns(sizes: Mapping[str, int], seed: int | str) -> list[str]:
 
     Every value has at any time its share of the turns, rounded up or down, and a later turn takes none away.
     """
-    total, taken, turns = sum(sizes.values()), dict.fromkeys(sizes, 0), []
+    total, counts, turns = sum(sizes.values()), dict.fromkeys(sizes, 0), []
     # Between values of one size, chance says which is first, in every stratum anew.
     order = sorted(sizes, key=lambda value: _chance(seed, value))
     for turn in range(1, total + 1):
-        open_ = [value for value in order if taken[value] * total < turn * sizes[value]]
-        turns.append(max(open_, key=lambda value: sizes[value] / (taken[value] + 1)))
-        taken[turns[-1]] += 1
+        open_ = [value for value in order if counts[value] * total < turn * sizes[value]]
+        turns.append(max(open_, key=lambda value: sizes[value] / (counts[value] + 1)))
+        counts[turns[-1]] += 1
     return turns
 
 

@@ -15,9 +15,9 @@ State: TypeAlias = Mapping[str, Any]
 Update: TypeAlias = dict[str, Any]
 
 
-def plus(one: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
+def plus(first: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:
     """Return the sum of two counts, name by name."""
-    return {name: one.get(name, 0) + other.get(name, 0) for name in {**one, **other}}
+    return {name: first.get(name, 0) + other.get(name, 0) for name in {**first, **other}}
 
 
 class EpisodeState(TypedDict, total=False):
@@ -69,7 +69,7 @@ def start(sample: str, repeat: int, memory: JSON = None) -> EpisodeState:
 
 def joined(state: State, update: Update) -> dict[str, Any]:
     """Return the state after a node's update, by the graph's own reducers."""
-    made = dict(state)
+    result = dict(state)
     for name, value in update.items():
-        made[name] = REDUCED[name](made[name], value) if name in REDUCED and name in made else value
-    return made
+        result[name] = REDUCED[name](result[name], value) if name in REDUCED and name in result else value
+    return result
