@@ -188,7 +188,8 @@ def _told(
         "# Stages on the held-out split",
         markdown.table(Table(("model", *names), tuple(rows))),
         "## Explored",
-        markdown.table(Table(("conditions", "keep rate", "candidates"), tuple(kept))) or "Nothing yet.",
+        markdown.table(Table(("conditions", "keep rate", "pictures and questions"), tuple(kept)))
+        or "Nothing yet.",
         markdown.bullets(notes),
     ]
     return "\n\n".join(parts) + "\n"
