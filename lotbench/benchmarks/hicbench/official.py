@@ -1,4 +1,4 @@
-"""The official tasks of HIC-Bench, CDID.csv, as samples."""
+"""Reader of the official tasks of HIC-Bench (CDID.csv)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ CDID = {
     "Knowledge Base": "knowledge",
     "Source": "source",
 }
-"""The columns of HIC-Bench's CDID.csv, and what they are here."""
+"""The columns of CDID.csv, with the fields of a sample that they fill."""
 
 
 def published(source: Source) -> list[Item]:
     """Return the tasks of CDID.csv.
 
     Raises:
-        DataError: Each row that is no task, with its line and column.
+        DataError: Rows that are not tasks, each with line and column.
     """
     items, faults = [], []
     named = {ours: column for column, ours in CDID.items()} | {"id": "ID"}

@@ -1,7 +1,6 @@
-"""Games worth reading, one of each kind: what a score is made of shows in a few games better than in many.
+"""Games to read in the report, one of each kind.
 
-The choice is a rule and not a taste, so a run always shows the same games: the first of those that go
-farthest in its kind.
+They are chosen by rule, so a run always shows the same games: for each kind, the first of the most extreme.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from lotbench.report.sections import Reading, Section
 
 
 def worth_reading(games: Sequence[Game], evidence: Evidence) -> Section:
-    """Return the quickest and the slowest solution, a yes that a second judge overturned, and the widest search."""
+    """Return the section with the fastest and the slowest solve, an overturned yes, and the game with the most guesses."""
     kinds: tuple[tuple[str, Callable[[Game], int | None]], ...] = (
         ("Solved at once, or soonest", lambda game: None if game.solved is None else -game.solved),
         ("Solved last", lambda game: game.solved),
@@ -53,10 +52,10 @@ def _make_reading(title: str, game: Game, evidence: Evidence) -> Reading:
 
 
 def _overturned(game: Game) -> int | None:
-    """Return how many first positives a second judge overturned; None for none."""
+    """Return the number of first positives that a second judge overturned; None for 0."""
     return sum(at.decision == "overturned" for at in game.rounds) or None
 
 
 def _tried(game: Game) -> set[str]:
-    """Return the different guesses of a game."""
+    """Return the distinct guesses of a game."""
     return {str(at.guess).casefold() for at in game.rounds if at.status == "ok"}

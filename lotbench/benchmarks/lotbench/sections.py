@@ -1,6 +1,6 @@
-"""What the report of a game run says beside its metrics: tables of what happened, and what each number means.
+"""The report's sections of a game run: survival, leaps, outcomes, rounds, judging, groups, and games to read.
 
-Every share stands with the numbers it was made of, and a note under each table works its definition out.
+Every share is shown with its counts, and a note under each table gives the definition.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def sections(
 
 
 def _survival(games: Sequence[Game], settings: Settings) -> Section:
-    """Return who was still unsolved after each round."""
+    """Return the section on the games at risk, solved and broken off in each round, with the survival curve."""
     last = settings.max_rounds
     tallies = tally(games, last)
     counts = tallies.sum(axis=0)
@@ -90,7 +90,7 @@ def _survival(games: Sequence[Game], settings: Settings) -> Section:
 
 
 def _band(tallies: Floats, k: int) -> tuple[float, float]:
-    """Return the 95 % interval of S after round k, over samples; nothing is unknown of S_0."""
+    """Return the 95 % interval of S after round k, over samples; S_0 is 1."""
     if k == 0:
         return 1.0, 1.0
     low, high = bounded(tallies[:, :2], lambda sums: survival.curve(sums)[..., k])
@@ -98,7 +98,7 @@ def _band(tallies: Floats, k: int) -> tuple[float, float]:
 
 
 def _leaps(games: Sequence[Game], settings: Settings) -> tuple[Section, ...]:
-    """Return how many answers of a game counted, and what became of those that did not; nothing without an encore."""
+    """Return the section on leaps and on the attempts after the solve; none without an encore."""
     if not settings.encore:
         return ()
     over = [played for played in games if not played.broke_off]
@@ -125,7 +125,7 @@ def _leaps(games: Sequence[Game], settings: Settings) -> tuple[Section, ...]:
 
 
 def _outcomes(games: Sequence[Game]) -> Section:
-    """Return how the games ended; games without any valid guess are shown apart."""
+    """Return the section on the ends of the games, with those that had no valid guess."""
     seen = Counter(played.outcome for played in games)
     rows: list[tuple[Cell, ...]] = [
         (outcome, seen[outcome], share(seen[outcome], len(games)))
@@ -143,7 +143,7 @@ def _outcomes(games: Sequence[Game]) -> Section:
 
 
 def _rounds(games: Sequence[Game], settings: Settings) -> Section:
-    """Return what came of the rounds: replies, guesses that come again, questions that gave the answer away, missing answers."""
+    """Return the section on rounds: replies, repeated guesses, leaking questions, missing answers."""
     rounds = [at for played in games for at in played.rounds]
     replies, valid = [at for at in rounds if at.status], [at for at in rounds if at.status == "ok"]
     decided = [at.check for at in rounds if at.check and at.check.how != "none"]
@@ -188,7 +188,7 @@ def _rounds(games: Sequence[Game], settings: Settings) -> Section:
 
 
 def _openings(games: Sequence[Game]) -> tuple[Sequence[Any], int]:
-    """Return the samples of which several games open with a guess, and in how many of them all open with the same."""
+    """Return the first guesses of samples with several games, and in how many samples they are all the same."""
     samples: dict[str, list[str]] = {}
     for played in games:
         if played.rounds and (opening := played.rounds[0].guess) is not None:
@@ -198,7 +198,7 @@ def _openings(games: Sequence[Game]) -> tuple[Sequence[Any], int]:
 
 
 def _judging(games: Sequence[Game], settings: Settings) -> Section:
-    """Return how verdicts came about, what the second look overturned, and which chains stayed in doubt."""
+    """Return the section on verdicts: who gave them, what second opinions overturned, which chains were not accepted."""
     rounds = [at for played in games for at in played.rounds]
     confirms = [at.confirm for at in rounds if at.confirm]
     unread = sum(opinion.accepted is None for at in rounds for opinion in at.opinions)
@@ -220,7 +220,7 @@ def _judging(games: Sequence[Game], settings: Settings) -> Section:
 
 
 def _groups(traces: Sequence[Trace], games: Sequence[Game], settings: Settings) -> Section:
-    """Return the score by language and by tier, as far as the graded episodes name them."""
+    """Return the section on the score by language and by tier, where episodes have them."""
     rows: list[tuple[Cell, ...]] = []
     for name in ("language", "tier"):
         labels = [parts(trace, name) for trace in traces]
