@@ -106,10 +106,8 @@ def compare(entries: Sequence[Entry], across: Across, table: Published | None = 
 def to_markdown(comparison: Comparison) -> str:
     """Return a comparison as Markdown."""
     blocks = [block for section in comparison.sections for block in laid_out(section, "compare.html")]
-    sentences = map(plain, comparison.said)
-    return (
-        "\n\n".join(block for block in (f"# {plain(comparison.title)}", *sentences, *blocks) if block) + "\n"
-    )
+    blocks = [f"# {plain(comparison.title)}", *map(plain, comparison.said), *blocks]
+    return "\n\n".join(filter(None, blocks)) + "\n"
 
 
 def to_json(comparison: Comparison) -> str:

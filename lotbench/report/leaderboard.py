@@ -202,12 +202,8 @@ def _answered_alike(entry: Entry, other: Entry, name: str) -> bool:
         return False
     role_names: list[Any] = [at(each.conditions, name) for each in (entry, other)]
     ours, other_ids = list(entry.ids.get(role, ())), list(other.ids.get(role, ()))
-    return (
-        all(role_names)
-        and [len(names) for names in role_names] == [1, 1]
-        and len(ours) == 1
-        and ours == other_ids
-    )
+    alone = all(role_names) and [len(names) for names in role_names] == [1, 1]
+    return alone and len(ours) == 1 and ours == other_ids
 
 
 def alike(entries: Sequence[Entry]) -> list[list[Entry]]:
@@ -283,9 +279,8 @@ def values(ranking: Board) -> dict[str, float]:
 
 def _pairs(order: Sequence[str], entries: Mapping[str, Entry]) -> tuple[Pair, ...]:
     def pair(name: str, other: str) -> tuple[str, str, Difference]:
-        ahead = compare.of_primary_metrics(
-            entries[name].metric, entries[other].metric, entries[name].most_fpr
-        )
+        own = entries[name]
+        ahead = compare.of_primary_metrics(own.metric, entries[other].metric, own.most_fpr)
         if (ahead.mean or 0.0) >= 0:
             return name, other, ahead
         # On the samples that these two share, the order may be another than on those that all share.

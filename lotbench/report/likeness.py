@@ -83,7 +83,7 @@ def across(runs: Mapping[str, Said]) -> Section:
         "common, which is the likeness that means nothing. Intervals are over samples.",
     )
     numbers: dict[str, JSON] = {
-        measured.name: [_numbers(each) for each in pairs] for measured, pairs in pairs_of.items()
+        key.name: [_numbers(each) for each in pairs] for key, pairs in pairs_of.items()
     }
     return Section(TITLE, notes, tuple(tables), grids=grids, name=NAME, numbers=numbers)
 
@@ -166,11 +166,8 @@ def _summary_notes(likenesses: Mapping[Measured, Sequence[Likeness]]) -> list[st
 
 
 def _numbers(each: Likeness) -> dict[str, JSON]:
-    return {
-        "models": [each.one, each.another],
-        "same_sample": _metric_numbers(each.same),
-        "other_samples": each.other,
-    }
+    same = _metric_numbers(each.same)
+    return {"models": [each.one, each.another], "same_sample": same, "other_samples": each.other}
 
 
 def _metric_numbers(metric: Metric) -> dict[str, JSON]:

@@ -32,9 +32,7 @@ def correlations(
     models = sorted(x[1].keys() & y[1].keys())
     ours, second = [x[1][name] for name in models], [y[1][name] for name in models]
     coefficients = (coefficient("pearson", ours, second), coefficient("spearman", ours, second))
-    rows = tuple(
-        _correlation(name, value) for name, value in zip(("Pearson", "Spearman"), coefficients, strict=True)
-    )
+    rows = tuple(map(_correlation, ("Pearson", "Spearman"), coefficients))
     plot = Plot(
         "scatter", x[0], y[0], {"models": tuple(zip(ours, second, strict=True))},
         f"{y[0]} by {x[0]}, a point a model", labels={"models": tuple(models)},
@@ -104,10 +102,8 @@ def summed_up(ranking: Board) -> str:
     sentences = []
     for both in pairwise(ranked):
         pair = pairs[frozenset(both)]
-        first, second = (pair.better, pair.other) if pair.apart else both
-        sentences.append(
-            f"{first} beats {second}" if pair.apart else f"{first} and {second} are not clearly different"
-        )
+        a, b = (pair.better, pair.other) if pair.apart else both
+        sentences.append(f"{a} beats {b}" if pair.apart else f"{a} and {b} are not clearly different")
     parts = [", ".join(sentences)] if sentences else []
     if clear := sum(pair.apart for pair in ranking.pairs) if len(ranking.pairs) > 1 else 0:
         parts.append(
@@ -160,14 +156,7 @@ def _cells(metric: Metric) -> tuple[Cell, ...]:
 
 
 def _correlation(name: str, result: Correlation) -> tuple[Cell, ...]:
-    return (
-        name,
-        result.n,
-        result.value,
-        result.low,
-        result.high,
-        result.p,
-    )
+    return (name, result.n, result.value, result.low, result.high, result.p)
 
 
 def _ends(metric: Metric) -> tuple[float, float]:

@@ -54,9 +54,7 @@ def replay(sample: Mapping[str, Any], trace: Trace, readings: Sequence[Reading])
         for name, text in reading.texts:
             lines += wrapped(name, text)
     steps = [dict(step) for step in trace.steps]
-    return ended(
-        sample, trace, lines, {"steps": steps, "readings": [asdict(reading) for reading in readings]}
-    )
+    return ended(sample, trace, lines, {"steps": steps, "readings": list(map(asdict, readings))})
 
 
 def ended(sample: Mapping[str, Any], trace: Trace, lines: Sequence[str], parts: Mapping[str, JSON]) -> Replay:

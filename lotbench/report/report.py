@@ -246,13 +246,8 @@ def _head(report: Report) -> list[str]:
     blocks = [f"# {plain(facts.benchmark)}: {plain(candidate)}"]
     if not report.rankable:
         blocks.insert(0, f"**Not trusted:** {'; '.join(plain(reason) for reason in report.reasons)}")
-    return [
-        *blocks,
-        _outcome_text(report),
-        "## Scores",
-        table(scores_table(report)),
-        bullets(score_notes(report)),
-    ]
+    scores = [table(scores_table(report)), bullets(score_notes(report))]
+    return [*blocks, _outcome_text(report), "## Scores", *scores]
 
 
 def _whole(report: Report) -> str:

@@ -159,14 +159,7 @@ def reasons(case: Case) -> tuple[str, ...]:
     """Return every reason why the scores of a run may not stand in a ranking; none if they may."""
     return tuple(
         dict.fromkeys(
-            (
-                *_player_reasons(case),
-                *case.demands,
-                *_kinship_reasons(case),
-                *_writer_reasons(case),
-                *_check_reasons(case),
-                *_size_reasons(case),
-            )
+            (*_players(case), *case.demands, *_kinship(case), *_writers(case), *_checks(case), *_size(case))
         )
     )
 
@@ -195,12 +188,8 @@ def remarks(case: Case) -> tuple[str, ...]:
     notes = []
     for role in case.impartial:
         names = case.others[role].names
-        relatives = sorted({writer for writer in case.writers for name in names if one_maker(name, writer)})
-        notes += (
-            [f"The {role} is of the family that wrote the samples ({', '.join(relatives)})."]
-            if relatives
-            else []
-        )
+        kin = sorted({writer for writer in case.writers for name in names if one_maker(name, writer)})
+        notes += [f"The {role} is of the family that wrote the samples ({', '.join(kin)})."] if kin else []
     if unsaid := case.writers.get("", 0):
         notes.append(f"Who wrote {unsaid} of the {case.samples} samples is not said (`writer`).")
     if case.seen is None:
@@ -208,7 +197,7 @@ def remarks(case: Case) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _player_reasons(case: Case) -> Iterator[str]:
+def _players(case: Case) -> Iterator[str]:
     """Yield what kind of player bars a run, whatever it scored."""
     kinds = case.candidate.kinds.union(*(player.kinds for player in case.others.values()))
     if "local" in kinds:
@@ -217,7 +206,7 @@ def _player_reasons(case: Case) -> Iterator[str]:
         yield "the candidate's answers are a recording: nothing shows what it was asked, and how"
 
 
-def _kinship_reasons(case: Case) -> Iterator[str]:
+def _kinship(case: Case) -> Iterator[str]:
     for role in case.impartial:
         names = case.others[role].names
         if any(
@@ -228,7 +217,7 @@ def _kinship_reasons(case: Case) -> Iterator[str]:
             yield f"the candidate and the {role} are of one family of models"
 
 
-def _writer_reasons(case: Case) -> Iterator[str]:
+def _writers(case: Case) -> Iterator[str]:
     """Yield the candidate's own samples: those that its maker's models wrote, and those that its adapter was trained on."""
     relatives = [
         writer
@@ -246,7 +235,7 @@ def _writer_reasons(case: Case) -> Iterator[str]:
         yield f"the candidate's adapter was trained on {case.seen} of the {case.samples} samples"
 
 
-def _check_reasons(case: Case) -> Iterator[str]:
+def _checks(case: Case) -> Iterator[str]:
     for role in case.checked:
         own_checks = [check for check in case.checks if check.role == role]
         if not own_checks:
@@ -312,7 +301,7 @@ def _marks(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
         yield f"{name} was checked on {rates.positives} rows only, fewer than {bounds.min_positives}"
 
 
-def _size_reasons(case: Case) -> Iterator[str]:
+def _size(case: Case) -> Iterator[str]:
     """Yield whether there is enough of the run, and all of it."""
     minimum = MIN_SAMPLES if case.whole is None else min(MIN_SAMPLES, case.whole)
     if case.samples < minimum:

@@ -128,10 +128,8 @@ def _build_report(
         else metric
         for name, metric in scored.items()
     }
-    preset_settings = reference(benchmark)[1]
-    rescored = settings.model_copy(
-        update={name: getattr(preset_settings, name) for name in score_settings(settings)}
-    )
+    preset = reference(benchmark)[1]
+    rescored = settings.model_copy(update={name: getattr(preset, name) for name in score_settings(settings)})
     report = build(
         traces,
         {**scores, **(quality.scores or {})},
@@ -401,7 +399,7 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
         primary_metric=primary_metric,
         by_labels=by_labels,
         checked=judge_standing.fpr(checks[0]) if checks else None,
-        said=_candidate_answers(run.path, run.traces, declared, settings) if answers else likeness.Said(),
+        said=_answers(run.path, run.traces, declared, settings) if answers else likeness.Said(),
     )
 
 
@@ -431,9 +429,7 @@ def rewritten(run: Run, *, full: bool = False) -> tuple[Run, Report]:
         return write(run, plan, out, wall_s, run.totals(prices), full=full)
 
 
-def _candidate_answers(
-    path: Path, traces: Sequence[Trace], declared: Benchmark, settings: Any
-) -> likeness.Said:
+def _answers(path: Path, traces: Sequence[Trace], declared: Benchmark, settings: Any) -> likeness.Said:
     """Return what the candidate said, with the vectors that the folder has of it: no encoder is loaded to compare."""
     encoder = str(getattr(settings, "encoder", ""))
     answers = declared.answers_by_sample(traces, settings)

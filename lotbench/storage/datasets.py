@@ -139,9 +139,7 @@ def read_on(folder: Path, item: type[BaseModel]) -> Iterator[Any]:
             faults += faults_of(error, path, number)
             continue
         if sample.id in seen:
-            faults.append(
-                at(path, number, "id") + f": {sample.id!r} stands in line {seen[sample.id]} already"
-            )
+            faults.append(f"{at(path, number, 'id')}: {sample.id!r} stands in line {seen[sample.id]} already")
         seen.setdefault(sample.id, number)
         yield sample
     if not seen and not faults:

@@ -36,13 +36,12 @@ def read_env_file(folder: Path) -> list[str]:
         variables = dotenv_values(path, interpolate=False, encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: {error}") from None
-    if others := sorted(
-        name for name in variables if name.startswith("LOTBENCH_") and not OURS.fullmatch(name)
-    ):
+    others = [name for name in variables if not OURS.fullmatch(name)]
+    if foreign := sorted(name for name in others if name.startswith("LOTBENCH_")):
         raise UsageError(
-            f"{path}: {others[0]}: a file may set keys and addresses alone; set it in the environment"
+            f"{path}: {foreign[0]}: a file may set keys and addresses alone; set it in the environment"
         )
-    own = {name: value for name, value in variables.items() if value and OURS.fullmatch(name)}
+    own = {name: value for name, value in variables.items() if value and name not in others}
     new = [name for name in own if name not in os.environ]
     if "OPENAI_BASE_URL" in new and os.environ.get("OPENAI_API_KEY"):
         raise UsageError(

@@ -31,10 +31,8 @@ _FORBIDDEN = re.compile(
 
 def faults(svg: str) -> list[str]:
     """Return what in a drawing may not be there, and what would end the renderer's process: its shape and its depth."""
-    forbidden = sorted({match[0].strip() for match in _FORBIDDEN.finditer(svg)})
-    messages = [
-        f"holds {thing!r}: drawings have no text, fonts, scripts or foreign pictures" for thing in forbidden
-    ]
+    tags = sorted({match[0].strip() for match in _FORBIDDEN.finditer(svg)})
+    messages = [f"holds {tag!r}: drawings have no text, fonts, scripts or foreign pictures" for tag in tags]
     if len(svg) > MAX_CHARACTERS:
         return [*messages, f"has more than {MAX_CHARACTERS:,} characters"]
     depth = 0
