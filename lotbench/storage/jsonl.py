@@ -139,7 +139,7 @@ def put(file: FileIO, end: int, text: bytes) -> int:
 
 
 def _mend(file: FileIO) -> int:
-    """Cut an incomplete last line, or complete one that lacks only its line feed; return the end of the file."""
+    """Return the end of a file, after removing an incomplete last line or adding a missing line feed."""
     end = os.fstat(file.fileno()).st_size
     if not end:
         return end

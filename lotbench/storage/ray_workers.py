@@ -29,7 +29,7 @@ B = TypeVar("B")
 
 
 async def side_by_side(work: Callable[[A], B], tasks: Sequence[A], died: B) -> list[B]:
-    """Call a function once for each task, each in its own process, and return the results in order.
+    """Return the results of a function for all tasks, in order, each task in its own process.
 
     Cancelling this ends the processes.
 

@@ -86,7 +86,7 @@ class Folder:
         self.write(TRACES, map(trace_line, traces))
 
     def order(self, episodes: Sequence[tuple[str, int]]) -> Traces:
-        """Sort traces.jsonl by the order of these episodes (sample, repeat), and return its traces."""
+        """Put traces.jsonl in the order of these episodes (sample, repeat), and return its traces."""
         self.write(TRACES, Traces(self.path / TRACES, strict=False).lines(episodes))
         return Traces(self.path / TRACES)
 
