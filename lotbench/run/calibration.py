@@ -7,7 +7,7 @@ hard a sample is follows from the plays.
 from __future__ import annotations
 
 import datetime
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -211,8 +211,5 @@ def _tier(arms: Sequence[Sequence[bool]]) -> Tier | None:
 
 def counts(plays: Sequence[Play]) -> dict[str, int]:
     """Return how many plays and players there are, and how many samples of each tier."""
-    all_tiers = list(tiers(plays).values())
-    named: dict[str, int] = {
-        tier or "no tier yet": all_tiers.count(tier) for tier in dict.fromkeys(all_tiers)
-    }
-    return {"plays": len(plays), "players": len({play.player for play in plays}), **named}
+    by_tier: Counter[str] = Counter(tier or "no tier yet" for tier in tiers(plays).values())
+    return {"plays": len(plays), "players": len({play.player for play in plays}), **by_tier}

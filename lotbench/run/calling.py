@@ -85,9 +85,7 @@ async def calling(
 
 def _fit_limits(plan: Plan) -> tuple[Limits, str]:
     """Return the limits of a plan with as many calls in flight as there can be connections, and what to tell a person."""
-    endpoints = {
-        name.url or name.text for names in plan.names.values() for name in names if name.kind == "api"
-    }
+    endpoints = {n.url or n.text for names in plan.names.values() for n in names if n.kind == "api"}
     needed = plan.limits.concurrency * len(endpoints)
     places, warning = room(needed) if needed else (0, "")
     if places == needed:

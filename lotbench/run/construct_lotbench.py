@@ -71,17 +71,14 @@ async def build(order: Wanted, own: Mapping[str, Any] | None = None) -> BuiltGam
         traces = await construction.played(calls, preflight=order.preflight)
         models = construction.models(calls)
         rest = f"the rest proposed by {models['writer']}"
-        done = construction.finished_drafts(
-            "proposed", scenes, traces, dropped, lambda scene: f"{scene.group}: "
-        )
+        done = construction.finished("proposed", scenes, traces, dropped, lambda scene: f"{scene.group}: ")
         items = [
             item(scene, memory, f"{scene.group}: response {scene.responses[0].id}; {rest}")
             for scene, memory in done
         ]
         left_out: Counter[str] = Counter()
-        accepted = _apply_review(
-            order.out, items, {scene.id: Path(scene.image) for scene in scenes}, left_out
-        )
+        images = {scene.id: Path(scene.image) for scene in scenes}
+        accepted = _apply_review(order.out, items, images, left_out)
         stages = {
             "pictures": len(scenes) + sum(entry.stage == "votes" for entry in dropped),
             "with responses that enough people voted on": len(scenes),

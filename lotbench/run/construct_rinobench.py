@@ -47,13 +47,11 @@ async def build(order: Wanted, own: Mapping[str, Any] | None = None) -> BuiltIde
     """
     papers = _papers(order.sources)
     dropped: list[Dropped] = []
-    agreed = _filter_papers(papers, "ratings", screening.disagreement, order.rules, dropped)
+    agreed = _filter(papers, "ratings", screening.disagreement, order.rules, dropped)
     if not agreed:
         raise DataError([f"{order.sources[0]}: of {len(papers)} papers none has ratings that agree"])
     rated, edges = screening.binned(agreed, order.rules)
-    rich = {
-        paper.id for paper in _filter_papers(agreed, "related works", screening.poverty, order.rules, dropped)
-    }
+    rich = {paper.id for paper in _filter(agreed, "related works", screening.poverty, order.rules, dropped)}
     drafts = [Draft(rating.paper, rating.score) for rating in rated if rating.paper.id in rich]
     if not drafts:
         raise DataError([f"{order.sources[0]}: no paper has {order.rules.min_works} related works"])
@@ -61,7 +59,7 @@ async def build(order: Wanted, own: Mapping[str, Any] | None = None) -> BuiltIde
     async with calling(plan, partial(run_folder.Folder, order.out), own) as calls:
         traces = await construction.played(calls, preflight=order.preflight)
         models = construction.models(calls)
-        writer, done = models["writer"], construction.finished_drafts("kept", drafts, traces, dropped)
+        writer, done = models["writer"], construction.finished("kept", drafts, traces, dropped)
         items = [item(draft, memory, [writer]) for draft, memory in done]
         stages = {
             "papers": len(papers),
@@ -72,7 +70,7 @@ async def build(order: Wanted, own: Mapping[str, Any] | None = None) -> BuiltIde
         built = _split(items, order, stages)
         _write(calls.folder, built, dropped)
         card = construction.card(plan, order, models, built.stages, dropped)
-        calls.folder.write_json("card.json", card | _card_facts(built, edges, rated))
+        calls.folder.write_json("card.json", card | _facts(built, edges, rated))
     return built
 
 
@@ -84,7 +82,7 @@ def _papers(sources: Sequence[Path]) -> list[Paper]:
     return papers
 
 
-def _filter_papers(
+def _filter(
     papers: Sequence[Paper], stage: str, why: Any, rules: Rules, dropped: list[Dropped]
 ) -> list[Paper]:
     """Return the papers that a rule has nothing against; the others are noted with its reason."""
@@ -116,9 +114,7 @@ def _write(place: run_folder.Folder, built: BuiltIdeas, dropped: Sequence[Droppe
     construction.note_dropped(place, "paper", dropped)
 
 
-def _card_facts(
-    built: BuiltIdeas, edges: Mapping[str, Sequence[float]], rated: Sequence[Rated]
-) -> dict[str, Any]:
+def _facts(built: BuiltIdeas, edges: Mapping[str, Sequence[float]], rated: Sequence[Rated]) -> dict[str, Any]:
     """Return how the scores came about, and how many of each there are."""
 
     def support(scores: Sequence[int]) -> dict[str, int]:

@@ -102,7 +102,7 @@ async def played(calls: Calls, *, preflight: bool) -> dict[str, Trace]:
     return traces
 
 
-def finished_drafts(
+def finished(
     outcome: str,
     drafts: Sequence[Sample],
     traces: Mapping[str, Trace],

@@ -78,7 +78,7 @@ async def duel(config: Config, models: Sequence[str], say: Say = lambda look: No
     def starts(only: Collection[str]) -> list[Awaitable[Run]]:
         return [begin(config_of_model, only=only, **how) for config_of_model in configs]
 
-    return await _play_and_look(units, starts, {"own": how.get("own"), "check": False}, say)
+    return await _look(units, starts, {"own": how.get("own"), "check": False}, say)
 
 
 async def resume_duel(runs: Sequence[Run], say: Say = lambda look: None, **how: Any) -> Look:
@@ -91,12 +91,10 @@ async def resume_duel(runs: Sequence[Run], say: Say = lambda look: None, **how: 
         raise UsageError("these are no runs of one duel: their samples are not the same in the same order")
     units = list(_group_samples(planned(runs[0], Limits()).chosen).values())
 
-    return await _play_and_look(
-        units, lambda only: [resume(run.path, only=only, **how) for run in runs], how, say
-    )
+    return await _look(units, lambda only: [resume(run.path, only=only, **how) for run in runs], how, say)
 
 
-async def _play_and_look(
+async def _look(
     units: Sequence[Sequence[str]],
     starts: Callable[[Collection[str]], list[Awaitable[Run]]],
     how: Mapping[str, Any],
@@ -108,9 +106,7 @@ async def _play_and_look(
     runs: list[Run] = []
     for at, (end, level) in enumerate(zip(ends, bounds, strict=True), 1):
         only = {name for unit in units[:end] for name in unit}
-        runs = await _gather_runs(
-            [resume(run.path, only=only, **how) for run in runs] if runs else starts(only)
-        )
+        runs = await _gather([resume(run.path, only=only, **how) for run in runs] if runs else starts(only))
         look = Look(at, len(ends), end, level, board([results.entry(run) for run in runs]), runs)
         say(look)
         if look.over:
@@ -118,7 +114,7 @@ async def _play_and_look(
     return look
 
 
-async def _gather_runs(works: Sequence[Awaitable[Run]]) -> list[Run]:
+async def _gather(works: Sequence[Awaitable[Run]]) -> list[Run]:
     """Wait for all of them, so that nothing goes on after one was stopped; then raise what stopped the first."""
     ended = await asyncio.gather(*works, return_exceptions=True)
     for result in ended:

@@ -87,12 +87,10 @@ def configured(
         {} if benchmark == config.DEFAULT_BENCHMARK and config_file else {"benchmark": benchmark}
     )
     if model:
-        flags["model"] = _name_model(model, "candidate", own)
+        flags["model"] = _name(model, "candidate", own)
     for role, players in (roles or {}).items():
         many = players if isinstance(players, list | tuple) else [players]
-        flags[f"roles.{role}"] = [
-            _name_model(player, f"{role}-{index}", own) for index, player in enumerate(many)
-        ]
+        flags[f"roles.{role}"] = [_name(player, f"{role}-{at}", own) for at, player in enumerate(many)]
     for name, value in fields.items():
         flags[f"limits.{name}" if name in Limits.model_fields else name] = value
     return config.load(Path(config_file) if config_file else None, (), flags), own
@@ -133,9 +131,8 @@ async def begin(
         sharded.refuse_local_models(run_plan)
 
     def folder() -> run_folder.Folder:
-        return run_folder.create(
-            out, run_plan.benchmark.name, run_plan.experiment.model, digest(run_plan.experiment)
-        )
+        experiment = run_plan.experiment
+        return run_folder.create(out, experiment.benchmark, experiment.model, digest(experiment))
 
     try:
         async with calling(run_plan, folder, own, Store(fresh=fresh)) as calls:
@@ -228,7 +225,7 @@ async def resume(
             return await session.play(check=check and shards == 1, watch=watch)
 
 
-def _name_model(player: Player, place: str, own: dict[str, Any]) -> str:
+def _name(player: Player, place: str, own: dict[str, Any]) -> str:
     """Return the name of a player; a Python object gets one and is kept under it."""
     if isinstance(player, str):
         return player

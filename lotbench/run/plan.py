@@ -88,9 +88,8 @@ class Plan:
         how, (first, shares) = self.benchmark.sequences(self.settings), self.share
         # Sequences of several samples go with the first sample.
         samples = self.chosen[first::shares] if how == "each" else () if first else self.chosen
-        return sequences(
-            how, [sample.id for sample in samples], self.experiment.repeats, self.experiment.seed
-        )
+        ids = [sample.id for sample in samples]
+        return sequences(how, ids, self.experiment.repeats, self.experiment.seed)
 
     def episode(self, sample: str, repeat: int, call: Call) -> AnyEpisode:
         """Return the context of an episode: what its nodes know beside the state, and whom they ask through."""
@@ -187,7 +186,7 @@ def _select_data(
         "of": len(data),
         "pictures": datasets.Pictures(folder, data, experiment.max_image_px),
         "prompts": datasets.prompts(benchmark.name, experiment.prompts),
-        "seen": _samples_seen(benchmark, candidate, chosen),
+        "seen": _seen_ids(benchmark, candidate, chosen),
     }
 
 
@@ -205,9 +204,7 @@ def _in_languages(data: Sequence[Any], languages: Sequence[str]) -> Sequence[Any
     return [sample for sample in data if sample.language in languages]
 
 
-def _samples_seen(
-    benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any]
-) -> tuple[str, ...] | None:
+def _seen_ids(benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any]) -> tuple[str, ...] | None:
     """Return the samples of which an adapter was trained on a right answer; None if it has one and does not say."""
     if not candidate.adapter:
         return ()
@@ -253,13 +250,10 @@ def _names(
     for role, declared in benchmark.roles.items():
         if role == "candidate":
             continue
-        model_texts = experiment.roles.get(role) or (() if begun else declared.default)
-        if model_texts:
-            names[role] = tuple(parse(name) for name in model_texts)
-            if len({(name.provider, name.kind, name.model, name.url) for name in names[role]}) < len(
-                model_texts
-            ):
-                raise UsageError(f"{role}: {', '.join(model_texts)} names a model twice")
+        if texts := experiment.roles.get(role) or (() if begun else declared.default):
+            names[role] = tuple(map(parse, texts))
+            if len({(name.provider, name.kind, name.model, name.url) for name in names[role]}) < len(texts):
+                raise UsageError(f"{role}: {', '.join(texts)} names a model twice")
         elif declared.required and not begun:
             raise UsageError(f"{benchmark.name} has no default {role}: give --{role} NAME")
     return names

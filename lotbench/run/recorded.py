@@ -48,9 +48,7 @@ def freeze(plan: Plan, place: run_folder.Folder) -> None:
             "of": plan.of,
             "samples": digest(samples),
             "prompts": {path: digest(text) for path, text in plan.prompts.files.items()},
-            "pictures": {
-                sample.id: plan.pictures[sample.id].sha256 for sample in plan.chosen if sample.image
-            },
+            "pictures": {item.id: plan.pictures[item.id].sha256 for item in plan.chosen if item.image},
             **({"seen": plan.seen} if plan.names["candidate"][0].adapter else {}),
         },
     }

@@ -128,10 +128,8 @@ def _build_report(
         else metric
         for name, metric in scored.items()
     }
-    preset_settings = reference(benchmark)[1]
-    rescored = settings.model_copy(
-        update={name: getattr(preset_settings, name) for name in score_settings(settings)}
-    )
+    preset = reference(benchmark)[1]
+    rescored = settings.model_copy(update={name: getattr(preset, name) for name in score_settings(settings)})
     report = build(
         traces,
         {**scores, **(quality.scores or {})},
@@ -176,7 +174,9 @@ def _sections(plan: Plan, results: _Results) -> Sequence[Section]:
     """Return the sections of a run's report: what the score rests on first, the benchmark's own, and what is long to read last."""
     own = plan.benchmark.sections(results.traces, plan.settings, results.evidence)
     last = max((at for at, section in enumerate(own) if section.readings), default=len(own))
-    alike = likeness.alone(likeness.Said(results.answers, results.evidence.vectors, results.evidence.encoder))
+    alike = likeness.alone(
+        likeness.Replies(results.answers, results.evidence.vectors, results.evidence.encoder)
+    )
     shows = what_it_shows.section(results.primary_metric)
     return [*results.quality.sections, shows, *own[:last], alike, *own[last:]]
 
@@ -401,7 +401,7 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
         primary_metric=primary_metric,
         by_labels=by_labels,
         checked=judge_standing.fpr(checks[0]) if checks else None,
-        said=_candidate_answers(run.path, run.traces, declared, settings) if answers else likeness.Said(),
+        answers=_answers(run.path, run.traces, declared, settings) if answers else likeness.Replies(),
     )
 
 
@@ -431,14 +431,12 @@ def rewritten(run: Run, *, full: bool = False) -> tuple[Run, Report]:
         return write(run, plan, out, wall_s, run.totals(prices), full=full)
 
 
-def _candidate_answers(
-    path: Path, traces: Sequence[Trace], declared: Benchmark, settings: Any
-) -> likeness.Said:
+def _answers(path: Path, traces: Sequence[Trace], declared: Benchmark, settings: Any) -> likeness.Replies:
     """Return what the candidate said, with the vectors that the folder has of it: no encoder is loaded to compare."""
     encoder = str(getattr(settings, "encoder", ""))
     answers = declared.answers_by_sample(traces, settings)
     all_texts = [text for texts in answers.values() for text in texts]
-    return likeness.Said(
+    return likeness.Replies(
         answers, embeddings.read_vectors(path / VECTORS, encoder, all_texts) if encoder else {}, encoder
     )
 

@@ -161,10 +161,8 @@ def merge(path: Path, opened: Journal | None = None) -> None:
     places = sorted((path / SHARDS).glob("*/"))
     for place in places:
         _await_end(place)
-    outcomes = {
-        (trace.sample, trace.repeat): trace.outcome
-        for trace in Traces(path / run_folder.TRACES, strict=False)
-    }
+    ended = Traces(path / run_folder.TRACES, strict=False)
+    outcomes = {(trace.sample, trace.repeat): trace.outcome for trace in ended}
     merged: set[str] = set()
     with nullcontext(opened) if opened is not None else Journal(path / CALLS) as journal:
         for place in places:

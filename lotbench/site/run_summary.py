@@ -154,9 +154,7 @@ def episode_row(trace: Trace) -> EpisodeRow:
         outcome=trace.outcome,
         score=trace.score.value,
         rounds=last,
-        solved=next(
-            (each.number for each in rounds if each.leap), last if trace.outcome == "solved" else None
-        ),
+        solved=next((at.number for at in rounds if at.leap), last if trace.outcome == "solved" else None),
         last=next((str(each.guess)[:80] for each in reversed(rounds) if each.guess), ""),
     )
 
