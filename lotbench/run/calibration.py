@@ -7,7 +7,7 @@ hard a sample is follows from the plays.
 from __future__ import annotations
 
 import datetime
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,7 +96,7 @@ def read(folder: Path) -> list[Play]:
     if not path.is_file():
         return []
     faults: list[str] = []
-    found: list[Play] = []
+    plays: list[Play] = []
     seen: dict[tuple[JSON, ...], int] = {}
     samples = datasets.lines(folder)
     for number, play in rows(path, Play.model_validate, faults):
@@ -104,10 +104,10 @@ def read(folder: Path) -> list[Play]:
             faults.append(at(path, number, "sample") + f": no sample {play.sample!r} in the data set")
         if (first := seen.setdefault(play.name, number)) != number:
             faults.append(at(path, number) + f": is the play of line {first}")
-        found.append(play)
+        plays.append(play)
     if faults:
         raise DataError(faults)
-    return found
+    return plays
 
 
 def calibrate(runs: Sequence[Run], folder: Path | None = None, player: str = "") -> Added:
@@ -164,21 +164,21 @@ def _plays(run: Run, player: str) -> list[Play]:
     settings = validate(benchmarks.get(GAME).Settings, run.config.settings)
     return [
         Play(
-            sample=one.sample,
+            sample=played.sample,
             arm=arm(settings) or "",
             player=player or " + ".join(run.summary["models"]["candidate"]),
-            solved=one.solved,
+            solved=played.solved,
             attempts=settings.max_rounds,
             prompts=run.digests["prompts"],
             date=datetime.datetime.fromtimestamp(
                 (run.path / "run.json").stat().st_mtime, datetime.UTC
             ).date(),
             run=run.path.name,
-            repeat=one.repeat,
+            repeat=played.repeat,
             edition=read_run_json(run.path).get("version") or "",
         )
-        for one in map(game, run.traces)
-        if not one.censored
+        for played in map(game, run.traces)
+        if not played.censored
     ]
 
 
@@ -194,9 +194,9 @@ def tiers(plays: Sequence[Play]) -> dict[str, Tier | None]:
     """
     arms: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     players: dict[str, set[frozenset[str]]] = defaultdict(set)
-    for one in plays:
-        arms[one.sample][opening(one.arm)].append(one.solved == 1)
-        players[one.sample].add(makers(one.player))  # People, and whoever tells of no maker, are one kind.
+    for play in plays:
+        arms[play.sample][opening(play.arm)].append(play.solved == 1)
+        players[play.sample].add(makers(play.player))  # People, and whoever tells of no maker, are one kind.
     return {
         name: _tier(list(hits.values())) if len(players[name]) > 1 else None for name, hits in arms.items()
     }
@@ -211,6 +211,5 @@ def _tier(arms: Sequence[Sequence[bool]]) -> Tier | None:
 
 def counts(plays: Sequence[Play]) -> dict[str, int]:
     """Return how many plays and players there are, and how many samples of each tier."""
-    found = list(tiers(plays).values())
-    named: dict[str, int] = {tier or "no tier yet": found.count(tier) for tier in dict.fromkeys(found)}
-    return {"plays": len(plays), "players": len({one.player for one in plays}), **named}
+    by_tier: Counter[str] = Counter(tier or "no tier yet" for tier in tiers(plays).values())
+    return {"plays": len(plays), "players": len({play.player for play in plays}), **by_tier}

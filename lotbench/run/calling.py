@@ -74,23 +74,23 @@ async def calling(
         UsageError: A key, a file, a package or the weights of a model are missing; there is no folder yet.
         RunFolderError: The folder cannot be made or locked.
     """
-    limits, told = _fitting(plan)
+    limits, warning = _fit_limits(plan)
     async with Models(plan.pictures, limits, own or {}, plan.order) as models:
-        models.warnings += filter(None, [told])
+        models.warnings += filter(None, [warning])
         role_models = models.role_models(plan.names)
         with folder() as place:
             async with journaled(plan, role_models, place.path, store or Store(), before) as caller:
                 yield Calls(plan, models, place, caller, limits)
 
 
-def _fitting(plan: Plan) -> tuple[Limits, str]:
+def _fit_limits(plan: Plan) -> tuple[Limits, str]:
     """Return the limits of a plan with as many calls in flight as there can be connections, and what to tell a person."""
-    endpoints = {one.url or one.text for names in plan.names.values() for one in names if one.kind == "api"}
-    wanted = plan.limits.concurrency * len(endpoints)
-    places, told = room(wanted) if wanted else (0, "")
-    if places == wanted:
-        return plan.limits, told
-    return plan.limits.model_copy(update={"concurrency": max(1, places // len(endpoints))}), told
+    endpoints = {n.url or n.text for names in plan.names.values() for n in names if n.kind == "api"}
+    needed = plan.limits.concurrency * len(endpoints)
+    places, warning = room(needed) if needed else (0, "")
+    if places == needed:
+        return plan.limits, warning
+    return plan.limits.model_copy(update={"concurrency": max(1, places // len(endpoints))}), warning
 
 
 @asynccontextmanager
@@ -113,10 +113,10 @@ async def journaled(
         before: Another run folder, whose replies count as if they stood here; nothing is written to it.
         writes: Whether replies can come; if not, the journal stays as it is.
     """
-    prices = {one.name: one.price for models in role_models.values() for one in models}
+    prices = {model.name: model.price for models in role_models.values() for model in models}
     with Journal(path / CALLS, before / CALLS if before else None, prices, writes=writes) as journal:
-        left, seed = budget(plan, journal), plan.experiment.seed
-        caller = Caller(role_models, plan.sampling(), journal, store, left, seed=seed)
+        budget_left, seed = budget(plan, journal), plan.experiment.seed
+        caller = Caller(role_models, plan.sampling(), journal, store, budget_left, seed=seed)
         try:
             yield caller
         finally:
@@ -125,8 +125,8 @@ async def journaled(
 
 def budget(plan: Plan, journal: Journal) -> Budget:
     """Return the budget of a run, less what the calls in its journal have used."""
-    left = Budget(plan.limits)
+    budget_left = Budget(plan.limits)
     for origin, total in journal.totals.by_origin.items():
         if origin.source != "store":
-            left.count(total.usage, total.cost_usd or 0.0)
-    return left
+            budget_left.count(total.usage, total.cost_usd or 0.0)
+    return budget_left

@@ -15,7 +15,7 @@ from lotbench.run.loading import Run
 from lotbench.storage.published_scores import read_published_scores
 
 
-def compared(runs: Sequence[Run], table: Path | None = None) -> Comparison:
+def compare_runs(runs: Sequence[Run], table: Path | None = None) -> Comparison:
     """Compare runs with each other, and with a CSV file of scores that others published.
 
     Args:
@@ -32,12 +32,12 @@ def compared(runs: Sequence[Run], table: Path | None = None) -> Comparison:
 
     def across(benchmark: str, called: Mapping[str, str]) -> Sequence[Section]:
         declared = benchmarks.get(benchmark)
-        played = {shown: by_name[name] for name, shown in called.items()}
+        played = {label: by_name[name] for name, label in called.items()}
         traces = {
-            shown: (run.traces, validate(declared.Settings, run.config.settings))
-            for shown, run in played.items()
+            label: (run.traces, validate(declared.Settings, run.config.settings))
+            for label, run in played.items()
         }
         return declared.across(traces)
 
-    entries = [results.entry(run, said=True) for run in runs]
+    entries = [results.entry(run, answers=True) for run in runs]
     return compare(entries, across, read_published_scores(table) if table else None)

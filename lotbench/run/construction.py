@@ -56,35 +56,35 @@ class Dropped:
     reason: str
 
 
-def plan(wanted: Wanted, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan:
+def plan(order: Wanted, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan:
     """Return the episodes of all drafts as a run's, though no experiment of a user's.
 
     Args:
-        wanted: What is to be built.
+        order: What is to be built.
         benchmark: The steps of the construction.
         drafts: What is played; pictures are named by whole paths.
 
     Raises:
         UsageError: A limit of cost is set and a model has no price.
     """
-    names = {role: (parse(wanted.models[role]),) for role in benchmark.roles}
-    refuse_unpriced(wanted.limits, {given[0].text: given[0] for given in names.values()})
-    made = Plan(
+    names = {role: (parse(order.models[role]),) for role in benchmark.roles}
+    refuse_unpriced(order.limits, {panel[0].text: panel[0] for panel in names.values()})
+    run_plan = Plan(
         benchmark=benchmark,
-        experiment=Experiment(benchmark=benchmark.name, seed=wanted.seed, repeats=1),
-        limits=wanted.limits,
-        settings=wanted.rules,
-        folder=wanted.out,
+        experiment=Experiment(benchmark=benchmark.name, seed=order.seed, repeats=1),
+        limits=order.limits,
+        settings=order.rules,
+        folder=order.out,
         data=tuple(drafts),
         chosen=tuple(drafts),
         beside=(),
         of=len(drafts),
-        pictures=datasets.Pictures(wanted.out, drafts, 1024),
+        pictures=datasets.Pictures(order.out, drafts, 1024),
         prompts=_prompts(benchmark),
         names=names,
         by_id={draft.id: draft for draft in drafts},
     )
-    return made
+    return run_plan
 
 
 async def played(calls: Calls, *, preflight: bool) -> dict[str, Trace]:
@@ -102,7 +102,7 @@ async def played(calls: Calls, *, preflight: bool) -> dict[str, Trace]:
     return traces
 
 
-def come_to(
+def finished(
     outcome: str,
     drafts: Sequence[Sample],
     traces: Mapping[str, Trace],
@@ -113,31 +113,31 @@ def come_to(
 
     `about` says what stands before the reason.
     """
-    made = []
+    ended = []
     for draft in drafts:
         trace = traces[draft.id]
         if trace.outcome == outcome:
-            made.append((draft, trace.memory))
+            ended.append((draft, trace.memory))
         else:
             stage = "quality" if trace.outcome == "dropped" else trace.outcome
             dropped.append(Dropped(draft.id, stage, f"{about(draft)}{trace.why}"))
-    return made
+    return ended
 
 
 def models(calls: Calls) -> dict[str, str]:
     """Return the model of each role, by the id that it gave itself, if it gave one."""
-    return {role: given[0].model_id or given[0].name for role, given in calls.caller.role_models.items()}
+    return {role: panel[0].model_id or panel[0].name for role, panel in calls.caller.role_models.items()}
 
 
 def note_dropped(folder: Folder, of: str, dropped: Sequence[Dropped]) -> None:
     """Write what is no sample, a line each; `of` says what it is."""
-    rows = ({of: one.id, "stage": one.stage, "reason": one.reason} for one in dropped)
+    rows = ({of: entry.id, "stage": entry.stage, "reason": entry.reason} for entry in dropped)
     folder.write("dropped.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def card(
-    made: Plan,
-    wanted: Wanted,
+    run_plan: Plan,
+    order: Wanted,
     models: Mapping[str, str],
     stages: Mapping[str, int],
     dropped: Sequence[Dropped],
@@ -145,14 +145,14 @@ def card(
     """Return what a user of the data has to know of how they came about, whatever the benchmark."""
     return {
         "schema": 1,
-        "sources": [source.name for source in wanted.sources],
-        "rules": wanted.rules.model_dump(mode="json"),
-        "seed": wanted.seed,
+        "sources": [source.name for source in order.sources],
+        "rules": order.rules.model_dump(mode="json"),
+        "seed": order.seed,
         "models": dict(models),
         "stages": dict(stages),
         "version": version(),
-        "prompts": made.prompts.digest,
-        "dropped": dict(Counter(one.stage for one in dropped)),
+        "prompts": run_plan.prompts.digest,
+        "dropped": dict(Counter(entry.stage for entry in dropped)),
     }
 
 

@@ -55,7 +55,7 @@ class Look:
 Say = Callable[[Look], object]
 
 
-async def duel(asked: Config, models: Sequence[str], say: Say = lambda look: None, **how: Any) -> Look:
+async def duel(config: Config, models: Sequence[str], say: Say = lambda look: None, **how: Any) -> Look:
     """Play models against each other; `how` are arguments of `begin`.
 
     Raises:
@@ -64,24 +64,24 @@ async def duel(asked: Config, models: Sequence[str], say: Say = lambda look: Non
     """
     if len(set(models)) < max(2, len(models)):
         raise UsageError(f"a duel is between two or more models, each named once (got {', '.join(models)})")
-    first = plan.make(_of(asked, {"model": models[0]}))
-    if any(len({one.sample for one in sequence}) > 1 for sequence in first.sequences()):
+    first = plan.make(_config_with(config, {"model": models[0]}))
+    if any(len({episode.sample for episode in sequence}) > 1 for sequence in first.sequences()):
         raise UsageError(
             "with these settings games hand memory on from sample to sample: no duel can be held"
         )
-    units = list(_units(first.chosen).values())
+    units = list(_group_samples(first.chosen).values())
     # Nobody can know the order before, and so no model can be one that is good at the beginning.
     SystemRandom().shuffle(units)
     order = tuple(name for unit in units for name in unit)
-    given = [_of(asked, {"model": model, "samples": order, "limit": None}) for model in models]
+    configs = [_config_with(config, {"model": model, "samples": order, "limit": None}) for model in models]
 
     def starts(only: Collection[str]) -> list[Awaitable[Run]]:
-        return [begin(one, only=only, **how) for one in given]
+        return [begin(config_of_model, only=only, **how) for config_of_model in configs]
 
-    return await _looked(units, starts, {"own": how.get("own"), "check": False}, say)
+    return await _look(units, starts, {"own": how.get("own"), "check": False}, say)
 
 
-async def again(runs: Sequence[Run], say: Say = lambda look: None, **how: Any) -> Look:
+async def resume_duel(runs: Sequence[Run], say: Say = lambda look: None, **how: Any) -> Look:
     """Go on with the runs of a duel; `how` are arguments of `resume`.
 
     Raises:
@@ -89,12 +89,12 @@ async def again(runs: Sequence[Run], say: Say = lambda look: None, **how: Any) -
     """
     if len({tuple(run.config.samples) for run in runs}) != 1 or not runs[0].config.samples:
         raise UsageError("these are no runs of one duel: their samples are not the same in the same order")
-    units = list(_units(planned(runs[0], Limits()).chosen).values())
+    units = list(_group_samples(planned(runs[0], Limits()).chosen).values())
 
-    return await _looked(units, lambda only: [resume(run.path, only=only, **how) for run in runs], how, say)
+    return await _look(units, lambda only: [resume(run.path, only=only, **how) for run in runs], how, say)
 
 
-async def _looked(
+async def _look(
     units: Sequence[Sequence[str]],
     starts: Callable[[Collection[str]], list[Awaitable[Run]]],
     how: Mapping[str, Any],
@@ -106,7 +106,7 @@ async def _looked(
     runs: list[Run] = []
     for at, (end, level) in enumerate(zip(ends, bounds, strict=True), 1):
         only = {name for unit in units[:end] for name in unit}
-        runs = await _together([resume(run.path, only=only, **how) for run in runs] if runs else starts(only))
+        runs = await _gather([resume(run.path, only=only, **how) for run in runs] if runs else starts(only))
         look = Look(at, len(ends), end, level, board([results.entry(run) for run in runs]), runs)
         say(look)
         if look.over:
@@ -114,23 +114,23 @@ async def _looked(
     return look
 
 
-async def _together(works: Sequence[Awaitable[Run]]) -> list[Run]:
+async def _gather(works: Sequence[Awaitable[Run]]) -> list[Run]:
     """Wait for all of them, so that nothing goes on after one was stopped; then raise what stopped the first."""
     ended = await asyncio.gather(*works, return_exceptions=True)
-    for one in ended:
-        if isinstance(one, BaseException):
-            raise one
-    return [one for one in ended if isinstance(one, Run)]
+    for result in ended:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in ended if isinstance(result, Run)]
 
 
-def _of(asked: Config, fields: Mapping[str, Any]) -> Config:
-    return asked.model_copy(update={"experiment": asked.experiment.model_copy(update=dict(fields))})
+def _config_with(config: Config, fields: Mapping[str, Any]) -> Config:
+    return config.model_copy(update={"experiment": config.experiment.model_copy(update=dict(fields))})
 
 
-def _units(samples: Sequence[Any]) -> dict[str, list[str]]:
+def _group_samples(samples: Sequence[Any]) -> dict[str, list[str]]:
     """Return the ids of samples by what makes them alike: their picture, or the block that they share; else each by itself."""
-    found: dict[str, list[str]] = {}
-    for one in samples:
-        shared = getattr(one, "image", None) or getattr(one, "block", None) or one.id
-        found.setdefault(str(shared), []).append(one.id)
-    return found
+    by_shared: dict[str, list[str]] = {}
+    for sample in samples:
+        shared = getattr(sample, "image", None) or getattr(sample, "block", None) or sample.id
+        by_shared.setdefault(str(shared), []).append(sample.id)
+    return by_shared

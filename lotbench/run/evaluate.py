@@ -83,17 +83,17 @@ def configured(
         UsageError: An argument is unknown or out of range.
     """
     own: dict[str, Any] = {}
-    given: dict[str, Any] = (
+    flags: dict[str, Any] = (
         {} if benchmark == config.DEFAULT_BENCHMARK and config_file else {"benchmark": benchmark}
     )
     if model:
-        given["model"] = _named(model, "candidate", own)
+        flags["model"] = _name(model, "candidate", own)
     for role, players in (roles or {}).items():
         many = players if isinstance(players, list | tuple) else [players]
-        given[f"roles.{role}"] = [_named(player, f"{role}-{index}", own) for index, player in enumerate(many)]
+        flags[f"roles.{role}"] = [_name(player, f"{role}-{at}", own) for at, player in enumerate(many)]
     for name, value in fields.items():
-        given[f"limits.{name}" if name in Limits.model_fields else name] = value
-    return config.load(Path(config_file) if config_file else None, (), given), own
+        flags[f"limits.{name}" if name in Limits.model_fields else name] = value
+    return config.load(Path(config_file) if config_file else None, (), flags), own
 
 
 def _sync(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
@@ -109,7 +109,7 @@ evaluate_sync = _sync(evaluate)
 
 
 async def begin(
-    asked: Config,
+    run_config: Config,
     *,
     out: Path = Path(run_folder.RUNS),
     own: Mapping[str, Any] | None = None,
@@ -125,20 +125,21 @@ async def begin(
     More than one of `shards` takes the episodes in so many processes (on Ray): for models behind an API only. `only` names
     the samples that are played for now.
     """
-    made = plan.make(asked)
-    refuse_unpriced(made.limits, {name.text: name for names in made.names.values() for name in names})
+    run_plan = plan.make(run_config)
+    refuse_unpriced(run_plan.limits, {name.text: name for names in run_plan.names.values() for name in names})
     if shards > 1:
-        sharded.refuse_alone(made)
+        sharded.refuse_local_models(run_plan)
 
     def folder() -> run_folder.Folder:
-        return run_folder.create(out, made.benchmark.name, made.experiment.model, digest(made.experiment))
+        experiment = run_plan.experiment
+        return run_folder.create(out, experiment.benchmark, experiment.model, digest(experiment))
 
     try:
-        async with calling(made, folder, own, Store(fresh=fresh)) as calls:
-            recorded.freeze(made, calls.folder)
+        async with calling(run_plan, folder, own, Store(fresh=fresh)) as calls:
+            recorded.freeze(run_plan, calls.folder)
             session = Session(calls, load_run(calls.folder.path), callbacks=callbacks, only=only)
             if shards > 1:
-                await _sharded(session, calls, shards, fresh=fresh, check=check)
+                await _play_shards(session, calls, shards, fresh=fresh, check=check)
             return await session.play(check=check and shards == 1, watch=watch)
     except Unreachable as error:
         # Where nobody answered there is nothing to go on with.
@@ -147,7 +148,7 @@ async def begin(
         raise
 
 
-async def _sharded(
+async def _play_shards(
     session: Session,
     calls: Calls,
     shards: int,
@@ -211,20 +212,20 @@ async def resume(
         sharded.merge(path)
         place.keep(Traces(path / run_folder.TRACES, strict=False))
         run_before = load_run(path)
-        made = planned(run_before, config.validate(Limits, {**run_before.limits, **limits}))
-        recorded.refuse_lost_pictures(made, path)
+        run_plan = planned(run_before, config.validate(Limits, {**run_before.limits, **limits}))
+        recorded.refuse_lost_pictures(run_plan, path)
         if shards > 1:
-            sharded.refuse_alone(made)
-        async with calling(made, lambda: nullcontext(place), own) as calls:
+            sharded.refuse_local_models(run_plan)
+        async with calling(run_plan, lambda: nullcontext(place), own) as calls:
             session = Session(calls, run_before, only=only)
             if shards > 1:
-                await _sharded(session, calls, shards, check=check, retry_failed=retry_failed)
+                await _play_shards(session, calls, shards, check=check, retry_failed=retry_failed)
             else:
                 session.continues(run_before.traces, retry_failed=retry_failed)
             return await session.play(check=check and shards == 1, watch=watch)
 
 
-def _named(player: Player, place: str, own: dict[str, Any]) -> str:
+def _name(player: Player, place: str, own: dict[str, Any]) -> str:
     """Return the name of a player; a Python object gets one and is kept under it."""
     if isinstance(player, str):
         return player

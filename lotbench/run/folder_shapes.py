@@ -131,8 +131,8 @@ def read_samples(path: Path) -> dict[str, dict[str, Any]]:
 
     def read(table: Any) -> dict[str, Any]:
         _Sample.model_validate(table)
-        found: dict[str, Any] = table
-        return found
+        samples: dict[str, Any] = table
+        return samples
 
     return {sample["id"]: sample for _, sample in rows(path / "samples.jsonl", read)}
 
@@ -163,14 +163,14 @@ def read_checks(path: Path) -> Sequence[Mapping[str, Any]]:
         RunFolderError: It is damaged, with the fields.
     """
     file = path / "judge.json"
-    found: Sequence[Mapping[str, Any]] = _read(file, _Checks)["records"] if file.is_file() else ()
-    return found
+    records: Sequence[Mapping[str, Any]] = _read(file, _Checks)["records"] if file.is_file() else ()
+    return records
 
 
-def later(version: str, known: str) -> bool:
+def later(version: str, reference: str) -> bool:
     """Return whether a version of a benchmark, such as `2` or `1.4`, comes after the known one."""
-    one, other = ([int(part[:9]) for part in re.findall(r"[0-9]+", each)] for each in (version, known))
-    return one > other
+    own, other = ([int(part[:9]) for part in re.findall(r"[0-9]+", each)] for each in (version, reference))
+    return own > other
 
 
 def _read(file: Path, shape: type[BaseModel]) -> dict[str, Any]:

@@ -55,11 +55,11 @@ def import_ideas(source: Path, out: Path) -> list[Path]:
     atomic_write.write(out / "leaderboard.csv", [table.getvalue()])
     critics = sorted(
         {
-            one.critic
+            critique.critic
             for by_word in ideas.values()
             for many in by_word.values()
             for idea in many
-            for one in idea.critiques
+            for critique in idea.critiques
         }
     )
     settings = SETTINGS | {"version": version, "flexibility_unit": UNIT[version]}
@@ -78,31 +78,31 @@ def _run(
     judges = [f"openrouter/{critic}" for critic in critics if critic != model]
     if not judges:
         raise UsageError(f"{model}: nobody but itself judged its ideas")
-    given = {
+    fields = {
         "benchmark": "liveideabench",
         "model": f"openrouter/{model}",
         "data": str(out / "keywords"),
         "roles.judge": judges,
         **{f"settings.{name}": value for name, value in settings.items()},
     }
-    made = plan.make(config.load(None, (), given))
-    sitting = [name.model for name in made.names["judge"]]
+    run_plan = plan.make(config.load(None, (), fields))
+    sitting = [name.model for name in run_plan.names["judge"]]
     indexes = {critic: index for index, critic in enumerate(dict.fromkeys([*sitting, *critics]))}
-    with run_folder.create(out / "runs", "liveideabench", model, digest(made.experiment)) as place:
-        recorded.freeze(made, place)
+    with run_folder.create(out / "runs", "liveideabench", model, digest(run_plan.experiment)) as place:
+        recorded.freeze(run_plan, place)
         place.write("calls.jsonl", "")
         for item in items:
             if item.keyword in ideas:
                 steps = released.steps(ideas[item.keyword], indexes, settings["version"])
-                place.append(_trace(item, steps, made))
+                place.append(_trace(item, steps, run_plan))
         run = load_run(place.path)
-        results.write(run, made, place, 0.0, run.totals())
+        results.write(run, run_plan, place, 0.0, run.totals())
         return place.path
 
 
-def _trace(item: Item, steps: list[dict[str, Any]], made: plan.Plan) -> Trace:
+def _trace(item: Item, steps: list[dict[str, Any]], run_plan: plan.Plan) -> Trace:
     judged = any(step["step"] == "judge" and step["value"]["status"] == "ok" for step in steps)
     outcome = "scored" if judged else "judge_failed"
     state = {**start(item.id, 1), "steps": steps, "outcome": outcome}
-    score = made.benchmark.grade(made.episode(item.id, 1, nobody).at(state))
+    score = run_plan.benchmark.grade(run_plan.episode(item.id, 1, nobody).at(state))
     return Trace(item.id, 1, f"{item.id}/1", outcome, score, tuple(steps), None, {})

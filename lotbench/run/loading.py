@@ -61,8 +61,8 @@ class Run:
         """
         scores = self.summary.get("scores", {})
         if name is not None and name not in scores:
-            known = ", ".join(scores) or "none yet: the run has not ended"
-            raise UsageError(f"no score {name!r}{suggestion(name, scores)} There are: {known}")
+            names = ", ".join(scores) or "none yet: the run has not ended"
+            raise UsageError(f"no score {name!r}{suggestion(name, scores)} There are: {names}")
         chosen = scores.get(name or next(iter(scores), ""))
         return None if chosen is None else chosen["value"]
 

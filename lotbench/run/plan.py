@@ -87,8 +87,9 @@ class Plan:
         """Return the episodes of the plan's share of the run by sequence, each sequence in the order in which it is played."""
         how, (first, shares) = self.benchmark.sequences(self.settings), self.share
         # Sequences of several samples go with the first sample.
-        mine = self.chosen[first::shares] if how == "each" else () if first else self.chosen
-        return sequences(how, [one.id for one in mine], self.experiment.repeats, self.experiment.seed)
+        samples = self.chosen[first::shares] if how == "each" else () if first else self.chosen
+        ids = [sample.id for sample in samples]
+        return sequences(how, ids, self.experiment.repeats, self.experiment.seed)
 
     def episode(self, sample: str, repeat: int, call: Call) -> AnyEpisode:
         """Return the context of an episode: what its nodes know beside the state, and whom they ask through."""
@@ -106,18 +107,18 @@ class Plan:
 
     def sampling(self) -> dict[str, tuple[Sampling, bool]]:
         """Return how each role's replies are drawn, and whether a seed is sent."""
-        made = {}
+        by_role = {}
         for role in self.names:
             default = self.benchmark.roles[role].sampling
             if default.max_tokens is None:
                 default = replace(default, max_tokens=REPLY_TOKENS)
-            made[role] = sampling(default, self.experiment.sampling.get(role), seeded=True)
-        return made
+            by_role[role] = sampling(default, self.experiment.sampling.get(role), seeded=True)
+        return by_role
 
 
-def sampling_table(made: Plan) -> dict[str, JSON]:
+def sampling_table(plan: Plan) -> dict[str, JSON]:
     """Return how each role's replies are drawn, as JSON."""
-    return {role: [asdict(drawn), seeded] for role, (drawn, seeded) in made.sampling().items()}
+    return {role: [asdict(params), seeded] for role, (params, seeded) in plan.sampling().items()}
 
 
 def make(config: Config, recorded: Mapping[str, Any] | None = None) -> Plan:
@@ -142,14 +143,14 @@ def make(config: Config, recorded: Mapping[str, Any] | None = None) -> Plan:
         update={
             # As they were named: who of them leaves a panel depends on the candidate, the panel does not.
             "roles": {
-                role: tuple(n.text for n in given) for role, given in named.items() if role != "candidate"
+                role: tuple(n.text for n in panel) for role, panel in named.items() if role != "candidate"
             },
             "repeats": experiment.repeats or benchmark.repeats,
             "settings": settings.model_dump(mode="json"),
             "data": experiment.data or benchmark.data_set,
         }
     )
-    played = recorded or _drawn(benchmark, experiment, settings, names["candidate"][0])
+    played = recorded or _select_data(benchmark, experiment, settings, names["candidate"][0])
     return Plan(
         benchmark=benchmark,
         experiment=resolved,
@@ -161,16 +162,16 @@ def make(config: Config, recorded: Mapping[str, Any] | None = None) -> Plan:
     )
 
 
-def _drawn(
+def _select_data(
     benchmark: Benchmark, experiment: Experiment, settings: Any, candidate: ModelName
 ) -> dict[str, Any]:
     """Return what a run that begins plays: samples of the data set, with the prompts that the experiment names."""
     folder = datasets.data_folder(experiment.data, benchmark.data_set)
     items = datasets.samples(folder, benchmark.Item)
     data = benchmark.samples(items, settings, experiment.seed)
-    known = _in_languages(data, experiment.languages)
+    pool = _in_languages(data, experiment.languages)
     chosen = select(
-        known,
+        pool,
         experiment.samples,
         experiment.limit,
         benchmark.strata,
@@ -181,11 +182,11 @@ def _drawn(
         "folder": folder,
         "data": data,
         "chosen": chosen,
-        "beside": chosen if benchmark.beside is None else glimpses(benchmark, data),
+        "beside": chosen if benchmark.beside is None else shared_rows(benchmark, data),
         "of": len(data),
         "pictures": datasets.Pictures(folder, data, experiment.max_image_px),
         "prompts": datasets.prompts(benchmark.name, experiment.prompts),
-        "seen": _seen(benchmark, candidate, chosen),
+        "seen": _seen_ids(benchmark, candidate, chosen),
     }
 
 
@@ -197,24 +198,24 @@ def _in_languages(data: Sequence[Any], languages: Sequence[str]) -> Sequence[Any
     """
     if not languages:
         return data
-    there = {one.language for one in data}
+    there = {sample.language for sample in data}
     if unknown := [name for name in languages if name not in there]:
         raise UsageError(f"language {unknown[0]!r}: the data set has {', '.join(sorted(there))}")
-    return [one for one in data if one.language in languages]
+    return [sample for sample in data if sample.language in languages]
 
 
-def _seen(benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any]) -> tuple[str, ...] | None:
+def _seen_ids(benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any]) -> tuple[str, ...] | None:
     """Return the samples of which an adapter was trained on a right answer; None if it has one and does not say."""
     if not candidate.adapter:
         return ()
     texts = adapter_texts.read(Path(candidate.adapter))
     if texts is None:
         return None
-    known = {one.id: map(adapter_texts.fingerprint, benchmark.right(one)) for one in chosen}
-    return tuple(name for name, right in known.items() if not texts.isdisjoint(right))
+    prints = {sample.id: map(adapter_texts.fingerprint, benchmark.right(sample)) for sample in chosen}
+    return tuple(name for name, right in prints.items() if not texts.isdisjoint(right))
 
 
-def glimpses(benchmark: Benchmark, data: Sequence[Any]) -> tuple[SimpleNamespace, ...]:
+def shared_rows(benchmark: Benchmark, data: Sequence[Any]) -> tuple[SimpleNamespace, ...]:
     """Return what episodes see of samples that they do not play: id, language, and what the benchmark names."""
     fields = {"id", "language", *(benchmark.beside or ())}
     return tuple(SimpleNamespace(**item.model_dump(mode="json", include=fields)) for item in data)
@@ -243,17 +244,16 @@ def _names(
     if unknown := experiment.roles.keys() - benchmark.roles.keys() | (
         {"candidate"} & experiment.roles.keys()
     ):
-        known = ", ".join(role for role in benchmark.roles if role != "candidate")
-        raise UsageError(f"{benchmark.name} has no role {', '.join(sorted(unknown))}; there are: {known}")
+        others = ", ".join(role for role in benchmark.roles if role != "candidate")
+        raise UsageError(f"{benchmark.name} has no role {', '.join(sorted(unknown))}; there are: {others}")
     names: dict[str, tuple[ModelName, ...]] = {"candidate": (parse(experiment.model),)}
     for role, declared in benchmark.roles.items():
         if role == "candidate":
             continue
-        given = experiment.roles.get(role) or (() if begun else declared.default)
-        if given:
-            names[role] = tuple(parse(name) for name in given)
-            if len({(name.provider, name.kind, name.model, name.url) for name in names[role]}) < len(given):
-                raise UsageError(f"{role}: {', '.join(given)} names a model twice")
+        if texts := experiment.roles.get(role) or (() if begun else declared.default):
+            names[role] = tuple(map(parse, texts))
+            if len({(name.provider, name.kind, name.model, name.url) for name in names[role]}) < len(texts):
+                raise UsageError(f"{role}: {', '.join(texts)} names a model twice")
         elif declared.required and not begun:
             raise UsageError(f"{benchmark.name} has no default {role}: give --{role} NAME")
     return names

@@ -21,7 +21,7 @@ STEPS = 10
 """Nodes of a graph that are visited: two rounds of a game."""
 
 
-class _HeardError(LotbenchError):
+class _StopError(LotbenchError):
     """A question was put; it ends the visit."""
 
 
@@ -34,7 +34,7 @@ def previewed(plan: Plan) -> Sequence[Question]:
     episode = plan.episode(plan.chosen[0].id, 1, nobody)
     longest: dict[tuple[str, str], Question] = {}
     for choice in (-1, 0):
-        for question in synchronously(_heard(plan, episode, choice)):
+        for question in synchronously(_collect_questions(plan, episode, choice)):
             place = question.role, question.step
             if place not in longest or _length(question) > _length(longest[place]):
                 longest[place] = question
@@ -47,16 +47,16 @@ def first_question(plan: Plan, sample: str, **settings: Any) -> Question | None:
 
     async def call(episode: AnyEpisode, question: Question) -> Answer:
         heard.append(question)
-        raise _HeardError(question.step)
+        raise _StopError(question.step)
 
     episode = plan.episode(sample, 1, call)
     episode = replace(episode, settings=plan.settings.model_copy(update=settings))
-    with suppress(_HeardError):
+    with suppress(_StopError):
         synchronously(visit(plan.benchmark.nodes["respond"], start(sample, 1), episode))
     return heard[0] if heard else None
 
 
-async def _heard(plan: Plan, episode: AnyEpisode, choice: int) -> list[Question]:
+async def _collect_questions(plan: Plan, episode: AnyEpisode, choice: int) -> list[Question]:
     """Return the questions of an episode in which every form is filled with the first or the last choice of each field."""
     heard: list[Question] = []
     marker = getattr(plan.settings, "final_marker", "")

@@ -36,7 +36,7 @@ class Absent:
 
 
 @dataclass(slots=True)
-class Rewalked:
+class ReplayedRun:
     """What playing a run again came to.
 
     Attributes:
@@ -102,16 +102,16 @@ class Transcript:
 
 
 @asynccontextmanager
-async def _again(
+async def _replay(
     run: Run,
     before: Callable[[Request], None] = lambda request: None,
     after: Callable[[AnyEpisode, Question, Request, Journal], None] = lambda *call: None,
 ) -> AsyncIterator[tuple[Loop, Plan, Caller]]:
     """Answer requests from a run's journal; report each request before its answer, and the answer if there is one."""
-    made = planned(run, Limits(concurrency=1, max_failed=1.0))
+    plan = planned(run, Limits(concurrency=1, max_failed=1.0))
     # A store of its own, empty: nothing may come from outside the folder.
     nothing = Store(run.path, fresh=True)
-    async with journaled(made, _absent(made), run.path, nothing, writes=False) as caller:
+    async with journaled(plan, _absent_models(plan), run.path, nothing, writes=False) as caller:
 
         async def ask(episode: AnyEpisode, question: Question) -> Answer:
             request = caller.request(question, *owner(episode, question))
@@ -120,12 +120,12 @@ async def _again(
             after(episode, question, request, caller.journal)
             return answer
 
-        episodes = loop(made, ask)
+        episodes = loop(plan, ask)
         episodes.course = replace(episodes.course, graph=Lenient(episodes.course.graph))
-        yield episodes, made, caller
+        yield episodes, plan, caller
 
 
-async def rewalk(run: Run, heard: Callable[[Request], None] = lambda request: None) -> Rewalked:
+async def replay_run(run: Run, heard: Callable[[Request], None] = lambda request: None) -> ReplayedRun:
     """Play every finished episode of a run again over its journal.
 
     Args:
@@ -133,14 +133,14 @@ async def rewalk(run: Run, heard: Callable[[Request], None] = lambda request: No
         heard: Is told every request, as it would be sent.
     """
     old = {(trace.sample, trace.repeat): trace for trace in run.traces}
-    async with _again(run, before=heard) as (episodes, made, caller):
+    async with _replay(run, before=heard) as (episodes, plan, caller):
         sequences = [
             [episode for episode in sequence if (episode.sample, episode.repeat) in old]
-            for sequence in _sequences(made, run)
+            for sequence in _sequences(plan, run)
         ]
         new = {(trace.sample, trace.repeat): trace async for trace in episodes.traces(sequences)}
     why = [str(error) for error in episodes.crashed.values()]
-    result = Rewalked(made, caller.journal.totals, damaged=caller.journal.damaged, why=why)
+    result = ReplayedRun(plan, caller.journal.totals, damaged=caller.journal.damaged, why=why)
     for place, trace in old.items():
         again = new.get(place)
         if again is None or (trace.arrived and not again.arrived):
@@ -167,19 +167,19 @@ async def transcripts(run: Run) -> AsyncGenerator[Transcript, None]:
         call = Call(question, request, entry.reply, entry.started if entry.source == "call" else None)
         calls.setdefault((episode.sample.id, episode.repeat), []).append(call)
 
-    async with _again(run, after=answered) as (episodes, made, _):
+    async with _replay(run, after=answered) as (episodes, plan, _):
         order = {
             (episode.sample, episode.repeat): sequence
-            for sequence in _sequences(made, run)
+            for sequence in _sequences(plan, run)
             for episode in sequence
         }
-        taken: set[str] = set()
+        begun: set[str] = set()
         ended: dict[tuple[str, int], bool] = {}
         for trace in run.traces:
             place = (trace.sample, trace.repeat)
             sequence = order.get(place, [])
-            if trace.sequence not in taken and sequence:
-                taken.add(trace.sequence)
+            if trace.sequence not in begun and sequence:
+                begun.add(trace.sequence)
                 async for again in episodes.traces([sequence]):
                     ended[again.sample, again.repeat] = again.arrived
             yield Transcript(trace, tuple(calls.pop(place, ())), ended.pop(place, False))
@@ -193,40 +193,42 @@ async def requests(run: Run, trace: Trace) -> dict[str, Request]:
     Raises:
         UsageError: The run can no longer be played again, with what has changed.
     """
-    found: dict[str, Request] = {}
+    by_key: dict[str, Request] = {}
 
     def heard(request: Request) -> None:
-        found[str(request.key)] = request
+        by_key[str(request.key)] = request
 
-    async with _again(run, before=heard) as (episodes, made, _):
+    async with _replay(run, before=heard) as (episodes, plan, _):
         sequence = next(
-            sequence for sequence in _sequences(made, run) if sequence[0].sequence == trace.sequence
+            sequence for sequence in _sequences(plan, run) if sequence[0].sequence == trace.sequence
         )
-        place = next(at for at, one in enumerate(sequence) if _is(one, trace))
+        place = next(
+            at for at, planned_episode in enumerate(sequence) if _is_episode_of(planned_episode, trace)
+        )
         # Episodes before it in its sequence are taken as they ended: only their memory is wanted.
-        before = {(one.sample, one.repeat) for one in sequence[:place]}
+        before = {(episode.sample, episode.repeat) for episode in sequence[:place]}
         if before:
-            ended = {(one.sample, one.repeat): one for one in run.traces}
-            episodes.done = {name: one for name, one in ended.items() if name in before}
+            ended = {(ended_trace.sample, ended_trace.repeat): ended_trace for ended_trace in run.traces}
+            episodes.done = {name: ended_trace for name, ended_trace in ended.items() if name in before}
         with suppress(CallFailed):
             async for _ in episodes.traces([sequence[: place + 1]]):
                 pass
-    return found
+    return by_key
 
 
-def _sequences(made: Plan, run: Run) -> list[list[Planned]]:
+def _sequences(plan: Plan, run: Run) -> list[list[Planned]]:
     """Return the sequences of a run: those of its plan, and games that were stepped from outside, whose seeds no plan knows."""
-    sequences = {sequence[0].sequence: sequence for sequence in made.sequences()}
-    known = {(episode.sample, episode.repeat) for sequence in sequences.values() for episode in sequence}
+    sequences = {sequence[0].sequence: sequence for sequence in plan.sequences()}
+    in_plan = {(episode.sample, episode.repeat) for sequence in sequences.values() for episode in sequence}
     for trace in run.traces:
-        if (trace.sample, trace.repeat) not in known:
+        if (trace.sample, trace.repeat) not in in_plan:
             episode = Planned(trace.sample, trace.repeat, trace.sequence)
             sequences.setdefault(trace.sequence, []).append(episode)
     return list(sequences.values())
 
 
-def _is(one: Planned, trace: Trace) -> bool:
-    return (one.sample, one.repeat) == (trace.sample, trace.repeat)
+def _is_episode_of(episode: Planned, trace: Trace) -> bool:
+    return (episode.sample, episode.repeat) == (trace.sample, trace.repeat)
 
 
 async def sent(run: Run, key: str) -> Request:
@@ -235,26 +237,26 @@ async def sent(run: Run, key: str) -> Request:
     Raises:
         UsageError: No episode of the run asks for that key.
     """
-    found: list[Request] = []
+    matches: list[Request] = []
 
     def heard(request: Request) -> None:
         if str(request.key) == key:
-            found.append(request)
+            matches.append(request)
 
     why: list[str] = []
     with suppress(CallFailed):
-        why = (await rewalk(run, heard)).why
-    if not found:
+        why = (await replay_run(run, heard)).why
+    if not matches:
         raise UsageError(
             "\n".join(
                 [f"{run.path}: no task asks for {key!r} (keys stand in traces.jsonl, as `call`)", *why[:1]]
             )
         )
-    return found[0]
+    return matches[0]
 
 
-def _absent(made: Plan) -> dict[str, tuple[RoleModel, ...]]:
+def _absent_models(plan: Plan) -> dict[str, tuple[RoleModel, ...]]:
     return {
         role: tuple(RoleModel(name.text, Absent(), price(name), Bucket(None), Bucket(None)) for name in names)
-        for role, names in made.names.items()
+        for role, names in plan.names.items()
     }

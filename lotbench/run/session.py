@@ -86,26 +86,28 @@ class Session:
     _latest: Latest = field(default_factory=Latest, init=False)
     _started: float = field(default_factory=time.monotonic, init=False)
 
-    def continues(self, before: Iterable[Trace], *, retry_failed: bool, taken: Sequence[Trace] = ()) -> None:
+    def continues(self, before: Iterable[Trace], *, retry_failed: bool, played: Sequence[Trace] = ()) -> None:
         """Take over what earlier sessions came to.
 
         Args:
             before: The finished episodes.
             retry_failed: Episode again where replies came and could not be read, too, and ask for them anew;
                 episodes whose last call never arrived are always played again.
-            taken: Episodes that are done whatever they came to: those of a process that died in this session.
+            played: Episodes that are done whatever they came to: those of a process that died in this session.
         """
-        again = {(trace.sample, trace.repeat): _ended(trace) for trace in taken}
+        again = {(trace.sample, trace.repeat): _drop_steps(trace) for trace in played}
         for trace in before:
             if (trace.sample, trace.repeat) in again:
                 continue
             if trace.outcome.endswith("_failed") and (retry_failed or not trace.arrived):
                 for call in (
-                    _unread(trace, game=self.calls.plan.benchmark.graph == "game") if trace.arrived else ()
+                    _unread_calls(trace, game=self.calls.plan.benchmark.graph == "game")
+                    if trace.arrived
+                    else ()
                 ):
                     self.calls.caller.journal.retry(call)
             else:
-                self._done[trace.sample, trace.repeat] = _ended(trace)
+                self._done[trace.sample, trace.repeat] = _drop_steps(trace)
         self._done |= again
         if not self.shard:
             self.calls.folder.order(list(self._done))
@@ -118,15 +120,15 @@ class Session:
         """
         caller = self.calls.caller
         plan = replace(self.calls.plan, limits=self.calls.limits)
-        episodes = loop(plan, _noting(caller, self._latest), self._done, callbacks=self.callbacks)
+        episodes = loop(plan, _note_questions(caller, self._latest), self._done, callbacks=self.callbacks)
         try:
             async with watched(watch, self._status(episodes)):
                 if check:
                     await self.calls.check()
                 sequences = plan.sequences()
                 if self.only is not None:
-                    sequences = [one for one in sequences if one[0].sample in self.only]
-                await self._take(episodes, sequences)
+                    sequences = [sequence for sequence in sequences if sequence[0].sample in self.only]
+                await self._take_traces(episodes, sequences)
         except LotbenchError as error:
             error.run = self.calls.folder.path
             if isinstance(error, LimitReached) and caller.budget.overspent:
@@ -146,11 +148,11 @@ class Session:
             raise _crash(episodes, self.calls.folder.path)
         return self.run
 
-    async def _take(self, episodes: Loop, sequences: Sequence[Sequence[Planned]]) -> None:
+    async def _take_traces(self, episodes: Loop, sequences: Sequence[Sequence[Planned]]) -> None:
         async with aclosing(episodes.traces(sequences)) as traces:
             async for trace in traces:
                 self.calls.folder.append(trace)
-                self._done[trace.sample, trace.repeat] = _ended(trace)
+                self._done[trace.sample, trace.repeat] = _drop_steps(trace)
 
     def _status(self, episodes: Loop) -> Status:
         total, caller = sum(map(len, self.calls.plan.sequences())), self.calls.caller
@@ -178,7 +180,7 @@ class Session:
         self.run = results.write(run, self.calls.plan, self.calls.folder, wall_s, totals, embed=True)[0]
 
 
-def _noting(caller: Caller, latest: Latest) -> Call:
+def _note_questions(caller: Caller, latest: Latest) -> Call:
     """Ask through a caller, and note what was asked last.
 
     No method of a session, so that an episode that somebody still holds does not keep the run's files open.
@@ -201,7 +203,7 @@ def collect_rarely() -> None:
     gc.set_threshold(50_000, 20, 20)
 
 
-def _ended(trace: Trace) -> Trace:
+def _drop_steps(trace: Trace) -> Trace:
     """Return what a session remembers of a finished episode; its steps are on disk."""
     return replace(trace, steps=())
 
@@ -237,22 +239,22 @@ def course(plan: Plan, ask: Call, callbacks: Sequence[Any] = ()) -> Course:
 
 def graph(benchmark: Benchmark) -> Graph:
     """Return the compiled graph of a benchmark."""
-    made: Graph = import_module(f"graphs.{benchmark.graph}").build(benchmark.nodes)
-    return made
+    compiled: Graph = import_module(f"graphs.{benchmark.graph}").build(benchmark.nodes)
+    return compiled
 
 
 def _crash(episodes: Loop, path: Path) -> LotbenchError:
     planned, error = next(iter(episodes.crashed.items()))
     where = f"sample {planned.sample}, repeat {planned.repeat}"
-    made = LotbenchError(
+    crash = LotbenchError(
         f"{len(episodes.crashed)} tasks crashed, first {where}: {type(error).__name__}: {error}"
     )
-    made.run = path
-    made.__cause__ = error
-    return made
+    crash.run = path
+    crash.__cause__ = error
+    return crash
 
 
-def _unread(trace: Trace, *, game: bool) -> list[str]:
+def _unread_calls(trace: Trace, *, game: bool) -> list[str]:
     """Return the calls of whoever failed in an episode for what was not read in the end, asked again or not; of a game, in its last round.
 
     What could be read the second time stands, and so does what another judge was asked in its place in earlier rounds.

@@ -65,16 +65,16 @@ async def take(calls: Calls, shards: int, *, fresh: bool, check: bool, retry_fai
         LotbenchError: What stopped a shard, an error before a limit; or Ray is not installed.
     """
     path, journal = calls.folder.path, calls.caller.journal
-    limits = divided(calls.plan.limits, shards, budget(calls.plan, journal))
-    given = [
+    limits = divide_limits(calls.plan.limits, shards, budget(calls.plan, journal))
+    tasks = [
         Shard(str(path), (number, shards), limits, retry_failed, fresh, check) for number in range(shards)
     ]
     refuse_links(path)
     try:
-        ended = await side_by_side(play, given, DIED)
+        ended = await side_by_side(play, tasks, DIED)
     finally:
         merge(path, journal)
-    stopped = [getattr(errors, name)(told) for name, told in filter(None, ended)]
+    stopped = [getattr(errors, name)(message) for name, message in filter(None, ended)]
     if stopped:
         raise min(stopped, key=lambda error: error.exit_code)
 
@@ -85,24 +85,24 @@ def refuse_links(path: Path) -> None:
     Raises:
         RunFolderError: One is.
     """
-    for one in (path / SHARDS, *(path / SHARDS).glob("*")):
-        if one.is_symlink():
-            raise RunFolderError(f"{one}: is a link, and no shard of a run is one; remove it")
+    for place in (path / SHARDS, *(path / SHARDS).glob("*")):
+        if place.is_symlink():
+            raise RunFolderError(f"{place}: is a link, and no shard of a run is one; remove it")
 
 
-def refuse_alone(made: Plan) -> None:
+def refuse_local_models(plan: Plan) -> None:
     """Refuse models that other processes cannot reach.
 
     Raises:
         UsageError: One is a Python object, a person, or an embedded model.
     """
     here = ("python", "human", "local")
-    alone = [n.text for given in made.names.values() for n in given if n.kind in here]
+    alone = [n.text for panel in plan.names.values() for n in panel if n.kind in here]
     if alone:
         raise UsageError(f"--shards: {alone[0]} lives in this process; shards are for models behind an API")
 
 
-def divided(limits: Limits, shards: int, used: Budget) -> dict[str, Any]:
+def divide_limits(limits: Limits, shards: int, used: Budget) -> dict[str, Any]:
     """Return the limits of one shard: its part of every rate and of what is left of every ceiling; time is the same for all."""
     part = {
         "concurrency": max(1, limits.concurrency // shards),
@@ -120,25 +120,25 @@ def play(shard: Shard) -> tuple[str, Any] | None:
     """Take one share of a run, in the process that calls this; an error is returned, class and words: few can be pickled."""
     collect_rarely()
     try:
-        asyncio.run(_played(shard))
+        asyncio.run(_play_share(shard))
     except LotbenchError as error:
-        told = f"shard {shard.share[0] + 1} of {shard.share[1]}: {error}"
-        return type(error).__name__, told.splitlines() if isinstance(error, DataError) else told
+        message = f"shard {shard.share[0] + 1} of {shard.share[1]}: {error}"
+        return type(error).__name__, message.splitlines() if isinstance(error, DataError) else message
     return None
 
 
-async def _played(shard: Shard) -> None:
+async def _play_share(shard: Shard) -> None:
     """Take a share; one that another process began is gone on with."""
     run, (number, _) = load_run(shard.run), shard.share
-    made = replace(planned(run, validate(Limits, dict(shard.limits))), share=shard.share)
+    plan = replace(planned(run, validate(Limits, dict(shard.limits))), share=shard.share)
     place = run.path / SHARDS / str(number)
     folder, store = partial(run_folder.Folder, place), Store(fresh=shard.fresh)
-    async with calling(made, folder, store=store, before=run.path) as calls:
+    async with calling(plan, folder, store=store, before=run.path) as calls:
         session = Session(calls, run, shard=True)
-        taken = Traces(place / run_folder.TRACES, strict=False)
-        own = {(one.sample, one.repeat) for sequence in made.sequences() for one in sequence}
-        before = (one for one in run.traces if (one.sample, one.repeat) in own)
-        session.continues(before, retry_failed=shard.retry_failed, taken=taken)
+        played = Traces(place / run_folder.TRACES, strict=False)
+        own = {(episode.sample, episode.repeat) for sequence in plan.sequences() for episode in sequence}
+        before = (trace for trace in run.traces if (trace.sample, trace.repeat) in own)
+        session.continues(before, retry_failed=shard.retry_failed, played=played)
         await session.play(check=shard.check, watch=None)
 
 
@@ -161,7 +161,8 @@ def merge(path: Path, opened: Journal | None = None) -> None:
     places = sorted((path / SHARDS).glob("*/"))
     for place in places:
         _await_end(place)
-    known = {(one.sample, one.repeat): one.outcome for one in Traces(path / run_folder.TRACES, strict=False)}
+    ended = Traces(path / run_folder.TRACES, strict=False)
+    outcomes = {(trace.sample, trace.repeat): trace.outcome for trace in ended}
     merged: set[str] = set()
     with nullcontext(opened) if opened is not None else Journal(path / CALLS) as journal:
         for place in places:
@@ -176,10 +177,10 @@ def merge(path: Path, opened: Journal | None = None) -> None:
                 if entry not in counted:
                     journal.discard(entry)
             traces = Traces(place / run_folder.TRACES, strict=False)
-            new = [name for name in traces.names if known.get(name, FAILED).endswith(FAILED)]
+            new = [name for name in traces.names if outcomes.get(name, FAILED).endswith(FAILED)]
             lines = map(str.encode, traces.lines(new))
             jsonl.append(path / run_folder.TRACES, lines, "the run can be resumed")
-            known |= dict.fromkeys(new, "taken")
+            outcomes |= dict.fromkeys(new, "taken")
     shutil.rmtree(path / SHARDS)
 
 

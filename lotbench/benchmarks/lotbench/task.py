@@ -52,7 +52,7 @@ ROLES = {
 
 benchmark = Benchmark(
     name="lotbench",
-    version="4",
+    version="5",
     about="find the hidden part of a funny response, in as few rounds as possible",
     roles=ROLES,
     Settings=Settings,

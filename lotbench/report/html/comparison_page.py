@@ -1,4 +1,4 @@
-"""compare.html: runs compared, as a page."""
+"""compare.html: the page of a comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""report.html: the report of a run as a page, the answer first and what it rests on beneath."""
+"""report.html: the page of a run's report."""
 
 from __future__ import annotations
 
@@ -50,9 +50,10 @@ def page(report: Report) -> str:
 
 
 def lines(report: Report) -> Plot | None:
-    """Return the primary metric among what it is to be seen against: baselines, and the reference's way of scoring.
+    """Return a plot of the primary metric with its baselines and its value under the reference scoring.
 
-    None if there is nothing to see.
+    Returns:
+        None if the metric has no value.
     """
     name = report.primary_metric
     metric = report.scores.get(name, Metric(None, why="no metric"))
@@ -78,7 +79,7 @@ def lines(report: Report) -> Plot | None:
 
 
 def drawings(report: Report) -> Iterator[tuple[str, Plot | Grid]]:
-    """Yield everything in a report that is drawn, with a name for its file."""
+    """Yield the plots and heat maps of a report, each with a name for its file."""
     if (primary_metric := lines(report)) is not None:
         yield "primary_metric", primary_metric
     yield from drawn(report.sections)
