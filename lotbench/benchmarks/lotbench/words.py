@@ -18,7 +18,7 @@ MASK = "<MASK>"
 _HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _KANA = r"\u3040-\u30ff"
 CJK = re.compile(f"[{_HAN}{_KANA}]")
-_BETWEENCJK = re.compile(rf"(?<=[{_HAN}{_KANA}])\s+(?=[{_HAN}{_KANA}])")
+_BETWEEN_CJK = re.compile(rf"(?<=[{_HAN}{_KANA}])\s+(?=[{_HAN}{_KANA}])")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _ARTICLE = re.compile(r"^(?:an?|the)\s+", re.IGNORECASE)
 _NUMBERING = re.compile(r"^\s*(?:\(?\d+[.)、](?!\d)|[-*•])\s*")
@@ -191,7 +191,7 @@ def same(text: str) -> str:
     """
     text = unicodedata.normalize("NFKC", text).casefold()
     if CJK.search(text):
-        text = _BETWEENCJK.sub("", _simplifier().convert(text))
+        text = _BETWEEN_CJK.sub("", _simplifier().convert(text))
     text = re.sub(r"[^\w\s]", "", re.sub(r"[-‐‑–—_]", " ", text))
     return re.sub(r"\s+", " ", _ARTICLE.sub("", text.strip())).strip()
 

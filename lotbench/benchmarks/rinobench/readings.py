@@ -35,8 +35,8 @@ def readings(traces: Sequence[Trace], evidence: Evidence) -> Section | None:
 
 
 def _make_reading(prediction: Judged, answer: Answered, evidence: Evidence) -> Reading:
-    said = prediction.status if prediction.said is None else prediction.said
-    title = f"{prediction.sample}: gold {prediction.gold}, predicted {said}"
+    score = prediction.status if prediction.said is None else prediction.said
+    title = f"{prediction.sample}: gold {prediction.gold}, predicted {score}"
     if prediction.alignment is not None:
         title += f", alignment {prediction.alignment:.2f}"
     texts = tuple(_texts(answer, evidence.samples.get(prediction.sample)))
