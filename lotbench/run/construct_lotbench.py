@@ -71,10 +71,7 @@ async def build(order: Wanted, own: Mapping[str, Any] | None = None) -> BuiltGam
         models = construction.models(calls)
         rest = f"the rest proposed by {models['writer']}"
         done = construction.finished("proposed", scenes, traces, dropped, lambda scene: f"{scene.group}: ")
-        items = [
-            item(scene, memory, f"{scene.group}: response {scene.responses[0].id}; {rest}")
-            for scene, memory in done
-        ]
+        items = [item(s, memory, f"{s.group}: response {s.responses[0].id}; {rest}") for s, memory in done]
         left_out: Counter[str] = Counter()
         images = {scene.id: Path(scene.image) for scene in scenes}
         accepted = _apply_review(order.out, items, images, left_out)
@@ -83,13 +80,12 @@ async def build(order: Wanted, own: Mapping[str, Any] | None = None) -> BuiltGam
             "with responses that enough people voted on": len(scenes),
             "proposed": len(items),
         }
-        stages |= {} if accepted is None else {"accepted": len(accepted)}
+        count = None if accepted is None else len(accepted)
+        stages |= {} if count is None else {"accepted": count}
         construction.note_dropped(calls.folder, "scene", dropped)
         card = construction.card(plan, order, models, stages, dropped)
         calls.folder.write_json("card.json", card | {"left_out": dict(left_out)})
-    return BuiltGames(
-        stages, order.out / PROPOSALS, order.out / DATASET, None if accepted is None else len(accepted)
-    )
+    return BuiltGames(stages, order.out / PROPOSALS, order.out / DATASET, count)
 
 
 def _apply_review(

@@ -86,13 +86,9 @@ def _filter(
     papers: Sequence[Paper], stage: str, why: Any, rules: Rules, dropped: list[Dropped]
 ) -> list[Paper]:
     """Return the papers that pass a rule; the others are added to `dropped` with its reason."""
-    good = []
-    for paper in papers:
-        if reason := why(paper, rules):
-            dropped.append(Dropped(paper.id, stage, reason))
-        else:
-            good.append(paper)
-    return good
+    reasons = [(paper, why(paper, rules)) for paper in papers]
+    dropped += [Dropped(paper.id, stage, reason) for paper, reason in reasons if reason]
+    return [paper for paper, reason in reasons if not reason]
 
 
 def _split(items: Sequence[Item], order: Wanted, stages: Mapping[str, int]) -> BuiltIdeas:

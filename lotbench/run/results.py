@@ -122,12 +122,10 @@ def _build_report(
         *spent(totals, plan.names),
     )
     scored = benchmark.metrics(traces, settings, results.evidence)
-    scores = {
-        name: replace(metric, baselines={**metric.baselines, "chance": quality.chance[name]})
-        if name in quality.chance
-        else metric
-        for name, metric in scored.items()
-    }
+    scores = dict(scored)
+    for name in scored.keys() & quality.chance.keys():
+        baselines = {**scored[name].baselines, "chance": quality.chance[name]}
+        scores[name] = replace(scored[name], baselines=baselines)
     preset = reference(benchmark)[1]
     rescored = settings.model_copy(update={name: getattr(preset, name) for name in score_settings(settings)})
     report = build(
@@ -174,9 +172,8 @@ def _sections(plan: Plan, results: _Results) -> Sequence[Section]:
     """Return the sections of a run's report: judges, power, the benchmark's own sections, and last those with readings."""
     own = plan.benchmark.sections(results.traces, plan.settings, results.evidence)
     last = max((at for at, section in enumerate(own) if section.readings), default=len(own))
-    alike = likeness.alone(
-        likeness.Replies(results.answers, results.evidence.vectors, results.evidence.encoder)
-    )
+    replies = likeness.Replies(results.answers, results.evidence.vectors, results.evidence.encoder)
+    alike = likeness.alone(replies)
     shows = what_it_shows.section(results.primary_metric)
     return [*results.quality.sections, shows, *own[:last], alike, *own[last:]]
 
@@ -230,12 +227,8 @@ def readings(run: Run, trace: Trace) -> tuple[Reading, ...]:
         return ()
     data = Evidence(plan.by_id, plan.names["candidate"][0].text, why="no texts are embedded for one task")
     sections = plan.benchmark.sections([trace], plan.settings, data)
-    return tuple(
-        reading
-        for section in sections
-        for reading in section.readings
-        if (reading.sample, reading.repeat) == (trace.sample, trace.repeat)
-    )
+    every = (reading for section in sections for reading in section.readings)
+    return tuple(each for each in every if (each.sample, each.repeat) == (trace.sample, trace.repeat))
 
 
 def _labels(path: Path, benchmark: Benchmark) -> tuple[dict[str, Any], ...]:
@@ -323,15 +316,12 @@ def _case(
         for role, names in plan.names.items()
     }
     most = benchmark.calls(settings)
+    called = [role for role in roles if benchmark.roles[role].checked and most.get(role)]
     return trust.Case(
         candidate=players["candidate"],
         others={role: players[role] for role in roles},
         impartial=[role for role in roles if benchmark.roles[role].impartial],
-        checked=[
-            role
-            for role in roles
-            if benchmark.roles[role].checked and most.get(role) and players[role].kinds != {"human"}
-        ],
+        checked=[role for role in called if players[role].kinds != {"human"}],
         checks=quality.checks,
         writers=_writers(plan.chosen),
         samples=len(plan.chosen),
@@ -405,13 +395,8 @@ def _conditions(config: Experiment) -> dict[str, Any]:
     """Return the parts of an experiment that must be equal for runs to be ranked together: all but candidate and samples."""
     roles = {role: [identity(parse(name)) for name in names] for role, names in config.roles.items()}
     sampling = {role: chosen.model_dump() for role, chosen in config.sampling.items() if role != "candidate"}
-    return {
-        "benchmark": config.benchmark,
-        "roles": roles,
-        "settings": config.settings,
-        "sampling": sampling,
-        "max_image_px": config.max_image_px,
-    }
+    equal = {name: getattr(config, name) for name in ("benchmark", "settings", "max_image_px")}
+    return {**equal, "roles": roles, "sampling": sampling}
 
 
 def _answering_models(names: Sequence[str], ids: AbstractSet[str]) -> list[str]:
@@ -432,9 +417,8 @@ def _answers(path: Path, traces: Sequence[Trace], declared: Benchmark, settings:
     encoder = str(getattr(settings, "encoder", ""))
     answers = declared.answers_by_sample(traces, settings)
     all_texts = [text for texts in answers.values() for text in texts]
-    return likeness.Replies(
-        answers, embeddings.read_vectors(path / VECTORS, encoder, all_texts) if encoder else {}, encoder
-    )
+    vectors = embeddings.read_vectors(path / VECTORS, encoder, all_texts) if encoder else {}
+    return likeness.Replies(answers, vectors, encoder)
 
 
 def _labelled_verdicts(records: Sequence[Mapping[str, Any]], run: str) -> dict[Place, bool]:
