@@ -11,6 +11,7 @@ import os
 import sqlite3
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from lotbench.cli.parser import Parser
@@ -42,14 +43,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if parsed.step in CHAIN:
             packages.check(config)
         lines = STEPS[parsed.step][0](config)
+        if parsed.step in NEXT:
+            lines.append(f"next: clot {NEXT[parsed.step]} --config {parsed.config}")
     except LotbenchError as error:
         print(f"clot: {error}", file=sys.stderr)
         return error.exit_code
     except (OSError, sqlite3.Error) as error:
         # A full disk, or a folder that cannot be written to.
         place, why = getattr(error, "filename", None), getattr(error, "strerror", None)
-        told = f"{place or 'the work folder'}: {why or error}"
-        print(f"clot: {told}; the same command goes on", file=sys.stderr)
+        message = f"{place or 'the work folder'}: {why or error}"
+        print(f"clot: {message}; the same command goes on", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("clot: interrupted; the same command goes on", file=sys.stderr)
@@ -72,9 +75,9 @@ def parser() -> argparse.ArgumentParser:
     every.add_argument(
         "--set", metavar="K=V", action="append", default=[], dest="sets", help="any setting, by dotted name"
     )
-    for name, (_, told) in STEPS.items():
-        description = told[:1].upper() + told[1:] + "."
-        commands.add_parser(name, help=told, description=description, parents=[every])
+    for name, (_, about) in STEPS.items():
+        description = about[:1].upper() + about[1:] + "."
+        commands.add_parser(name, help=about, description=description, parents=[every])
     return top
 
 
@@ -83,8 +86,8 @@ def _instructions(config: Config) -> list[str]:
 
     manifest = make(config)
     kinds = ", ".join(f"{count} {kind}" for kind, count in manifest["kinds"].items())
-    told = f"{manifest['instructions']} instructions of {manifest['rows']} rows: {kinds}"
-    return [told, *_lost(manifest["skipped"])]
+    summary = f"{manifest['instructions']} instructions of {manifest['rows']} rows: {kinds}"
+    return [summary, *_left_out(manifest["skipped"])]
 
 
 def _tune(config: Config) -> list[str]:
@@ -94,12 +97,16 @@ def _tune(config: Config) -> list[str]:
     from clot_training.tuning.tune import tune
 
     work = Work(Path(config.out))
-    return _tuned(tune(config, [work.train], work.stage1))
+    return _stage_lines(tune(config, [work.train], work.stage1))
 
 
-def _tuned(about: Mapping[str, Any]) -> list[str]:
+def _stage_lines(about: Mapping[str, Any]) -> list[str]:
     loss = about["loss"]
-    return [f"loss {loss['before']:.3f} -> {loss['after']:.3f}", *_lost(about["left_out"]), about["model"]]
+    return [
+        f"loss {loss['before']:.3f} -> {loss['after']:.3f}",
+        *_left_out(about["left_out"]),
+        about["model"],
+    ]
 
 
 def _explore(config: Config) -> list[str]:
@@ -107,24 +114,24 @@ def _explore(config: Config) -> list[str]:
 
     summary = explore(config)
     counts = summary["counts"]
-    kept = f"{counts.get('kept', 0)} of {counts.get('candidates', 0)} candidates kept"
-    return [f"{kept}, {counts.get('compared', 0)} compared, {config.explore.conditions} conditions"]
+    text = f"{counts.get('kept', 0)} of {counts.get('candidates', 0)} candidates kept"
+    return [f"{text}, {counts.get('compared', 0)} compared, {config.explore.conditions} conditions"]
 
 
 def _refine(config: Config) -> list[str]:
     from clot_training.tuning.refine import refine
 
-    return _tuned(refine(config))
+    return _stage_lines(refine(config))
 
 
 def _synthesize(config: Config) -> list[str]:
     from clot_training.synthesize import synthesize
 
-    made = synthesize(config)
-    lines = [f"{made.proposed} proposals", *_lost(made.left_out)]
-    if made.accepted is None:
-        return [*lines, f"now decide: lotbench data review {made.folder}", "then run this step again"]
-    return [*lines, f"{made.accepted} accepted: lotbench data check {made.folder}"]
+    result = synthesize(config)
+    lines = [f"{result.proposed} proposals", *_left_out(result.left_out)]
+    if result.accepted is None:
+        return [*lines, f"now decide: lotbench data review {result.folder}", "then run this step again"]
+    return [*lines, f"{result.accepted} accepted: lotbench data check {result.folder}"]
 
 
 def _report(config: Config) -> list[str]:
@@ -145,9 +152,9 @@ def _push(config: Config) -> list[str]:
     return [push(config)]
 
 
-def _lost(counts: Mapping[str, int]) -> list[str]:
-    told = ", ".join(f"{count} {reason}" for reason, count in counts.items())
-    return [f"left out: {told}"] if told else []
+def _left_out(counts: Mapping[str, int]) -> list[str]:
+    reasons = ", ".join(f"{count} {reason}" for reason, count in counts.items())
+    return [f"left out: {reasons}"] if reasons else []
 
 
 STEPS: Mapping[str, tuple[Callable[[Config], list[str]], str]] = {
@@ -166,6 +173,7 @@ STEPS: Mapping[str, tuple[Callable[[Config], list[str]], str]] = {
 """Each step with what its help says."""
 CHAIN = ("instructions", "tune", "explore", "refine", "report")
 """The steps of one run: what any of them needs has to be there before the first."""
+NEXT = dict(pairwise(CHAIN))
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ class Weights(Table):
 
 def _over(defaults: Mapping[str, Any]) -> BeforeValidator:
     """Return what a table says, over our defaults."""
-    return BeforeValidator(lambda given: {**defaults, **given} if isinstance(given, dict) else given)
+    return BeforeValidator(lambda table: {**defaults, **table} if isinstance(table, dict) else table)
 
 
 TRAINER: Mapping[str, Any] = {
@@ -262,12 +262,12 @@ def data_digests(folders: Sequence[Path]) -> dict[str, str]:
     Raises:
         DataError: One cannot be read.
     """
-    found = {}
+    digests = {}
     for folder in folders:
         path = folder / "samples.jsonl"
         try:
             with path.open("rb") as file:
-                found[folder.as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
+                digests[folder.as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise DataError([f"{path}: {error.strerror}"]) from None
-    return found
+    return digests

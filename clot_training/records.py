@@ -185,7 +185,9 @@ class Work:
         """
         if not self.screened.exists():
             return frozenset()
-        return frozenset(one.row for one in read_records(self.screened, Screened) if one.verdict != "safe")
+        return frozenset(
+            record.row for record in read_records(self.screened, Screened) if record.verdict != "safe"
+        )
 
     def explored(self, conditions: Conditions) -> Path:
         """Return the folder of an exploration: candidates.jsonl, summary.json, config.json."""
@@ -206,7 +208,7 @@ class Work:
         if not source.exists():
             raise UsageError(f"{source}: not there yet; run `clot explore` first")
         left_out = self.left_out()
-        return (one for one in read_records(source, Candidate) if one.row not in left_out)
+        return (candidate for candidate in read_records(source, Candidate) if candidate.row not in left_out)
 
     def stage2(self, conditions: Conditions) -> Path:
         """Return the folder of stage 2, tuned on what was explored so; the adapter is in `adapter`."""
@@ -240,4 +242,4 @@ def read_records(path: Path, record: type[R]) -> Iterator[R]:
     Raises:
         DataError: After the last of them, every line that is none, with file, line and field.
     """
-    return (found for _, found in rows(path, record.model_validate))
+    return (line for _, line in rows(path, record.model_validate))

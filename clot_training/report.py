@@ -58,24 +58,28 @@ def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
         rewrites="rewriter" if config.instructions.rewriter else "rows",
         rewriting=config.instructions.rewriting,
     )
-    captions, rewrites = _written(config, work, own)
+    captions, rewrites = _written_texts(config, work, own)
     built = build(tuple(_rows(config, captions)), settings, config.seed)
-    problems = _first([one for one in (_filled(one, rewrites) for one in built) if one], config.report.limit)
-    found: dict[str, dict[str, Metric]] = {}
+    problems = _first(
+        [problem for problem in (_with_rewrite(problem, rewrites) for problem in built) if problem],
+        config.report.limit,
+    )
+    by_stage: dict[str, dict[str, Metric]] = {}
     cells: dict[str, Table] = {}
     for stage, adapter in _stages(work):
         policy = transformers_policy(config, adapter)
         answered = [_answer(policy, problem, config.seed) for problem in problems]
-        found[stage] = score.measured(answered, settings)
+        by_stage[stage] = score.measured(answered, settings)
         cells[stage] = sections.cells(answered, settings).tables[0]
         del policy
-    explored = {name: _explored(work, name) for name in get_args(Conditions)}
-    text = _told(config, found, explored) + _by_type(config, problems, cells)
+    explored = {name: _keep_rate(work, name) for name in get_args(Conditions)}
+    text = _markdown(config, by_stage, explored) + _by_type(config, problems, cells)
     by_type = {
-        stage: [dict(zip(one.columns, row, strict=True)) for row in one.rows] for stage, one in cells.items()
+        stage: [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+        for stage, table in cells.items()
     }
     table = {
-        "stages": {stage: {n: asdict(m) for n, m in scores.items()} for stage, scores in found.items()},
+        "stages": {stage: {n: asdict(m) for n, m in scores.items()} for stage, scores in by_stage.items()},
         "by_type_and_language": by_type,
         "explored": {n: asdict(m) for n, m in explored.items() if m},
     }
@@ -92,7 +96,7 @@ def _stages(work: Work) -> list[tuple[str, Path | None]]:
     return [("base", None), *done]
 
 
-def _written(
+def _written_texts(
     config: Config, work: Work, own: Mapping[str, Any] | None
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return what the models that are named write for the held-out rows: captions by picture, rewrites by row."""
@@ -107,12 +111,12 @@ def _written(
         captions = {row.image: index.heard("caption", row.image) for row in rows if row.image}
         rewrites = {row.id: index.heard("rewrite", row.id) for row in rows}
     return (
-        {image: said for image, said in captions.items() if said},
-        {row: said for row, said in rewrites.items() if said},
+        {image: text for image, text in captions.items() if text},
+        {row: text for row, text in rewrites.items() if text},
     )
 
 
-def _filled(problem: Problem, rewrites: Mapping[str, str]) -> Problem | None:
+def _with_rewrite(problem: Problem, rewrites: Mapping[str, str]) -> Problem | None:
     """Return a problem with the rewriter's text among its options; None if there is none of it."""
     rewrite = rewrites.get(str(problem.options[0].row))
     if all(option.origin != "rewriter" for option in problem.options):
@@ -138,45 +142,45 @@ def _rows(config: Config, captions: Mapping[str, str]) -> Iterator[Row]:
 
 def _first(problems: Sequence[Problem], limit: int) -> list[Problem]:
     """Return the first problems of each kind."""
-    kinds = dict.fromkeys(one.kind for one in problems)
-    alike = ([one for one in problems if one.kind == kind] for kind in kinds)
-    return [one for found in alike for one in found[: limit or None]]
+    kinds = dict.fromkeys(problem.kind for problem in problems)
+    alike = ([problem for problem in problems if problem.kind == kind] for kind in kinds)
+    return [problem for group in alike for problem in group[: limit or None]]
 
 
 def _answer(policy: TransformersPolicy, problem: Problem, seed: int) -> Answered:
     """Return a problem in the words of training, with the options in the order of their letters' likelihood."""
     rng = Random(f"{seed}:{problem.id}:0:shown")
-    shown = rng.sample(range(len(problem.options)), len(problem.options))
-    texts = [problem.options[place].text or "" for place in shown]
+    places = rng.sample(range(len(problem.options)), len(problem.options))
+    texts = [problem.options[place].text or "" for place in places]
     ask = templates.ranking if problem.kind == "rank" else templates.selection
     prompt = Prompt(ask(problem, texts, rng), problem.image, seed)
-    (odds,) = policy.odds([prompt], [templates.LETTERS[: len(shown)]])
-    order = sorted(range(len(shown)), key=lambda place: -odds[place])
-    return Answered(problem, tuple(shown[place] for place in order[: problem.wanted]))
+    (odds,) = policy.odds([prompt], [templates.LETTERS[: len(places)]])
+    order = sorted(range(len(places)), key=lambda place: -odds[place])
+    return Answered(problem, tuple(places[place] for place in order[: problem.wanted]))
 
 
-def _explored(work: Work, conditions: Conditions) -> Metric | None:
+def _keep_rate(work: Work, conditions: Conditions) -> Metric | None:
     """Return the keep rate of an exploration, over its candidates."""
     if not work.candidates(conditions).exists():
         return None
     marks: dict[str, list[float]] = {}
-    for one in work.explorations(conditions):
-        marks.setdefault(one.group, []).append(float(one.kept))
+    for candidate in work.explorations(conditions):
+        marks.setdefault(candidate.group, []).append(float(candidate.kept))
     return clustered_mean(marks.values()) if marks else None
 
 
-def _told(
-    config: Config, found: Mapping[str, Mapping[str, Metric]], explored: Mapping[Conditions, Metric | None]
+def _markdown(
+    config: Config, by_stage: Mapping[str, Mapping[str, Metric]], explored: Mapping[Conditions, Metric | None]
 ) -> str:
-    names = list(found["base"])
-    chance = [found["base"][name].baselines.get("chance") for name in names]
-    counts = [found["base"][name].n for name in names]
+    names = list(by_stage["base"])
+    chance = [by_stage["base"][name].baselines.get("chance") for name in names]
+    counts = [by_stage["base"][name].n for name in names]
     rows = [
         ("chance", *(_share(value) for value in chance)),
         ("n", *map(str, counts)),
-        *((stage, *(_interval(scores[name]) for name in names)) for stage, scores in found.items()),
+        *((stage, *(_interval(scores[name]) for name in names)) for stage, scores in by_stage.items()),
     ]
-    kept = [(name, _interval(metric), metric.n) for name, metric in explored.items() if metric]
+    rate_rows = [(name, _interval(metric), metric.n) for name, metric in explored.items() if metric]
     missing = [name for name, metric in explored.items() if metric is None]
     notes = [
         f"base model: {config.model}; held out: {config.held_out:g} of the groups, seed {config.seed}",
@@ -188,7 +192,8 @@ def _told(
         "# Stages on the held-out split",
         markdown.table(Table(("model", *names), tuple(rows))),
         "## Explored",
-        markdown.table(Table(("conditions", "keep rate", "candidates"), tuple(kept))) or "Nothing yet.",
+        markdown.table(Table(("conditions", "keep rate", "pictures and questions"), tuple(rate_rows)))
+        or "Nothing yet.",
         markdown.bullets(notes),
     ]
     return "\n\n".join(parts) + "\n"

@@ -79,67 +79,73 @@ def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> Made:
     """
     work = Work(Path(config.out))
     folder = work.synthesized / "proposals"
-    left: Counter[str] = Counter()
+    left_out: Counter[str] = Counter()
     if not (folder / "samples.jsonl").exists():
-        kept = _kept(config, work, left)
-        items = asyncio.run(_proposed(config, work, kept, left, own or {}))
+        candidates = _kept_candidates(config, work, left_out)
+        items = asyncio.run(_propose(config, work, candidates, left_out, own or {}))
         if not items:
             raise UsageError(
-                f"{config.out}: no candidate became a proposal ({_counted(left) or 'none kept'})"
+                f"{config.out}: no candidate became a proposal ({_count_reasons(left_out) or 'none kept'})"
             )
-        review_decisions.write(folder, [(item, Path(kept[item.id].image or "")) for item in items])
+        review_decisions.write(folder, [(item, Path(candidates[item.id].image or "")) for item in items])
     proposed = datasets.samples(folder, Item)
-    accepted = review_decisions.accepted(benchmark, proposed, folder, left)
+    accepted = review_decisions.accepted(benchmark, proposed, folder, left_out)
     if accepted is None:
-        return Made(len(proposed), None, left, folder)
+        return Made(len(proposed), None, left_out, folder)
     if not accepted:
         raise UsageError(
-            f"{review_decisions.decisions_of(folder)}: no proposal became a sample ({_counted(left)})"
+            f"{review_decisions.decisions_of(folder)}: no proposal became a sample ({_count_reasons(left_out)})"
         )
     chosen = work.synthesized / "dataset"
     shutil.rmtree(chosen, ignore_errors=True)
     review_decisions.write(chosen, [(item, folder / item.image) for item in accepted])
-    return Made(len(proposed), len(accepted), left, chosen)
+    return Made(len(proposed), len(accepted), left_out, chosen)
 
 
-def _kept(config: Config, work: Work, left: Counter[str]) -> dict[str, Candidate]:
+def _kept_candidates(config: Config, work: Work, left_out: Counter[str]) -> dict[str, Candidate]:
     """Return the kept candidates that LoTbench can use, by the id of the sample to come; at most `limit`."""
-    found: dict[str, Candidate] = {}
-    for one in work.explorations(config.explore.conditions):
-        if not one.kept:
+    by_id: dict[str, Candidate] = {}
+    for candidate in work.explorations(config.explore.conditions):
+        if not candidate.kept:
             continue
-        if one.type != "I2T" or one.language not in ("en", "zh"):
-            left["not of one picture alone, or not in English or Chinese"] += 1
-        elif len(found) < config.synthesize.limit:
-            found[f"syn-{hashlib.sha256(one.id.encode()).hexdigest()[:8]}"] = one
-    return found
+        if candidate.type != "I2T" or candidate.language not in ("en", "zh"):
+            left_out["not of one picture alone, or not in English or Chinese"] += 1
+        elif len(by_id) < config.synthesize.limit:
+            by_id[f"syn-{hashlib.sha256(candidate.id.encode()).hexdigest()[:8]}"] = candidate
+    return by_id
 
 
-async def _proposed(
-    config: Config, work: Work, kept: Mapping[str, Candidate], left: Counter[str], own: Mapping[str, Any]
+async def _propose(
+    config: Config,
+    work: Work,
+    candidates: Mapping[str, Candidate],
+    left_out: Counter[str],
+    own: Mapping[str, Any],
 ) -> list[Item]:
     album, store, items = Album(), Store(), []
-    name = config.synthesize.model or _tuned(config, work)
+    name = config.synthesize.model or _tuned_model(config, work)
     async with Models(album, Limits(), own) as models:
         (proposer,) = models.role_models({"proposer": [parse(name)]})["proposer"]
-        for chunk in batched(kept.items(), Limits().concurrency):
-            calls = (_item(id, one, proposer, album, store) for id, one in chunk)
-            for made in await asyncio.gather(*calls):
-                if isinstance(made, Item):
-                    items.append(made)
+        for chunk in batched(candidates.items(), Limits().concurrency):
+            calls = (_item(id, candidate, proposer, album, store) for id, candidate in chunk)
+            for result in await asyncio.gather(*calls):
+                if isinstance(result, Item):
+                    items.append(result)
                 else:
-                    left[made] += 1
+                    left_out[result] += 1
     return items
 
 
-async def _item(id: str, one: Candidate, proposer: RoleModel, album: Album, store: Store) -> Item | str:
+async def _item(id: str, candidate: Candidate, proposer: RoleModel, album: Album, store: Store) -> Item | str:
     """Return the sample that a model makes of a candidate, or why there is none."""
-    assert one.image is not None
-    prompt = templates().get(one.language, "propose")
+    assert candidate.image is not None
+    prompt = templates().get(candidate.language, "propose")
     request = Request(
         key=Key(id, 0, 0, "propose", 0, 0, ""),
         model=proposer.name,
-        messages=prompt.messages(image=album.take(one.image), text=one.text, shape=replies.shape(Proposal)),
+        messages=prompt.messages(
+            image=album.take(candidate.image), text=candidate.text, shape=replies.shape(Proposal)
+        ),
         schema=replies.schema(Proposal),
         sampling=Sampling(temperature=0.0, max_tokens=MAX_TOKENS),
     )
@@ -147,39 +153,39 @@ async def _item(id: str, one: Candidate, proposer: RoleModel, album: Album, stor
     if reply is None:
         return "no reply"
     try:
-        told = replies.read_form(reply, Proposal)
-        return _sample(id, one, told, reply.model)
+        proposal = replies.read_form(reply, Proposal)
+        return _sample(id, candidate, proposal, reply.model)
     except Unread as error:
         return f"{error.kind} proposal"
     except ValidationError as error:
         return faults_of(error)[0].partition(":")[0] + " does not fit"
 
 
-def _sample(id: str, one: Candidate, told: Proposal, proposer: str) -> Item:
-    clues = [line.strip(" -*0123456789.、") for line in told.clues.splitlines()]
+def _sample(id: str, candidate: Candidate, proposal: Proposal, proposer: str) -> Item:
+    clues = [line.strip(" -*0123456789.、") for line in proposal.clues.splitlines()]
     return Item(
         id=id,
-        language="zh" if one.language == "zh" else "en",
+        language="zh" if candidate.language == "zh" else "en",
         image=f"images/{id}.png",
-        caption=told.caption,
-        response=one.text,
-        key_text=told.key_text.strip(),
-        explanation=told.explanation,
+        caption=proposal.caption,
+        response=candidate.text,
+        key_text=proposal.key_text.strip(),
+        explanation=proposal.explanation,
         clues=tuple(clue for clue in clues if clue),
-        leap=told.leap,
+        leap=proposal.leap,
         # Until somebody has played it.
         tier="medium",
-        source=f"written by {one.policy} to row {one.row}, proposed by {proposer}, decided by a person",
-        writer=one.policy,
+        source=f"written by {candidate.policy} to row {candidate.row}, proposed by {proposer}, decided by a person",
+        writer=candidate.policy,
         licence=LICENCE,
     )
 
 
-def _tuned(config: Config, work: Work) -> str:
+def _tuned_model(config: Config, work: Work) -> str:
     """Return the name of the last tuned model."""
     about = work.last_stage(config.explore.conditions) / "tune.json"
     return str(json.loads(about.read_text(encoding="utf-8"))["model"])
 
 
-def _counted(left: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {reason}" for reason, count in left.items())
+def _count_reasons(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {reason}" for reason, count in counts.items())

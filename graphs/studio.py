@@ -111,16 +111,16 @@ async def begin(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
         StudioError: Something asked for is missing, unknown or does not fit.
     """
     folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="lotbench-studio-")
-    with _told():
-        made = (await _live_episode(folder, runtime.context)).plan
-    sample, repeat = made.chosen[0], runtime.context.repeat
+    with _studio_errors():
+        run_plan = (await _live_episode(folder, runtime.context)).plan
+    sample, repeat = run_plan.chosen[0], runtime.context.repeat
     return {**start(sample.id, repeat), "folder": folder}
 
 
 async def grade(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
     """Say what the finished episode is worth, and close its connections."""
-    made = (await _live_episode(state["folder"], runtime.context)).plan
-    score = made.benchmark.grade(made.episode(state["sample"], state["repeat"], nobody).at(state))
+    run_plan = (await _live_episode(state["folder"], runtime.context)).plan
+    score = run_plan.benchmark.grade(run_plan.episode(state["sample"], state["repeat"], nobody).at(state))
     await _close(state["folder"])
     return {"score": asdict(score)}
 
@@ -140,10 +140,10 @@ def build() -> Studio:
 def _node(name: str) -> Node:
     async def node(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
         folder = state["folder"]
-        with _told():
+        with _studio_errors():
             live = await _live_episode(folder, runtime.context)
             try:
-                return await _visited(name, state, live)
+                return await _visit(name, state, live)
             except BaseException:
                 await _close(folder)
                 raise
@@ -151,38 +151,38 @@ def _node(name: str) -> Node:
     return node
 
 
-async def _visited(name: str, state: StudioState, live: LiveEpisode) -> Update:
+async def _visit(name: str, state: StudioState, live: LiveEpisode) -> Update:
     """Return what one node changes; the journal is opened anew for each, so that a node visited again may ask again."""
-    made, path = live.plan, Path(state["folder"])
-    async with journaled(made, live.role_models, path, Unkept()) as caller:
-        episode = made.episode(state["sample"], state["repeat"], caller.ask)
+    run_plan, path = live.plan, Path(state["folder"])
+    async with journaled(run_plan, live.role_models, path, Unkept()) as caller:
+        episode = run_plan.episode(state["sample"], state["repeat"], caller.ask)
         ours = {key: value for key, value in state.items() if key in EpisodeState.__annotations__}
-        return await visit(made.benchmark.nodes[name], ours, episode)
+        return await visit(run_plan.benchmark.nodes[name], ours, episode)
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _studio_errors() -> Iterator[None]:
     try:
         yield
     except LotbenchError as error:
         raise StudioError(str(error)) from error
 
 
-async def _live_episode(folder: str, asked: Asked) -> LiveEpisode:
+async def _live_episode(folder: str, context: Asked) -> LiveEpisode:
     """Return what an episode needs; made anew if the server or its event loop is another one than before."""
     loop = asyncio.get_running_loop()
-    found = _live.get(folder)
-    if found is None or found.loop is not loop:
+    live = _live.get(folder)
+    if live is None or live.loop is not loop:
         # Files are read and a model may be started: the server refuses to wait for that in its event loop.
-        made = await asyncio.to_thread(_plan, asked)
-        models = Models(made.pictures, made.limits, {})
+        run_plan = await asyncio.to_thread(_plan, context)
+        models = Models(run_plan.pictures, run_plan.limits, {})
         try:
-            role_models = await asyncio.to_thread(models.role_models, made.names)
+            role_models = await asyncio.to_thread(models.role_models, run_plan.names)
         except BaseException:
             await models.__aexit__()
             raise
-        found = _live[folder] = LiveEpisode(made, models, role_models, loop)
-    return found
+        live = _live[folder] = LiveEpisode(run_plan, models, role_models, loop)
+    return live
 
 
 async def _close(folder: str) -> None:
@@ -191,25 +191,25 @@ async def _close(folder: str) -> None:
         await live.models.__aexit__()
 
 
-def _plan(asked: Asked) -> Plan:
+def _plan(context: Asked) -> Plan:
     """Return the plan of one episode, its picture read."""
-    if asked.repeat < 1:
-        raise UsageError(f"repeat {asked.repeat}: tasks are counted from 1")
-    given = {
-        "benchmark": asked.benchmark,
-        "model": asked.model,
-        "roles": asked.roles,
-        "data": asked.data,
-        "samples": [asked.sample] if asked.sample else [],
-        "repeats": asked.repeat,
-        "seed": asked.seed,
-        "settings": asked.settings,
+    if context.repeat < 1:
+        raise UsageError(f"repeat {context.repeat}: tasks are counted from 1")
+    fields = {
+        "benchmark": context.benchmark,
+        "model": context.model,
+        "roles": context.roles,
+        "data": context.data,
+        "samples": [context.sample] if context.sample else [],
+        "repeats": context.repeat,
+        "seed": context.seed,
+        "settings": context.settings,
     }
-    made = plan.make(config.load(None, (), given))
-    picture = made.pictures.get(made.chosen[0].id)
+    run_plan = plan.make(config.load(None, (), fields))
+    picture = run_plan.pictures.get(run_plan.chosen[0].id)
     if picture is not None:
-        made.pictures.data_url(picture.sha256)
-    return made
+        run_plan.pictures.data_url(picture.sha256)
+    return run_plan
 
 
 graph: CompiledStateGraph[StudioState, Asked, StudioState, StudioState] = build().compile()

@@ -110,11 +110,11 @@ class TooManyFailures(LotbenchError):
     exit_code = 4
 
 
-def suggestion(given: str, known: Iterable[str]) -> str:
+def suggestion(name: str, names: Iterable[str]) -> str:
     """Return which of the known names may be meant by one that is unknown, as the end of a sentence; nothing if none is near."""
     from difflib import get_close_matches  # noqa: PLC0415 - its import takes longer than most of what imports this
 
-    near = get_close_matches(given, list(known), n=1)
+    near = get_close_matches(name, list(names), n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
 
@@ -145,5 +145,7 @@ def faults_of(
         field: How a field is called where it came from, given its dotted name (empty: the whole).
         message: What is said of a fault, given pydantic's table of it.
     """
-    made = ((at(path, line, field(".".join(map(str, one["loc"])))), message(one)) for one in error.errors())
-    return [": ".join(part for part in parts if part) for parts in made]
+    faults = (
+        (at(path, line, field(".".join(map(str, fault["loc"])))), message(fault)) for fault in error.errors()
+    )
+    return [": ".join(part for part in parts if part) for parts in faults]

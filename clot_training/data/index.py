@@ -115,8 +115,8 @@ class Rows:
     def all(self) -> Iterator[Row]:
         """Yield every row, in the order of the data; rows may be taken out meanwhile."""
         last, page = 0, "select number, row from rows where number > ? order by number limit ?"
-        while found := self._base.execute(page, (last, PAGE)).fetchall():
-            for last, text in found:  # noqa: B007 - the number at which the next page begins
+        while page_rows := self._base.execute(page, (last, PAGE)).fetchall():
+            for last, text in page_rows:  # noqa: B007 - the number at which the next page begins
                 yield Row.model_validate_json(text)
 
     def drop(self, row: Row, reason: str) -> None:
@@ -127,24 +127,24 @@ class Rows:
 
     def rated(self, row: Row) -> list[int]:
         """Return the numbers of the rows with the same picture and question that a preference is known of."""
-        asked = _unit(row)
+        unit = _unit(row)
         # Groups may have thousands of rows, and mostly stand together: the last one's numbers are kept.
-        if self._last[0] != asked:
-            found = self._base.execute(
+        if self._last[0] != unit:
+            cursor = self._base.execute(
                 "select number from rows where unit = ? and preference is not null"
                 " order by preference desc, number",
-                (asked,),
+                (unit,),
             )
-            self._last = (asked, [number for (number,) in found])
+            self._last = (unit, [number for (number,) in cursor])
         return self._last[1]
 
     def beside(self, row: Row, most: int) -> list[Row]:
         """Return other rows with the same picture and question, the best liked first."""
-        found = self._base.execute(
+        cursor = self._base.execute(
             "select row from rows where unit = ? and id != ? order by preference desc, number limit ?",
             (_unit(row), row.id, most),
         )
-        return [Row.model_validate_json(text) for (text,) in found]
+        return [Row.model_validate_json(text) for (text,) in cursor]
 
     def get(self, number: int) -> Row:
         """Return a row by its number."""
@@ -156,12 +156,12 @@ class Rows:
         kind = _kind(row)
         for _ in range(TRIES):
             place = rng.randrange(self._kinds[kind])
-            found = self._base.execute(
+            record = self._base.execute(
                 "select row from rows where kind = ? and place = ?", (kind, place)
             ).fetchone()
             # A place is empty where a row was taken out.
-            if found is not None:
-                other = Row.model_validate_json(found[0])
+            if record is not None:
+                other = Row.model_validate_json(record[0])
                 if other.group != row.group:
                     return other
         return None
@@ -172,10 +172,10 @@ class Rows:
 
     def heard(self, role: str, about: str) -> str | None:
         """Return what a model of a role said about a picture or a row, if it said anything."""
-        found = self._base.execute(
+        record = self._base.execute(
             "select text from heard where role = ? and about = ?", (role, about)
         ).fetchone()
-        return found[0] if found else None
+        return record[0] if record else None
 
 
 def _unit(row: Row) -> str:

@@ -50,12 +50,14 @@ def make(config: Config, own: Mapping[str, Any] | None = None) -> dict[str, Any]
     with Rows(folder / "rows.sqlite") as index:
         index.fill(config)
         failed = help_with(index, config, folder / "screened.jsonl", own)
-        made = Maker(index, config)
-        atomic_write.write(folder / "train.jsonl", (one.model_dump_json() + "\n" for one in made.all()))
-        manifest = made.manifest() | {
+        maker = Maker(index, config)
+        atomic_write.write(
+            folder / "train.jsonl", (instruction.model_dump_json() + "\n" for instruction in maker.all())
+        )
+        manifest = maker.manifest() | {
             "rows": len(index),
             "skipped": dict(sorted(index.skipped.items())),
-            "fewer": dict(sorted((made.fewer + failed).items())),
+            "fewer": dict(sorted((maker.fewer + failed).items())),
             "screened": bool(config.instructions.screener),
         }
     freeze(config, folder)
@@ -83,10 +85,10 @@ class Maker:
         """Yield the instructions of every row, in the order of the rows."""
         for chunk in batched(self._index.all(), CHUNK):
             for row, words in zip(chunk, _words(chunk), strict=True):
-                for made in self._of(row, words):
-                    self._kinds[made.kind] += 1
-                    self._types[f"{made.language} {made.type}"] += 1
-                    yield made
+                for instruction in self._make_all(row, words):
+                    self._kinds[instruction.kind] += 1
+                    self._types[f"{instruction.language} {instruction.type}"] += 1
+                    yield instruction
 
     def manifest(self) -> dict[str, Any]:
         """Return what was made: counts by kind, type and language, and how often a generation had no condition."""
@@ -101,7 +103,7 @@ class Maker:
             },
         }
 
-    def _of(self, row: Row, words: Words) -> Iterator[Instruction]:
+    def _make_all(self, row: Row, words: Words) -> Iterator[Instruction]:
         makers = (
             (self._settings.generation, self._generation),
             (self._settings.selection, self._selection),
@@ -109,8 +111,8 @@ class Maker:
         )
         for copies, maker in makers:
             for copy in range(copies):
-                if (found := maker(row, words, copy)) is not None:
-                    yield found
+                if (instruction := maker(row, words, copy)) is not None:
+                    yield instruction
 
     def _generation(self, row: Row, words: Words, copy: int) -> Instruction:
         rng = self._rng(row, "generation", copy)
@@ -153,19 +155,19 @@ class Maker:
             return None
         rng = self._rng(row, "ranking", copy)
         numbers = self._index.rated(row)
-        drawn = rng.sample(numbers, min(DRAWN, len(numbers)))
-        ranked = distinct(chain([row], map(self._index.get, drawn)), self._settings)
+        subset = rng.sample(numbers, min(DRAWN, len(numbers)))
+        ranked = distinct(chain([row], map(self._index.get, subset)), self._settings)
         if len(ranked) == 1:
             self.fewer["nothing_to_rank"] += 1
             return None
-        shown = rng.sample(ranked, len(ranked))
+        display = rng.sample(ranked, len(ranked))
         return _instruction(
             "ranking",
             row,
             copy,
             (row.id, *(other.id for other in ranked if other.id != row.id)),
-            messages=templates.ranking(row, [one.text for one in shown], rng),
-            response=templates.ordered([shown.index(one) for one in ranked]),
+            messages=templates.ranking(row, [entry.text for entry in display], rng),
+            response=templates.ordered([display.index(entry) for entry in ranked]),
         )
 
     def _heard(self, role: str, about: str | None) -> str | None:
@@ -177,24 +179,24 @@ class Maker:
 
 def distinct(rows: Iterable[Row], settings: Instructions) -> list[Row]:
     """Return rows that people liked distinctly: the first, and those that differ from all taken before; best first."""
-    taken: list[Row] = []
+    result: list[Row] = []
     for row in rows:
-        if len(taken) == settings.ranked:
+        if len(result) == settings.ranked:
             break
-        if all(row.text != other.text and differ(row, other, settings.apart) for other in taken):
-            taken.append(row)
-    return sorted(taken, key=lambda row: (-(row.preference or 0.0), row.id))
+        if all(row.text != other.text and differ(row, other, settings.apart) for other in result):
+            result.append(row)
+    return sorted(result, key=lambda row: (-(row.preference or 0.0), row.id))
 
 
-def differ(one: Row, other: Row, apart: float) -> bool:
+def differ(first: Row, other: Row, apart: float) -> bool:
     """Return whether people liked two rows distinctly: other likes, or mean ratings `apart` standard errors apart."""
-    assert one.preference is not None
+    assert first.preference is not None
     assert other.preference is not None
-    gap = abs(one.preference - other.preference)
-    if one.ratings is None or other.ratings is None:
-        return one.ratings is other.ratings and gap > 0
+    gap = abs(first.preference - other.preference)
+    if first.ratings is None or other.ratings is None:
+        return first.ratings is other.ratings and gap > 0
     # Fewer than two votes have no error that could be known: they are never told apart (nan compares false).
-    return gap > 0 and gap >= apart * math.hypot(one.ratings.error, other.ratings.error)
+    return gap > 0 and gap >= apart * math.hypot(first.ratings.error, other.ratings.error)
 
 
 def _words(rows: list[Row]) -> list[Words]:
@@ -202,8 +204,8 @@ def _words(rows: list[Row]) -> list[Words]:
     texts: dict[str, list[str]] = defaultdict(list)
     for row in rows:
         texts[row.language].append(row.text)
-    found = {language: iter(content_words(said, language)) for language, said in texts.items()}
-    return [next(found[row.language]) for row in rows]
+    words = {language: iter(content_words(responses, language)) for language, responses in texts.items()}
+    return [next(words[row.language]) for row in rows]
 
 
 def _instruction(kind: Kind, row: Row, copy: int, rows: tuple[str, ...], **fields: Any) -> Instruction:

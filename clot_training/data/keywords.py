@@ -35,9 +35,9 @@ def _tagger(language: str) -> Tagger:
     make = {"en": _english, "zh": _chinese, "ja": _japanese}[language]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = make()
+        tagger = make()
     stopped = stop_words(language)
-    return lambda texts: (_kept(words, stopped) for words in found(texts))
+    return lambda texts: (_keep_words(words, stopped) for words in tagger(texts))
 
 
 @cache
@@ -47,7 +47,7 @@ def stop_words(language: str) -> frozenset[str]:
     return frozenset(path.read_text(encoding="utf-8").split())
 
 
-def _kept(words: Iterable[str], stopped: frozenset[str]) -> Words:
+def _keep_words(words: Iterable[str], stopped: frozenset[str]) -> Words:
     return tuple(dict.fromkeys(word for word in words if word not in stopped and word.isalpha()))
 
 

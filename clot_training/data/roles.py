@@ -80,30 +80,30 @@ def help_with(
         UsageError: A model cannot be had.
         Unescapable: No call to a model can succeed.
     """
-    return asyncio.run(_helped(index, config, screened, own or {}))
+    return asyncio.run(_help(index, config, screened, own or {}))
 
 
-async def _helped(index: Rows, config: Config, screened: Path, own: Mapping[str, Any]) -> Counter[str]:
+async def _help(index: Rows, config: Config, screened: Path, own: Mapping[str, Any]) -> Counter[str]:
     album, failed = Album(), Counter[str]()
     async with Models(album, Limits(), own) as models:
         if name := config.instructions.screener:
             await _screen(index, _Helper("screen", name, models, album), screened)
         if name := config.instructions.captioner:
             helper = _Helper("caption", name, models, album)
-            async for row, said in helper.texts(_pictured(index)):
+            async for row, text in helper.texts(_pictured(index)):
                 assert row.image is not None
-                _keep(index, "caption", row.image, said, failed)
+                _keep(index, "caption", row.image, text, failed)
         if name := config.instructions.rewriter:
-            async for row, said in _Helper(
+            async for row, text in _Helper(
                 "rewrite", name, models, album, REWRITES[config.instructions.rewriting]
             ).texts(index.all()):
-                _keep(index, "rewrite", row.id, said, failed)
+                _keep(index, "rewrite", row.id, text, failed)
     return failed
 
 
-def _keep(index: Rows, role: str, about: str, said: str | None, failed: Counter[str]) -> None:
-    if said:
-        index.hear(role, about, said)
+def _keep(index: Rows, role: str, about: str, text: str | None, failed: Counter[str]) -> None:
+    if text:
+        index.hear(role, about, text)
     else:
         failed[f"{role}_failed"] += 1
 
@@ -185,8 +185,8 @@ class _Helper:
 
 async def asked(helper: RoleModel, request: Request, store: Store) -> Reply | None:
     """Return the reply to a request, from the store if it is there; None if the call brought none."""
-    if known := store.get(request, helper.name):
-        return known
+    if stored := store.get(request, helper.name):
+        return stored
     try:
         reply = await helper.model(request)
     except CallFailed:

@@ -41,15 +41,15 @@ def generation(task: Task, condition: str | None, rng: Random) -> Chat:
 
 def selection(task: Task, options: Sequence[str], rng: Random) -> Chat:
     """Ask for the best of some options."""
-    return _chat(f"selection_{task.type}", task, rng, options=_listed(options))
+    return _chat(f"selection_{task.type}", task, rng, options=_list_options(options))
 
 
 def ranking(task: Task, options: Sequence[str], rng: Random) -> Chat:
     """Ask for the order of some options by how people liked them."""
-    return _chat(f"ranking_{task.type}", task, rng, options=_listed(options))
+    return _chat(f"ranking_{task.type}", task, rng, options=_list_options(options))
 
 
-def _listed(options: Sequence[str]) -> str:
+def _list_options(options: Sequence[str]) -> str:
     """Return options as they stand in a prompt, `A. text`, a line each."""
     return "\n".join(option(place, text) for place, text in enumerate(options))
 

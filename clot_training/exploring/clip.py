@@ -41,11 +41,11 @@ class Sight:
         import torch
 
         with torch.inference_mode():
-            made = [
+            batches = [
                 self._model.encode_text(self._tokenize(batch).to(self._device), normalize=True)
                 for batch in batched(words, self._size)
             ]
-        return np.asarray(torch.cat(made).float().cpu().numpy())
+        return np.asarray(torch.cat(batches).float().cpu().numpy())
 
     def pictures(self, paths: Sequence[str]) -> Vectors:
         """Return vectors of pictures by their paths, (pictures, dimensions), of unit length.
@@ -55,12 +55,12 @@ class Sight:
         """
         import torch
 
-        made = []
+        batches = []
         with torch.inference_mode():
             for batch in batched(paths, self._size):
                 pixels = torch.stack([self._transform(_open(path)) for path in batch])
-                made.append(self._model.encode_image(pixels.to(self._device), normalize=True))
-        return np.asarray(torch.cat(made).float().cpu().numpy())
+                batches.append(self._model.encode_image(pixels.to(self._device), normalize=True))
+        return np.asarray(torch.cat(batches).float().cpu().numpy())
 
     @property
     def _device(self) -> Any:
@@ -75,10 +75,10 @@ def identity(settings: Clip) -> str:
     """
     if not settings.model:
         raise UsageError("explore.clip.model: pictures are compared with keywords by a CLIP model; name one")
-    return " ".join(_named(part) for part in (settings.model, settings.checkpoint))
+    return " ".join(_digest(part) for part in (settings.model, settings.checkpoint))
 
 
-def _named(part: str) -> str:
+def _digest(part: str) -> str:
     path = Path(part)
     if not path.is_file():
         return part

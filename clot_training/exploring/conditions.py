@@ -66,8 +66,10 @@ def weak(keywords: Sequence[int], vectors: Vectors, sample: Vectors, settings: E
     similarities = vectors[np.asarray(keywords, dtype=np.intp)] @ sample
     order = np.argsort(-similarities, kind="stable")
     places = kept(len(keywords), settings.alpha, settings.beta, settings.bounds)
-    found = [Condition(keywords[order[place]], place, float(similarities[order[place]])) for place in places]
-    return [*found, Condition(None)]
+    weak_conditions = [
+        Condition(keywords[order[place]], place, float(similarities[order[place]])) for place in places
+    ]
+    return [*weak_conditions, Condition(None)]
 
 
 def random(keywords: Sequence[int], settings: Explore) -> list[Condition]:

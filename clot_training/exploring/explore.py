@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import json
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -55,15 +56,15 @@ def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, 
     work = Work(Path(config.out))
     folder, path = work.explored(config.explore.conditions), work.candidates(config.explore.conditions)
     folder.mkdir(parents=True, exist_ok=True)
-    with _held(path) as file, Rows(folder / "rows.sqlite") as index:
+    with _open_candidates(path) as file, Rows(folder / "rows.sqlite") as index:
         index.fill(config)
         _leave_out(index, work, config)
         _check_languages(index.all(), config)
         vocabulary = vocabularies(index.all(), config.explore.min_count)
         _claim(folder, path, config, _screening(work))
-        left = _remaining(path, batches(index, config, vocabulary), config.explore)
+        remaining = _remaining(path, batches(index, config, vocabulary), config.explore)
         maker = partial(Explorer, config, vocabulary, make_policy or tuned)
-        _append(file, path, _explored(left, maker, config.explore))
+        _append(file, path, _run_engine(remaining, maker, config.explore))
     sizes = {language: len(words) for language, words in sorted(vocabulary.items())}
     summary = _summarized(read_records(path, Candidate)) | {"keywords": sizes}
     atomic_write.write(folder / "summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
@@ -93,14 +94,14 @@ def _check_languages(rows: Iterable[Row], config: Config) -> None:
     settings = config.explore
     if settings.conditions == "random":
         return
-    met = Counter((seen(row), row.language) for row in rows)
-    known = {"picture": settings.clip.languages, "question": settings.encoder_languages}
+    counts = Counter((seen(row), row.language) for row in rows)
+    languages = {"picture": settings.clip.languages, "question": settings.encoder_languages}
     names = {"picture": "clip.languages", "question": "encoder_languages"}
-    for (kind, language), count in sorted(met.items()):
-        if language not in known[kind]:
+    for (kind, language), count in sorted(counts.items()):
+        if language not in languages[kind]:
             raise UsageError(
                 f"explore.{names[kind]}: {count} rows are in {language!r}, and the model was made for"
-                f" {', '.join(known[kind])}: leave them out (`languages`) or name a model that knows it"
+                f" {', '.join(languages[kind])}: leave them out (`languages`) or name a model that knows it"
             )
 
 
@@ -127,9 +128,9 @@ def _remaining(path: Path, planned: Iterator[Batch], settings: Explore) -> Itera
     end = 0
     with path.open("rb") as file:
         for batch in planned:
-            wanted = sum(len(conditions.random(task.keywords, settings)) for task in batch)
-            lines = list(islice(file, wanted))
-            if len(lines) < wanted or not lines[-1].endswith(b"\n"):
+            line_count = sum(len(conditions.random(task.keywords, settings)) for task in batch)
+            lines = list(islice(file, line_count))
+            if len(lines) < line_count or not lines[-1].endswith(b"\n"):
                 break
             end += sum(map(len, lines))
         else:
@@ -140,19 +141,19 @@ def _remaining(path: Path, planned: Iterator[Batch], settings: Explore) -> Itera
     return chain([batch], planned)
 
 
-def _explored(
-    left: Iterator[Batch], maker: partial[Explorer], settings: Explore
+def _run_engine(
+    remaining: Iterator[Batch], maker: partial[Explorer], settings: Explore
 ) -> Iterator[list[Candidate]]:
     """Return the candidates of the batches, in their order, by the engine of the configuration."""
-    first = next(left, None)
+    first = next(remaining, None)
     if first is None:
         return iter(())
-    left = chain([first], left)
+    remaining = chain([first], remaining)
     if settings.engine == "local":
-        return map(maker(), left)
+        return map(maker(), remaining)
     from clot_training.exploring.scale import explored
 
-    return explored(left, maker, settings)
+    return explored(remaining, maker, settings)
 
 
 def _leave_out(index: Rows, work: Work, config: Config) -> None:
@@ -165,7 +166,7 @@ def _leave_out(index: Rows, work: Work, config: Config) -> None:
         raise UsageError(f"{work.screened}: not there yet; run `clot instructions` first")
     if not work.screened.exists():
         return
-    safe = {one.row for one in read_records(work.screened, Screened) if one.verdict == "safe"}
+    safe = {record.row for record in read_records(work.screened, Screened) if record.verdict == "safe"}
     for row in index.all():
         if row.id not in safe:
             index.drop(row, "screened out")
@@ -214,7 +215,7 @@ def _decisive(frozen: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _held(path: Path) -> FileIO:
+def _open_candidates(path: Path) -> FileIO:
     """Return the file of candidates, open to append and held against other processes until it is closed.
 
     Raises:
@@ -232,7 +233,7 @@ def _held(path: Path) -> FileIO:
     return file
 
 
-def _append(file: FileIO, path: Path, made: Iterable[list[Candidate]]) -> None:
+def _append(file: FileIO, path: Path, source: Iterable[list[Candidate]]) -> None:
     """Write candidates, a batch in one append.
 
     Raises:
@@ -240,32 +241,36 @@ def _append(file: FileIO, path: Path, made: Iterable[list[Candidate]]) -> None:
     """
     before = next(read_records(path, Candidate), None)
     policy = before.policy if before else None
-    for batch in made:
+    for batch in source:
         policy = policy or batch[0].policy
         if batch[0].policy != policy:
             raise RunFolderError(
                 f"{path}: was explored with {policy}, not {batch[0].policy}; remove it to begin anew"
             )
-        text = "".join(one.model_dump_json() + "\n" for one in batch).encode()
+        text = "".join(candidate.model_dump_json() + "\n" for candidate in batch).encode()
         try:
             put(file, path.stat().st_size, text)
         except OSError as error:
             raise RunFolderError(f"{path}: {error.strerror}; the same command goes on") from None
+        names = dict.fromkeys(one.row for one in batch)
+        sys.stderr.write(f"{len(batch)} candidates for {', '.join(names)}\n")
 
 
 def _summarized(candidates: Iterable[Candidate]) -> dict[str, Any]:
     """Return how many candidates there are, how many were kept, and of those compared how many won in each place."""
     counts: Counter[str] = Counter()
     groups: dict[str, Counter[str]] = {}
-    for one in candidates:
-        how = "empty condition" if one.condition is None else "keyword"
-        for name in (f"{one.language} {one.type}", how):
-            groups.setdefault(name, Counter()).update(candidates=1, kept=int(one.kept))
-        counts.update(candidates=1, kept=int(one.kept), compared=int(one.why is None))
-        if one.why is not None:
-            counts[f"not compared: {one.why}"] += 1
-        if len(one.won) == 2:
-            counts.update({"won standing first": int(one.won[0]), "won standing last": int(one.won[1])})
+    for candidate in candidates:
+        how = "empty condition" if candidate.condition is None else "keyword"
+        for name in (f"{candidate.language} {candidate.type}", how):
+            groups.setdefault(name, Counter()).update(candidates=1, kept=int(candidate.kept))
+        counts.update(candidates=1, kept=int(candidate.kept), compared=int(candidate.why is None))
+        if candidate.why is not None:
+            counts[f"not compared: {candidate.why}"] += 1
+        if len(candidate.won) == 2:
+            counts.update(
+                {"won standing first": int(candidate.won[0]), "won standing last": int(candidate.won[1])}
+            )
     return {
         "counts": dict(sorted(counts.items())),
         "keep_rate": _share(counts),

@@ -57,32 +57,32 @@ class Explorer:
 
     def __call__(self, batch: Batch) -> list[Candidate]:
         """Return the candidates of a batch: for each sample one a condition, generated together, then selected."""
-        found = self._conditions(batch)
-        asked = [
+        condition_lists = self._conditions(batch)
+        requests = [
             (task, place, condition)
-            for task, one in zip(batch, found, strict=True)
-            for place, condition in enumerate(one)
+            for task, choices in zip(batch, condition_lists, strict=True)
+            for place, condition in enumerate(choices)
         ]
-        prompts = [self._prompt(*one) for one in asked]
+        prompts = [self._prompt(*request) for request in requests]
         texts = [" ".join(text.split()) for text in self._policy.generate(prompts)]
         candidates = [
-            self._candidate(*one, prompt, text)
-            for one, prompt, text in zip(asked, prompts, texts, strict=True)
+            self._candidate(*request, prompt, text)
+            for request, prompt, text in zip(requests, prompts, texts, strict=True)
         ]
-        return self._selected(_without_doubles(candidates))
+        return self._select(_without_doubles(candidates))
 
     def _conditions(self, batch: Batch) -> list[list[Condition]]:
         if self._settings.conditions == "random":
             return [conditions.random(task.keywords, self._settings) for task in batch]
-        found = {task.row.id: [Condition(None)] for task in batch if not task.keywords}
+        by_row = {task.row.id: [Condition(None)] for task in batch if not task.keywords}
         compared = [task for task in batch if task.keywords]
         for kind in dict.fromkeys(seen(task.row) for task in compared):
             alike = [task for task in compared if seen(task.row) == kind]
             scorer = self._scorer(kind)
             for task, sample in zip(alike, scorer.samples([task.row for task in alike]), strict=True):
                 words = scorer.keywords(task.row.language)
-                found[task.row.id] = conditions.weak(task.keywords, words, sample, self._settings)
-        return [found[task.row.id] for task in batch]
+                by_row[task.row.id] = conditions.weak(task.keywords, words, sample, self._settings)
+        return [by_row[task.row.id] for task in batch]
 
     def _scorer(self, kind: Seen) -> Scorer:
         if kind not in self._scorers:
@@ -125,29 +125,32 @@ class Explorer:
             policy=self._policy.id,
         )
 
-    def _selected(self, candidates: list[Candidate]) -> list[Candidate]:
+    def _select(self, candidates: list[Candidate]) -> list[Candidate]:
         """Return the candidates with whether each won, in the orders that the keep rule asks for."""
         compared = [candidate for candidate in candidates if candidate.why is None]
-        asked = [(one, first) for one in compared for first in self._orders(one)]
-        options = [(one.text, *one.truths) if first else (*one.truths, one.text) for one, first in asked]
+        trials = [(candidate, first) for candidate in compared for first in self._orders(candidate)]
+        options = [
+            (candidate.text, *candidate.truths) if first else (*candidate.truths, candidate.text)
+            for candidate, first in trials
+        ]
         prompts = [
             Prompt(
-                templates.selection(one, shown, self._seeded(one, "wording")),
-                one.image,
-                self._seeded(one, "select").getrandbits(31),
+                templates.selection(candidate, texts, self._seeded(candidate, "wording")),
+                candidate.image,
+                self._seeded(candidate, "select").getrandbits(31),
             )
-            for (one, _), shown in zip(asked, options, strict=True)
+            for (candidate, _), texts in zip(trials, options, strict=True)
         ]
-        labels = [templates.LETTERS[: len(shown)] for shown in options]
+        labels = [templates.LETTERS[: len(texts)] for texts in options]
         chosen = self._policy.select(prompts, labels) if prompts else []
         won: dict[str, list[bool]] = {}
-        for (one, first), place in zip(asked, chosen, strict=True):
-            won.setdefault(one.id, []).append(place == (0 if first else len(one.truths)))
+        for (candidate, first), place in zip(trials, chosen, strict=True):
+            won.setdefault(candidate.id, []).append(place == (0 if first else len(candidate.truths)))
         return [
-            one.model_copy(update={"won": tuple(won[one.id]), "kept": all(won[one.id])})
-            if one.id in won
-            else one
-            for one in candidates
+            candidate.model_copy(update={"won": tuple(won[candidate.id]), "kept": all(won[candidate.id])})
+            if candidate.id in won
+            else candidate
+            for candidate in candidates
         ]
 
     def _orders(self, candidate: Candidate) -> tuple[bool, ...]:
@@ -162,10 +165,10 @@ class Explorer:
 
 def _without_doubles(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates; those that say again what one of the same sample said are marked."""
-    said: set[tuple[str, str]] = set()
-    found = []
-    for one in candidates:
-        double = one.why is None and (one.row, one.text) in said
-        said.add((one.row, one.text))
-        found.append(one.model_copy(update={"why": "double"}) if double else one)
-    return found
+    seen_texts: set[tuple[str, str]] = set()
+    result = []
+    for candidate in candidates:
+        double = candidate.why is None and (candidate.row, candidate.text) in seen_texts
+        seen_texts.add((candidate.row, candidate.text))
+        result.append(candidate.model_copy(update={"why": "double"}) if double else candidate)
+    return result

@@ -28,12 +28,14 @@ PLAIN = Weights()
 
 def transformers_policy(config: Config, adapter: Path | None) -> TransformersPolicy:
     """Return the policy of a run: its base with an adapter or without, drawing as `explore` says."""
-    drawn = config.explore
+    settings = config.explore
     return TransformersPolicy(
         folder(config.model),
         str(adapter) if adapter else None,
         weights=config.weights,
-        sampling=Sampling(temperature=drawn.temperature, top_p=drawn.top_p, max_tokens=drawn.max_tokens),
+        sampling=Sampling(
+            temperature=settings.temperature, top_p=settings.top_p, max_tokens=settings.max_tokens
+        ),
     )
 
 
@@ -63,12 +65,12 @@ class TransformersPolicy:
 
     def generate(self, prompts: Sequence[Prompt]) -> list[str]:
         """Write one response to each prompt, drawn with its seed."""
-        found: dict[int, str] = {}
+        responses: dict[int, str] = {}
         for places in _alike(prompts):
             batch = [self._asked(prompts[place]) for place in places]
             for place, reply in zip(places, answer(self._loaded, batch, threading.Event()), strict=True):
-                found[place] = reply.text.strip()
-        return [found[place] for place in range(len(prompts))]
+                responses[place] = reply.text.strip()
+        return [responses[place] for place in range(len(prompts))]
 
     def select(self, prompts: Sequence[Prompt], labels: Sequence[Sequence[str]]) -> list[int]:
         """Choose in each prompt the option whose label is likeliest to begin the reply; places from 0.
@@ -84,21 +86,21 @@ class TransformersPolicy:
         Raises:
             UsageError: Two labels of a prompt begin with the same token.
         """
-        found: list[list[float]] = [[] for _ in prompts]
+        log_odds: list[list[float]] = [[] for _ in prompts]
         for places in _alike(prompts):
             batch = [self._asked(prompts[place]) for place in places]
-            for place, asked, row in zip(places, batch, self._first(batch), strict=True):
-                found[place] = row[self._tokens(asked.text, labels[place])].tolist()
-        return found
+            for place, request, row in zip(places, batch, self._first(batch), strict=True):
+                log_odds[place] = row[self._tokens(request.text, labels[place])].tolist()
+        return log_odds
 
     def _asked(self, prompt: Prompt) -> Asked:
         if prompt.image and not self._loaded.sees:
             raise UsageError(f"{self.id} reads text only, and a prompt has the picture {prompt.image}")
         pictures = (picture(prompt.image, self._max_pixels),) if prompt.image else ()
-        drawn = Sampling(
+        sampling = Sampling(
             self._sampling.temperature, self._sampling.top_p, prompt.seed, self._sampling.max_tokens
         )
-        return Asked(rendered(self._loaded, spoken(prompt.messages)), pictures, drawn)
+        return Asked(rendered(self._loaded, spoken(prompt.messages)), pictures, sampling)
 
     def _first(self, batch: Sequence[Asked]) -> Any:
         """Return log-probabilities of the first token of each reply, (rows, vocabulary)."""

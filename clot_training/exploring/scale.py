@@ -45,13 +45,13 @@ def _wave(wave: list[Batch], maker: Callable[[], Explorer], settings: Explore) -
         {"number": number, "tasks": [task.model_dump_json() for task in batch]}
         for number, batch in enumerate(wave)
     ]
-    made = data.from_items(items, override_num_blocks=len(items)).map(
+    results = data.from_items(items, override_num_blocks=len(items)).map(
         _Worker,
         fn_constructor_args=(maker,),
         compute=data.ActorPoolStrategy(size=settings.workers),
         num_gpus=settings.gpus or None,
     )
-    for number, row in enumerate(made.iter_rows()):
+    for number, row in enumerate(results.iter_rows()):
         if row["number"] != number:
             raise LotbenchError(f"Ray returned batch {row['number']} for batch {number}")
         yield [Candidate.model_validate_json(text) for text in row["candidates"]]
@@ -65,5 +65,5 @@ class _Worker:
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         batch = tuple(Task.model_validate_json(text) for text in row["tasks"])
-        made = [candidate.model_dump_json() for candidate in self._explorer(batch)]
-        return {"number": row["number"], "candidates": made}
+        lines = [candidate.model_dump_json() for candidate in self._explorer(batch)]
+        return {"number": row["number"], "candidates": lines}

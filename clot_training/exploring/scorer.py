@@ -47,11 +47,11 @@ class Scorer:
 
     def samples(self, rows: Sequence[Row]) -> list[Vectors]:
         """Return the vector of each row's picture or question; each is encoded once, however many rows have it."""
-        wanted = [(row.image if self._pictures else row.question) or "" for row in rows]
-        if new := [name for name in dict.fromkeys(wanted) if name not in self._made]:
-            made = self._encode.pictures(new) if self._pictures else self._encode(new)
-            self._made.update(zip(new, made, strict=True))
-        return [self._made[name] for name in wanted]
+        contents = [(row.image if self._pictures else row.question) or "" for row in rows]
+        if new := [name for name in dict.fromkeys(contents) if name not in self._made]:
+            new_vectors = self._encode.pictures(new) if self._pictures else self._encode(new)
+            self._made.update(zip(new, new_vectors, strict=True))
+        return [self._made[name] for name in contents]
 
     def keywords(self, language: str) -> Vectors:
         """Return the vectors of a language's keywords."""

@@ -36,8 +36,8 @@ def vocabularies(rows: Iterable[Row], min_count: int) -> dict[str, tuple[str, ..
             for words in content_words(texts, language):
                 counts[language].update(words)
     return {
-        language: tuple(sorted(word for word, count in found.items() if count >= min_count))
-        for language, found in counts.items()
+        language: tuple(sorted(word for word, count in counter.items() if count >= min_count))
+        for language, counter in counts.items()
     }
 
 
@@ -53,16 +53,16 @@ def vectors(encoder: str, words: Sequence[str], encode: Callable[[Sequence[str]]
     try:
         return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except (OSError, ValueError):
-        made = encode(words)
+        matrix = encode(words)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}.npy")
-        np.save(beside, made)
-        os.replace(beside, path)
+        temp_path = path.with_name(f".{path.name}.{os.getpid()}.npy")
+        np.save(temp_path, matrix)
+        os.replace(temp_path, path)
     except OSError:
         # A store that cannot be written to costs the encoder's time again, no more.
-        return made
-    return made
+        return matrix
+    return matrix
 
 
 def _stored(encoder: str, words: Sequence[str]) -> Path:

@@ -20,6 +20,8 @@ def write(config: Config, out: Path) -> None:
         "versions": ", ".join(f"{name} {version}" for name, version in about.pop("versions").items()),
         "data": ", ".join(config.data),
     }
-    known = about | about["loss"] | config.weights.model_dump() | {"seed": config.seed, "model": config.model}
-    atomic_write.write(out / "adapter" / "README.md", text.format(**(known | fields)))
+    values = (
+        about | about["loss"] | config.weights.model_dump() | {"seed": config.seed, "model": config.model}
+    )
+    atomic_write.write(out / "adapter" / "README.md", text.format(**(values | fields)))
     atomic_write.write(out / "adapter" / "config.toml", (out / "config.toml").read_text(encoding="utf-8"))

@@ -43,24 +43,24 @@ def write(config: Config, files: Iterable[Path], loaded: Loaded, out: Path) -> d
 
     def kept() -> Iterator[str]:
         for chunk in batched(_read(files), COUNTED_TOGETHER):
-            readable = [one for one in chunk if loaded.sees or one.image is None]
+            readable = [instruction for instruction in chunk if loaded.sees or instruction.image is None]
             left_out["picture"] += len(chunk) - len(readable)
             lengths = _lengths(loaded, readable, config.weights.max_pixels)
-            for one, length in zip(readable, lengths, strict=True):
+            for instruction, length in zip(readable, lengths, strict=True):
                 if length > room:
                     left_out["too long"] += 1
-                elif Random(f"{config.seed}:{one.group}:eval").uniform(0, 1) < share:
-                    held.write(_line(one, loaded.sees))
+                elif Random(f"{config.seed}:{instruction.group}:eval").uniform(0, 1) < share:
+                    held.write(_line(instruction, loaded.sees))
                     counts["evaluated"] += 1
                 else:
                     counts.update(examples=1, tokens=length)
-                    yield _line(one, loaded.sees)
+                    yield _line(instruction, loaded.sees)
 
     with held:
         atomic_write.write(out / "train.jsonl", kept())
-    told = {**counts, "examples": counts["examples"], "left_out": +left_out}
-    atomic_write.write(out / "examples.json", json.dumps(told) + "\n")
-    return told
+    summary = {**counts, "examples": counts["examples"], "left_out": +left_out}
+    atomic_write.write(out / "examples.json", json.dumps(summary) + "\n")
+    return summary
 
 
 def dataset(path: Path, sees: bool, max_pixels: int) -> Any:
@@ -88,13 +88,15 @@ def _read(files: Iterable[Path]) -> Iterator[Instruction]:
             yield from (Instruction.model_validate_json(line) for line in lines if line.strip())
 
 
-def _line(one: Instruction, sees: bool) -> str:
+def _line(instruction: Instruction, sees: bool) -> str:
     row: dict[str, Any] = {
-        "prompt": [{"role": turn["role"], "content": _text(turn["content"])} for turn in one.messages],
-        "completion": [{"role": "assistant", "content": one.response}],
+        "prompt": [
+            {"role": turn["role"], "content": _text(turn["content"])} for turn in instruction.messages
+        ],
+        "completion": [{"role": "assistant", "content": instruction.response}],
     }
     if sees:
-        row["images"] = [one.image] if one.image else []
+        row["images"] = [instruction.image] if instruction.image else []
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
@@ -104,13 +106,16 @@ def _lengths(loaded: Loaded, chunk: Sequence[Instruction], max_pixels: int) -> l
         return []
     from trl.data_utils import prepare_multimodal_messages
 
-    talks = [[*one.messages, {"role": "assistant", "content": one.response}] for one in chunk]
-    shown = map(prepare_multimodal_messages, talks) if loaded.sees else talks
-    texts = [loaded.processor.apply_chat_template(talk, tokenize=False) for talk in shown]
+    talks = [
+        [*instruction.messages, {"role": "assistant", "content": instruction.response}]
+        for instruction in chunk
+    ]
+    chats = map(prepare_multimodal_messages, talks) if loaded.sees else talks
+    texts = [loaded.processor.apply_chat_template(talk, tokenize=False) for talk in chats]
     counted = map(len, loaded.tokenizer(texts, add_special_tokens=False)["input_ids"])
     return [
-        tokens + (_picture_tokens(loaded, _scaled(one.image, max_pixels)) if one.image else 0)
-        for tokens, one in zip(counted, chunk, strict=True)
+        tokens + (_picture_tokens(loaded, _scaled(instruction.image, max_pixels)) if instruction.image else 0)
+        for tokens, instruction in zip(counted, chunk, strict=True)
     ]
 
 
@@ -118,8 +123,8 @@ def _lengths(loaded: Loaded, chunk: Sequence[Instruction], max_pixels: int) -> l
 def _picture_tokens(loaded: Loaded, size: tuple[int, int]) -> int:
     """Return how many tokens a picture of this size has beyond the one that the template writes for it."""
     text = rendered(loaded, [Message("user", (Image("blank"),))])
-    made = loaded.processor(text=[text], images=[[PIL.Image.new("RGB", size)]], add_special_tokens=False)
-    return len(made["input_ids"][0]) - len(loaded.tokenizer(text, add_special_tokens=False)["input_ids"])
+    batch = loaded.processor(text=[text], images=[[PIL.Image.new("RGB", size)]], add_special_tokens=False)
+    return len(batch["input_ids"][0]) - len(loaded.tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 def written(loaded: Loaded, before: str, after: str) -> list[int]:
@@ -137,16 +142,16 @@ def spoken(chat: Chat) -> tuple[Message, ...]:
 @lru_cache(maxsize=64)
 def picture(path: str, max_pixels: int) -> Any:
     """Return a picture as a pillow image, upright and in RGB, scaled down to `max_pixels`; kept for who asks next."""
-    with opened(Path(path)) as found:
-        upright = PIL.ImageOps.exif_transpose(found).convert("RGB")
+    with opened(Path(path)) as image:
+        upright = PIL.ImageOps.exif_transpose(image).convert("RGB")
     return upright.resize(_fitting(upright.size, max_pixels), PIL.Image.Resampling.LANCZOS)
 
 
 def _scaled(path: str, max_pixels: int) -> tuple[int, int]:
     """Return the size of a picture as the model gets it; its pixels are not read."""
-    with opened(Path(path)) as found:
-        turned = found.getexif().get(0x0112, 1) in (5, 6, 7, 8)
-        return _fitting(found.size[::-1] if turned else found.size, max_pixels)
+    with opened(Path(path)) as image:
+        turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
+        return _fitting(image.size[::-1] if turned else image.size, max_pixels)
 
 
 def _fitting(size: tuple[int, int], max_pixels: int) -> tuple[int, int]:

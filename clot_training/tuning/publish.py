@@ -25,15 +25,15 @@ def merge(config: Config) -> Path:
     # Fewer bits are for training and playing: weights are added to weights as they are.
     whole = Packing(how.dtype, "none", how.attn_implementation, how.trust_remote_code)
     loaded = load(folder(config.model), str(stage / ADAPTER), whole)
-    made, beside = stage / "merged", stage / ".merged"
-    shutil.rmtree(beside, ignore_errors=True)
-    loaded.model.merge_and_unload().save_pretrained(beside)
-    loaded.processor.save_pretrained(beside)
-    adapter_texts.write(beside, (), adapter_texts.read(stage / ADAPTER) or frozenset())
-    shutil.copy(stage / ADAPTER / "README.md", beside / "README.md")
-    shutil.rmtree(made, ignore_errors=True)
-    beside.rename(made)
-    return made
+    target, temp = stage / "merged", stage / ".merged"
+    shutil.rmtree(temp, ignore_errors=True)
+    loaded.model.merge_and_unload().save_pretrained(temp)
+    loaded.processor.save_pretrained(temp)
+    adapter_texts.write(temp, (), adapter_texts.read(stage / ADAPTER) or frozenset())
+    shutil.copy(stage / ADAPTER / "README.md", temp / "README.md")
+    shutil.rmtree(target, ignore_errors=True)
+    temp.rename(target)
+    return target
 
 
 def push(config: Config) -> str:
@@ -50,11 +50,11 @@ def push(config: Config) -> str:
         raise UsageError("tune.trainer.hub_model_id: name a repository of the hub, OWNER/NAME")
     folder_path = Work(Path(config.out)).last_stage(config.explore.conditions) / ADAPTER
     try:
-        made = HfApi().create_repo(
+        address = HfApi().create_repo(
             name, private=config.tune.trainer.get("hub_private_repo", True), exist_ok=True
         )
         # What the trainer pickles names folders of this machine.
         HfApi().upload_folder(repo_id=name, folder_path=folder_path, ignore_patterns=["*.bin"])
     except (HfHubHTTPError, LocalTokenNotFoundError, OSError, ValueError) as error:
         raise UsageError(f"{name}: {str(error).strip().splitlines()[0]}") from None
-    return str(made)
+    return str(address)

@@ -24,14 +24,14 @@ def refine(config: Config) -> dict[str, Any]:
         DataError: A line of the candidates is none.
     """
     work, chosen = Work(Path(config.out)), config.explore.conditions
-    kept = [one.instruction() for one in work.explorations(chosen) if one.kept]
-    if not kept:
+    instructions = [candidate.instruction() for candidate in work.explorations(chosen) if candidate.kept]
+    if not instructions:
         raise UsageError(
             f"{work.candidates(chosen)}: no candidate was kept, so there is nothing to refine on"
         )
     out = work.stage2(chosen)
     file = out / "kept.jsonl"
-    atomic_write.write(file, (one.model_dump_json() + "\n" for one in kept))
+    atomic_write.write(file, (instruction.model_dump_json() + "\n" for instruction in instructions))
     adapter = work.stage1 / ADAPTER if config.refine.refine_from == "stage1" else None
     if adapter is not None and not adapter.is_dir():
         raise UsageError(f"{adapter}: not there yet; run `clot tune` first")

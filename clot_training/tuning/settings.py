@@ -54,7 +54,7 @@ def arguments(config: Config, out: Path) -> Any:
         "dataloader_pin_memory": not cpu,
     }
     fixed = {"output_dir": str(out / "checkpoints"), "seed": config.seed}
-    return _made(trl.SFTConfig, "tune.trainer", own | config.tune.trainer, fixed)
+    return _build(trl.SFTConfig, "tune.trainer", own | config.tune.trainer, fixed)
 
 
 def lora(config: Config, model: Any = None) -> Any:
@@ -63,32 +63,32 @@ def lora(config: Config, model: Any = None) -> Any:
     Raises:
         UsageError: As above.
     """
-    given = dict(config.tune.lora)
-    if model is not None and not given.get("target_modules"):
-        given["target_modules"] = linear_layers(model)
-    return _made(peft.LoraConfig, "tune.lora", given, {"task_type": "CAUSAL_LM"})
+    fields = dict(config.tune.lora)
+    if model is not None and not fields.get("target_modules"):
+        fields["target_modules"] = linear_layers(model)
+    return _build(peft.LoraConfig, "tune.lora", fields, {"task_type": "CAUSAL_LM"})
 
 
 def decisive(config: Config) -> dict[str, Any]:
     """Return the settings that the weights depend on; of batch and accumulation that is their product."""
     trainer = config.tune.trainer
-    left = {name: value for name, value in trainer.items() if not INCIDENTAL.fullmatch(name)}
+    fields = {name: value for name, value in trainer.items() if not INCIDENTAL.fullmatch(name)}
     together = trainer["per_device_train_batch_size"] * trainer.get("gradient_accumulation_steps", 1)
     weights = config.weights.model_dump(mode="json", exclude={"attn_implementation"})
-    return {"trainer": left, "lora": config.tune.lora, "weights": weights, "batch": together}
+    return {"trainer": fields, "lora": config.tune.lora, "weights": weights, "batch": together}
 
 
-def _made(kind: type[T], table: str, given: Mapping[str, Any], fixed: Mapping[str, Any]) -> T:
-    known = {field.name for field in dataclasses.fields(kind) if field.init}  # type: ignore[arg-type]
-    for name in given:
+def _build(kind: type[T], table: str, fields: Mapping[str, Any], fixed: Mapping[str, Any]) -> T:
+    names = {field.name for field in dataclasses.fields(kind) if field.init}  # type: ignore[arg-type]
+    for name in fields:
         if name in OURS:
             raise UsageError(f"{table}.{name}: is said by {OURS[name]}")
-        if name not in known:
-            raise UsageError(f"{table}.{name}: {kind.__name__} has no such field{suggestion(name, known)}")
+        if name not in names:
+            raise UsageError(f"{table}.{name}: {kind.__name__} has no such field{suggestion(name, names)}")
     try:
         with warnings.catch_warnings():
             # A name that the library is going to change is nothing a person here can help.
             warnings.simplefilter("ignore", FutureWarning)
-            return kind(**given, **fixed)
+            return kind(**fields, **fixed)
     except (ImportError, RuntimeError, TypeError, ValueError) as error:
         raise UsageError(f"{table}: {str(error).strip().splitlines()[0]}") from error

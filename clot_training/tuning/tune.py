@@ -123,8 +123,8 @@ def _trainer(config: Config, args: Any, loaded: Loaded, data: tuple[Any, Any], a
         raise UsageError(f"tune: {str(error).strip().splitlines()[0]}") from error
     trainer.remove_callback(transformers.PrinterCallback)
     if trainer.is_world_process_zero():
-        told = ", ".join(f"{name} {value}" for name, value in _precision(trainer).items())
-        sys.stderr.write(f"precision: {told}\n")
+        text = ", ".join(f"{name} {value}" for name, value in _precision(trainer).items())
+        sys.stderr.write(f"precision: {text}\n")
     return trainer
 
 
@@ -134,8 +134,8 @@ def _precision(trainer: Any) -> dict[str, str]:
     for weight in trainer.model.parameters():
         types[weight.requires_grad].add(str(weight.dtype).removeprefix("torch."))
     named = {"frozen": types[False], "adapter": types[True]}
-    told = {name: " and ".join(sorted(kinds)) or "none" for name, kinds in named.items()}
-    return told | {"autocast": trainer.accelerator.mixed_precision}
+    texts = {name: " and ".join(sorted(kinds)) or "none" for name, kinds in named.items()}
+    return texts | {"autocast": trainer.accelerator.mixed_precision}
 
 
 def _last_checkpoint(folder: Path) -> str | None:
@@ -143,10 +143,10 @@ def _last_checkpoint(folder: Path) -> str | None:
 
     The trainer writes a checkpoint's trainer_state.json after all else.
     """
-    found = sorted(
-        folder.glob("checkpoint-*"), key=lambda one: int(one.name.rpartition("-")[2]), reverse=True
+    folders = sorted(
+        folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]), reverse=True
     )
-    ends = (one / "trainer_state.json" for one in found)
+    ends = (path / "trainer_state.json" for path in folders)
     return next((str(end.parent) for end in ends if end.exists() and end.stat().st_size), None)
 
 
@@ -221,10 +221,10 @@ def _trained_on(config: Config, files: Sequence[Path]) -> Iterator[str]:
     named: set[str] = set()
     for file in files:
         for line in file.read_bytes().splitlines():
-            one = json.loads(line)
-            named.update(one["rows"])
-            if one["kind"] == "generation":
-                yield one["response"]
+            instruction = json.loads(line)
+            named.update(instruction["rows"])
+            if instruction["kind"] == "generation":
+                yield instruction["response"]
     for folder in config.folders():
         for _, row in tables(folder / "samples.jsonl"):
             if row.get("id") in named:

@@ -37,15 +37,15 @@ def folder(base: str) -> str:
     if base != "local" and not base.endswith(".gguf"):
         return base
     path = weights("local" if base == "local" else f"local:{base}")
-    made = home() / "converted" / identity(path)
-    made.parent.mkdir(parents=True, exist_ok=True)
+    target = home() / "converted" / identity(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
     # Processes of one training run come here together: the first converts, the others wait.
-    with made.with_suffix(".lock").open("w") as lock:
+    with target.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not made.is_dir():
+        if not target.is_dir():
             with loading(base):
-                _convert(path, made)
-    return str(made)
+                _convert(path, target)
+    return str(target)
 
 
 def packing(weights: Weights) -> Packing:
@@ -87,7 +87,7 @@ def linear_layers(model: Any) -> str:
     return rf"{re.escape(place)}\.(?!.*vis(ion|ual)).*\b({'|'.join(leaves)})"
 
 
-def _convert(path: Path, made: Path) -> None:
+def _convert(path: Path, target: Path) -> None:
     """Write a GGUF file as a folder of transformers, whole or not at all."""
     transformers.utils.logging.disable_progress_bar()
     about: dict[str, Any] = {"gguf_file": path.name}
@@ -98,10 +98,10 @@ def _convert(path: Path, made: Path) -> None:
         **about,
     )
     tokenizer = transformers.AutoTokenizer.from_pretrained(path.parent, **about)
-    beside = Path(tempfile.mkdtemp(dir=made.parent))
+    temp = Path(tempfile.mkdtemp(dir=target.parent))
     try:
-        model.save_pretrained(beside)
-        tokenizer.save_pretrained(beside)
-        os.replace(beside, made)
+        model.save_pretrained(temp)
+        tokenizer.save_pretrained(temp)
+        os.replace(temp, target)
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(temp, ignore_errors=True)

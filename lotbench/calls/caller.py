@@ -1,7 +1,7 @@
-"""The caller, which every call passes: journal, budget, rate, model, journal, budget.
+"""The path of every model call: look in the journal, reserve budget, wait for the rate, call, journal, settle.
 
-A question that the journal has a reply to costs nothing. A shared question is asked once for all episodes at
-the same time (single flight), taken from the store if any run ever asked it, and copied into the journal.
+A question that is answered in the journal costs nothing. A shared question is asked once for all episodes (single
+flight): it is read from the store if any run has asked it before, and is copied into the journal.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from lotbench.types import Answer, Key, Model, Question, Reply, Request, Samplin
 PICTURE_TOKENS = 1_000
 CHARACTERS_A_TOKEN = 3
 REPLY_TOKENS = 300
-"""What a reply is thought to cost before any has come."""
+"""Estimated output tokens of a reply before any reply of its step has come."""
 
 
 @dataclass(slots=True)
 class RoleModel:
-    """A model at its place in a role, with its price and the rate of its endpoint."""
+    """One model of a role, with its price and the rate limits of its endpoint."""
 
     name: str
     model: Model
@@ -45,32 +45,32 @@ class RoleModel:
     address: str = ""
     """See `config.model_names.address`."""
     outside: bool = False
-    """Whether somebody outside replies, whenever it suits: nothing is set aside for that, and no rate holds it up."""
+    """Whether the reply comes from outside (a stepped game): no budget is reserved and no rate applies."""
 
 
 @dataclass(slots=True)
 class CallStats:
-    """What this session has asked, for the progress display."""
+    """Counts of this session's calls, for the progress display."""
 
     in_flight: int = 0
     calls: int = 0
     open: dict[str, tuple[float, str]] = field(default_factory=dict)
-    """The calls in flight by key: since when (monotonic seconds), and of which model."""
+    """The calls in flight by key: start (monotonic seconds) and model name."""
     replied: float = field(default_factory=time.monotonic)
-    """When the last reply came."""
+    """Time of the last reply (monotonic seconds)."""
     cost: float | None = 0.0
-    """US dollars; None once a model is asked that has no price."""
+    """US dollars; None after a call to a model without a known price."""
 
 
 class Caller:
-    """Asks questions of the models of a run.
+    """Calls the models of a run.
 
     Args:
         role_models: The models of each role, by index.
-        sampling: How each role's replies are drawn, and whether a seed is sent.
-        journal: Where every reply goes.
-        store: Where replies to shared questions are kept.
-        budget: What the run may still use.
+        sampling: The sampling parameters of each role, and whether a seed is sent.
+        journal: Records every reply.
+        store: Keeps replies to shared questions across runs.
+        budget: The limits of the run.
         seed: The seed of the run.
     """
 
@@ -93,35 +93,35 @@ class Caller:
         self._seed = seed
         self._shared: dict[str, asyncio.Task[Reply]] = {}
         self._open: set[asyncio.Task[Any]] = set()
-        """The tasks that wait for a reply."""
+        """Tasks that wait for a reply."""
         self._mean_reply: dict[str, float] = {}
 
     async def ask(self, episode: AnyEpisode, question: Question) -> Answer:
         """Put a question to the model of its role and index.
 
         Raises:
-            CallFailed: No reply came.
-            Unescapable: None can come.
-            LimitReached: A budget is used up.
+            CallFailed: The call brought no reply.
+            Unescapable: No call to this model can succeed.
+            LimitReached: A limit of the run is reached.
         """
         request = self.request(question, *owner(episode, question))
         if not question.shared:
-            return Answer(question, request.key, await self._asked(question, request))
+            return Answer(question, request.key, await self._ask_once(question, request))
         name = str(request.key)
-        asked = self._shared.get(name)
-        if asked is None or asked.done():
-            asked = self._shared[name] = asyncio.create_task(self._asked(question, request))
-            asked.add_done_callback(partial(self._answered_shared, name))
-        # Whoever asked first, the answer is one to this question (of another round, another index).
-        return Answer(question, request.key, await asyncio.shield(asked))
+        task = self._shared.get(name)
+        if task is None or task.done():
+            task = self._shared[name] = asyncio.create_task(self._ask_once(question, request))
+            task.add_done_callback(partial(self._forget_shared, name))
+        # The first asker may be at another round or index: the answer names this question.
+        return Answer(question, request.key, await asyncio.shield(task))
 
-    def _answered_shared(self, name: str, asked: asyncio.Task[Reply]) -> None:
-        """Let go of a shared question: the journal has the reply, and the task would keep the episode that asked."""
-        if self._shared.get(name) is asked:
+    def _forget_shared(self, name: str, task: asyncio.Task[Reply]) -> None:
+        """Drop the task of a shared question; the journal has the reply, and the task keeps its episode in memory."""
+        if self._shared.get(name) is task:
             del self._shared[name]
 
     def request(self, question: Question, sample: str, repeat: int) -> Request:
-        """Return a question as it is addressed to its model, with its key."""
+        """Return the request of a question: model, messages, sampling and the key of the call."""
         role_model = self.role_models[question.role][question.index]
         sampling, seeded = self._sampling[question.role]
         if question.temperature is not None:
@@ -140,23 +140,16 @@ class Caller:
         }
         canonical = orjson.dumps(meant, option=orjson.OPT_SORT_KEYS)
         key = Key(*place, digest=hashlib.sha256(canonical).hexdigest()[:16])
-        return Request(
-            key,
-            role_model.name,
-            question.messages,
-            question.schema,
-            sampling,
-            question.role,
-        )
+        return Request(key, role_model.name, question.messages, question.schema, sampling, question.role)
 
     async def close(self) -> None:
-        """Give up the questions that no episode waits for any more: the journal is about to be closed."""
-        left = {*self._open, *self._shared.values()} - {asyncio.current_task()}
-        for task in left:
+        """Cancel all open calls before the journal is closed."""
+        tasks = {*self._open, *self._shared.values()} - {asyncio.current_task()}
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _asked(self, question: Question, request: Request) -> Reply:
+    async def _ask_once(self, question: Question, request: Request) -> Reply:
         task = asyncio.current_task()
         assert task is not None
         self._open.add(task)
@@ -164,43 +157,43 @@ class Caller:
             if not question.shared:
                 self.journal.ask(request.key)
             role_model = self.role_models[question.role][question.index]
-            if (known := self.journal.get(request.key)) is not None:
-                role_model.model_id = known.reply.model
-                return known.reply
-            return await self._fetched(question, request, role_model)
+            if (entry := self.journal.get(request.key)) is not None:
+                role_model.model_id = entry.reply.model
+                return entry.reply
+            return await self._fetch(question, request, role_model)
         finally:
             self._open.discard(task)
 
-    async def _fetched(self, question: Question, request: Request, role_model: RoleModel) -> Reply:
-        """Return a reply that this run does not have: of the store, or of the model."""
+    async def _fetch(self, question: Question, request: Request, role_model: RoleModel) -> Reply:
+        """Return a reply that is not in the journal: from the store, or from the model."""
         entry = partial(Entry, request.key, question.role, question.index, role_model.name)
         if question.shared and role_model.model_id:
-            kept = self._store.get(request, role_model.model_id, role_model.address)
-            if kept is not None:
-                self.journal.put(entry("store", _now(), kept))
-                return kept
+            stored_reply = self._store.get(request, role_model.model_id, role_model.address)
+            if stored_reply is not None:
+                self.journal.put(entry("store", _now(), stored_reply))
+                return stored_reply
         try:
-            reply = await self._called(request, role_model, entry)
+            reply = await self._call(request, role_model, entry)
         except BaseException:
             self.journal.forget(request.key)
             raise
-        # A reply that nobody can read must not come back in every run from now on.
+        # An unreadable reply must not be reused by later runs.
         if question.shared and (question.schema is None or fills(reply, question.schema)):
             self._store.put(request, reply, role_model.address)
         return reply
 
-    async def _called(self, request: Request, role_model: RoleModel, entry: Callable[..., Entry]) -> Reply:
+    async def _call(self, request: Request, role_model: RoleModel, entry: Callable[..., Entry]) -> Reply:
         step, price, stats = request.key.step, role_model.price, self.stats
-        asked, told = _estimate(request), round(self._mean_reply.get(step, REPLY_TOKENS))
+        input_tokens, output_tokens = _estimate(request), round(self._mean_reply.get(step, REPLY_TOKENS))
         calls = 0 if role_model.outside else 1
-        tokens = calls * (asked + told)
-        held = price.of(Usage(asked, 0, told)) if price else 0.0
+        tokens = calls * (input_tokens + output_tokens)
+        held = price.of(Usage(input_tokens, 0, output_tokens)) if price else 0.0
         self.budget.reserve(tokens, held)
         used, spent = Usage(), 0.0
         stats.in_flight += 1
         place = str(request.key)
-        most = Usage(asked, 0, max(told, request.sampling.max_tokens or 0))
-        counting = discarded.set(partial(self._discarded, role_model, entry, most))
+        most = Usage(input_tokens, 0, max(output_tokens, request.sampling.max_tokens or 0))
+        counting = discarded.set(partial(self._count_discarded, role_model, entry, most))
         try:
             await role_model.requests.take(calls)
             await role_model.tokens.take(tokens)
@@ -223,10 +216,10 @@ class Caller:
         stats.cost = None if stats.cost is None or price is None else stats.cost + spent
         return reply
 
-    def _discarded(
+    def _count_discarded(
         self, role_model: RoleModel, entry: Callable[..., Entry], most: Usage, used: Usage | None
     ) -> None:
-        """Count a reply that is paid for and cannot be used; what it used, if that is not told, as it was reserved.
+        """Count a reply that was billed and cannot be used; unknown usage is counted as `most`.
 
         Raises:
             LimitReached: Another try could exceed a limit.
@@ -241,16 +234,16 @@ class Caller:
 
 
 def owner(episode: AnyEpisode, question: Question) -> tuple[str, int]:
-    """Return the sample and the repeat under which an episode's question is asked."""
+    """Return the sample id and the repeat that go into the key of a question."""
     return question.about or episode.sample.id, 0 if question.shared else episode.repeat
 
 
 def sampling(default: Sampling, ours: RoleSampling | None, seeded: bool) -> tuple[Sampling, bool]:
-    """Return a role's sampling: the benchmark's, with what the experiment says instead; and whether it is seeded."""
+    """Return the sampling of a role and whether it is seeded; the experiment's values override the benchmark's."""
     if ours is None:
         return default, seeded
-    given = ours.model_dump(exclude_none=True, exclude={"seed"})
-    return replace(default, **given), seeded if ours.seed is None else ours.seed
+    overrides = ours.model_dump(exclude_none=True, exclude={"seed"})
+    return replace(default, **overrides), seeded if ours.seed is None else ours.seed
 
 
 def _now() -> float:
@@ -258,7 +251,7 @@ def _now() -> float:
 
 
 def _estimate(request: Request) -> int:
-    """Return the input tokens of a request, roughly and rather too many."""
+    """Return an upper estimate of the input tokens of a request."""
     return sum(
         len(part) // CHARACTERS_A_TOKEN + 1 if isinstance(part, str) else PICTURE_TOKENS
         for message in request.messages
@@ -267,7 +260,7 @@ def _estimate(request: Request) -> int:
 
 
 def storable(reply: Reply) -> Reply:
-    """Return a reply that can be written down: half a character pair, which JSON can hold and UTF-8 cannot, is replaced."""
+    """Return the reply with lone surrogates replaced: JSON can hold them, UTF-8 cannot."""
     texts = {name: getattr(reply, name) for name in ("text", "model", "reasoning", "refusal")}
     whole: dict[str, Any] = {name: HALVES.sub("\ufffd", text) for name, text in texts.items() if text}
     return replace(reply, **whole)

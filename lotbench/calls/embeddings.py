@@ -1,8 +1,8 @@
-"""The one door to text embeddings: an encoder by name, each text embedded once, in batches.
+"""Text embeddings: an encoder by name, each text embedded once, in batches.
 
 An encoder is `minilm` (comes with the extra `embed`), the name or folder of a sentence-transformers model, or
-`NAME#pooler`, the pooler output of a plain transformers encoder (as SimCSE is used). Vectors have unit
-length, so that a dot product is a cosine. A run keeps those of its answers in its folder.
+`NAME#pooler`, the pooler output of a plain transformers encoder (as SimCSE is used). Vectors have unit length, so a dot
+product is a cosine. A run keeps the vectors of its answers in its folder.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ INSTALL = "pip install 'lotbench[embed]'"
 
 
 class Encoder:
-    """Turns texts into vectors of unit length; loads its weights when it is first needed.
+    """Turns texts into vectors of unit length; loads the weights at the first call.
 
     Args:
-        name: See the head of this file.
+        name: `minilm`, a sentence-transformers model, or `NAME#pooler` (see the top of this file).
 
     Raises:
-        UsageError: A package that it needs is not installed; the message has the command.
+        UsageError: A package is not installed; the message has the command that installs it.
     """
 
     def __init__(self, name: str = PACKAGED) -> None:
@@ -46,40 +46,42 @@ class Encoder:
         self._encode: Any = None
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
-        """Embed texts.
+        """Return the vectors of texts.
 
         Returns:
-            float32, one row a text, each of unit length.
+            [texts, dimensions] of float32; each row has unit length.
 
         Raises:
             UsageError: The weights cannot be loaded.
         """
         if self._encode is None:
-            self._encode = _loaded(self.name)
-        found: Vectors = np.asarray(self._encode(list(texts)), dtype=np.float32)
-        lengths = np.linalg.norm(found, axis=1, keepdims=True)
-        return np.asarray(found / np.maximum(lengths, np.finfo(np.float32).tiny), dtype=np.float32)
+            self._encode = _load_encoder(self.name)
+        vectors: Vectors = np.asarray(self._encode(list(texts)), dtype=np.float32)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.maximum(lengths, np.finfo(np.float32).tiny), dtype=np.float32)
 
 
-def embedded(name: str, texts: Sequence[str], known: dict[str, Vectors] | None = None) -> dict[str, Vectors]:
-    """Return the vectors of texts: those known, and the others embedded now, each text once.
+def embedded(
+    name: str, texts: Sequence[str], vectors: dict[str, Vectors] | None = None
+) -> dict[str, Vectors]:
+    """Return the vector of each text; embed only the texts that `vectors` lacks.
 
     Args:
         name: The encoder.
-        texts: In any order; doubles cost nothing.
-        known: Vectors that are at hand, by text.
+        texts: In any order; duplicates are embedded once.
+        vectors: Known vectors, by text.
 
     Raises:
         UsageError: The encoder is not installed or cannot be loaded.
     """
-    found = dict(known or {})
-    if new := [text for text in dict.fromkeys(texts) if text not in found]:
-        found |= dict(zip(new, Encoder(name)(new), strict=True))
-    return {text: found[text] for text in dict.fromkeys(texts)}
+    by_text = dict(vectors or {})
+    if new := [text for text in dict.fromkeys(texts) if text not in by_text]:
+        by_text |= dict(zip(new, Encoder(name)(new), strict=True))
+    return {text: by_text[text] for text in dict.fromkeys(texts)}
 
 
 def table(name: str, vectors: dict[str, Vectors]) -> bytes:
-    """Return vectors as a .npz file: the encoder's name, the texts' digests and the matrix."""
+    """Return the content of a .npz file with the encoder's name, the digests of the texts and the matrix."""
     rows = np.stack(list(vectors.values())) if vectors else np.zeros((0, 0), np.float32)
     names = np.array([_digest(text) for text in vectors])
     file = BytesIO()
@@ -88,23 +90,23 @@ def table(name: str, vectors: dict[str, Vectors]) -> bytes:
 
 
 def read_vectors(path: Path, name: str, texts: Sequence[str]) -> dict[str, Vectors]:
-    """Return those of the texts that a file of `table` has vectors of, made by this encoder.
+    """Return the vectors of these texts that a file written from `table` has for this encoder.
 
-    A file that is damaged has none: they can be made again.
+    A damaged file counts as empty, since vectors can be computed again.
     """
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
-            if str(found["encoder"]) != name:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            if str(arrays["encoder"]) != name:
                 return {}
-            at = {str(text): row for row, text in enumerate(found["texts"])}
-            rows: Vectors = found["vectors"]
+            at = {str(text): row for row, text in enumerate(arrays["texts"])}
+            rows: Vectors = arrays["vectors"]
     except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return {}
     return {text: rows[at[key]] for text in texts if (key := _digest(text)) in at}
 
 
-def _loaded(name: str) -> Any:
-    # Threads that spin while they wait for each other make a busy CPU ten times slower.
+def _load_encoder(name: str) -> Any:
+    # Spinning OpenMP threads slow a busy CPU down tenfold.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
     try:
@@ -132,14 +134,14 @@ def _pooler(name: str) -> Any:
     tokenizer, model = AutoTokenizer.from_pretrained(name), AutoModel.from_pretrained(name).eval()
 
     def encode(texts: Sequence[str]) -> Vectors:
-        made = []
+        outputs = []
         for start in range(0, len(texts), BATCH):
             batch = tokenizer(
                 texts[start : start + BATCH], padding=True, truncation=True, return_tensors="pt"
             )
             with torch.no_grad():
-                made.append(model(**batch).pooler_output.float().numpy())
-        return np.concatenate(made)
+                outputs.append(model(**batch).pooler_output.float().numpy())
+        return np.concatenate(outputs)
 
     return encode
 

@@ -56,47 +56,49 @@ def keep(run: Run, files: Sequence[Path]) -> Kept:
             filled in.
         UsageError: No file has a label, or the benchmark takes none.
     """
-    made = planned(run, Limits())
-    known = {str(row["row"]): row for row in _rows(made, run)}
+    plan = planned(run, Limits())
+    answer_rows = {str(row["row"]): row for row in _rows(plan, run)}
     faults: list[str] = []
-    found: dict[tuple[str, str], dict[str, JSON]] = {}
+    labels: dict[tuple[str, str], dict[str, JSON]] = {}
     for file in files:
         for number, row in tables(file):
             name = row.get("row") if isinstance(row, Mapping) else None
-            if not isinstance(name, str) or name not in known:
+            if not isinstance(name, str) or name not in answer_rows:
                 faults.append(at(file, number, "row") + ": is no answer of this run")
                 continue
-            if all(row.get(key) is None for key, value in known[name].items() if value is None):
+            if all(row.get(key) is None for key, value in answer_rows[name].items() if value is None):
                 continue
             who = row.get("who") or (file.stem if len(files) > 1 else "")
-            faults += _faults(made.benchmark, {**row, "who": who}, known[name], at(file, number))
-            if (name, str(who)) in found:
+            faults += _faults(plan.benchmark, {**row, "who": who}, answer_rows[name], at(file, number))
+            if (name, str(who)) in labels:
                 of_whom = f" by {who!r}" if who else "; `who` says which of several people labelled it"
                 faults.append(at(file, number, "row") + f": {name!r} comes twice{of_whom}")
-            found[name, str(who)] = {**row, "who": who}
+            labels[name, str(who)] = {**row, "who": who}
     if faults:
         raise DataError(faults)
-    if not found:
+    if not labels:
         raise UsageError(f"{', '.join(map(str, files))}: no row has a label yet")
     with run_folder.Folder(run.path) as place:
-        place.write(LABELS, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in found.values()))
-    answers, people = ({pair[at] for pair in found} for at in (0, 1))
-    return Kept(len(found), len(people), len(answers), len(known), run.path / LABELS)
+        place.write(LABELS, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in labels.values()))
+    answers, people = ({pair[at] for pair in labels} for at in (0, 1))
+    return Kept(len(labels), len(people), len(answers), len(answer_rows), run.path / LABELS)
 
 
-def _rows(made: Plan, run: Run) -> Sequence[Mapping[str, JSON]]:
-    if made.benchmark.review is None:
-        why = "" if made.benchmark.judged else "no judge decides anything in it, so "
-        raise UsageError(f"{made.benchmark.name}: {why}nothing of a run is for people to label")
-    samples = Evidence(samples=made.by_id, candidate=made.names["candidate"][0].text)
-    return made.benchmark.review.rows(run.traces, made.settings, samples)
+def _rows(plan: Plan, run: Run) -> Sequence[Mapping[str, JSON]]:
+    if plan.benchmark.review is None:
+        why = "" if plan.benchmark.judged else "no judge decides anything in it, so "
+        raise UsageError(f"{plan.benchmark.name}: {why}nothing of a run is for people to label")
+    samples = Evidence(samples=plan.by_id, candidate=plan.names["candidate"][0].text)
+    return plan.benchmark.review.rows(run.traces, plan.settings, samples)
 
 
-def _faults(benchmark: Benchmark, row: Mapping[str, Any], known: Mapping[str, JSON], place: str) -> list[str]:
+def _faults(
+    benchmark: Benchmark, row: Mapping[str, Any], answer: Mapping[str, JSON], place: str
+) -> list[str]:
     """Return what is wrong with a row: texts that are no longer the run's, and fields that are no labels."""
     changed = [
         at(place, field=name) + ": is not what the run has"
-        for name, value in known.items()
+        for name, value in answer.items()
         if value not in (None, row.get(name))
     ]
     if benchmark.review is None or changed:

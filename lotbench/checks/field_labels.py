@@ -42,9 +42,9 @@ class DrawFile(BaseModel):
 
     @model_validator(mode="after")
     def _fits(self) -> DrawFile:
-        drawn = Counter(self.strata)
+        counts = Counter(self.strata)
         if len(self.places) != len(self.strata) or any(
-            count > self.sizes.get(name, (0, False))[0] for name, count in drawn.items()
+            count > self.sizes.get(name, (0, False))[0] for name, count in counts.items()
         ):
             raise ValueError("sizes, strata and places are not of one draw")
         return self
@@ -77,16 +77,16 @@ def draw(run: Run, n: int, out: Path) -> Path:
     Raises:
         UsageError: The run has no verdicts of a judge, or labels stand there already.
     """
-    made = planned(run, Limits())
-    validation = made.benchmark.validation
+    plan = planned(run, Limits())
+    validation = plan.benchmark.validation
     if validation is None or validation.draw is None:
-        raise UsageError(f"{made.benchmark.name} has no judge whose verdicts people could label")
+        raise UsageError(f"{plan.benchmark.name} has no judge whose verdicts people could label")
     if strangers := {trace.sample for trace in run.traces} - set(run.samples):
         raise RunFolderError(f"{run.path}: {min(strangers)!r} is none of its samples")
-    drawn = validation.draw(run.traces, run.samples, made.settings, n, made.experiment.seed)
-    role, indexes = drawn.role, drawn.indexes
-    key = key_of(made, role, indexes, made.settings, run.totals().ids())
-    if key is None or not drawn.rows:
+    selection = validation.draw(run.traces, run.samples, plan.settings, n, plan.experiment.seed)
+    role, indexes = selection.role, selection.indexes
+    key = key_of(plan, role, indexes, plan.settings, run.totals().ids())
+    if key is None or not selection.rows:
         raise UsageError(f"{run.path}: no verdicts of one judge to draw from")
     place = out / f"labels-{run.path.name}"
     if (place / "labels.jsonl").exists():
@@ -95,14 +95,14 @@ def draw(run: Run, n: int, out: Path) -> Path:
         about = DrawFile(
             run=run.path.name,
             key=key,
-            names=tuple(made.names[role][index].text for index in indexes),
-            sizes=dict(drawn.sizes),
-            strata=tuple(drawn.strata),
-            places=tuple(drawn.places),
+            names=tuple(plan.names[role][index].text for index in indexes),
+            sizes=dict(selection.sizes),
+            strata=tuple(selection.strata),
+            places=tuple(selection.places),
         )
         target.write_json("draw.json", {"schema": 1, **about.model_dump(mode="json")})
         target.write(
-            "labels.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in drawn.rows)
+            "labels.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in selection.rows)
         )
     return place / "labels.jsonl"
 
@@ -120,42 +120,42 @@ def labelled(*files: Path) -> Labelled:
         DataError: A label is neither true, false nor null, or a row is not of the draw.
         UsageError: draw.json is missing, or a kind of verdict has no label yet.
     """
-    about = _drawn(files[0])
-    said = _labels(files, about)
-    accepted = {row: about.accepts(row) for row in said}
+    about = _read_draw(files[0])
+    labels_by_row = _labels(files, about)
+    accepted = {row: about.accepts(row) for row in labels_by_row}
     labels = {}
-    for row, each in said.items():
+    for row, each in labels_by_row.items():
         right = decided(list(each.values()), accepted[row])
         if right is not None:
             labels[row] = right
     strata = []
     for name, (size, accepts) in about.sizes.items():
-        mine = [right for row, right in labels.items() if about.strata[row - 1] == name]
-        if size and not mine:
+        stratum_labels = [right for row, right in labels.items() if about.strata[row - 1] == name]
+        if size and not stratum_labels:
             raise UsageError(f"{files[0]}: of {size} {name} guesses none is labelled yet")
-        strata.append(Stratum(accepts, size, len(mine), sum(mine)))
+        strata.append(Stratum(accepts, size, len(stratum_labels), sum(stratum_labels)))
     field = Field(tuple(strata))
     # The agreement of people with each other, and of the judge with them; rows of one sample belong together.
-    people = ceiling(said, accepted, {row: about.places[row - 1][0] for row in said})
+    people = ceiling(labels_by_row, accepted, {row: about.places[row - 1][0] for row in labels_by_row})
     record = judge_records.find_counting(about.key) or _empty(about)
-    others = [one for one in record["field"] if one["run"] != about.run]
-    found: dict[str, Any] = {"run": about.run, "strata": [asdict(one) for one in strata]}
-    found["labels"] = [[*about.places[row - 1], label] for row, label in sorted(labels.items())]
+    others = [entry for entry in record["field"] if entry["run"] != about.run]
+    entry: dict[str, Any] = {"run": about.run, "strata": [asdict(stratum) for stratum in strata]}
+    entry["labels"] = [[*about.places[row - 1], label] for row, label in sorted(labels.items())]
     if people:
-        found["people"] = [asdict(one) for one in people]
-    kept = judge_records.keep({**record, "field": [*others, found]})
-    return Labelled(about.run, field, len(about.strata) - len(labels), kept, people)
+        entry["people"] = [asdict(rate) for rate in people]
+    path = judge_records.keep({**record, "field": [*others, entry]})
+    return Labelled(about.run, field, len(about.strata) - len(labels), path, people)
 
 
-def decided(said: Sequence[bool], accepted: bool) -> bool | None:
+def decided(labels: Sequence[bool], accepted: bool) -> bool | None:
     """Return whether a guess is right by what people said of it: what more of them say, of a refused one two at least; None for a tie."""
-    yes = sum(said)
-    if 2 * yes == len(said):
+    yes = sum(labels)
+    if 2 * yes == len(labels):
         return None
-    return 2 * yes > len(said) and yes >= (1 if accepted else 2)
+    return 2 * yes > len(labels) and yes >= (1 if accepted else 2)
 
 
-def _drawn(file: Path) -> DrawFile:
+def _read_draw(file: Path) -> DrawFile:
     place = file.parent / "draw.json"
     if not place.is_file():
         raise UsageError(f"{place} is missing: it says what the labels are of")
@@ -167,19 +167,19 @@ def _drawn(file: Path) -> DrawFile:
 
 def _labels(files: Sequence[Path], about: DrawFile) -> dict[int, dict[str, bool]]:
     """Return the labels of each row of the draw that has one, by who gave them; of several files, each is somebody's."""
-    drawn: dict[int, dict[str, Any]] = {row: {"sample": at[0]} for row, at in enumerate(about.places, 1)}
+    rows: dict[int, dict[str, Any]] = {row: {"sample": at[0]} for row, at in enumerate(about.places, 1)}
     labels: dict[int, dict[str, bool]] = {}
     seen: set[tuple[int, str]] = set()
     faults: list[str] = []
     for file, (number, row) in ((each, line) for each in files for line in tables(each)):
         place, who = row.get("row"), str(row.get("who") or (file if len(files) > 1 else ""))
-        if not isinstance(place, int) or place not in drawn or (place, who) in seen:
+        if not isinstance(place, int) or place not in rows or (place, who) in seen:
             faults.append(at(file, number, "row") + ": is no row of the draw, or comes twice")
             continue
         seen.add((place, who))
-        known = drawn[place]
-        given = {name: row[name] for name in DRAWN if name in row}
-        if other := [name for name in given if given[name] != known.setdefault(name, given[name])]:
+        drawn_row = rows[place]
+        fields = {name: row[name] for name in DRAWN if name in row}
+        if other := [name for name in fields if fields[name] != drawn_row.setdefault(name, fields[name])]:
             faults.append(at(file, number, other[0]) + ": is not what this row of the draw has")
             continue
         label = row.get("label")

@@ -52,121 +52,124 @@ Watch: TypeAlias = Callable[[Prepared], Awaitable[None]]
 
 
 async def judge_check(
-    wanted: WantedCheck, *, own: Mapping[str, Any] | None = None, watch: Watch | None = None
+    spec: WantedCheck, *, own: Mapping[str, Any] | None = None, watch: Watch | None = None
 ) -> Checked:
     """Check judges and oracle; the same call again goes on where an earlier one was stopped.
 
     Raises:
         LotbenchError: The check was stopped; what has come so far is written.
     """
-    made = prepare(wanted)
-    refuse_unpriced(made.plan.limits, {n.text: n for given in made.names.values() for n in given})
-    judges = replace(made.plan, names=made.names)
-    store, judged = Store(fresh=wanted.fresh), list[JudgedProbe]()
-    async with calling(judges, lambda: run_folder.Folder(_place(made)), own, store) as calls:
-        calls.folder.write_json("check.json", made.frozen)
-        for path, text in made.plan.prompts.files.items():
+    prepared = prepare(spec)
+    refuse_unpriced(prepared.plan.limits, {n.text: n for names in prepared.names.values() for n in names})
+    judges = replace(prepared.plan, names=prepared.names)
+    store, judged = Store(fresh=spec.fresh), list[JudgedProbe]()
+    async with calling(judges, lambda: run_folder.Folder(_place(prepared)), own, store) as calls:
+        calls.folder.write_json("check.json", prepared.frozen)
+        for path, text in prepared.plan.prompts.files.items():
             calls.folder.write(f"prompts/{path}", text)
-        made.stats = calls.caller.stats
+        prepared.stats = calls.caller.stats
         try:
-            async with watched(watch, made):
-                if wanted.preflight:
+            async with watched(watch, prepared):
+                if spec.preflight:
                     await calls.check()
-                await _judge_all(made, calls.caller, judged)
+                await _judge_all(prepared, calls.caller, judged)
         finally:
-            checked = _written(made, calls, judged)
-        return _kept(made, checked, calls.caller.journal.totals.ids())
+            checked = _write(prepared, calls, judged)
+        return _keep_records(prepared, checked, calls.caller.journal.totals.ids())
 
 
-async def _judge_all(made: Prepared, caller: Caller, judged: list[JudgedProbe]) -> None:
+async def _judge_all(prepared: Prepared, caller: Caller, judged: list[JudgedProbe]) -> None:
     def piece(panel: JudgePanel, probe: Probe, repeat: int) -> Callable[[], Awaitable[None]]:
         async def judge() -> None:
             judged.append(
-                JudgedProbe(panel, probe, repeat, await put(caller, made.plan, panel, probe, repeat))
+                JudgedProbe(panel, probe, repeat, await put(caller, prepared.plan, panel, probe, repeat))
             )
-            made.done += 1
+            prepared.done += 1
 
         return judge
 
     work = [
         piece(panel, probe, repeat)
-        for panel in made.panels
-        for probe in made.taken(panel)
-        for repeat in range(1, made.repeats + 1)
+        for panel in prepared.panels
+        for probe in prepared.taken(panel)
+        for repeat in range(1, prepared.repeats + 1)
     ]
-    await side_by_side(made.plan.limits.concurrency, work)
+    await side_by_side(prepared.plan.limits.concurrency, work)
 
 
-def _place(made: Prepared) -> Path:
+def _place(prepared: Prepared) -> Path:
     """Return the folder of this very check: the last that was begun, or a new one if it is to be done afresh."""
-    first = next(iter(made.names.values()))[0]
-    stem = made.wanted.out / f"judge-check-{slug(first.text)}-{digest(made.frozen)[:8]}"
+    first = next(iter(prepared.names.values()))[0]
+    stem = prepared.wanted.out / f"judge-check-{slug(first.text)}-{digest(prepared.frozen)[:8]}"
     places = [stem]
     while places[-1].is_dir():
         places.append(stem.with_name(f"{stem.name}-{len(places) + 1}"))
-    return places[-1] if made.wanted.fresh or len(places) == 1 else places[-2]
+    return places[-1] if prepared.wanted.fresh or len(places) == 1 else places[-2]
 
 
-def _written(made: Prepared, calls: Calls, judged: Sequence[JudgedProbe]) -> Checked:
+def _write(prepared: Prepared, calls: Calls, judged: Sequence[JudgedProbe]) -> Checked:
     """Write what has come of a check, in the order of its rows."""
-    order = {one.id: index for index, one in enumerate(made.probes)}
-    panels = {id(panel): index for index, panel in enumerate(made.panels)}
-    rows = sorted(judged, key=lambda one: (panels[id(one.panel)], order[one.probe.id], one.repeat))
-    names = {role: [name.text for name in given] for role, given in made.names.items()}
-    found = judge_rates.measures(rows, made.plan.experiment.seed, made.validation.rulings)
-    notes = tuple(_notes(made, len(rows)))
-    spent = results.spent(calls.caller.journal.totals, made.names)[0]
+    order = {probe.id: index for index, probe in enumerate(prepared.probes)}
+    panels = {id(panel): index for index, panel in enumerate(prepared.panels)}
+    rows = sorted(judged, key=lambda row: (panels[id(row.panel)], order[row.probe.id], row.repeat))
+    names = {role: [name.text for name in models] for role, models in prepared.names.items()}
+    measures = judge_rates.measures(rows, prepared.plan.experiment.seed, prepared.validation.rulings)
+    notes = tuple(_notes(prepared, len(rows)))
+    spent = results.spent(calls.caller.journal.totals, prepared.names)[0]
     place = calls.folder
-    place.write("checks.jsonl", "".join(f"{_line(one)}\n" for one in rows))
-    labels = made.rows.about.labels
+    place.write("checks.jsonl", "".join(f"{_line(row)}\n" for row in rows))
+    labels = prepared.rows.about.labels
     sentences = judge_rates.sentences(
-        found, names, {role: made.validation.deciding(role, made.plan.settings) for role in names}, labels
+        measures,
+        names,
+        {role: prepared.validation.deciding(role, prepared.plan.settings) for role in names},
+        labels,
     )
-    place.write("report.md", judge_rates.to_markdown(found, names, notes, spent, sentences))
+    place.write("report.md", judge_rates.to_markdown(measures, names, notes, spent, sentences))
     place.write_json(
         "summary.json",
         {
             "schema": 1,
-            "complete": len(rows) == made.total,
+            "complete": len(rows) == prepared.total,
             "notes": list(notes),
             "sentences": sentences,
             "measures": [
                 {
-                    "role": one.role,
-                    "models": [names[one.role][index] for index in one.indexes],
-                    "mode": one.variant,
-                    **judge_rates.counted(one),
+                    "role": measure.role,
+                    "models": [names[measure.role][index] for index in measure.indexes],
+                    "mode": measure.variant,
+                    **judge_rates.counted(measure),
                 }
-                for one in found
+                for measure in measures
             ],
-            "usage": {role: asdict(one) for role, one in spent.items()},
+            "usage": {role: asdict(role_spent) for role, role_spent in spent.items()},
         },
     )
-    if made.wanted.stages:
-        _export_stages(made.wanted.stages, rows, names)
-    return Checked(place.path, tuple(found), names, (), notes, tuple(sentences))
+    if prepared.wanted.stages:
+        _export_stages(prepared.wanted.stages, rows, names)
+    return Checked(place.path, tuple(measures), names, (), notes, tuple(sentences))
 
 
-def _line(one: JudgedProbe) -> str:
+def _line(row: JudgedProbe) -> str:
     table = {
-        "role": one.panel.role,
-        "indexes": list(one.panel.indexes),
-        "mode": one.panel.variant,
-        "repeat": one.repeat,
-        **asdict(one.probe),
-        "said": asdict(one.said),
+        "role": row.panel.role,
+        "indexes": list(row.panel.indexes),
+        "mode": row.panel.variant,
+        "repeat": row.repeat,
+        **asdict(row.probe),
+        "said": asdict(row.said),
     }
     return json.dumps(table, ensure_ascii=False, separators=(",", ":"))
 
 
-def _notes(made: Prepared, done: int) -> list[str]:
+def _notes(prepared: Prepared, done: int) -> list[str]:
     """Return what a reader of the tables must know."""
-    notes = [] if done == made.total else [f"Not complete: {done} of {made.total} judgings are done."]
-    about = made.rows.about
+    notes = [] if done == prepared.total else [f"Not complete: {done} of {prepared.total} judgings are done."]
+    about = prepared.rows.about
     if about.labels != "people":
         notes.append(f"Labels: {judge_rates.LABELS[about.labels]}.")
     for role, (rows, contested, agreed) in judge_rates.labelling(
-        made.every_row, made.plan.experiment.seed
+        prepared.every_row, prepared.plan.experiment.seed
     ).items():
         if not agreed.n:
             notes.append(f"{role}: {rows} rows, {contested} contested and left out.")
@@ -176,8 +179,8 @@ def _notes(made: Prepared, done: int) -> list[str]:
         notes.append(
             f"{role}: {rows} rows, {contested} contested and left out; kappa of the two labellings: {value}."
         )
-    split = made.wanted.split
-    notes.append(f"Split: {split}; {len(made.probes)} rows, each judged {made.repeats} times.")
+    split = prepared.wanted.split
+    notes.append(f"Split: {split}; {len(prepared.probes)} rows, each judged {prepared.repeats} times.")
     if split != "test":
         notes.append("Only a check on the test split is kept: prompts may have been changed on the other.")
     return notes
@@ -186,47 +189,49 @@ def _notes(made: Prepared, done: int) -> list[str]:
 def _export_stages(place: Path, rows: Sequence[JudgedProbe], names: Mapping[str, Sequence[str]]) -> None:
     """Write the chains for people to mark, each once (Fig. 15, left)."""
     lines: dict[tuple[str, ...], str] = {}
-    for one in rows:
-        who = names[one.panel.role][one.panel.indexes[0]]
-        for stage, text in (one.said.stages or {}).items():
-            guess = None if stage == "chain" else one.probe.turn.get("guess")
+    for row in rows:
+        who = names[row.panel.role][row.panel.indexes[0]]
+        for stage, text in (row.said.stages or {}).items():
+            guess = None if stage == "chain" else row.probe.turn.get("guess")
             table = {
-                "sample": one.probe.sample, "judge": who, "stage": stage, "guess": guess, "text": text,
+                "sample": row.probe.sample, "judge": who, "stage": stage, "guess": guess, "text": text,
                 "mark": None,
             }  # fmt: skip
-            name = (one.probe.sample, who, stage, str(guess), one.panel.variant)
+            name = (row.probe.sample, who, stage, str(guess), row.panel.variant)
             lines.setdefault(name, json.dumps(table, ensure_ascii=False))
     place.mkdir(parents=True, exist_ok=True)
     with run_folder.Folder(place) as out:
         out.write("stages.jsonl", "".join(f"{line}\n" for line in lines.values()))
 
 
-def _kept(made: Prepared, checked: Checked, ids: Mapping[str, Sequence[Sequence[str]]]) -> Checked:
+def _keep_records(
+    prepared: Prepared, checked: Checked, ids: Mapping[str, Sequence[Sequence[str]]]
+) -> Checked:
     """Keep a complete check on the test split in the store, unless one of more rows is there."""
-    if made.wanted.split != "test" or made.done != made.total:
+    if prepared.wanted.split != "test" or prepared.done != prepared.total:
         return checked
-    ceilings = judge_rates.labelling(made.every_row, made.plan.experiment.seed)
+    ceilings = judge_rates.labelling(prepared.every_row, prepared.plan.experiment.seed)
     about: dict[str, JSON] = {
-        "data": made.rows.about.data,
-        "labels": made.rows.about.labels,
-        "digest": made.rows.digest,
-        "shipped": made.on_shipped,
-        "limit": made.wanted.limit,
+        "data": prepared.rows.about.data,
+        "labels": prepared.rows.about.labels,
+        "digest": prepared.rows.digest,
+        "shipped": prepared.on_shipped,
+        "limit": prepared.wanted.limit,
     }
-    kept = []
-    for one in checked.measures:
-        key = key_of(made.plan, one.role, one.indexes, one.settings, ids)
+    paths = []
+    for measure in checked.measures:
+        key = key_of(prepared.plan, measure.role, measure.indexes, measure.settings, ids)
         if key is None:
             continue
-        names = [checked.names[one.role][index] for index in one.indexes]
-        key |= {"criterion": one.criterion} if one.criterion else {}
-        agreed = ceilings[one.role][2]
+        names = [checked.names[measure.role][index] for index in measure.indexes]
+        key |= {"criterion": measure.criterion} if measure.criterion else {}
+        agreed = ceilings[measure.role][2]
         ceiling: JSON = {"kappa": agreed.value, "n": agreed.n}
         own = about if agreed.value is None else {**about, "ceiling": ceiling}
-        record = judge_rates.record(one, key, names, own)
+        record = judge_rates.record(measure, key, names, own)
         before = judge_records.find(key)
-        if before and before["set"].get("digest") == made.rows.digest and before["of"] > record["of"]:
+        if before and before["set"].get("digest") == prepared.rows.digest and before["of"] > record["of"]:
             continue
         record["field"] = before["field"] if before else []
-        kept.append(judge_records.keep(record))
-    return replace(checked, kept=tuple(kept))
+        paths.append(judge_records.keep(record))
+    return replace(checked, kept=tuple(paths))

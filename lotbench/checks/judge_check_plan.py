@@ -83,84 +83,86 @@ class Prepared:
 
     def taken(self, panel: JudgePanel) -> list[Probe]:
         """Return the probes that a panel is put."""
-        return [one for one in self.probes if (one.role, one.task) == (panel.role, panel.task)]
+        return [probe for probe in self.probes if (probe.role, probe.task) == (panel.role, panel.task)]
 
     @property
     def frozen(self) -> dict[str, JSON]:
         """What the check's numbers depend on."""
-        wanted = self.wanted
+        spec = self.wanted
         return {
             "schema": 1,
             "experiment": self.plan.experiment.model_dump(mode="json"),
-            "roles": {role: [name.text for name in given] for role, given in self.names.items()},
+            "roles": {role: [name.text for name in models] for role, models in self.names.items()},
             "set": self.rows.digest,
-            "split": wanted.split,
-            "limit": wanted.limit,
-            "every": wanted.every,
+            "split": spec.split,
+            "limit": spec.limit,
+            "every": spec.every,
             "repeats": self.repeats,
             "digests": self.plan.digests,
         }
 
 
-def prepare(wanted: WantedCheck) -> Prepared:
+def prepare(spec: WantedCheck) -> Prepared:
     """Read the judge set and say who is to judge what.
 
     Raises:
         UsageError: No judge and no oracle is named, or there is nothing to check with.
         DataError: The judge set has faults.
     """
-    given = wanted.config.experiment
-    declared = benchmarks.get(given.benchmark).validation
+    experiment = spec.config.experiment
+    declared = benchmarks.get(experiment.benchmark).validation
     if declared is None:
-        raise UsageError(f"{given.benchmark} has no judge set")
-    found = judge_set.find(wanted.judge_set, given.benchmark)
-    config = wanted.config.model_copy(update={"experiment": given.model_copy(update=_filled(given, found))})
-    if not any(role in given.roles for role in declared.rows):
+        raise UsageError(f"{experiment.benchmark} has no judge set")
+    folder = judge_set.find(spec.judge_set, experiment.benchmark)
+    config = spec.config.model_copy(
+        update={"experiment": experiment.model_copy(update=_fill_in(experiment, folder))}
+    )
+    if not any(role in experiment.roles for role in declared.rows):
         flags = " or ".join(f"--{role} M" for role in declared.rows)
         raise UsageError(f"nobody to check: give {flags}")
-    made = plan.make(config)
-    names = {role: made.names[role] for role in declared.rows if role in given.roles}
-    rows = judge_set.load(found, {name: row for role in names for name, row in declared.rows[role].items()})
-    every_row = _probes(rows, wanted, declared, made, names)
+    run_plan = plan.make(config)
+    names = {role: run_plan.names[role] for role in declared.rows if role in experiment.roles}
+    rows = judge_set.load(folder, {name: row for role in names for name, row in declared.rows[role].items()})
+    every_row = _probes(rows, spec, declared, run_plan, names)
     panels = [
         panel
         for role in names
-        for panel in declared.panels(role, len(names[role]), made.settings, wanted.every)
+        for panel in declared.panels(role, len(names[role]), run_plan.settings, spec.every)
     ]
-    taken = {(one.role, one.task) for one in panels}
-    every_row = [one for one in every_row if (one.role, one.task) in taken]
-    probes = [one for one in every_row if _counts(one, wanted)]
-    if wanted.limit is not None:
-        seed = f"{made.experiment.seed}:judge-check"
+    panel_keys = {(panel.role, panel.task) for panel in panels}
+    every_row = [probe for probe in every_row if (probe.role, probe.task) in panel_keys]
+    probes = [probe for probe in every_row if _is_checked(probe, spec)]
+    if spec.limit is not None:
+        seed = f"{run_plan.experiment.seed}:judge-check"
         probes = [
-            one
+            probe
             for role in names
-            for one in stratified([p for p in probes if p.role == role], wanted.limit, seed)
+            for probe in stratified([p for p in probes if p.role == role], spec.limit, seed)
         ]
     if not probes:
-        raise UsageError(f"{found}: no rows of split {wanted.split!r}")
-    put = {(one.role, one.task) for one in probes}
-    panels = [one for one in panels if (one.role, one.task) in put]
-    return Prepared(wanted, made, declared, names, rows, every_row, probes, panels)
+        raise UsageError(f"{folder}: no rows of split {spec.split!r}")
+    put = {(probe.role, probe.task) for probe in probes}
+    panels = [panel for panel in panels if (panel.role, panel.task) in put]
+    return Prepared(spec, run_plan, declared, names, rows, every_row, probes, panels)
 
 
-def _counts(probe: Probe, wanted: WantedCheck) -> bool:
+def _is_checked(probe: Probe, spec: WantedCheck) -> bool:
     """Return whether a row is part of the check."""
-    return not probe.contested and wanted.split in ("all", probe.split)
+    return not probe.contested and spec.split in ("all", probe.split)
 
 
-def _filled(given: Experiment, found: Path) -> dict[str, str]:
+def _fill_in(experiment: Experiment, folder: Path) -> dict[str, str]:
     """Return what a check asks of an experiment: a candidate in name only, and the samples that the rows are about."""
-    own = found / "samples.jsonl"
-    about = str(found) if own.is_file() else judge_set.about_of(found).data
-    return {"model": given.model or "human", "data": given.data or about}
+    own = folder / "samples.jsonl"
+    about = str(folder) if own.is_file() else judge_set.about_of(folder).data
+    return {"model": experiment.model or "human", "data": experiment.data or about}
 
 
 def _probes(
     rows: judge_set.JudgeSet,
-    wanted: WantedCheck,
+    spec: WantedCheck,
     validation: Validation,
-    made: Plan,
+    run_plan: Plan,
     names: Mapping[str, Any],
 ) -> list[Probe]:
     """Return the probes of the set's rows and those that the data set brings itself.
@@ -169,35 +171,35 @@ def _probes(
         UsageError: The set is about other samples, or has no rows for a role.
         DataError: Every fault of every row, with file, line and field.
     """
-    if not rows.is_about(made.folder):
-        brought = [one for role in names for one in validation.probes(role, [], made.by_id)[0]]
-        if brought and not wanted.judge_set:
+    if not rows.is_about(run_plan.folder):
+        brought = [probe for role in names for probe in validation.probes(role, [], run_plan.by_id)[0]]
+        if brought and not spec.judge_set:
             return brought
         raise UsageError(
-            f"{rows.folder}: is about the data set {rows.about.data!r}, not {made.folder.name!r}; leave --data out: "
+            f"{rows.folder}: is about the data set {rows.about.data!r}, not {run_plan.folder.name!r}; leave --data out: "
             "a check on the shipped judge set counts whatever is played"
         )
     for role in names:
         if not any(file in rows.rows for file in validation.rows[role]):
             either = " or ".join(validation.rows[role])
             raise UsageError(f"{rows.folder}: no {either}, which a check of the {role} needs")
-    return _found(rows, validation, names, made.by_id)
+    return _read_probes(rows, validation, names, run_plan.by_id)
 
 
-def _found(
+def _read_probes(
     rows: judge_set.JudgeSet, validation: Validation, roles: Iterable[str], data: Mapping[str, Any]
 ) -> list[Probe]:
-    found: list[Probe] = []
+    every_probe: list[Probe] = []
     faults: list[str] = []
     for role in roles:
         for file in (name for name in validation.rows[role] if rows.rows.get(name)):
             probes, wrong = validation.probes(role, [row for _, row in rows.rows[file]], data)
-            found.extend(probes)
+            every_probe.extend(probes)
             faults += rows.places(file, wrong)
-        found.extend(validation.probes(role, [], data)[0])
+        every_probe.extend(validation.probes(role, [], data)[0])
     if faults:
         raise DataError(faults)
-    return found
+    return every_probe
 
 
 def read_set(folder: Path) -> tuple[judge_set.JudgeSet, Sequence[Probe]]:
@@ -214,4 +216,4 @@ def read_set(folder: Path) -> tuple[judge_set.JudgeSet, Sequence[Probe]]:
         raise UsageError(f"{folder / 'set.toml'}: benchmark: {benchmark.name} has no judges to check")
     rows = judge_set.load(folder, validation.files)
     data = {item.id: item for item in datasets.samples(judge_set.subject(folder), benchmark.Item)}
-    return rows, _found(rows, validation, validation.rows, data)
+    return rows, _read_probes(rows, validation, validation.rows, data)

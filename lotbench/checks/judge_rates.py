@@ -86,72 +86,75 @@ Rule: TypeAlias = Callable[[Sequence[tuple[Probe, ProbeResult]]], Sequence[Rulin
 
 def measures(judged: Sequence[JudgedProbe], seed: int, rule: Rule = decided) -> list[Measure]:
     """Return every panel's rates; of a panel that confirms, those of its first verdict alone too."""
-    made: list[Measure] = []
-    for panel_id in dict.fromkeys(id(one.panel) for one in judged):
-        mine = [one for one in judged if id(one.panel) == panel_id]
-        panel = mine[0].panel
+    results: list[Measure] = []
+    for panel_id in dict.fromkeys(id(row.panel) for row in judged):
+        rows = [row for row in judged if id(row.panel) == panel_id]
+        panel = rows[0].panel
         if panel.alone is not None:
             first = replace(panel, indexes=panel.indexes[:1], settings=panel.alone)
-            alone = [replace(one, said=replace(one.said, last=one.said.first)) for one in mine]
-            made += _measured(alone, first, "check alone", rule, seed)
+            alone = [replace(row, said=replace(row.said, last=row.said.first)) for row in rows]
+            results += _measure_criteria(alone, first, "check alone", rule, seed)
         what = "check alone" if panel.alone is None else "check, then confirm"
-        made += _measured(mine, panel, "answer" if panel.role == "oracle" else what, rule, seed)
-    return made
+        results += _measure_criteria(rows, panel, "answer" if panel.role == "oracle" else what, rule, seed)
+    return results
 
 
-def _measured(
-    mine: Sequence[JudgedProbe], panel: JudgePanel, what: str, rule: Rule, seed: int
+def _measure_criteria(
+    rows: Sequence[JudgedProbe], panel: JudgePanel, what: str, rule: Rule, seed: int
 ) -> Iterator[Measure]:
     """Yield a measure of each criterion; the rulings of each repeat are made of that repeat alone."""
-    repeats = sorted({one.repeat for one in mine})
+    repeats = sorted({row.repeat for row in rows})
     ruled = [
         ruling
         for repeat in repeats
-        for ruling in rule([(one.probe, one.said) for one in mine if one.repeat == repeat])
+        for ruling in rule([(row.probe, row.said) for row in rows if row.repeat == repeat])
     ]
-    for criterion in dict.fromkeys(one.criterion for one in ruled):
-        found = [one for one in ruled if one.criterion == criterion]
-        yield measure(found, panel, criterion or what, seed)
+    for criterion in dict.fromkeys(ruling.criterion for ruling in ruled):
+        rulings = [ruling for ruling in ruled if ruling.criterion == criterion]
+        yield measure(rulings, panel, criterion or what, seed)
 
 
-def measure(found: Sequence[Ruling], panel: JudgePanel, what: str, seed: int) -> Measure:
+def measure(rulings: Sequence[Ruling], panel: JudgePanel, what: str, seed: int) -> Measure:
     """Return what the rulings of one criterion come to, those of all repeats; rates are of the first on each row."""
     first: dict[str, Ruling] = {}
     decisions: dict[str, list[bool]] = {}
-    for one in found:
-        first.setdefault(one.row, one)
-        if isinstance(one.said, bool):
-            decisions.setdefault(one.row, []).append(one.said)
-    readable = [one for one in first.values() if one.said is not None]
-    decides = all(isinstance(one.truth, bool) for one in found)
+    for ruling in rulings:
+        first.setdefault(ruling.row, ruling)
+        if isinstance(ruling.said, bool):
+            decisions.setdefault(ruling.row, []).append(ruling.said)
+    readable = [ruling for ruling in first.values() if ruling.said is not None]
+    decides = all(isinstance(ruling.truth, bool) for ruling in rulings)
     return Measure(
         role=panel.role,
         indexes=panel.indexes,
         variant=panel.variant,
         what=what,
         settings=panel.settings,
-        groups=_grouped(readable, lambda chosen: _agreement(chosen, seed)) if decides else {},
-        unreadable=sum(one.said is None for one in found),
-        of=len(found),
+        groups=_group(readable, lambda chosen: _agreement(chosen, seed)) if decides else {},
+        unreadable=sum(ruling.said is None for ruling in rulings),
+        of=len(rulings),
         flips=flips(list(decisions.values())),
-        criterion=found[0].criterion,
-        marks={} if decides else _grouped(readable, _marks),
+        criterion=rulings[0].criterion,
+        marks={} if decides else _group(readable, _marks),
     )
 
 
 def _agreement(chosen: Sequence[Ruling], seed: int) -> Agreement:
-    labels, said = [bool(one.truth) for one in chosen], [bool(one.said) for one in chosen]
-    return agreement(labels, said, [one.item for one in chosen], seed)
+    labels, verdicts = [bool(ruling.truth) for ruling in chosen], [bool(ruling.said) for ruling in chosen]
+    return agreement(labels, verdicts, [ruling.item for ruling in chosen], seed)
 
 
 def _marks(chosen: Sequence[Ruling]) -> Marks:
-    truth, said = [float(one.truth) for one in chosen], [float(one.said or 0) for one in chosen]
-    items = [one.item for one in chosen]
+    truth, numbers = (
+        [float(ruling.truth) for ruling in chosen],
+        [float(ruling.said or 0) for ruling in chosen],
+    )
+    items = [ruling.item for ruling in chosen]
     return Marks(
         n=len(chosen),
-        spearman=spearman(truth, said, items),
-        pearson=pearson(truth, said, items),
-        mean=fmean(said) if said else None,
+        spearman=spearman(truth, numbers, items),
+        pearson=pearson(truth, numbers, items),
+        mean=fmean(numbers) if numbers else None,
         truth=fmean(truth) if truth else None,
     )
 
@@ -159,18 +162,18 @@ def _marks(chosen: Sequence[Ruling]) -> Marks:
 T = TypeVar("T")
 
 
-def _grouped(readable: Sequence[Ruling], rated: Callable[[Sequence[Ruling]], T]) -> dict[str, T]:
+def _group(readable: Sequence[Ruling], rated: Callable[[Sequence[Ruling]], T]) -> dict[str, T]:
     """Return all rows, those of each language, and those of each kind; rows without a kind stand with every kind."""
-    made = {"all": rated(readable)}
-    for language in sorted({one.language for one in readable}):
-        made[language] = rated([one for one in readable if one.language == language])
-    for kind in sorted({one.kind for one in readable if one.kind}):
-        made[kind] = rated([one for one in readable if one.kind in (kind, None)])
-    return made
+    groups = {"all": rated(readable)}
+    for language in sorted({ruling.language for ruling in readable}):
+        groups[language] = rated([ruling for ruling in readable if ruling.language == language])
+    for kind in sorted({ruling.kind for ruling in readable if ruling.kind}):
+        groups[kind] = rated([ruling for ruling in readable if ruling.kind in (kind, None)])
+    return groups
 
 
 def record(
-    one: Measure, key: Mapping[str, JSON], names: Sequence[str], about: Mapping[str, JSON]
+    result: Measure, key: Mapping[str, JSON], names: Sequence[str], about: Mapping[str, JSON]
 ) -> dict[str, Any]:
     """Return what the store keeps of a measure: all that a later report says."""
     return {
@@ -178,25 +181,25 @@ def record(
         "key": dict(key),
         "names": list(names),
         "set": dict(about),
-        **counted(one),
+        **counted(result),
         "field": [],
     }
 
 
-def counted(one: Measure) -> dict[str, Any]:
+def counted(result: Measure) -> dict[str, Any]:
     """Return the rates of a measure, as a record and a summary have them."""
     return {
-        "what": one.what,
-        "groups": {name: asdict(group) for name, group in one.groups.items()},
-        "marks": {name: asdict(group) for name, group in one.marks.items()},
-        "unreadable": one.unreadable,
-        "of": one.of,
-        "flips": list(one.flips),
+        "what": result.what,
+        "groups": {name: asdict(group) for name, group in result.groups.items()},
+        "marks": {name: asdict(group) for name, group in result.marks.items()},
+        "unreadable": result.unreadable,
+        "of": result.of,
+        "flips": list(result.flips),
     }
 
 
 def sentences(
-    found: Sequence[Measure],
+    results: Sequence[Measure],
     names: Mapping[str, Sequence[str]],
     deciding: Mapping[str, Mapping[str, str]],
     labels: str,
@@ -205,56 +208,76 @@ def sentences(
 
     `deciding` has of each role the criteria and their bounds (`report.trust.BOUNDS`).
     """
-    told = []
-    for one in found:
-        if (bound := deciding[one.role].get(one.criterion)) is None:
+    conclusions = []
+    for result in results:
+        if (bound := deciding[result.role].get(result.criterion)) is None:
             continue
-        who = " + ".join(names[one.role][index] for index in one.indexes)
-        way = "" if one.criterion else f" ({', '.join(filter(None, (one.role, one.variant, one.what)))})"
-        rates = tested(counted(one))
-        told.append(sentence(Check(one.role, who + way, rates, one.criterion, labels, bound=bound)))
-    return told
+        who = " + ".join(names[result.role][index] for index in result.indexes)
+        way = (
+            ""
+            if result.criterion
+            else f" ({', '.join(filter(None, (result.role, result.variant, result.what)))})"
+        )
+        rates = tested(counted(result))
+        conclusions.append(
+            sentence(Check(result.role, who + way, rates, result.criterion, labels, bound=bound))
+        )
+    return conclusions
 
 
 def labelling(probes: Sequence[Probe], seed: int) -> dict[str, tuple[int, int, Rate]]:
     """Return for each role rows, contested rows, and the kappa of the two labellings over the rows that have two."""
-    made = {}
+    by_role = {}
     for role in dict.fromkeys(probe.role for probe in probes):
-        mine = [probe for probe in probes if probe.role == role]
-        twice = [probe for probe in mine if len(probe.labels) == 2]
+        role_probes = [probe for probe in probes if probe.role == role]
+        twice = [probe for probe in role_probes if len(probe.labels) == 2]
         agreed = kappa(
             [probe.labels[0] for probe in twice],
             [probe.labels[1] for probe in twice],
             [probe.sample for probe in twice],
             seed,
         )
-        made[role] = (len(mine), sum(probe.contested for probe in mine), agreed)
-    return made
+        by_role[role] = (len(role_probes), sum(probe.contested for probe in role_probes), agreed)
+    return by_role
 
 
-def rates(found: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> Table:
+def rates(results: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> Table:
     """Return every measure and group as a row."""
     rows: list[tuple[Cell, ...]] = []
-    for one in found:
-        who = " + ".join(names[one.role][index] for index in one.indexes)
-        for name, group in one.groups.items():
-            shown = (group.accuracy, group.fpr, group.fnr, group.kappa)
-            cells = [cell for rate in shown for cell in (rate.value, interval(rate))]
-            rows.append((one.role, who, one.variant, one.what, name, group.fpr.n, group.fnr.n, *cells))
+    for result in results:
+        who = " + ".join(names[result.role][index] for index in result.indexes)
+        for name, group in result.groups.items():
+            metrics = (group.accuracy, group.fpr, group.fnr, group.kappa)
+            cells = [cell for rate in metrics for cell in (rate.value, interval(rate))]
+            rows.append(
+                (result.role, who, result.variant, result.what, name, group.fpr.n, group.fnr.n, *cells)
+            )
     columns = ["role", "model", "mode", "what", "rows of", "negatives", "positives"]
     for name in ("accuracy", "FPR", "FNR", "kappa"):
         columns += [name, f"{name}: 95 %"]
     return Table(tuple(columns), tuple(rows))
 
 
-def steadiness(found: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> Table:
+def steadiness(results: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> Table:
     """Return what could not be read, and how often a verdict on the same row flips."""
     rows: list[tuple[Cell, ...]] = []
-    for one in found:
-        who = " + ".join(names[one.role][index] for index in one.indexes)
-        flipped, pairs = one.flips
+    for result in results:
+        who = " + ".join(names[result.role][index] for index in result.indexes)
+        flipped, pairs = result.flips
         share = flipped / pairs if pairs else None
-        rows.append((one.role, who, one.variant, one.what, one.unreadable, one.of, flipped, pairs, share))
+        rows.append(
+            (
+                result.role,
+                who,
+                result.variant,
+                result.what,
+                result.unreadable,
+                result.of,
+                flipped,
+                pairs,
+                share,
+            )
+        )
     columns = ("role", "model", "mode", "what", "unreadable", "of", "flips", "of pairs", "flip rate")
     return Table(columns, tuple(rows))
 
@@ -267,7 +290,7 @@ def interval(rate: Rate | Mapping[str, Any]) -> str | None:
     return " to ".join("open" if end is None else number(end) for end in (low, high))
 
 
-def sections(found: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> list[Section]:
+def sections(results: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> list[Section]:
     """Return what a judge check found, as sections of its report."""
     notes = (
         "FPR: negatives accepted (oracle: No answered Yes). FNR: positives not accepted.",
@@ -275,25 +298,25 @@ def sections(found: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> li
         "Intervals: Wilson's, widened by what rows of one sample have in common; kappa's by drawing samples again.",
     )
     return [
-        Section("Rates", notes, (rates(found, names),)),
-        Section("Readability and flips", (), (steadiness(found, names),)),
+        Section("Rates", notes, (rates(results, names),)),
+        Section("Readability and flips", (), (steadiness(results, names),)),
     ]
 
 
 def to_markdown(
-    found: Sequence[Measure],
+    results: Sequence[Measure],
     names: Mapping[str, Sequence[str]],
     notes: Sequence[str],
     spent: Mapping[str, Spent],
-    told: Sequence[str] = (),
+    conclusions: Sequence[str] = (),
 ) -> str:
     """Return the content of a judge check's report.md."""
-    title = ", ".join(dict.fromkeys(name for given in names.values() for name in given))
+    title = ", ".join(dict.fromkeys(name for models in names.values() for name in models))
     blocks = [
         f"# Judge check: {plain(title)}",
         bullets(notes),
-        *(["## Good enough?", bullets(told)] if told else []),
-        *(block for section in sections(found, names) for block in laid_out(section)),
+        *(["## Good enough?", bullets(conclusions)] if conclusions else []),
+        *(block for section in sections(results, names) for block in laid_out(section)),
         "## Calls",
         table(usage_table(spent)),
     ]

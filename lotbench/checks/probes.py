@@ -26,9 +26,9 @@ from lotbench.run.plan import Plan, sampling_table
 from lotbench.types import JSON, Answer, Question
 
 
-async def put(caller: Caller, made: Plan, panel: JudgePanel, probe: Probe, repeat: int) -> ProbeResult:
+async def put(caller: Caller, plan: Plan, panel: JudgePanel, probe: Probe, repeat: int) -> ProbeResult:
     """Put a probe to a panel: the benchmark's own node asks, for the panel's indexes, under its settings."""
-    validation = made.benchmark.validation
+    validation = plan.benchmark.validation
     assert validation is not None
 
     async def ask(episode: AnyEpisode, question: Question) -> Answer:
@@ -38,10 +38,10 @@ async def put(caller: Caller, made: Plan, panel: JudgePanel, probe: Probe, repea
         # The benchmark reads its own question back: for it, the panel is all the judges there are.
         return replace(await caller.ask(episode, placed), question=question)
 
-    episode = made.episode(probe.sample, repeat, ask)
+    episode = plan.episode(probe.sample, repeat, ask)
     models = {**episode.models, panel.role: len(panel.indexes)}
     state: dict[str, Any] = {**start(probe.sample, repeat), **probe.state, "turn": dict(probe.turn)}
-    node = made.benchmark.nodes[probe.step]
+    node = plan.benchmark.nodes[probe.step]
     update = await visit(node, state, replace(episode, settings=panel.settings, models=models))
     return validation.read(probe, joined(state, update))
 
@@ -68,15 +68,15 @@ async def side_by_side(concurrency: int, work: Sequence[Callable[[], Awaitable[N
     try:
         await asyncio.gather(*workers)
     finally:
-        for one in workers:
-            one.cancel()
+        for task in workers:
+            task.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
     if failures:
         raise failures[0]
 
 
 def key_of(
-    made: Plan,
+    plan: Plan,
     role: str,
     indexes: Sequence[int],
     settings: Any,
@@ -84,13 +84,13 @@ def key_of(
     task: str = "",
 ) -> dict[str, JSON] | None:
     """Return the name in the store of what these indexes' verdicts depend on; None if an index has not one id."""
-    validation = made.benchmark.validation
+    validation = plan.benchmark.validation
     answered = ids.get(role, ())
-    mine = [answered[index] if index < len(answered) else () for index in indexes]
-    if validation is None or any(len(one) != 1 for one in mine):
+    model_ids = [answered[index] if index < len(answered) else () for index in indexes]
+    if validation is None or any(len(id_set) != 1 for id_set in model_ids):
         return None
     part = validation.key(
-        task or role, settings, made.prompts, sampling_table(made)[role], made.digests["data"]
+        task or role, settings, plan.prompts, sampling_table(plan)[role], plan.digests["data"]
     )
-    addresses = [address(made.names[role][index]) for index in indexes]
-    return {**part, **judged_by([one[0] for one in mine], addresses)}
+    addresses = [address(plan.names[role][index]) for index in indexes]
+    return {**part, **judged_by([id_set[0] for id_set in model_ids], addresses)}

@@ -38,18 +38,18 @@ def read_marks(path: Path) -> list[Marked]:
         DataError: A line is none, with file, line and field.
         UsageError: Nobody has marked anything in it.
     """
-    found = [marked for _, marked in rows(path, Marked.model_validate)]
-    if all(one.mark is None for one in found):
+    marks = [marked for _, marked in rows(path, Marked.model_validate)]
+    if all(chain.mark is None for chain in marks):
         raise UsageError(f"{path}: no line has a mark: true or false")
-    return found
+    return marks
 
 
 def success(marks: Sequence[Marked]) -> list[tuple[str, str, Rate, int]]:
     """Return the success rate of each judge in each stage: judge, stage, rate over what is marked, and what is not."""
-    places = dict.fromkeys((one.judge, one.stage) for one in marks)
-    told = []
+    places = dict.fromkeys((chain.judge, chain.stage) for chain in marks)
+    results = []
     for judge, stage in places:
-        mine = [one for one in marks if (one.judge, one.stage) == (judge, stage)]
-        said = [(bool(one.mark), one.sample) for one in mine if one.mark is not None]
-        told.append((judge, STAGES.get(stage, stage), rate(said), len(mine) - len(said)))
-    return told
+        chains = [chain for chain in marks if (chain.judge, chain.stage) == (judge, stage)]
+        marked_pairs = [(bool(chain.mark), chain.sample) for chain in chains if chain.mark is not None]
+        results.append((judge, STAGES.get(stage, stage), rate(marked_pairs), len(chains) - len(marked_pairs)))
+    return results

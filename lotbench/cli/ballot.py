@@ -41,7 +41,7 @@ RANKED = 5
 
 def make(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench ballot make`."""
-    runs = _named([load_run(run, parsed.kept) for run in parsed.runs])
+    runs = _name_runs([load_run(run, parsed.kept) for run in parsed.runs])
     if len(runs) > len(ascii_uppercase) and not parsed.pairs:
         raise UsageError(
             f"{len(runs)} models: a ballot shows {len(ascii_uppercase)} at most, or any number with --pairs"
@@ -60,21 +60,23 @@ def make(parsed: argparse.Namespace) -> int:
         "scores": {name: _score(run) for name, run in runs.items()},
     }
     atomic_write.write(_key(out), json.dumps(named, ensure_ascii=False, indent=1) + "\n")
-    shown = len({item.prompt or item.id for item in items})
+    prompt_count = len({item.prompt or item.id for item in items})
     pairs = f" in {len(items)} pairs" if parsed.pairs else ""
-    print(f"{out}: {shown} of {len(prompts)} prompts{pairs}, {len(written)} models; the names: {_key(out)}")
+    print(
+        f"{out}: {prompt_count} of {len(prompts)} prompts{pairs}, {len(written)} models; the names: {_key(out)}"
+    )
     return 0
 
 
 def count(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench ballot count`."""
-    path, given = Path(parsed.ballot), Path(parsed.votes)
+    path, votes_path = Path(parsed.ballot), Path(parsed.votes)
     items = read_items(path)
     named = read_names(_key(path))
     if foreign := key_faults(items, named.models):
         raise DataError([f"{_key(path)}: {fault}" for fault in foreign])
     key = {item.id: named.models[item.id] for item in items}
-    votes = read_votes(given, key)
+    votes = read_votes(votes_path, key)
     voters = {vote.voter for vote in votes}
     paired = any(item.prompt for item in items)
     print(f"{len(voters)} voters, {len(votes)} votes on {len(items)} {'pairs' if paired else 'prompts'}")
@@ -104,10 +106,10 @@ def read_votes(path: Path, key: Key) -> list[Vote]:
         DataError: Every line that is none, or no vote on that ballot, or a second one of a voter.
     """
     votes = dict(rows(path, Vote.model_validate))
-    numbers, given = list(votes), list(votes.values())
-    if found := faults(given, key):
-        raise DataError([at(path, numbers[index], fault) for index, fault in found.items()])
-    return given
+    numbers, vote_list = list(votes), list(votes.values())
+    if problems := faults(vote_list, key):
+        raise DataError([at(path, numbers[index], fault) for index, fault in problems.items()])
+    return vote_list
 
 
 def read_names(path: Path) -> Names:
@@ -125,29 +127,33 @@ def read_names(path: Path) -> Names:
 
 def _shares(items: Sequence[Item], key: Key, votes: Sequence[Vote], named: Names) -> Iterator[str]:
     """Yield each model's share of the votes, by type and as the mean of types (Fig. 13)."""
-    for type_, model, mine, share, low, high in shares(items, key, votes):
-        yield f"{type_:5} {model:40} {mine:6}  {share:.3f}{_span(low, high)}"
+    for type_, model, won, share, low, high in shares(items, key, votes):
+        yield f"{type_:5} {model:40} {won:6}  {share:.3f}{_span(low, high)}"
 
 
 def _ratings(items: Sequence[Item], key: Key, votes: Sequence[Vote], named: Names) -> Iterator[str]:
     """Yield each model's rating beside the score of its run, and how far votes and scores agree on who and what is better."""
     by_model, scores = rated(items, key, votes), named.scores
-    met = [(one.value, scores[name].value) for name, one in by_model.items() if name in scores]
+    pairs = [(estimate.value, scores[name].value) for name, estimate in by_model.items() if name in scores]
     yield "rating: log-odds of being chosen before the average of these models (Bradley and Terry)"
-    for name, one in by_model.items():
-        rating = "not met" if one.value is None else f"{one.value:+.3f}{_span(one.low, one.high)}"
+    for name, estimate in by_model.items():
+        rating = (
+            "not met"
+            if estimate.value is None
+            else f"{estimate.value:+.3f}{_span(estimate.low, estimate.high)}"
+        )
         score = scores.get(name)
-        beside = f"  {score.metric} {score.value:.3f}" if score and score.value is not None else ""
-        yield f"{name:40} {rating}{beside}"
-    known = [(rating, score) for rating, score in met if rating is not None and score is not None]
-    if len(known) < LEAST:
-        yield f"rating and score: {len(known)} models have both; {LEAST} are needed to correlate them"
+        score_text = f"  {score.metric} {score.value:.3f}" if score and score.value is not None else ""
+        yield f"{name:40} {rating}{score_text}"
+    rated_pairs = [(rating, score) for rating, score in pairs if rating is not None and score is not None]
+    if len(rated_pairs) < LEAST:
+        yield f"rating and score: {len(rated_pairs)} models have both; {LEAST} are needed to correlate them"
         return
-    tau = coefficient("kendall", *zip(*known, strict=True))
+    tau = coefficient("kendall", *zip(*rated_pairs, strict=True))
     if tau.value is None:
-        yield f"rating and score: no Kendall's tau over {len(known)} models: {tau.why}"
+        yield f"rating and score: no Kendall's tau over {len(rated_pairs)} models: {tau.why}"
         return
-    yield f"rating and score: Kendall's tau {tau.value:.3f} over {len(known)} models, p {tau.p:.3f} (of no relation)"
+    yield f"rating and score: Kendall's tau {tau.value:.3f} over {len(rated_pairs)} models, p {tau.p:.3f} (of no relation)"
 
 
 def _span(low: float | None, high: float | None) -> str:
@@ -157,7 +163,7 @@ def _span(low: float | None, high: float | None) -> str:
     return f"  [{', '.join(ends)}]"
 
 
-def _named(runs: Sequence[Run]) -> dict[str, Run]:
+def _name_runs(runs: Sequence[Run]) -> dict[str, Run]:
     """Return the runs by the name of their model, with the arm where one model played several.
 
     Raises:
@@ -182,19 +188,21 @@ def _score(run: Run) -> dict[str, Any]:
 
 def rank(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench ballot rank`."""
-    path, given, out = Path(parsed.ballot), Path(parsed.votes), Path(parsed.out)
+    path, votes_path, out = Path(parsed.ballot), Path(parsed.votes), Path(parsed.out)
     items = read_items(path)
     letters = {item.id: {response.letter: "" for response in item.responses} for item in items}
-    made = ranked(items, read_votes(given, letters))
+    ranked_rows = ranked(items, read_votes(votes_path, letters))
     for image, source in _pictures(items).items():
         (out / image).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, out / image)
     out.mkdir(parents=True, exist_ok=True)
-    atomic_write.write(out / "samples.jsonl", (f"{json.dumps(row, ensure_ascii=False)}\n" for row in made))
-    most = Counter(str(row["group"]) for row in made)
+    atomic_write.write(
+        out / "samples.jsonl", (f"{json.dumps(row, ensure_ascii=False)}\n" for row in ranked_rows)
+    )
+    most = Counter(str(row["group"]) for row in ranked_rows)
     wide = sum(count >= RANKED for count in most.values())
     print(
-        f"{out}: {len(made)} responses to {len(most)} prompts; {wide} have the {RANKED} that a ranking takes"
+        f"{out}: {len(ranked_rows)} responses to {len(most)} prompts; {wide} have the {RANKED} that a ranking takes"
     )
     print(f"rank them: lotbench evaluate standard --data {out} --set kind=rank --set factor=1 --model M")
     return 0
@@ -206,14 +214,14 @@ def _pictures(items: Sequence[Item]) -> Mapping[str, Path]:
     Raises:
         DataError: One is no picture of its data set: a ballot may come from somebody else, and name any file.
     """
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for image, data in {(item.image, item.data) for item in items if item.image}:
         folder = datasets.data_folder(data, "oogiri")
         faults = datasets.picture_faults(folder, image)
         if ".." in Path(image).parts or faults:
             raise DataError(faults or [f"{image!r} leaves the data set's folder"])
-        found[image] = folder / image
-    return found
+        files[image] = folder / image
+    return files
 
 
 def _responses(run: Run) -> Mapping[str, str]:
@@ -235,11 +243,13 @@ def _ballot(run: Run) -> Ballot:
     Raises:
         UsageError: It has none; the message says which have.
     """
-    found = benchmarks.get(run.config.benchmark).ballot
-    if found is None:
+    declared = benchmarks.get(run.config.benchmark).ballot
+    if declared is None:
         ballots = (benchmarks.get(name).ballot for name in benchmarks.names())
-        raise UsageError(f"{run.path}: no free responses: {' or '.join(one.how for one in ballots if one)}")
-    return found
+        raise UsageError(
+            f"{run.path}: no free responses: {' or '.join(other.how for other in ballots if other)}"
+        )
+    return declared
 
 
 def _prompts(runs: list[Run]) -> dict[str, Task]:
@@ -249,13 +259,13 @@ def _prompts(runs: list[Run]) -> dict[str, Task]:
         UsageError: One has none, or theirs is not the same.
     """
     seen = [{name: _ballot(run).prompt(table) for name, table in run.samples.items()} for run in runs]
-    met: set[int] = set()
-    for (first, one), (second, other) in combinations(enumerate(seen), 2):
-        shared = one.keys() & other.keys()
-        if any(one[name] != other[name] for name in shared):
+    connected: set[int] = set()
+    for (first, tasks), (second, other) in combinations(enumerate(seen), 2):
+        shared = tasks.keys() & other.keys()
+        if any(tasks[name] != other[name] for name in shared):
             raise UsageError(f"{runs[first].path} and {runs[second].path}: not on the same data")
-        met |= {first, second} if shared else set()
-    if len(runs) > 1 and (alone := set(range(len(runs))) - met):
+        connected |= {first, second} if shared else set()
+    if len(runs) > 1 and (alone := set(range(len(runs))) - connected):
         raise UsageError(f"{runs[min(alone)].path} and the other runs: not on the same data")
     return {name: prompt for prompts in reversed(seen) for name, prompt in prompts.items()}
 

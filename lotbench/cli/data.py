@@ -43,21 +43,24 @@ def check(parsed: argparse.Namespace) -> int:
     if (Path(parsed.path) / "set.toml").is_file():
         return _check_judge_set(Path(parsed.path))
     declared = benchmarks.get(parsed.benchmark)
-    asked = config.load(None, [pair if "." in pair else f"settings.{pair}" for pair in parsed.sets])
-    settings = config.validate(declared.Settings, asked.experiment.settings, prefix="settings.")
+    configuration = config.load(None, [pair if "." in pair else f"settings.{pair}" for pair in parsed.sets])
+    settings = config.validate(declared.Settings, configuration.experiment.settings, prefix="settings.")
     folder = Path(parsed.path)
     items = datasets.samples(folder, declared.Item)
     path, lines = folder / "samples.jsonl", datasets.lines(folder)
     sights, broken = picture_facts.sights(folder, items)
     findings = [*broken, *declared.lints(items, settings, sights)]
-    told = [(one, f"{at(path, lines.get(one.sample), one.field)}: {one.text}") for one in findings]
-    for text in [text for one, text in told if not one.grave]:
+    texts = [
+        (finding, f"{at(path, lines.get(finding.sample), finding.field)}: {finding.text}")
+        for finding in findings
+    ]
+    for text in [text for finding, text in texts if not finding.grave]:
         print(f"note: {text}")
-    faults = [text for one, text in told if one.grave]
+    faults = [text for finding, text in texts if finding.grave]
     if faults:
         raise DataError(faults)
     if parsed.benchmark == calibration.GAME and (plays := calibration.read(folder)):
-        print(f"{folder / calibration.FILE}: {_counted(plays)}")
+        print(f"{folder / calibration.FILE}: {_count_plays(plays)}")
     print(f"{folder}: {len(items)} samples, no faults")
     return 0
 
@@ -70,28 +73,28 @@ def calibrate(parsed: argparse.Namespace) -> int:
     folder = datasets.data_folder(parsed.data, "") if parsed.data else None
     added = calibration.calibrate(runs, folder, parsed.player)
     print(f"{added.path}: {added.new} plays added, {added.there} stood there already")
-    print(_counted(calibration.read(added.path.parent)))
+    print(_count_plays(calibration.read(added.path.parent)))
     for run in runs:
         if reasons := run.summary.get("reasons"):
-            told = f"{run.path.name} is not trusted, its plays count all the same: {'; '.join(reasons)}"
-            print(visible(f"note: {told}"))
+            note = f"{run.path.name} is not trusted, its plays count all the same: {'; '.join(reasons)}"
+            print(visible(f"note: {note}"))
     return 0
 
 
-def _counted(plays: Sequence[calibration.Play]) -> str:
+def _count_plays(plays: Sequence[calibration.Play]) -> str:
     return ", ".join(f"{count} {name}" for name, count in calibration.counts(plays).items())
 
 
 def _check_judge_set(folder: Path) -> int:
     """Name every fault of a judge set, and count its rows."""
     rows, probes = judge_check_plan.read_set(folder)
-    for file, found in rows.rows.items():
-        contested = sum(row.contested for _, row in found)
+    for file, file_rows in rows.rows.items():
+        contested = sum(row.contested for _, row in file_rows)
         unread = sum(
-            isinstance(row, PlantedRow) and row.checker == "" and row.writer != PEOPLE for _, row in found
+            isinstance(row, PlantedRow) and row.checker == "" and row.writer != PEOPLE for _, row in file_rows
         )
         notes = f"{contested} contested" + (f", {unread} not read by a checker yet" if unread else "")
-        print(f"{folder / file}: {len(found)} rows, {notes}")
+        print(f"{folder / file}: {len(file_rows)} rows, {notes}")
     print(f"{folder}: {len(probes)} questions to a judge, no faults")
     return 0
 
@@ -101,11 +104,11 @@ def build_rinobench(parsed: argparse.Namespace) -> int:
     from lotbench.benchmarks.rinobench.construction.papers import Rules
     from lotbench.run import construct_rinobench
 
-    wanted = _wanted(parsed, Rules, {"writer": parsed.writer, "judge": parsed.judge})
-    built = asyncio.run(construct_rinobench.build(wanted))
+    request = _build_request(parsed, Rules, {"writer": parsed.writer, "judge": parsed.judge})
+    built = asyncio.run(construct_rinobench.build(request))
     for stage, count in built.stages.items():
         print(f"{count:7,}  {stage}")
-    print(f"{wanted.out}: {len(built.train)} ideas to train on, {len(built.test)} to test on")
+    print(f"{request.out}: {len(built.train)} ideas to train on, {len(built.test)} to test on")
     return 0
 
 
@@ -114,8 +117,8 @@ def build_lotbench(parsed: argparse.Namespace) -> int:
     from lotbench.benchmarks.lotbench.construction.responses import Rules
     from lotbench.run import construct_lotbench
 
-    wanted = _wanted(parsed, Rules, {"writer": parsed.writer})
-    built = asyncio.run(construct_lotbench.build(wanted))
+    request = _build_request(parsed, Rules, {"writer": parsed.writer})
+    built = asyncio.run(construct_lotbench.build(request))
     for stage, count in built.stages.items():
         print(f"{count:7,}  {stage}")
     if built.accepted is None:
@@ -126,21 +129,21 @@ def build_lotbench(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _wanted(parsed: argparse.Namespace, rules: type[Any], models: dict[str, str]) -> Wanted:
+def _build_request(parsed: argparse.Namespace, rules: type[Any], models: dict[str, str]) -> Wanted:
     """Return what a data set is to be built of, from the flags that all builds have."""
     from lotbench.cli.evaluate import limits
     from lotbench.run.construction import Wanted
 
-    asked = config.load(
+    configuration = config.load(
         None, parsed.sets, {f"limits.{name}": value for name, value in limits(parsed).items()}
     )
     return Wanted(
         sources=tuple(map(Path, parsed.sources)),
         out=Path(parsed.out),
         models=models,
-        rules=config.validate(rules, asked.experiment.settings, prefix="settings."),
+        rules=config.validate(rules, configuration.experiment.settings, prefix="settings."),
         seed=parsed.seed,
-        limits=asked.limits,
+        limits=configuration.limits,
         preflight=not parsed.no_preflight,
     )
 
@@ -166,10 +169,10 @@ def sheet(parsed: argparse.Namespace) -> int:
     if font is None and any(item.language == "zh" for item in items):
         print("note: no font with Chinese characters on this machine; give one with --font FILE")
     out.mkdir(parents=True, exist_ok=True)
-    made = 0
-    for made, page in enumerate(pages(folder, items, font), 1):
-        page.save(out / f"page-{made:02}.png")
-    print(f"{out}: {made} pages, {len(items)} samples")
+    count = 0
+    for count, page in enumerate(pages(folder, items, font), 1):
+        page.save(out / f"page-{count:02}.png")
+    print(f"{out}: {count} pages, {len(items)} samples")
     return 0
 
 
@@ -186,13 +189,16 @@ def imported(parsed: argparse.Namespace) -> int:
     sources = {"oogiri-go": oogiri_go.rows, "caption-contest": caption_contest.rows}
     if parsed.name not in sources:
         if parsed.name not in (readers := published.readers()):
-            known = ", ".join([*sources, *readers, IDEAS])
-            raise UsageError(f"data import: no data set {parsed.name!r} of others; there are: {known}")
-        found = readers[parsed.name](published.Files(Path(parsed.source)))
-        print(f"{parsed.out}: {published.write(found, Path(parsed.out))} samples of {parsed.source}")
-        written = _written(Path(parsed.out) / "samples.jsonl")
+            choices = ", ".join([*sources, *readers, IDEAS])
+            raise UsageError(f"data import: no data set {parsed.name!r} of others; there are: {choices}")
+        samples = readers[parsed.name](published.Files(Path(parsed.source)))
+        print(f"{parsed.out}: {published.write(samples, Path(parsed.out))} samples of {parsed.source}")
+        written = _read_rows(Path(parsed.out) / "samples.jsonl")
         if scores := Counter(int(row["novelty_score"]) for row in written if "novelty_score" in row):
-            print("ideas by novelty_score: " + ", ".join(f"{one}: {scores[one]:,}" for one in sorted(scores)))
+            print(
+                "ideas by novelty_score: "
+                + ", ".join(f"{score}: {scores[score]:,}" for score in sorted(scores))
+            )
         return 0
     dest = Path(parsed.out)
     rows = sources[parsed.name](Path(parsed.source), importing.PictureFiles(dest))
@@ -209,7 +215,7 @@ def imported(parsed: argparse.Namespace) -> int:
 def distribution(path: Path) -> Iterator[str]:
     """Yield rows by type and language, and the share of them that people liked or rated: Table 1 of LoTbench's paper."""
     rows, voted = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-    for row in _written(path):
+    for row in _read_rows(path):
         for cell in itertools.product((row["type"], "total"), (row["language"], "total")):
             rows[cell] += 1
             voted[cell] += "star" in row or "ratings" in row
@@ -217,11 +223,11 @@ def distribution(path: Path) -> Iterator[str]:
     yield "".join(["rows (with votes)", *(f"{language:>20}" for language in languages)])
     for type_ in types:
         counts = [(rows[type_, language], voted[type_, language]) for language in languages]
-        told = (f"{n:,} ({liked / n:.2%})" if n else "–" for n, liked in counts)
-        yield "".join([f"{type_:17}", *(f"{one:>20}" for one in told)])
+        cells = (f"{n:,} ({liked / n:.2%})" if n else "–" for n, liked in counts)
+        yield "".join([f"{type_:17}", *(f"{cell:>20}" for cell in cells)])
 
 
-def _written(path: Path) -> Iterator[dict[str, Any]]:
+def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows that an import wrote."""
     with path.open(encoding="utf-8") as lines:
         yield from map(json.loads, lines)

@@ -15,26 +15,26 @@ PICTURE_TOKENS = 800
 REPLY_TOKENS = 120
 
 
-def show_plan(made: Plan) -> int:
+def show_plan(plan: Plan) -> int:
     """Print the plan; calls nothing and writes nothing."""
-    experiment, sequences = made.experiment, made.sequences()
+    experiment, sequences = plan.experiment, plan.sequences()
     episodes = sum(map(len, sequences))
-    print(f"{made.benchmark.name} version {made.benchmark.version}: {made.benchmark.about}")
-    print(f"data      {made.folder}: {len(made.chosen)} of {made.of} samples, digest {made.digests['data']}")
+    print(f"{plan.benchmark.name} version {plan.benchmark.version}: {plan.benchmark.about}")
+    print(f"data      {plan.folder}: {len(plan.chosen)} of {plan.of} samples, digest {plan.digests['data']}")
     print(
-        f"tasks     {episodes} ({experiment.repeats} repeats), {min(len(sequences), made.limits.concurrency)} side by side"
+        f"tasks     {episodes} ({experiment.repeats} repeats), {min(len(sequences), plan.limits.concurrency)} side by side"
     )
-    for name, value in made.settings.model_dump().items():
+    for name, value in plan.settings.model_dump().items():
         print(f"  {name:18} {value}")
     print(f"{'role':10} {'calls at most':>14} {'input tokens':>14} {'output tokens':>14} {'USD':>10}  models")
-    most = list(_at_most(made, Counter(one.sample for sequence in sequences for one in sequence)))
+    most = list(_at_most(plan, Counter(episode.sample for sequence in sequences for episode in sequence)))
     for role, usage, calls, cost in most:
-        shown = "unknown" if cost is None else f"{cost:.2f}"
-        models = ", ".join(name.text for name in made.names[role])
+        price = "unknown" if cost is None else f"{cost:.2f}"
+        models = ", ".join(name.text for name in plan.names[role])
         print(
-            f"{role:10} {calls:14,} {usage.input_tokens:14,} {usage.output_tokens:14,} {shown:>10}  {models}"
+            f"{role:10} {calls:14,} {usage.input_tokens:14,} {usage.output_tokens:14,} {price:>10}  {models}"
         )
-    if made.limits.service_tier == "flex":
+    if plan.limits.service_tier == "flex":
         print("half the price, slower: OpenAI's service tier flex")
     dollars = _dollars(total_cost(cost for *_, cost in most))
     print(
@@ -48,22 +48,22 @@ def _dollars(total: float | None) -> str:
     return "unknown (a model is not in the table)" if total is None else f"${total:.2f}"
 
 
-def _at_most(made: Plan, episodes: Counter[str]) -> Iterator[tuple[str, Usage, int, float | None]]:
+def _at_most(plan: Plan, episodes: Counter[str]) -> Iterator[tuple[str, Usage, int, float | None]]:
     """Return by role the usage, calls and dollars (None: no price is known) that so many episodes on each sample take at most."""
-    asked = previewed(made)
-    models = {role: len(names) for role, names in made.names.items()}
+    questions = previewed(plan)
+    models = {role: len(names) for role, names in plan.names.items()}
     beyond = Counter[str]()
-    for sample in made.chosen:
-        beyond.update(made.benchmark.beyond(sample, made.settings, episodes[sample.id], models))
-    for role, each in made.benchmark.calls(made.settings).items():
+    for sample in plan.chosen:
+        beyond.update(plan.benchmark.beyond(sample, plan.settings, episodes[sample.id], models))
+    for role, each in plan.benchmark.calls(plan.settings).items():
         calls = each * episodes.total() + beyond[role]
-        prompt = max((_tokens(q) for q in asked if q.role == role), default=0)
+        prompt = max((_tokens(q) for q in questions if q.role == role), default=0)
         # The price of a call depends on its own length, not on that of all together.
-        one = Usage(prompt, 0, REPLY_TOKENS)
-        given = made.names[role]
-        costs = [asked_cost(name, one, made.limits) for name in given]
-        known = [each for each in costs if each is not None]
-        cost = calls * max(known) if len(known) == len(costs) else None
+        call_usage = Usage(prompt, 0, REPLY_TOKENS)
+        role_names = plan.names[role]
+        costs = [asked_cost(name, call_usage, plan.limits) for name in role_names]
+        prices = [each for each in costs if each is not None]
+        cost = calls * max(prices) if len(prices) == len(costs) else None
         yield role, Usage(calls * prompt, 0, calls * REPLY_TOKENS), calls, cost
 
 

@@ -27,24 +27,24 @@ def duel(parsed: argparse.Namespace) -> int:
         played, check = [load_run(path) for path in runs], not parsed.no_preflight
         work = duels.resume_duel(played, _say, check=check, **limits(parsed))
     else:
-        asked = configuration(parsed)
+        config = configuration(parsed)
         if parsed.dry_run:
-            return _plans(asked, parsed.models)
+            return _plans(config, parsed.models)
         how = {"out": Path(parsed.out), "fresh": parsed.fresh, "check": not parsed.no_preflight}
-        work = duels.duel(asked, parsed.models, _say, **how)
+        work = duels.duel(config, parsed.models, _say, **how)
     last = interruptible(work)
     names = " ".join(str(run.path) for run in last.runs)
     print(f"more of it: lotbench compare {names}")
     return 0
 
 
-def _plans(asked: Config, models: Sequence[str]) -> int:
+def _plans(config: Config, models: Sequence[str]) -> int:
     """Return what the runs of a duel take if all samples are played."""
     from lotbench.cli.dry import show_plan
 
     for model in models:
-        experiment = asked.experiment.model_copy(update={"model": model})
-        show_plan(plan.make(asked.model_copy(update={"experiment": experiment})))
+        experiment = config.experiment.model_copy(update={"model": model})
+        show_plan(plan.make(config.model_copy(update={"experiment": experiment})))
     return 0
 
 

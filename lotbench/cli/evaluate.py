@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from lotbench.calls.budget import refuse_tier
 from lotbench.cli.progress import watch
 from lotbench.config import experiment as config
-from lotbench.config import judge_panel
+from lotbench.config import judge_panel, model_names
 from lotbench.config.experiment import Config
 from lotbench.errors import UsageError
 from lotbench.report import bounds
@@ -50,15 +50,15 @@ def limits(parsed: argparse.Namespace) -> dict[str, Any]:
 
 def evaluate(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench evaluate`."""
-    asked = configuration(parsed)
+    run_config = configuration(parsed)
     if parsed.dry_run:
         from lotbench.cli.dry import show_plan
 
-        made = plan.make(asked)
-        refuse_tier(made.limits, [name for names in made.names.values() for name in names])
-        return show_plan(made)
+        run_plan = plan.make(run_config)
+        refuse_tier(run_plan.limits, [name for names in run_plan.names.values() for name in names])
+        return show_plan(run_plan)
     work = begin(
-        asked,
+        run_config,
         out=Path(parsed.out),
         fresh=parsed.fresh,
         check=not parsed.no_preflight,
@@ -83,34 +83,34 @@ def configuration(
     Raises:
         UsageError: A flag or a file names what is not there or does not fit.
     """
-    given = vars(parsed)
-    flags = {field: given[name] for name, field in FIELDS.items() if given.get(name) is not None}
-    for pair in given.get("role", ()):
+    values = vars(parsed)
+    flags = {field: values[name] for name, field in FIELDS.items() if values.get(name) is not None}
+    for pair in values.get("role", ()):
         role, equals, model = pair.partition("=")
         if not equals:
             raise UsageError(f"--role {pair!r}: expected NAME=MODEL")
         flags[f"roles.{role}"] = [*(flags.get(f"roles.{role}") or ()), model]
-    if given.get("panel"):
+    if values.get("panel"):
         flags |= _panel(parsed.panel, flags)
     return config.load(
         config_file(parsed.config), parsed.sets, {**(defaults or {}), **flags, **(fixed or {})}
     )
 
 
-def _panel(given: str, flags: Mapping[str, Any]) -> dict[str, Any]:
+def _panel(path_or_name: str, flags: Mapping[str, Any]) -> dict[str, Any]:
     """Return the judges of a panel file, by path or by the name of one that is shipped, and its id."""
     if flags.get("roles.judge"):
         raise UsageError("--panel names the judges: leave out --judge and --role judge=")
-    made = judge_panel.load(_panel_file(given))
-    return {"roles.judge": list(made.judges), "settings.panel": made.id}
+    panel = judge_panel.load(_panel_file(path_or_name))
+    return {"roles.judge": list(panel.judges), "settings.panel": panel.id}
 
 
-def _panel_file(given: str) -> Path:
+def _panel_file(path_or_name: str) -> Path:
     """Return a panel file by path, or by the name of one that is shipped."""
-    name = given.removeprefix("configs/").removeprefix("panels/").removesuffix(".toml")
-    found = config_file(given if Path(given).exists() else f"panels/{name}")
-    assert found is not None
-    return found
+    name = path_or_name.removeprefix("configs/").removeprefix("panels/").removesuffix(".toml")
+    path = config_file(path_or_name if Path(path_or_name).exists() else f"panels/{name}")
+    assert path is not None
+    return path
 
 
 def interruptible(work: Coroutine[Any, Any, T]) -> T:
@@ -140,9 +140,9 @@ def print_result(run: Run) -> int:
         _print_scores(run)
     name = summary["primary_metric"]
     if (score := summary["scores"].get(name)) and (
-        said := bounds.moving(name, score.get("bounds", {}), score["low"], score["high"])
+        sentence := bounds.moving(name, score.get("bounds", {}), score["low"], score["high"])
     ):
-        print(said)
+        print(sentence)
     # A model names itself, and its name stands in reasons.
     print(visible(_trust(run)))
     if not run_folder.writable(run.path):
@@ -171,13 +171,11 @@ def _trust(run: Run) -> str:
     reasons = run.summary["reasons"]
     if run.summary["rankable"]:
         return "trusted: it has a place among runs that were measured alike"
+    names = [model_names.parse(name) for name in run.config.roles.get("judge", ())]
+    checkable = names and not {name.kind for name in names} & {"python", "local", "human"}
+    judges = " ".join(f"--judge {name.text}" for name in names)
     unchecked = any("was never checked" in reason for reason in reasons)
-    judges = " ".join(f"--judge {name}" for name in run.config.roles.get("judge", ()))
-    earns = (
-        f"\nearn it: lotbench judge-check {judges}"
-        if unchecked and judges and "python:" not in judges
-        else ""
-    )
+    earns = f"\nearn it: lotbench judge-check {judges}" if unchecked and checkable else ""
     return f"not trusted: {'; '.join(reasons)}{earns}"
 
 
@@ -188,6 +186,6 @@ def _value(name: str, score: dict[str, Any] | None) -> str:
     digits = 2 if score["n"] < FEW else 3
     low, high = score["low"], score["high"]
     span = "" if low is None or high is None else f" ({low:.{digits}f} to {high:.{digits}f})"
-    shown = bounds.in_words(score.get("bounds", {}))
-    beside = f"  bounds {shown}" if shown else ""
-    return f"{name} {score['value']:.{digits}f}{span}{beside}".strip()
+    words = bounds.in_words(score.get("bounds", {}))
+    bounds_text = f"  bounds {words}" if words else ""
+    return f"{name} {score['value']:.{digits}f}{span}{bounds_text}".strip()

@@ -30,7 +30,7 @@ def check(parsed: argparse.Namespace) -> int:
         return _labels([Path(file) for file in parsed.labels])
     if parsed.from_run:
         return _draw(parsed)
-    wanted = WantedCheck(
+    spec = WantedCheck(
         config=configuration(parsed, fixed={"limit": None}),
         judge_set=parsed.judge_set or "",
         split=parsed.split,
@@ -42,7 +42,7 @@ def check(parsed: argparse.Namespace) -> int:
         preflight=not parsed.no_preflight,
     )
     try:
-        return print_result(interruptible(judge_check(wanted, watch=_watch(sys.stderr))))
+        return print_result(interruptible(judge_check(spec, watch=_watch(sys.stderr))))
     except (LotbenchError, KeyboardInterrupt) as error:
         if isinstance(error, KeyboardInterrupt) or error.exit_code in (3, 4):
             print("lotbench: the same command goes on where this stopped", file=sys.stderr)
@@ -51,11 +51,9 @@ def check(parsed: argparse.Namespace) -> int:
 
 def _marks(path: Path) -> int:
     """Say how often judges build and change chains rightly, by what people marked (Fig. 15, left)."""
-    for judge, stage, found, unmarked in success(read_marks(path)):
-        span = "" if found.low is None else f"  [{found.low:.3f}, {found.high:.3f}]"
-        value = (
-            "none marked" if found.value is None else f"{found.value:.3f}{span}  ({found.hits} of {found.n})"
-        )
+    for judge, stage, rate, unmarked in success(read_marks(path)):
+        span = "" if rate.low is None else f"  [{rate.low:.3f}, {rate.high:.3f}]"
+        value = "none marked" if rate.value is None else f"{rate.value:.3f}{span}  ({rate.hits} of {rate.n})"
         print(f"{judge}, {stage}: {value}" + (f"; {unmarked} without a mark" if unmarked else ""))
     return 0
 
@@ -64,8 +62,8 @@ def print_result(checked: Checked) -> int:
     """Say how well everybody judged."""
     for note in checked.notes:
         print(note)
-    for told in checked.sentences:
-        print(told)
+    for sentence in checked.sentences:
+        print(sentence)
     print(f"kept in the store: {len(checked.kept)} of {len(checked.measures)} checks")
     print(f"report: {checked.path / 'report.md'}")
     return 0
@@ -84,41 +82,43 @@ def _draw(parsed: argparse.Namespace) -> int:
 def _labels(files: Sequence[Path]) -> int:
     from lotbench.checks.field_labels import labelled
 
-    found = labelled(*files)
+    labels = labelled(*files)
     rng = np.random.default_rng(1)
     for name, value, draws in zip(
-        ("FPR", "FNR"), found.field.point(), found.field.draw(rng, 4000), strict=True
+        ("FPR", "FNR"), labels.field.point(), labels.field.draw(rng, 4000), strict=True
     ):
-        known = draws[~np.isnan(draws)]
-        low, high = np.quantile(known, (0.025, 0.975)) if len(known) else (np.nan, np.nan)
+        known_draws = draws[~np.isnan(draws)]
+        low, high = np.quantile(known_draws, (0.025, 0.975)) if len(known_draws) else (np.nan, np.nan)
         print(f"{name} in the field: {value:.4f}  [{low:.4f}, {high:.4f}]")
-    for one in filter(lambda stratum: stratum.size, found.field.strata):
-        word = "accepted" if one.accepted else "not accepted"
-        print(f"  {word:13} {one.true} right of {one.labelled} labelled, of {one.size} in the run")
-    if found.open:
-        print(f"{found.open} rows have no label yet, or as many for as against; they are left out")
+    for stratum in filter(lambda stratum: stratum.size, labels.field.strata):
+        word = "accepted" if stratum.accepted else "not accepted"
+        print(
+            f"  {word:13} {stratum.true} right of {stratum.labelled} labelled, of {stratum.size} in the run"
+        )
+    if labels.open:
+        print(f"{labels.open} rows have no label yet, or as many for as against; they are left out")
     for who, rate in zip(
-        ("one person and another", "the judge and one person"), found.people or (), strict=False
+        ("one person and another", "the judge and one person"), labels.people or (), strict=False
     ):
         print(f"  {who}: kappa {cell(rate.value)}, {rate.hits} of {rate.n} pairs of labels agree")
-    print(f"kept: {found.kept}")
-    print(f"lotbench report {found.run} prints the corrected scores")
+    print(f"kept: {labels.kept}")
+    print(f"lotbench report {labels.run} prints the corrected scores")
     return 0
 
 
 def _watch(stream: TextIO) -> Watch:
     """Return how far a check is, in a line now and then."""
 
-    async def shown(made: Prepared) -> None:
+    async def shown(prepared: Prepared) -> None:
         try:
             while True:
                 await asyncio.sleep(PIPE_S)
-                print(_line(made), file=stream, flush=True)
+                print(_line(prepared), file=stream, flush=True)
         finally:
-            print(_line(made), file=stream, flush=True)
+            print(_line(prepared), file=stream, flush=True)
 
     return shown
 
 
-def _line(made: Prepared) -> str:
-    return f"{made.done}/{made.total} judgings, {made.stats.calls} calls, {made.stats.in_flight} in flight"
+def _line(prepared: Prepared) -> str:
+    return f"{prepared.done}/{prepared.total} judgings, {prepared.stats.calls} calls, {prepared.stats.in_flight} in flight"

@@ -32,11 +32,11 @@ MEANT = {
 """Flags that no command has and that people try, and what they mean."""
 
 
-def _near(given: str, known: Iterable[str]) -> str:
+def _near(word: str, names: Iterable[str]) -> str:
     # Imported where it is wanted: --help wants nothing.
     from lotbench.errors import suggestion
 
-    return suggestion(given, known)
+    return suggestion(word, names)
 
 
 class Parser(argparse.ArgumentParser):
@@ -44,18 +44,18 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Read the arguments; ends with exit code 2 at a flag that this very command does not know."""
-        found, rest = super().parse_known_args(args, namespace)
-        flags = [one.partition("=")[0] for one in rest if one.startswith("--") and one != "--"]
+        parsed, rest = super().parse_known_args(args, namespace)
+        flags = [arg.partition("=")[0] for arg in rest if arg.startswith("--") and arg != "--"]
         if flags:
-            known = [name for name in self._option_string_actions if name.startswith("--")]
+            own_flags = [name for name in self._option_string_actions if name.startswith("--")]
             now = RENAMED.get(flags[0])
-            near = f"; it is {now} here" if now in known else _near(flags[0], known)
+            near = f"; it is {now} here" if now in own_flags else _near(flags[0], own_flags)
             near = MEANT.get(flags[0], near)
             command = self.prog.removeprefix("lotbench ")
             for name in (flags[0], f"{command} {flags[0]}"):
                 near = f": {removed.FLAGS[name]}" if name in removed.FLAGS else near
             self.error(f"no flag {flags[0]}{near}")
-        return found, rest
+        return parsed, rest
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and in one line where every flag stands; ends with exit code 2."""
@@ -80,21 +80,21 @@ class Flag(NamedTuple):
     heading: str = ""
 
 
-def flag(shown: str, about: str | None = None, **how: Any) -> Flag:
+def flag(usage: str, about: str | None = None, **how: Any) -> Flag:
     """Return a flag as `--help` shows it: `--fresh`, `--limit N`; an argument is its name and what is shown, `run RUN`."""
-    name, _, metavar = shown.partition(" ")
+    name, _, metavar = usage.partition(" ")
     shape = {"metavar": metavar} if metavar else {"action": "store_true"}
     return Flag(name, {**shape, "help": about, **how})
 
 
 def under(heading: str, *flags: Flag) -> tuple[Flag, ...]:
     """Return the same flags under a heading."""
-    return tuple(one._replace(heading=heading) for one in flags)
+    return tuple(declared._replace(heading=heading) for declared in flags)
 
 
-def _many(shown: str, about: str | None = None, **how: Any) -> Flag:
+def _many(usage: str, about: str | None = None, **how: Any) -> Flag:
     """Return a flag that may be given again and again."""
-    return flag(shown, about, action="append", **how)
+    return flag(usage, about, action="append", **how)
 
 
 def _port(text: str) -> int:
@@ -254,12 +254,12 @@ def _inside(command: Declare) -> None:
         flag("--out FILE", "where rows are written: .csv, else a JSON line each (default: here)"),
     )
     rows = export.add_mutually_exclusive_group()
-    for one in (
+    for option in (
         flag("--for-review", "answers for people to label, nothing judged"),
         flag("--steps", "one row a step, not one a task"),
         flag("--preferences", "games: accepted beside refused answers, as rows for TRL's DPOTrainer"),
     ):
-        rows.add_argument(one.name, **one.how)
+        rows.add_argument(option.name, **option.how)
     command(
         "replay = runs:replay",
         "show how an idea came about, round by round",
@@ -447,11 +447,11 @@ def _ballot(command: Declare) -> None:
     with_key = flag("ballot FILE", "a ballot, with its key beside it")
     command("count = ballot:count", about, with_key, votes)
     about = "make a data set of the votes, for models to rank responses"
-    made = flag("--out DEST", "the folder that is made", required=True)
-    command("rank = ballot:rank", about, closed, votes, made)
+    folder = flag("--out DEST", "the folder that is made", required=True)
+    command("rank = ballot:rank", about, closed, votes, folder)
     about = "serve a ballot to people, one vote a person and prompt"
-    kept = flag("--votes FILE", "where votes are appended (default: FILE.votes.jsonl)")
-    command("vote = people:vote", about, *SITE, closed, kept)
+    votes_out = flag("--votes FILE", "where votes are appended (default: FILE.votes.jsonl)")
+    command("vote = people:vote", about, *SITE, closed, votes_out)
 
 
 def _family(commands: Commands, name: str, about: str) -> Declare:
@@ -464,17 +464,17 @@ def _command(commands: Commands, entry: str, about: str, *flags: Flag) -> argpar
     """Declare the command `name = module:function`, whose module is imported when it is run."""
     name, _, place = entry.partition(" = ")
     description = about[0].upper() + about[1:] + "."
-    one: argparse.ArgumentParser = commands.add_parser(name, help=about, description=description)
-    headings: dict[str, argparse._ActionsContainer] = {"": one}
-    for given in flags:
-        if given.heading not in headings:
-            headings[given.heading] = one.add_argument_group(given.heading)
-        headings[given.heading].add_argument(given.name, **given.how)
+    command_parser: argparse.ArgumentParser = commands.add_parser(name, help=about, description=description)
+    headings: dict[str, argparse._ActionsContainer] = {"": command_parser}
+    for option in flags:
+        if option.heading not in headings:
+            headings[option.heading] = command_parser.add_argument_group(option.heading)
+        headings[option.heading].add_argument(option.name, **option.how)
 
     def run_command(parsed: argparse.Namespace) -> int:
         module, _, function = place.partition(":")
         carry_out: Command = getattr(import_module(f"lotbench.cli.{module}"), function)
         return carry_out(parsed)
 
-    one.set_defaults(run_command=run_command)
-    return one
+    command_parser.set_defaults(run_command=run_command)
+    return command_parser

@@ -44,7 +44,7 @@ def view(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench view`."""
     from lotbench.site.runs import Gallery, export
 
-    root, first = _looked_at(parsed.root)
+    root, first = _find_root(parsed.root)
     if first and parsed.export:
         raise UsageError(f"--export writes the pages of a folder of runs: lotbench view {root} --export ...")
     if parsed.export:
@@ -56,18 +56,18 @@ def view(parsed: argparse.Namespace) -> int:
     return _serve(Gallery(root), parsed, first=first)
 
 
-def _looked_at(given: str) -> tuple[Path, str]:
+def _find_root(place: str) -> tuple[Path, str]:
     """Return the folder of runs that is looked through, and the page that comes first: of a run, its own.
 
     Raises:
         UsageError: It is neither.
     """
-    root = Path(given)
+    root = Path(place)
     if root.is_dir() and not (root / "run.json").is_file():
         return root, ""
-    if given == run_folder.RUNS:
+    if place == run_folder.RUNS:
         raise UsageError(f"{root}: no runs yet; make one: lotbench watch")
-    path = run_folder.find(given).resolve()
+    path = run_folder.find(place).resolve()
     return path.parent, f"run/{quote(path.name)}.html"
 
 
@@ -113,31 +113,31 @@ def play(parsed: argparse.Namespace) -> int:
         count, page = export(_game(parsed, {"data": KEYLESS["data"]}), Path(parsed.export))
         print(f"{page}: {count} games, one a day; open it, send the folder, or put it on any host")
         return 0
-    asked, out = _game(parsed), Path(parsed.out)
-    game = asked.experiment.benchmark == DEFAULT_BENCHMARK
+    config, out = _game(parsed), Path(parsed.out)
+    game = config.experiment.benchmark == DEFAULT_BENCHMARK
     try:
-        asyncio.run(_refuse_missing(asked))
+        asyncio.run(_refuse_missing(config))
     except UsageError as error:
         if not game or parsed.judge or parsed.oracle or parsed.role or parsed.config:
             raise UsageError(
                 f"{error}; without a key: lotbench play, with neither --judge nor --config"
             ) from None
         # Games that were judged so are kept where no board looks.
-        asked, out = _game(parsed, KEYLESS), out / "keyless"
+        config, out = _game(parsed, KEYLESS), out / "keyless"
         print(NO_KEY)
     if game and not parsed.sample and not parsed.daily:
-        asked = of_a_day(asked, _today())
+        config = of_a_day(config, _today())
     if parsed.browser:
-        table = PlaySite(asked, out, today=_today if parsed.daily else None)
+        table = PlaySite(config, out, today=_today if parsed.daily else None)
         return _serve(table, parsed, table.close)
-    return _at_terminal(asked, out, parsed.name, _today() if parsed.daily else None)
+    return _at_terminal(config, out, parsed.name, _today() if parsed.daily else None)
 
 
 def _today() -> datetime.date:
     return datetime.date(*time.gmtime()[:3])
 
 
-async def _refuse_missing(asked: Config) -> None:
+async def _refuse_missing(config: Config) -> None:
     """See that whoever judges and answers can be asked, before anybody sits down.
 
     Raises:
@@ -146,18 +146,18 @@ async def _refuse_missing(asked: Config) -> None:
     from lotbench.models.registry import Models
     from lotbench.site.people_runs import planned
 
-    made = planned(asked)
+    plan = planned(config)
     # The embedded model begins with the game: it takes seconds, and its weights are looked for then.
     names = {
         role: [name for name in names if name.kind == "api"]
-        for role, names in made.names.items()
+        for role, names in plan.names.items()
         if role != "candidate"
     }
-    async with Models(made.pictures, made.limits, {}) as models:
+    async with Models(plan.pictures, plan.limits, {}) as models:
         models.role_models(names)
 
 
-def _at_terminal(asked: Config, out: Path, given: str | None, day: datetime.date | None) -> int:
+def _at_terminal(config: Config, out: Path, player_name: str | None, day: datetime.date | None) -> int:
     """Return a game at this terminal."""
     from rich.console import Console
 
@@ -166,14 +166,14 @@ def _at_terminal(asked: Config, out: Path, given: str | None, day: datetime.date
     from lotbench.site.people_runs import of_the_day, person, planned, play_next
     from lotbench.site.player import CONSENT
 
-    if not given and not sys.stdin.isatty():
+    if not player_name and not sys.stdin.isatty():
         raise UsageError(NO_TERMINAL)
-    name = person(given or input("Your name: "))
+    name = person(player_name or input("Your name: "))
     print(CONSENT)
     if input("Do you agree? (yes or no) ").strip().lower() not in ("yes", "y"):
         print("Nothing was kept.")
         return 0
-    chosen = of_the_day(asked, day) if day else asked
+    chosen = of_the_day(config, day) if day else config
     if planned(chosen).benchmark.graph != "game":
         return print_result(interruptible(play_next(chosen, out, name)))
     if not sys.stdin.isatty():
@@ -188,9 +188,9 @@ def _game(parsed: argparse.Namespace, defaults: Mapping[str, Any] | None = None)
     fixed: dict[str, Any] = {"model": "human"}
     if parsed.benchmark in (None, DEFAULT_BENCHMARK) and not parsed.sample:
         fixed["languages"] = parsed.language or [DAILY_LANGUAGE]
-    made = configuration(parsed, defaults, fixed)
-    if made.experiment.settings.get("wording") != "paper":
-        return made
+    config = configuration(parsed, defaults, fixed)
+    if config.experiment.settings.get("wording") != "paper":
+        return config
     # A person is asked for the guess, in our words: the paper's form wants the sentence around it, too.
     return configuration(parsed, defaults, {**fixed, "settings.wording": "ours"})
 

@@ -36,11 +36,11 @@ FAILS = "After a guess that fails you may ask one yes/no question (an empty line
 Asks = Callable[[str], str]
 
 
-async def play_here(asked: Config, out: Path, name: str, console: Console, asks: Asks = input) -> Run:
+async def play_here(config: Config, out: Path, name: str, console: Console, asks: Asks = input) -> Run:
     """Let a person play at this terminal; see `play_next`.
 
     Args:
-        asked: What is played, by whom it is judged.
+        config: What is played, by whom it is judged.
         out: Where run folders are kept.
         name: The person's.
         console: Where the game is drawn.
@@ -54,7 +54,7 @@ async def play_here(asked: Config, out: Path, name: str, console: Console, asks:
     async def begins(status: Status) -> None:
         await asyncio.to_thread(player.begins, status)
 
-    run = asyncio.ensure_future(play_next(asked, out, name, player.model, begins, player.decide))
+    run = asyncio.ensure_future(play_next(config, out, name, player.model, begins, player.decide))
     terminal = Terminal(player, console, asks, out)
     try:
         while not (run.done() and player.ended is None):
@@ -86,11 +86,11 @@ class Terminal:
     async def waits(self, run: asyncio.Future[Run]) -> None:
         """Wait for the judge or the host, and say for whom and how long."""
         player = self._player
-        with self._console.status("") as shown:
+        with self._console.status("") as spinner:
             while player.phase in ("start", "judge", "host") and player.ended is None and not run.done():
                 whom = {"judge": "The judge is thinking about your guess", "host": "The host is thinking"}
                 about = whom.get(player.phase, "The game is being set up")
-                shown.update(f"{about}, {player.waited_s:.0f} s" if player.waited_s else about)
+                spinner.update(f"{about}, {player.waited_s:.0f} s" if player.waited_s else about)
                 await asyncio.sleep(TICK_S)
 
     async def moves(self) -> None:
@@ -102,17 +102,17 @@ class Terminal:
             self._scene()
         self._news()
         self._joke()
-        version, given = player.model.version, dict[str, object]()
+        version, answers = player.model.version, dict[str, object]()
         for field in player.fields:
-            given[field.name] = await self._line(_wanted(field.name), field.choices)
-            if str(given[field.name]).strip().lower() == GIVE_UP:
+            answers[field.name] = await self._line(_ask_for(field.name), field.choices)
+            if str(answers[field.name]).strip().lower() == GIVE_UP:
                 player.give_up(version)
                 return
-        if player.phase == "ask" and not str(given.get("question", "")).strip():
+        if player.phase == "ask" and not str(answers.get("question", "")).strip():
             player.skip(version)
             return
         try:
-            why = player.answer(version, given)
+            why = player.answer(version, answers)
         except UsageError as error:
             why = str(error)
         if why:
@@ -144,23 +144,29 @@ class Terminal:
         assert ended is not None and run is not None
         self._news()
         folder = await asyncio.to_thread(load_run, run[0])
-        trace = next(one for one in folder.traces if (one.sample, one.repeat) == (ended.sample, ended.repeat))
+        trace = next(
+            trace for trace in folder.traces if (trace.sample, trace.repeat) == (ended.sample, ended.repeat)
+        )
         sample = folder.samples[trace.sample]
-        made = result(trace, int(folder.config.settings.get("max_rounds", 1)))
-        told = told_answer(sample)
-        told.append(f"\n{_signs(made.dots)}")
-        lines: list[tuple[str, float | None]] = [("you", made.solved)]
+        outcome = result(trace, int(folder.config.settings.get("max_rounds", 1)))
+        panel_text = told_answer(sample)
+        panel_text.append(f"\n{_signs(outcome.dots)}")
+        lines: list[tuple[str, float | None]] = [("you", outcome.solved)]
         lines += [
-            (one.name or "people", one.round)
-            for one in await asyncio.to_thread(others, self._gallery, trace.sample, run[0])
+            (other.name or "people", other.round)
+            for other in await asyncio.to_thread(others, self._gallery, trace.sample, run[0])
         ]
         for name, round_ in lines:
-            told.append(f"\n{visible(name):24} " + ("not solved" if round_ is None else f"round {round_:g}"))
-        self._console.print(Panel(told, title=made.words, border_style="green" if made.solved else "yellow"))
+            panel_text.append(
+                f"\n{visible(name):24} " + ("not solved" if round_ is None else f"round {round_:g}")
+            )
+        self._console.print(
+            Panel(panel_text, title=outcome.words, border_style="green" if outcome.solved else "yellow")
+        )
         self._console.print(
             Text(f"the whole game: lotbench replay {run[0]} --sample {trace.sample}", style="dim")
         )
-        self._console.print(Text("to share: " + made.text("lotbench").replace("\n", "  "), style="dim"))
+        self._console.print(Text("to share: " + outcome.text("lotbench").replace("\n", "  "), style="dim"))
         player.goes_on()
         if len(player.games) < run[1]:
             await self._line("Enter for the next game", ())
@@ -220,24 +226,24 @@ class Terminal:
             raise Unescapable("the terminal was closed; begin again with the same name to go on") from None
 
 
-def news(view: View | None, drawn: set[tuple[object, ...]], asked: bool = False) -> Iterator[Text]:
-    """Yield what was said in a game and is not drawn yet: verdicts, answers and clues; `asked`: the questions too."""
+def news(view: View | None, printed: set[tuple[object, ...]], with_questions: bool = False) -> Iterator[Text]:
+    """Yield what was said in a game and is not drawn yet: verdicts, answers and clues; `with_questions`: the questions too."""
     for turn in view.turns if view else ():
-        said: list[tuple[str, Text]] = []
+        lines: list[tuple[str, Text]] = []
         if turn.guess and turn.counts is not None:
-            said.append(("counts", judged(turn.guess, turn.counts)))
-        if asked and turn.question:
-            said.append(("question", Text(f"  asks: {visible(turn.question)}")))
+            lines.append(("counts", judged(turn.guess, turn.counts)))
+        if with_questions and turn.question:
+            lines.append(("question", Text(f"  asks: {visible(turn.question)}")))
         if turn.answer:
-            said.append(
+            lines.append(
                 ("answer", Text(f"  host: {visible(UNCLEAR.get(turn.answer, turn.answer))}", style="bold"))
             )
-        said += [(clue, Text(f"  clue: {visible(clue)}", style="yellow")) for clue in turn.clues]
+        lines += [(clue, Text(f"  clue: {visible(clue)}", style="yellow")) for clue in turn.clues]
         if turn.frame:
-            said.append(("frame", Text(f"  part of the joke: {visible(turn.frame)}", style="yellow")))
-        for kind, text in said:
-            if (turn.number, kind) not in drawn:
-                drawn.add((turn.number, kind))
+            lines.append(("frame", Text(f"  part of the joke: {visible(turn.frame)}", style="yellow")))
+        for kind, text in lines:
+            if (turn.number, kind) not in printed:
+                printed.add((turn.number, kind))
                 yield text
 
 
@@ -257,10 +263,10 @@ def show_picture(console: Console, picture: bytes) -> None:
 
 def told_answer(sample: Mapping[str, Any]) -> Text:
     """Return the whole response, and why it is funny."""
-    told = Text()
-    told.append(f"{visible(str(sample['response']))}\n\n", style="bold")
-    told.highlight_words([visible(str(sample["key_text"]))], style="bold green")
-    return told.append(f"{visible(str(sample['explanation']))}\n")
+    text = Text()
+    text.append(f"{visible(str(sample['response']))}\n\n", style="bold")
+    text.highlight_words([visible(str(sample["key_text"]))], style="bold green")
+    return text.append(f"{visible(str(sample['explanation']))}\n")
 
 
 def drawn(picture: bytes) -> Text:
@@ -273,12 +279,12 @@ def drawn(picture: bytes) -> Text:
     image = image.resize((WIDTH, max(2, round(WIDTH * image.height / image.width / 2) * 2)))
     colours = [Color.from_rgb(*image.getpixel((x, y))) for y in range(image.height) for x in range(WIDTH)]
     rows = [colours[at : at + WIDTH] for at in range(0, len(colours), WIDTH)]
-    made = Text()
+    text = Text()
     for upper, lower in zip(rows[::2], rows[1::2], strict=True):
         for top, bottom in zip(upper, lower, strict=True):
-            made.append("▀", Style(color=top, bgcolor=bottom))
-        made.append("\n")
-    return made
+            text.append("▀", Style(color=top, bgcolor=bottom))
+        text.append("\n")
+    return text
 
 
 def _signs(dots: tuple[tuple[str, bool], ...]) -> str:
@@ -286,7 +292,7 @@ def _signs(dots: tuple[tuple[str, bool], ...]) -> str:
     return "\n" + " ".join(signs[dot] + ("◆" if clue else "") for dot, clue in dots)
 
 
-def _wanted(field: str) -> str:
+def _ask_for(field: str) -> str:
     """Return what is asked for, in words."""
     if field in GUESSES:
         return "Your guess" if field == "guess" else "Your joke"

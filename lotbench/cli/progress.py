@@ -117,7 +117,7 @@ def _warn(status: Status, say: Callable[[str], object]) -> None:
 
 def damage(lines: Sequence[int]) -> str:
     """Return which lines of a journal cannot be read."""
-    shown = ", ".join(map(str, lines[:5]))
-    return f"calls.jsonl is damaged in line {shown}" + (
+    numbers = ", ".join(map(str, lines[:5]))
+    return f"calls.jsonl is damaged in line {numbers}" + (
         f" and {len(lines) - 5} more" if len(lines) > 5 else ""
     )

@@ -48,7 +48,7 @@ def score(parsed: argparse.Namespace) -> int:
 
     path = run_folder.find(parsed.run, parsed.kept)
     if parsed.labels:
-        print(f"labels kept: {_labelled(load_run(path), [Path(file) for file in parsed.labels])}")
+        print(f"labels kept: {_keep_labels(load_run(path), [Path(file) for file in parsed.labels])}")
     # Locked before it is read: what a run that is going on adds meanwhile would be lost.
     with run_folder.opened(path) as place:
         run = load_run(path)
@@ -77,12 +77,12 @@ def report(parsed: argparse.Namespace) -> int:
 
         print(to_markdown(compare_runs(runs)), end="")
         return 0
-    run, made = results.rewritten(runs[0], full=parsed.full)
+    run, document = results.rewritten(runs[0], full=parsed.full)
     if parsed.png:
         from lotbench.cli.compare import drawn
         from lotbench.report.html.run_report import drawings
 
-        drawn(run.path / "plots", drawings(made))
+        drawn(run.path / "plots", drawings(document))
     code = print_result(run)
     print(_people(run, Path(parsed.kept) if parsed.kept else run.path.parent), end="")
     return code
@@ -94,16 +94,16 @@ def _people(run: Run, root: Path) -> str:
     from lotbench.report.ranking_sections import sections
     from lotbench.report.report import laid_out
 
-    mine = results.entry(run) if run.summary else None
-    if mine is None or mine.person:
+    entry = results.entry(run) if run.summary else None
+    if entry is None or entry.person:
         return ""
     folders = (place.parent for place in sorted(root.glob("*/run.json")))
     played = [load_run(path) for path in folders if parse(str(_model(path))).kind == "human"]
-    people = [results.entry(one) for one in played if one.summary]
-    alike = [one for one in people if one.values and not differing(mine, one)]
-    if not alike or not mine.values:
+    people = [results.entry(other) for other in played if other.summary]
+    alike = [other for other in people if other.values and not differing(entry, other)]
+    if not alike or not entry.values:
         return ""
-    blocks = laid_out(sections(board([mine, *alike]))[-1])
+    blocks = laid_out(sections(board([entry, *alike]))[-1])
     return "\n" + "\n\n".join(blocks) + "\n"
 
 
@@ -118,8 +118,8 @@ def export(parsed: argparse.Namespace) -> int:
 
     runs = [load_run(name, parsed.kept) for name in parsed.runs]
     if parsed.out:
-        for one in runs:
-            run_folder.refuse_way_out(one.path, Path(parsed.out))
+        for run in runs:
+            run_folder.refuse_way_out(run.path, Path(parsed.out))
     if parsed.preferences:
         return _preferences(runs, parsed)
     run, *others = runs
@@ -128,12 +128,12 @@ def export(parsed: argparse.Namespace) -> int:
     if parsed.for_review and Path(parsed.out or "").suffix == ".csv":
         raise UsageError("--for-review: labels come back as JSON lines, and not as a table: --out NAME.jsonl")
     if parsed.to:
-        return _exported(run, parsed)
+        return _export_to(run, parsed)
     table = trace_rows.steps if parsed.steps else trace_rows.episodes
-    made = (
+    rows = (
         answer_labels.rows(run) if parsed.for_review else list(table(run.traces, run.path.name, run.answered))
     )
-    return _written(made, parsed.out)
+    return _write_rows(rows, parsed.out)
 
 
 def _preferences(runs: Sequence[Run], parsed: argparse.Namespace) -> int:
@@ -142,10 +142,10 @@ def _preferences(runs: Sequence[Run], parsed: argparse.Namespace) -> int:
 
     if parsed.to:
         raise UsageError("--preferences goes without --to")
-    return _written(preferences(runs, parsed.per_sample), parsed.out)
+    return _write_rows(preferences(runs, parsed.per_sample), parsed.out)
 
 
-def _written(rows: Sequence[Mapping[str, JSON]], out: str | None) -> int:
+def _write_rows(rows: Sequence[Mapping[str, JSON]], out: str | None) -> int:
     """Write rows, and say how many there are where they do not go to the terminal."""
     from lotbench.storage import export
 
@@ -155,21 +155,21 @@ def _written(rows: Sequence[Mapping[str, JSON]], out: str | None) -> int:
     return 0
 
 
-def _exported(run: Run, parsed: argparse.Namespace) -> int:
+def _export_to(run: Run, parsed: argparse.Namespace) -> int:
     """Write a run for another tool, and say what its format has no place for."""
     from lotbench import integrations
 
     if parsed.for_review or parsed.steps or not parsed.out:
         raise UsageError("export --to TOOL needs --out FOLDER, and goes without --for-review and --steps")
-    made = asyncio.run(integrations.export(parsed.to, run, Path(parsed.out)))
-    for path in made.files:
+    exported = asyncio.run(integrations.export(parsed.to, run, Path(parsed.out)))
+    for path in exported.files:
         print(path)
-    for sentence in made.left_out:
+    for sentence in exported.left_out:
         print(f"note: {sentence}")
     return 0
 
 
-def _labelled(run: Run, labels: Sequence[Path]) -> str:
+def _keep_labels(run: Run, labels: Sequence[Path]) -> str:
     """Keep labels: of answers with the run, of drawn guesses with the judge's checks."""
     validation = benchmarks.get(run.config.benchmark).validation
     if validation is not None and validation.draw is not None:
@@ -178,9 +178,9 @@ def _labelled(run: Run, labels: Sequence[Path]) -> str:
         return str(labelled(*labels).kept)
     from lotbench.checks import answer_labels
 
-    kept = answer_labels.keep(run, labels)
-    people = f"{kept.labels} labels by {kept.people} people on " if kept.people > 1 else ""
-    return f"{people}{kept.answers} of {kept.rows} answers, {kept.path}"
+    stored = answer_labels.keep(run, labels)
+    people = f"{stored.labels} labels by {stored.people} people on " if stored.people > 1 else ""
+    return f"{people}{stored.answers} of {stored.rows} answers, {stored.path}"
 
 
 def replay(parsed: argparse.Namespace) -> int:
@@ -191,8 +191,8 @@ def replay(parsed: argparse.Namespace) -> int:
     run = load_run(parsed.run, parsed.kept)
     trace = find_trace(run.traces, parsed.sample, parsed.repeat)
     sample, own = run.samples[trace.sample], benchmarks.get(run.config.benchmark).replay
-    told = own(sample, trace) if own else by_step(sample, trace, results.readings(run, trace))
-    print(json.dumps(told.table, ensure_ascii=False, indent=2) if parsed.json else visible(told.text))
+    replayed = own(sample, trace) if own else by_step(sample, trace, results.readings(run, trace))
+    print(json.dumps(replayed.table, ensure_ascii=False, indent=2) if parsed.json else visible(replayed.text))
     return 0
 
 
@@ -209,25 +209,25 @@ def show(parsed: argparse.Namespace) -> int:
         _refuse_run(parsed.what, parsed.kept)
     flags = {"benchmark": parsed.what, "model": "human", "data": parsed.data, "samples": parsed.sample}
     file = datasets.config_file(parsed.config)
-    asked = config.load(file, parsed.sets, flags).experiment
-    declared = benchmarks.get(asked.benchmark)
-    given = {"candidate", *asked.roles}
+    experiment = config.load(file, parsed.sets, flags).experiment
+    declared = benchmarks.get(experiment.benchmark)
+    named = {"candidate", *experiment.roles}
     humans = {
         f"roles.{name}": ["human"]
         for name, role in declared.roles.items()
-        if not (role.default or name in given)
+        if not (role.default or name in named)
     }
-    made = plan.make(config.load(file, parsed.sets, flags | humans))
-    for question in previewed(made):
+    run_plan = plan.make(config.load(file, parsed.sets, flags | humans))
+    for question in previewed(run_plan):
         print(f"=== {question.step}, to the {question.role}")
         _print_messages(question.messages, question.schema)
     return 0
 
 
-def _refuse_run(what: str, kept: str | None) -> None:
+def _refuse_run(what: str, root: str | None) -> None:
     """Say how a run is looked at, where one was named and no call of it; raises UsageError."""
     with suppress(RunFolderError):
-        run_folder.find(what, kept)
+        run_folder.find(what, root)
         raise UsageError(
             f"{what} is a run: lotbench replay {what} tells a game of it, lotbench show {what} --call KEY what a call sent"
         )

@@ -23,15 +23,15 @@ def serve(parsed: argparse.Namespace) -> int:
         raise UsageError("serving games needs openenv: pip install 'lotbench[openenv]'")
     from lotbench.environment.openenv_server import serve_environment
 
-    asked = configuration(parsed)
-    given = os.environ.get(KEY, "").strip()
-    key = given or secrets.token_urlsafe(24)
+    config = configuration(parsed)
+    own_key = os.environ.get(KEY, "").strip()
+    key = own_key or secrets.token_urlsafe(24)
     folder = Path(parsed.folder) if parsed.folder else None
 
     async def main() -> None:
-        outside = Outside(asked.experiment.model.removeprefix("python:"))
+        outside = Outside(config.experiment.model.removeprefix("python:"))
         async with opened(
-            asked,
+            config,
             outside,
             {},
             folder,
@@ -42,8 +42,8 @@ def serve(parsed: argparse.Namespace) -> int:
             print(f"{len(games.samples)} samples; games are kept in {games.path}", file=sys.stderr)
 
             def ready(address: str) -> None:
-                shown = "" if given else f"\nkey {key}"
-                print(f"serving {address}{shown}\nend with Ctrl-C", flush=True)
+                key_line = "" if own_key else f"\nkey {key}"
+                print(f"serving {address}{key_line}\nend with Ctrl-C", flush=True)
 
             await serve_environment(games, parsed.port, key, ready, parsed.sessions)
 

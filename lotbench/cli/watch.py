@@ -58,38 +58,38 @@ ASKED: Mapping[str, Any] = {
 
 def watch(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench watch`."""
-    console, asked = Console(highlight=False), config.load(None, (), {**ASKED, "samples": [LIVE]})
-    made = planned(config.load(None, (), {**ASKED, "samples": [TOLD, LIVE]}))
-    tell(made, console, PACE_S if console.is_terminal else 0.0)
+    console, live_config = Console(highlight=False), config.load(None, (), {**ASKED, "samples": [LIVE]})
+    plan = planned(config.load(None, (), {**ASKED, "samples": [TOLD, LIVE]}))
+    tell(plan, console, PACE_S if console.is_terminal else 0.0)
     console.rule("Now live: a model of 135 million parameters, on this machine")
-    scene(made, LIVE, console)
-    host = {HOST: Host(made.by_id.__getitem__)}
-    shown = Live(console)
-    run = interruptible(begin(asked, out=Path(parsed.out), own=host, watch=shown.watched, check=False))
+    scene(plan, LIVE, console)
+    host = {HOST: Host(plan.by_id.__getitem__)}
+    screen = Live(console)
+    run = interruptible(begin(live_config, out=Path(parsed.out), own=host, watch=screen.watched, check=False))
     trace = run.traces[0]
-    shown.ends(trace)
+    screen.ends(trace)
     console.print(
-        Text(result(trace, made.settings.max_rounds).words, "bold"), told_answer(run.samples[LIVE]), sep="\n"
+        Text(result(trace, plan.settings.max_rounds).words, "bold"), told_answer(run.samples[LIVE]), sep="\n"
     )
     console.print("It is a tiny model: watch the game, not the score.", style="dim")
     console.print(Text(f"report:  {run.path / 'report.html'}"))
     return 0
 
 
-def scene(made: Plan, sample: str, console: Console) -> None:
+def scene(plan: Plan, sample: str, console: Console) -> None:
     """Print the picture, and the joke with its blank."""
-    item: Any = made.by_id[sample]
-    show_picture(console, made.pictures.path(sample).read_bytes())
+    item: Any = plan.by_id[sample]
+    show_picture(console, plan.pictures.path(sample).read_bytes())
     console.print(Text(f"In the picture: {item.caption}", "dim"))
     before, _, after = item.frame.partition("<MASK>")
     console.print(Text.assemble("\n", before, ("______", "bold underline blue"), after, "\n"))
 
 
-def tell(made: Plan, console: Console, pace_s: float) -> None:
+def tell(plan: Plan, console: Console, pace_s: float) -> None:
     """Tell the game that was played before, line by line."""
-    sample: Any = made.by_id[TOLD]
+    sample: Any = plan.by_id[TOLD]
     console.rule("A good game, told again")
-    scene(made, TOLD, console)
+    scene(plan, TOLD, console)
     for number, (guess, question, answer) in enumerate(ROUNDS, 1):
         counts, why = verdict(sample, guess)
         lines = [Text(f"round {number}", "dim"), judged(guess, bool(counts)), Text(f"    {why}", "dim")]
@@ -117,7 +117,7 @@ class Live:
         self._player.status = status
         with self._console.status("the model is thinking"):
             while True:
-                for text in news(self._player.view, self._drawn, asked=True):
+                for text in news(self._player.view, self._drawn, with_questions=True):
                     self._console.print(text)
                 await asyncio.sleep(TICK_S)
 

@@ -125,9 +125,9 @@ def load(path: Path | None, sets: Sequence[str] = (), flags: Mapping[str, Any] |
     """
     table = read_toml(path) if path else {}
     # The file is checked alone first: a fault is then named for where it stands.
-    made = _config(table, str(path))
+    file_config = _config(table, str(path))
     if not sets and not flags:
-        return made
+        return file_config
     named, of = table.get("samples"), Path(str(table.get("data", ""))).name
     for pair in sets:
         key, equals, value = pair.partition("=")
@@ -202,13 +202,13 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def differences(ours: JSON, theirs: JSON, path: str = "") -> list[str]:
+def differences(ours: JSON, other: JSON, path: str = "") -> list[str]:
     """Return the dotted names of the fields in which two JSON values differ."""
-    if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
-        names = sorted({*ours, *theirs})
-        parts = (differences(ours.get(n), theirs.get(n), f"{path}.{n}" if path else n) for n in names)
+    if isinstance(ours, Mapping) and isinstance(other, Mapping):
+        names = sorted({*ours, *other})
+        parts = (differences(ours.get(n), other.get(n), f"{path}.{n}" if path else n) for n in names)
         return [name for part in parts for name in part]
-    return [] if ours == theirs else [path]
+    return [] if ours == other else [path]
 
 
 def shortened(text: str, longest: int = 200) -> str:
@@ -245,10 +245,10 @@ def read_value(text: str) -> Any:
     if text.startswith("@"):
         return _content(Path(text[1:]))
     try:
-        found = tomllib.loads(f"v = {text}")
+        table = tomllib.loads(f"v = {text}")
     except (tomllib.TOMLDecodeError, RecursionError):
         return text
-    return found["v"] if found.keys() == {"v"} else text
+    return table["v"] if table.keys() == {"v"} else text
 
 
 def _content(path: Path) -> Any:
@@ -271,6 +271,6 @@ def _message(model: type[BaseModel], error: Any) -> str:
         return str(error["msg"])
     if error["type"] != "extra_forbidden":
         return f"{error['msg']} (got {shortened(repr(error['input']))})"
-    known = sorted(model.model_fields) if len(error["loc"]) == 1 else []
-    near = suggestion(str(error["loc"][-1]), known)
-    return "unknown key" + (f"; known: {', '.join(known)}" if known else "") + near
+    fields = sorted(model.model_fields) if len(error["loc"]) == 1 else []
+    near = suggestion(str(error["loc"][-1]), fields)
+    return "unknown key" + (f"; known: {', '.join(fields)}" if fields else "") + near

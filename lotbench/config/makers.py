@@ -47,10 +47,10 @@ def makers(name: str) -> frozenset[str]:
     text = name.partition("@http")[0].lower()
     if text == PEOPLE or text.startswith(("python:", "human")):
         return frozenset()
-    told = _PROVIDERS.sub("", text)
-    return frozenset(maker for maker, pattern in _PATTERNS.items() if pattern.search(told))
+    model_name = _PROVIDERS.sub("", text)
+    return frozenset(maker for maker, pattern in _PATTERNS.items() if pattern.search(model_name))
 
 
-def one_maker(one: str, other: str) -> bool:
+def one_maker(first: str, other: str) -> bool:
     """Return whether two names tell of a maker that both have."""
-    return bool(makers(one) & makers(other))
+    return bool(makers(first) & makers(other))

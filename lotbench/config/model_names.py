@@ -104,10 +104,10 @@ def parse(name: str) -> ModelName:
         )
     if bare := _NO_SCHEME.match(name):
         raise UsageError(f"{name!r}: an address begins with http://: {bare[1]}@http://{bare[2]}/v1")
-    found = _parsed(name)
-    if not found.model and found.kind != "local":
+    model_name = _parsed(name)
+    if not model_name.model and model_name.kind != "local":
         raise UsageError(f"{name!r}: the name of the model itself is missing")
-    return found
+    return model_name
 
 
 def _parsed(name: str) -> ModelName:
@@ -126,16 +126,16 @@ def _parsed(name: str) -> ModelName:
         quantize: Quantize = "4bit" if packed == "4bit" else "8bit" if packed == "8bit" else "none"
         base, _, adapter = (name[3:] if quantize == "none" else whole).partition("+")
         return ModelName(name, "hf", base, adapter, quantize=quantize)
-    if found := _URL.match(name):
-        url = checked_url(f"{found['model']}@...", found["url"].rstrip("/"), "$LOTBENCH_API_KEY")
-        return ModelName(name, "api", found["model"], url=url, key="LOTBENCH_API_KEY", provider="url")
+    if match := _URL.match(name):
+        url = checked_url(f"{match['model']}@...", match["url"].rstrip("/"), "$LOTBENCH_API_KEY")
+        return ModelName(name, "api", match["model"], url=url, key="LOTBENCH_API_KEY", provider="url")
     provider, slash, model = name.partition("/")
     if not slash:
         provider, model = "openai", name
     if provider not in PROVIDERS:
-        known = ", ".join(PROVIDERS)
+        names = ", ".join(PROVIDERS)
         raise UsageError(
-            f"{name!r}: unknown provider {provider!r}; known: {known}, or NAME@http://host:port/v1"
+            f"{name!r}: unknown provider {provider!r}; known: {names}, or NAME@http://host:port/v1"
         )
     known_as = PROVIDERS[provider]
     return ModelName(name, "api", model, url=known_as.url, key=known_as.key, provider=provider)
@@ -215,14 +215,14 @@ def base_model(model_id: str) -> str:
     return text
 
 
-def related(one: str, other: str) -> bool:
+def related(first: str, other: str) -> bool:
     """Return whether two model ids are of one family: what stands before a digit, a size or a date is one name (`gpt`).
 
     A distillation is of both its families. A callable or a person has a name of its own, which no rule takes apart.
     """
-    if one.startswith(_OWN_NAMES) or other.startswith(_OWN_NAMES):
-        return one == other
-    return not _families(one).isdisjoint(_families(other))
+    if first.startswith(_OWN_NAMES) or other.startswith(_OWN_NAMES):
+        return first == other
+    return not _families(first).isdisjoint(_families(other))
 
 
 @cache
@@ -235,18 +235,18 @@ def _families(model_id: str) -> frozenset[str]:
 def _family(name: str) -> str:
     text = _MAKER.sub("", _MAKER.sub("", name))
     sized = _SIZE.split(text)[0]
-    found = re.split(r"\d", sized, maxsplit=1)[0]
-    if found != sized:
-        found = re.sub(r"[-_. :][vrk]$", "", found)
-    found = found.strip("-_. :")
-    return _SPELLED.get(found, found) or text
+    family = re.split(r"\d", sized, maxsplit=1)[0]
+    if family != sized:
+        family = re.sub(r"[-_. :][vrk]$", "", family)
+    family = family.strip("-_. :")
+    return _SPELLED.get(family, family) or text
 
 
-def kin(one: ModelName, other: ModelName) -> bool:
+def kin(first: ModelName, other: ModelName) -> bool:
     """Return whether two names are of one family of models; a person is kin to nobody, for persons have no ids."""
-    if "human" in (one.kind, other.kind):
+    if "human" in (first.kind, other.kind):
         return False
-    return one == other or (bool(one.model) and related(one.model, other.model))
+    return first == other or (bool(first.model) and related(first.model, other.model))
 
 
 def slug(name: str) -> str:

@@ -228,12 +228,12 @@ class Game:
 
     def _news(self) -> dict[str, Any]:
         """Return what a step is told beside observation and reward."""
-        made = self.trace
-        steps = self._steps if made is None else made.steps
+        trace = self.trace
+        steps = self._steps if trace is None else trace.steps
         new, self._told = steps[self._told :], len(steps)
         news: dict[str, Any] = {"steps": new}
         if self.observation is not None:
             news["round"] = self.observation.round
-        if made is not None:
-            news |= {"outcome": made.outcome, "why": made.why, "score": asdict(made.score)}
+        if trace is not None:
+            news |= {"outcome": trace.outcome, "why": trace.why, "score": asdict(trace.score)}
         return news

@@ -69,7 +69,7 @@ class Games:
         self._done = {name: at for at, name in enumerate(finished.names)}
         self._played = played
         """The games in which an earlier session said something."""
-        self._begun: set[tuple[str, int]] = set()
+        self._begun_games: set[tuple[str, int]] = set()
         self._next: Counter[str] = Counter()
         self._closed = False
         self._course = course(calls.plan, self._ask)
@@ -95,14 +95,16 @@ class Games:
         name = sample, seed
         if type(seed) is not int or not 0 <= seed < 2**63:
             raise UsageError("seed: a whole number from 0 to 2**63 - 1 is wanted")
-        if name in self._begun:
+        if name in self._begun_games:
             raise UsageError(f"game {sample}/{seed} was begun before: take another seed")
-        self._begun.add(name)
-        made = self._calls.plan
+        self._begun_games.add(name)
+        run_plan = self._calls.plan
         if name in self._done:
-            return Game(*name, made.pictures.data_url, self._finished[self._done[name]])
-        game = self._outside.games[name] = Game(*name, made.pictures.data_url)
-        planned = Planned(sample, seed, sequence(made.benchmark.sequences(made.settings), sample, seed))
+            return Game(*name, run_plan.pictures.data_url, self._finished[self._done[name]])
+        game = self._outside.games[name] = Game(*name, run_plan.pictures.data_url)
+        planned = Planned(
+            sample, seed, sequence(run_plan.benchmark.sequences(run_plan.settings), sample, seed)
+        )
         await game.begin(self._play(game, planned))
         return game
 
@@ -114,7 +116,9 @@ class Games:
     def _unplayed(self, sample: str) -> int:
         """Return the next seed of a sample that nobody has played, in this session or before."""
         numbers = count(self._next[sample])
-        seed = next(n for n in numbers if (sample, n) not in self._begun and (sample, n) not in self._played)
+        seed = next(
+            n for n in numbers if (sample, n) not in self._begun_games and (sample, n) not in self._played
+        )
         self._next[sample] = seed + 1
         return seed
 
@@ -169,15 +173,15 @@ async def games(
     named = {**(roles or {})} | ({} if judge is None else {"judge": judge})
     named |= {} if oracle is None else {"oracle": oracle}
     outside = Outside(player)
-    asked, own = configured(benchmark, outside, named, config_file, **fields)
+    config, own = configured(benchmark, outside, named, config_file, **fields)
     place = None if folder is None else Path(folder)
-    async with opened(asked, outside, own, place, Path(out), fresh=fresh, check=check) as playing:
+    async with opened(config, outside, own, place, Path(out), fresh=fresh, check=check) as playing:
         yield playing
 
 
 @asynccontextmanager
 async def opened(
-    asked: Config,
+    config: Config,
     outside: Outside,
     own: Mapping[str, Any],
     folder: Path | None = None,
@@ -189,7 +193,7 @@ async def opened(
     """Open what a configuration asks for, whose candidate is `outside`; see `games`.
 
     Args:
-        asked: The configuration.
+        config: The configuration.
         outside: The candidate.
         own: The Python objects among its models, by name.
         folder: See `games`, as the rest.
@@ -197,16 +201,16 @@ async def opened(
         fresh: Take nothing out of the store.
         check: Make one call to each judge and oracle first.
     """
-    made, entered, begun = _placed(asked, folder, out)
-    if any(len(sequence) > 1 for sequence in made.sequences()):
+    run_plan, entered, begun = _place(config, folder, out)
+    if any(len(sequence) > 1 for sequence in run_plan.sequences()):
         raise UsageError("with these settings tasks follow each other: `lotbench evaluate` plays them")
-    named = {**own, asked.experiment.model: outside}
-    refuse_unpriced(made.limits, {name.text: name for names in made.names.values() for name in names})
-    async with calling(made, entered, named, Store(fresh=fresh)) as calls:
+    named = {**own, config.experiment.model: outside}
+    refuse_unpriced(run_plan.limits, {name.text: name for names in run_plan.names.values() for name in names})
+    async with calling(run_plan, entered, named, Store(fresh=fresh)) as calls:
         for index in calls.caller.role_models["candidate"]:
             index.outside = True
         if not begun:
-            recorded.freeze(made, calls.folder)
+            recorded.freeze(run_plan, calls.folder)
         if check:
             try:
                 await calls.check(without=("candidate",))
@@ -216,38 +220,40 @@ async def opened(
                     run_folder.discard_unanswered(calls.folder.path)
                 raise
         finished = _finished(calls.folder)
-        playing = Games(calls, outside, finished, {*finished.names, *_begun(calls.folder)})
+        playing = Games(calls, outside, finished, {*finished.names, *_begun_games(calls.folder)})
         try:
             yield playing
         finally:
             await playing.close()
 
 
-def _placed(asked: Config, folder: Path | None, out: Path) -> tuple[Plan, Any, bool]:
+def _place(config: Config, folder: Path | None, out: Path) -> tuple[Plan, Any, bool]:
     """Return the plan, what opens its folder, and whether that was begun before."""
-    made = plan.make(asked)
+    run_plan = plan.make(config)
     if folder is None:
-        name = (made.benchmark.name, made.experiment.model, digest(made.experiment))
-        return made, partial(run_folder.create, out, *name), False
+        name = (run_plan.benchmark.name, run_plan.experiment.model, digest(run_plan.experiment))
+        return run_plan, partial(run_folder.create, out, *name), False
     if not (folder / "run.json").is_file():
-        return made, partial(Folder, folder), False
+        return run_plan, partial(Folder, folder), False
     before = load_run(folder)
-    ours, theirs = (one.model_dump(mode="json") for one in (made.experiment, before.config))
-    if differing := differences(ours, theirs):
+    ours, earlier = (
+        experiment.model_dump(mode="json") for experiment in (run_plan.experiment, before.config)
+    )
+    if differing := differences(ours, earlier):
         raise RunFolderError(f"{folder}: was begun with another {', '.join(differing)}")
-    made = planned(before, asked.limits)
-    recorded.refuse_lost_pictures(made, folder)
-    return made, partial(Folder, folder), True
+    run_plan = planned(before, config.limits)
+    recorded.refuse_lost_pictures(run_plan, folder)
+    return run_plan, partial(Folder, folder), True
 
 
-def _begun(folder: Folder) -> Iterator[tuple[str, int]]:
+def _begun_games(folder: Folder) -> Iterator[tuple[str, int]]:
     """Return the games in which a player has said something, finished or not: by sample and seed, once a reply."""
     lines = read_journal(folder.path / CALLS)
-    return ((one.key.sample, one.key.repeat) for one in lines if one.role == "candidate")
+    return ((line.key.sample, line.key.repeat) for line in lines if line.role == "candidate")
 
 
 def _finished(folder: Folder) -> Traces:
     """Return the finished games of a folder; those whose last call never arrived are played again."""
     file = folder.path / run_folder.TRACES
-    stay = [(one.sample, one.repeat) for one in Traces(file, strict=False) if one.arrived]
+    stay = [(trace.sample, trace.repeat) for trace in Traces(file, strict=False) if trace.arrived]
     return folder.order(stay) if file.is_file() else Traces(file)

@@ -42,13 +42,13 @@ class ClientGame:
             UsageError: There is no such sample, or the game was begun before.
         """
         await self.close()
-        with _withheld():
+        with _withhold():
             game = await self._games.new(sample or next(self._order), seed)
         # Another reset may have come meanwhile.
         await self.close()
         self._game = game
         self._name, self._steps = name or f"{game.sample}/{game.seed}", 0
-        return _shown(game, None)
+        return _show(game, None)
 
     async def step(self, text: str, to: str | None, finish: Finish | None) -> dict[str, Any]:
         """Take a step; returns what the client is shown.
@@ -67,11 +67,11 @@ class ClientGame:
         reply: str | Reply = text
         if finish is not None and game.observation is not None:
             reply = Reply(text, game.observation.request.model, finish)
-        with _withheld():
+        with _withhold():
             _, reward, _, _ = await game.step(reply, to=to)
         if game is self._game:
             self._steps += 1
-        return _shown(game, reward)
+        return _show(game, reward)
 
     def state(self) -> dict[str, Any]:
         """Return where the game stands; empty before the first reset."""
@@ -94,28 +94,28 @@ class ClientGame:
             await game.close()
 
 
-def _shown(game: Game, reward: float | None) -> dict[str, Any]:
+def _show(game: Game, reward: float | None) -> dict[str, Any]:
     """Return what a client is shown of a game: what it wants now, and the reward."""
-    wanted, trace = game.observation, game.trace
-    shown: dict[str, Any] = {"done": game.done, "metadata": {"sample": game.sample, "seed": game.seed}}
-    if wanted is not None:
-        form = None if wanted.schema is None else dict(wanted.schema)
-        shown |= {
-            "messages": wanted.messages,
-            "wants": wanted.wants,
-            "round": wanted.round,
-            "key": wanted.key,
+    observation, trace = game.observation, game.trace
+    view: dict[str, Any] = {"done": game.done, "metadata": {"sample": game.sample, "seed": game.seed}}
+    if observation is not None:
+        form = None if observation.schema is None else dict(observation.schema)
+        view |= {
+            "messages": observation.messages,
+            "wants": observation.wants,
+            "round": observation.round,
+            "key": observation.key,
         }
-        shown |= {"form": form}
+        view |= {"form": form}
     if trace is not None:
         why = None if trace.why is None else WITHHELD
-        shown["metadata"] |= {"outcome": trace.outcome, "why": why, "parts": dict(trace.score.parts)}
+        view["metadata"] |= {"outcome": trace.outcome, "why": why, "parts": dict(trace.score.parts)}
         reward = trace.score.value
-    return shown | {"reward": reward}
+    return view | {"reward": reward}
 
 
 @contextmanager
-def _withheld() -> Iterator[None]:
+def _withhold() -> Iterator[None]:
     """Tell what a client may not hear where the server runs.
 
     Raises:

@@ -1,7 +1,7 @@
-"""Free responses of several models on one ballot, and what the votes say (Sec. 7.1.1, Fig. 13).
+"""Ballots with free responses of several models, and the count of votes (Sec. 7.1.1, Fig. 13).
 
-A ballot hides who wrote what: the order is shuffled for each prompt, and the names stand in a key of its own.
-It shows all responses to a prompt at once, or two at a time: pairs are rated by Bradley and Terry's model.
+A ballot hides the models: responses are shuffled for each prompt, and a separate key has the names. It shows all
+responses to a prompt at once, or pairs; votes on pairs are rated by the model of Bradley and Terry.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lotbench.metrics.intervals import Floats, bounded, divided
 from lotbench.types import Trace
 
 Key: TypeAlias = dict[str, dict[str, str]]
-"""Who wrote each response: the model, by item and letter."""
+"""The model of each response, by item and letter."""
 
 
 class Response(BaseModel):
@@ -36,9 +36,9 @@ class Response(BaseModel):
 
 
 class Item(BaseModel):
-    """One prompt on a ballot, or a pair of responses to it: a line of the ballot file.
+    """A line of the ballot file: a prompt with all responses, or with a pair of them.
 
-    `image` is relative to the folder of `data`; `prompt` is the sample's id where `id` is that of a pair.
+    `image` is relative to the folder of `data`. For a pair, `id` is the pair's and `prompt` the sample's id.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -63,7 +63,7 @@ class Scored(BaseModel):
 
 
 class Names(BaseModel):
-    """Who wrote what on a ballot, and the scores of the runs by model: the file beside it."""
+    """The key file of a ballot: the model of each response, and the scores of the runs by model."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -72,7 +72,7 @@ class Names(BaseModel):
 
 
 class Vote(BaseModel):
-    """What one person chose for one prompt: a line of a votes file; none is a vote too."""
+    """A line of a votes file: the letters that one person chose for one item; choosing none is a vote too."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -82,38 +82,38 @@ class Vote(BaseModel):
 
 
 class Task(Protocol):
-    """What is answered: the part of a sample that people see before they vote, and a template fills in."""
+    """The part of a sample that people see before they vote."""
 
     @property
     def type(self) -> str:
-        """Shares are counted by it."""
+        """The type by which shares are counted."""
         ...
 
     @property
     def language(self) -> str:
-        """Of the prompt."""
+        """The language of the prompt."""
         ...
 
     @property
     def question(self) -> str | None:
-        """The text, if it has one."""
+        """The question, if any."""
         ...
 
     @property
     def image(self) -> str | None:
-        """The picture, relative to the data set, if it has one."""
+        """The path of the picture, relative to the data set, if any."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """How a benchmark's free responses are put to the vote.
+    """How free responses of a benchmark are put to the vote.
 
     Attributes:
-        how: The command that makes a run of free responses.
-        responses: What the model of a run wrote, by sample, from its traces, the fields of its samples and its settings; None
-            if these ask for nothing of the kind.
-        prompt: What people see of a sample, from its fields.
+        how: The command that starts a run of free responses.
+        responses: The responses by sample, from a run's traces, the fields of its samples and its settings; None if the
+            settings ask for no free responses.
+        prompt: The part of a sample that people see, from its fields.
     """
 
     how: str
@@ -129,37 +129,37 @@ def ballot(
     *,
     pairs: bool = False,
 ) -> tuple[list[Item], Key]:
-    """Return the ballot of what models wrote, and its key; prompts that fewer than two of them answered are left out.
+    """Return the items of a ballot and its key; leave out prompts with fewer than two responses.
 
     Args:
-        written: By model, the response to each prompt, by id.
-        prompts: By id.
-        data: The data set that has the pictures.
-        seed: Of the order.
-        pairs: Whether each pair of models is an item of its own; a pair that wrote the same is none.
+        written: The response to each prompt id, by model.
+        prompts: The prompts by id.
+        data: The data set with the pictures.
+        seed: The seed of the order of responses.
+        pairs: Whether each pair of models is an item; pairs with equal responses are left out.
     """
     items, key = [], {}
-    for name, one in prompts.items():
+    for name, task in prompts.items():
         models = sorted(model for model, responses in written.items() if name in responses)
-        for number, shown in enumerate(_shown(models, pairs), 1):
-            if len({written[model][name] for model in shown}) < 2 and (pairs or len(shown) < 2):
+        for number, group in enumerate(_groups(models, pairs), 1):
+            if len({written[model][name] for model in group}) < 2 and (pairs or len(group) < 2):
                 continue
             of = f"{name}/{number}" if pairs else name
-            Random(f"{seed}:{of}:0:ballot").shuffle(shown)
-            key[of] = dict(zip(ascii_uppercase, shown, strict=False))
-            items.append(_item(of, name if pairs else None, one, data, key[of], written))
+            Random(f"{seed}:{of}:0:ballot").shuffle(group)
+            key[of] = dict(zip(ascii_uppercase, group, strict=False))
+            items.append(_item(of, name if pairs else None, task, data, key[of], written))
     return items, key
 
 
-def _shown(models: Sequence[str], pairs: bool) -> list[list[str]]:
-    """Return whose responses stand together: all, or two at a time."""
+def _groups(models: Sequence[str], pairs: bool) -> list[list[str]]:
+    """Return the groups of models that share an item: all together, or each pair."""
     return [list(pair) for pair in combinations(models, 2)] if pairs else [list(models)]
 
 
 def _item(
     of: str,
     prompt: str | None,
-    one: Task,
+    task: Task,
     data: str,
     letters: Mapping[str, str],
     written: Mapping[str, Mapping[str, str]],
@@ -167,10 +167,10 @@ def _item(
     return Item(
         id=of,
         prompt=prompt,
-        type=one.type,
-        language=one.language,
-        question=one.question,
-        image=one.image,
+        type=task.type,
+        language=task.language,
+        question=task.question,
+        image=task.image,
         data=data,
         responses=tuple(
             Response(letter=letter, text=written[model][prompt or of]) for letter, model in letters.items()
@@ -179,42 +179,42 @@ def _item(
 
 
 def key_faults(items: Sequence[Item], key: Key) -> list[str]:
-    """Return which items a key says nothing of, or something else than the ballot shows; pairs are of two."""
+    """Return a fault for each item whose letters differ between ballot and key, or that is no pair among pairs."""
     paired = any(item.prompt for item in items)
     return [
         f"models.{item.id}: is not of this ballot"
         for item in items
-        if set(key.get(item.id, ())) != {one.letter for one in item.responses}
+        if set(key.get(item.id, ())) != {response.letter for response in item.responses}
         or len(item.responses) < 1
         or (paired and len(key[item.id]) != 2)
     ]
 
 
 def faults(votes: Sequence[Vote], key: Key) -> dict[int, str]:
-    """Return what is wrong with votes, by index: another ballot's, or a second vote of one person."""
-    found: dict[int, str] = {}
+    """Return the faults of votes, by index: votes on another ballot, or a second vote of one person."""
+    problems: dict[int, str] = {}
     seen: set[tuple[str, str]] = set()
     for index, vote in enumerate(votes):
         if vote.id not in key:
-            found[index] = f"id: no prompt {vote.id!r} on the ballot"
+            problems[index] = f"id: no prompt {vote.id!r} on the ballot"
         elif unknown := [letter for letter in vote.letters if letter not in key[vote.id]]:
-            found[index] = f"letters: no response {', '.join(unknown)} to {vote.id}"
+            problems[index] = f"letters: no response {', '.join(unknown)} to {vote.id}"
         elif len(set(vote.letters)) < len(vote.letters):
-            found[index] = "letters: one comes twice"
+            problems[index] = "letters: one comes twice"
         elif (vote.voter, vote.id) in seen:
-            found[index] = f"voter: {vote.voter!r} has voted on {vote.id} already"
+            problems[index] = f"voter: {vote.voter!r} has voted on {vote.id} already"
         seen.add((vote.voter, vote.id))
-    return found
+    return problems
 
 
 def shares(
     items: Sequence[Item], key: Key, votes: Sequence[Vote]
 ) -> list[tuple[str, str, int, float, float | None, float | None]]:
-    """Return the share of the votes that each model has, by type, and the mean over types (Avg. of Fig. 13).
+    """Return each model's share of the votes by type, and the mean over types (Avg. of Fig. 13).
 
     Returns:
-        Rows of type, model, votes, share, and the ends of its 95 % interval over prompts;
-        within a type from the greatest share to the least. A type on which nobody voted has none.
+        Rows of type, model, votes, share, and the ends of its 95 % interval over prompts; within a type sorted by
+        descending share. Types without votes have no rows.
     """
     models = sorted({model for letters in key.values() for model in letters.values()})
     by_item = {item.id: np.zeros(len(models)) for item in items}
@@ -223,24 +223,24 @@ def shares(
             by_item[vote.id][models.index(key[vote.id][letter])] += 1
     types = sorted({item.type for item in items if by_item[item.id].any()})
     rows = []
-    for name, of in (*((one, [one]) for one in types), *([("all", types)] if types else [])):
+    for name, of in (*((type_, [type_]) for type_ in types), *([("all", types)] if types else [])):
         counts = np.array(
-            [[by_item[item.id] * (item.type == one) for one in of] for item in items if item.type in of]
+            [[by_item[item.id] * (item.type == type_) for type_ in of] for item in items if item.type in of]
         )
-        made = []
+        type_rows = []
         for place, model in enumerate(models):
             share = partial(_share, place=place)
             low, high = bounded(counts, share)
             sums = counts.sum(axis=0)
-            made.append((name, model, int(sums[:, place].sum()), float(share(sums)), low, high))
-        rows += sorted(made, key=lambda row: -row[3])
+            type_rows.append((name, model, int(sums[:, place].sum()), float(share(sums)), low, high))
+        rows += sorted(type_rows, key=lambda row: -row[3])
     return rows
 
 
 def rated(items: Sequence[Item], key: Key, votes: Sequence[Vote]) -> dict[str, Rating]:
-    """Return the rating of each model from votes on pairs, best first; intervals over voters and prompts.
+    """Return the rating of each model from votes on pairs, best first, with intervals over voters and prompts.
 
-    Who chooses both of a pair, or neither, has voted for a tie.
+    Choosing both or neither of a pair counts as a tie.
     """
     models = sorted({model for letters in key.values() for model in letters.values()})
     prompt_of = {item.id: item.prompt or item.id for item in items}
@@ -258,21 +258,21 @@ def rated(items: Sequence[Item], key: Key, votes: Sequence[Vote]) -> dict[str, R
         players=len(models),
     )
     by_model = dict(zip(models, ratings(voted), strict=True))
-    return dict(sorted(by_model.items(), key=lambda one: -(one[1].value or 0.0)))
+    return dict(sorted(by_model.items(), key=lambda entry: -(entry[1].value or 0.0)))
 
 
 def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]:
-    """Return the responses of a ballot as rows that models rank: likes are the votes; nobody's name is on them (Fig. 14)."""
+    """Return the responses of a ballot as rows for models to rank, with votes as likes and without names (Fig. 14)."""
     chosen = Counter((vote.id, letter) for vote in votes for letter in vote.letters)
-    made: dict[tuple[str, str], dict[str, Any]] = {}
+    by_response: dict[tuple[str, str], dict[str, Any]] = {}
     numbers = Counter[str]()
     for item in items:
         prompt = item.prompt or item.id
         for response in item.responses:
-            # Of pairs, a response stands in several items: its votes add up.
-            if (name := (prompt, response.text)) not in made:
+            # Among pairs a response is in several items: its votes add up.
+            if (name := (prompt, response.text)) not in by_response:
                 numbers[prompt] += 1
-                made[name] = {
+                by_response[name] = {
                     "id": f"{prompt}-{numbers[prompt]}",
                     "type": item.type,
                     "language": item.language,
@@ -282,10 +282,10 @@ def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]
                     "text": response.text,
                     "star": 0,
                 }
-            made[name]["star"] += chosen[item.id, response.letter]
-    return list(made.values())
+            by_response[name]["star"] += chosen[item.id, response.letter]
+    return list(by_response.values())
 
 
 def _share(sums: Floats, place: int) -> Floats:
-    """Return the share of one model, the mean over types, of votes summed by type and model; nan where nobody voted on a type."""
+    """Return one model's mean share over types, [..., types, models] to [...]; NaN if a type has no votes."""
     return np.asarray(divided(sums[..., place], sums.sum(axis=-1)).mean(axis=-1))

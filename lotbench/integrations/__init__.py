@@ -76,10 +76,10 @@ async def export(name: str, run: Run, out: Path) -> Exported:
     exporter: Exporter = import_module(f"lotbench.integrations.{EXPORTERS[name]}").export
     try:
         out.mkdir(parents=True, exist_ok=True)
-        made = await exporter(run, out)
+        result = await exporter(run, out)
     except OSError as error:
         raise UsageError(f"{error.filename or out}: {error.strerror or error}") from None
-    names = (run.config.model, *(name for given in run.config.roles.values() for name in given))
-    if any(parse(one).kind == "human" for one in names):
-        return replace(made, left_out=(*made.left_out, PEOPLE))
-    return made
+    names = (run.config.model, *(name for role_models in run.config.roles.values() for name in role_models))
+    if any(parse(model).kind == "human" for model in names):
+        return replace(result, left_out=(*result.left_out, PEOPLE))
+    return result

@@ -66,7 +66,7 @@ def _lines(rows: Iterable[Mapping[str, JSON]]) -> Iterator[str]:
     """Yield rows as lines in which a column has one type: what is no text, number or truth is JSON in a text."""
     for row in rows:
         if row.get("role") not in (None, "candidate"):
-            row = {name: value for name, value in row.items() if not _tells(name, value)}
+            row = {name: value for name, value in row.items() if not _is_text(name, value)}
         plain = {
             name: json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
             for name, value in row.items()
@@ -78,7 +78,7 @@ def _lines(rows: Iterable[Mapping[str, JSON]]) -> Iterator[str]:
         yield json.dumps(plain, ensure_ascii=False) + "\n"
 
 
-def _tells(name: str, value: JSON) -> bool:
+def _is_text(name: str, value: JSON) -> bool:
     """Return whether a field of a judge's or the oracle's step is more than a label, a truth or a number."""
     return name.startswith("value.") and isinstance(value, str | list) and name not in LABELS
 

@@ -97,7 +97,9 @@ def _spec(run: Run, ids: str, created: str) -> dict[str, Any]:
         },
         "model": (models.get("candidate") or [run.config.model])[0],
         "model_roles": {
-            role: given[0] if len(given) == 1 else given for role, given in others.items() if given
+            role: role_models[0] if len(role_models) == 1 else role_models
+            for role, role_models in others.items()
+            if role_models
         },
         "config": {"epochs": max((trace.repeat for trace in run.traces), default=1)},
         "packages": {"lotbench": played_by(run)},
@@ -115,7 +117,7 @@ def _header(
     run: Run, spec: Mapping[str, Any], summaries: list[dict[str, JSON]], times: tuple[str, str]
 ) -> dict[str, JSON]:
     """Return everything but the samples, with every metric of the run."""
-    scored = sum(_number(one) for one in summaries)
+    scored = sum(_number(summary) for summary in summaries)
     metrics: dict[str, JSON] = {
         name: {
             "name": name,
@@ -170,15 +172,15 @@ def _usage(used: Usage) -> dict[str, JSON]:
 def _sample(run: Run, episode: Transcript, origin: float) -> dict[str, Any]:
     """Return an episode as a sample."""
     trace = episode.trace
-    said = [_message(*turn) for turn in turns(episode)]
+    messages = [_message(*turn) for turn in turns(episode)]
     last = replies(episode)[-1:]
-    asked = next((message["content"] for message in said if message["role"] == "user"), "")
+    first_text = next((message["content"] for message in messages if message["role"] == "user"), "")
     return {
         "id": trace.sample,
         "epoch": trace.repeat,
-        "input": asked,
+        "input": first_text,
         "target": "",
-        "messages": said,
+        "messages": messages,
         "output": _output(last[0]) if last else {"model": run.config.model, "choices": []},
         "scores": {SCORER: _score(episode)},
         "metadata": {"outcome": trace.outcome, "whole": episode.whole},
@@ -266,16 +268,16 @@ def _output(reply: Reply) -> dict[str, JSON]:
 
 def turns(transcript: Transcript, role: str = "candidate") -> Iterator[tuple[str, str]]:
     """Yield who speaks and what is said in one role's calls of an episode, call by call; a system message that stands already is not said again."""
-    said = ""
+    system = ""
     for call in transcript.calls:
         if call.question.role != role:
             continue
         for message in call.request.messages:
             text = message_text(message)
             if message.speaker == "system":
-                if text == said:
+                if text == system:
                     continue
-                said = text
+                system = text
             yield message.speaker, text
         yield "assistant", call.reply.text
 

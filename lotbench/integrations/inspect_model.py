@@ -61,8 +61,8 @@ class InspectModel:
     async def __call__(self, request: Request) -> Reply:
         """Return the reply; raises what inspect raises."""
         started = time.monotonic()
-        asked = [self._message(message) for message in request.messages]
-        output = await self._model.generate(asked, config=self._config(request))
+        messages = [self._message(message) for message in request.messages]
+        output = await self._model.generate(messages, config=self._config(request))
         return _reply(output, round(time.monotonic() - started, 3))
 
     def _message(self, message: Message) -> ChatMessage:
@@ -79,7 +79,7 @@ class InspectModel:
         )
 
     def _config(self, request: Request) -> GenerateConfig:
-        drawn = request.sampling
+        sampling = request.sampling
         form = None
         if request.schema is not None and self._forms:
             schema = JSONSchema.model_validate(request.schema)
@@ -87,10 +87,10 @@ class InspectModel:
                 name=str(request.schema.get("title", "answer")), json_schema=schema, strict=True
             )
         return GenerateConfig(
-            temperature=drawn.temperature,
-            top_p=drawn.top_p,
-            seed=drawn.seed,
-            max_tokens=drawn.max_tokens,
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            seed=sampling.seed,
+            max_tokens=sampling.max_tokens,
             response_schema=form,
         )
 
@@ -102,9 +102,9 @@ def name(model: Model) -> str:
     return f"{ours}/{rest}" if ours in PROVIDERS and rest else f"python:{model}"
 
 
-def inspects(given: str) -> str:
+def inspects(model_name: str) -> str:
     """Return the name by which inspect knows a model that a benchmark has as its default."""
-    return given if "/" in given else f"openai/{given}"
+    return model_name if "/" in model_name else f"openai/{model_name}"
 
 
 def _reply(output: ModelOutput, seconds: float) -> Reply:

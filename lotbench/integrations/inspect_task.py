@@ -71,14 +71,14 @@ class TaskRun:
     """
 
     def __init__(
-        self, made: plan.Plan, cast: Mapping[tuple[str, str], Model], out: str, *, forms: bool
+        self, run_plan: plan.Plan, cast: Mapping[tuple[str, str], Model], out: str, *, forms: bool
     ) -> None:
-        sequences = made.sequences()
+        sequences = run_plan.sequences()
         if any(len(sequence) > 1 for sequence in sequences):
             raise UsageError("with these settings tasks follow each other: `lotbench evaluate` plays them")
         self.name = uuid4().hex
         # Who fails too often, and how many go at once, is for inspect to say.
-        self.plan = replace(made, limits=Limits(concurrency=1, max_failed=1.0))
+        self.plan = replace(run_plan, limits=Limits(concurrency=1, max_failed=1.0))
         self.planned = {(sequence[0].sample, sequence[0].repeat): sequence[0] for sequence in sequences}
         self._cast, self._out, self._forms = cast, out, forms
         self._opening, self._open = asyncio.Lock(), AsyncExitStack()
@@ -94,9 +94,9 @@ class TaskRun:
         planned = self.planned.get((sample, repeat))
         if planned is None:
             raise UsageError(f"epoch {repeat}: the run has fewer repeats: -T repeats=N, without --epochs")
-        caller = await self._opened()
+        caller = await self._open_run()
         calls: list[Call] = []
-        episodes = loop(self.plan, _asking(caller, calls))
+        episodes = loop(self.plan, _recording(caller, calls))
         try:
             async with aclosing(episodes.traces([[planned]])) as traces:
                 async for trace in traces:
@@ -112,23 +112,26 @@ class TaskRun:
         """Write the report of what was played, and close the folder."""
         if self._caller is None:
             return
-        order = [(one.sample, one.repeat) for sequence in self.plan.sequences() for one in sequence]
+        order = [(item.sample, item.repeat) for sequence in self.plan.sequences() for item in sequence]
         run = replace(load_run(self.folder.path), traces=self.folder.order(order))
         wall_s, totals = time.monotonic() - self._began, self._caller.journal.totals
         results.write(run, self.plan, self.folder, wall_s, totals, embed=True)
         await self._open.aclose()
 
-    async def _opened(self) -> Caller:
+    async def _open_run(self) -> Caller:
         async with self._opening:
             if self._caller is None:
                 self._began = time.monotonic()
-                made, asked = self.plan, self.plan.experiment
+                run_plan, experiment = self.plan, self.plan.experiment
                 folder = run_folder.create(
-                    Path(self._out or _log_folder()), asked.benchmark, asked.model, digest(asked)
+                    Path(self._out or _log_folder()),
+                    experiment.benchmark,
+                    experiment.model,
+                    digest(experiment),
                 )
                 self.folder = self._open.enter_context(folder)
-                recorded.freeze(made, folder)
-                caller = journaled(made, self._role_models(), folder.path, Store())
+                recorded.freeze(run_plan, folder)
+                caller = journaled(run_plan, self._role_models(), folder.path, Store())
                 self._caller = await self._open.enter_async_context(caller)
             return self._caller
 
@@ -137,20 +140,20 @@ class TaskRun:
         return {
             role: tuple(
                 RoleModel(
-                    one.text,
-                    InspectModel(self._cast[role, one.text], picture, forms=self._forms),
-                    price(one),
+                    model_name.text,
+                    InspectModel(self._cast[role, model_name.text], picture, forms=self._forms),
+                    price(model_name),
                     Bucket(None),
                     Bucket(None),
-                    address=address(one),
+                    address=address(model_name),
                 )
-                for one in names
+                for model_name in names
             )
             for role, names in self.plan.names.items()
         }
 
 
-def _asking(caller: Caller, calls: list[Call]) -> Callable[[AnyEpisode, Question], Awaitable[Answer]]:
+def _recording(caller: Caller, calls: list[Call]) -> Callable[[AnyEpisode, Question], Awaitable[Answer]]:
     """Ask as an episode does, with each call in a span of inspect's transcript, and keep the call."""
 
     async def ask(episode: AnyEpisode, question: Question) -> Answer:
@@ -178,7 +181,9 @@ def _factory(benchmark: str) -> Callable[..., Task]:
             declared = benchmarks.get(benchmark)
             cast = _cast(declared)
             players = {(role, name(model)): model for role, models in cast.items() for model in models}
-            run = TaskRun(plan.make(_asked(benchmark, cast, config, options)), players, out, forms=forms)
+            run = TaskRun(
+                plan.make(_configuration(benchmark, cast, config, options)), players, out, forms=forms
+            )
         except LotbenchError as error:
             raise PrerequisiteError(str(error)) from error
         open_runs[run.name] = run
@@ -209,7 +214,7 @@ def _cast(benchmark: Benchmark) -> dict[str, list[Model]]:
         if not cast[role] and declared.required:
             if not declared.default:
                 raise UsageError(f"{benchmark.name} has no default {role}: give --model-role {role}=NAME")
-            cast[role] = [get_model(inspects(one), role=role) for one in declared.default]
+            cast[role] = [get_model(inspects(model_name), role=role) for model_name in declared.default]
     if bound:
         raise UsageError(
             f"--model-role {', '.join(bound)}: the roles of {benchmark.name} are {', '.join(others)}, "
@@ -218,8 +223,8 @@ def _cast(benchmark: Benchmark) -> dict[str, list[Model]]:
     return {role: models for role, models in cast.items() if models}
 
 
-def _asked(
-    benchmark: str, cast: Mapping[str, list[Model]], given: str, options: Mapping[str, Any]
+def _configuration(
+    benchmark: str, cast: Mapping[str, list[Model]], file: str, options: Mapping[str, Any]
 ) -> config.Config:
     """Return what is to be played: `-T config=FILE -T limit=20 -T arm=caption`, fields and settings as `--set` takes them.
 
@@ -227,7 +232,7 @@ def _asked(
         UsageError: There is no such field, or inspect has its own of it.
     """
     flags: dict[str, Any] = {"benchmark": benchmark, "model": name(cast["candidate"][0])}
-    flags |= {f"roles.{role}": [name(one) for one in cast[role]] for role in cast if role != "candidate"}
+    flags |= {f"roles.{role}": [name(model) for model in cast[role]] for role in cast if role != "candidate"}
     for key, value in options.items():
         place = config.place(key)
         if place[0] in ("limits", "model", "roles", "benchmark"):
@@ -235,16 +240,18 @@ def _asked(
                 f"-T {key}: inspect has its own: --model, --model-role, --max-samples, --token-limit..."
             )
         flags[".".join(place)] = value
-    return config.load(config_file(given or None), (), flags)
+    return config.load(config_file(file or None), (), flags)
 
 
-def _samples(made: plan.Plan) -> Iterator[Sample]:
+def _samples(run_plan: plan.Plan) -> Iterator[Sample]:
     """Yield the samples of a plan as inspect's, each with what the candidate is asked first."""
-    for one in made.chosen:
-        first = first_question(made, one.id)
+    for sample in run_plan.chosen:
+        first = first_question(run_plan, sample.id)
         messages = first.messages if first else ()
-        said = [message_text(message) for message in messages if message.speaker == "user"]
-        yield Sample(input="\n\n".join(said) or one.id, id=one.id, metadata={"language": one.language})
+        texts = [message_text(message) for message in messages if message.speaker == "user"]
+        yield Sample(
+            input="\n\n".join(texts) or sample.id, id=sample.id, metadata={"language": sample.language}
+        )
 
 
 @solver
@@ -253,11 +260,11 @@ def episode(run: str) -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         held = open_runs[run]
-        taken = await held.episode(str(state.sample_id), state.epoch)
-        state.messages = [SPEAKERS[speaker](content=text) for speaker, text in turns(taken)]
-        if said := replies(taken):
-            state.output = ModelOutput.from_content(said[-1].model, said[-1].text)
-        trace = taken.trace
+        transcript = await held.episode(str(state.sample_id), state.epoch)
+        state.messages = [SPEAKERS[speaker](content=text) for speaker, text in turns(transcript)]
+        if answers := replies(transcript):
+            state.output = ModelOutput.from_content(answers[-1].model, answers[-1].text)
+        trace = transcript.trace
         state.store.set("outcome", trace.outcome)
         state.store.set("value", trace.score.value)
         state.store.set("why", trace.why or trace.score.why or trace.outcome)
@@ -273,7 +280,10 @@ def measures() -> Metric:
     """Return the metrics of the run that the scores are of, each with its interval."""
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
-        runs = [load_run(path) for path in dict.fromkeys(one.score.metadata["run"] for one in scores)]
+        runs = [
+            load_run(path)
+            for path in dict.fromkeys(sample_score.score.metadata["run"] for sample_score in scores)
+        ]
         # Of a log that was retried, the episodes of each attempt; in data order, which is that of the run's own sums.
         traces = {(trace.sample, trace.repeat): trace for run in runs for trace in run.traces}
         return measured(runs[-1], traces)
@@ -286,28 +296,32 @@ def lotbench() -> Scorer:
     """Return what the episode is worth; one that failed is not scored, with the reason."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        told = {key: state.store.get(key) for key in ("outcome", "parts", "run")}
+        metadata = {key: state.store.get(key) for key in ("outcome", "parts", "run")}
         value = state.store.get("value")
         if value is None:
             why = state.store.get("why", "the sample was stopped before its task had ended")
-            return Score.unscored(reason=why, metadata=told)
-        return Score(value=value, answer=state.output.completion, explanation=told["outcome"], metadata=told)
+            return Score.unscored(reason=why, metadata=metadata)
+        return Score(
+            value=value, answer=state.output.completion, explanation=metadata["outcome"], metadata=metadata
+        )
 
     return score
 
 
 def measured(run: Run, traces: Mapping[tuple[str, int], Trace]) -> dict[str, float]:
     """Return the metrics of a run as far as it has come, NAME with NAME_low and NAME_high."""
-    made = planned(run, Limits())
-    order = [(one.sample, one.repeat) for sequence in made.sequences() for one in sequence]
+    run_plan = planned(run, Limits())
+    order = [(item.sample, item.repeat) for sequence in run_plan.sequences() for item in sequence]
     played = [traces[place] for place in order if place in traces]
-    answers = made.benchmark.answers_by_sample(played, made.settings) if len(played) == len(order) else {}
-    beside = results.evidence(made, run.path, answers, embed=True)
-    found: dict[str, float] = {}
-    for key, one in made.benchmark.metrics(played, made.settings, beside).items():
-        values = {key: one.value, f"{key}_low": one.low, f"{key}_high": one.high}
-        found |= {place: value for place, value in values.items() if value is not None}
-    return found
+    answers = (
+        run_plan.benchmark.answers_by_sample(played, run_plan.settings) if len(played) == len(order) else {}
+    )
+    evidence = results.evidence(run_plan, run.path, answers, embed=True)
+    by_name: dict[str, float] = {}
+    for key, measure in run_plan.benchmark.metrics(played, run_plan.settings, evidence).items():
+        values = {key: measure.value, f"{key}_low": measure.low, f"{key}_high": measure.high}
+        by_name |= {place: value for place, value in values.items() if value is not None}
+    return by_name
 
 
 @hooks(name="run_folder", description="closes the run folder beside a log of lotbench")

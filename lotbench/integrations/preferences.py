@@ -61,7 +61,7 @@ def preferences(runs: Sequence[Run], per_sample: int) -> list[Row]:
             raise UsageError(
                 f"{run.path}: a run of {run.config.benchmark}; preferences are of games of lotbench"
             )
-        _hear(run, planned(run, Limits()), scenes)
+        _add_answers(run, planned(run, Limits()), scenes)
     rows = [row for scene in scenes.values() for row in scene.rows(per_sample)]
     if not rows:
         raise UsageError("no sample has an answer that was accepted and one that was refused")
@@ -70,19 +70,19 @@ def preferences(runs: Sequence[Run], per_sample: int) -> list[Row]:
     return rows
 
 
-def _hear(run: Run, plan: Plan, scenes: dict[str, _Scene]) -> None:
+def _add_answers(run: Run, plan: Plan, scenes: dict[str, _Scene]) -> None:
     """Take in the answers of a run."""
     for trace in run.traces:
         about = _opening(plan, trace.sample)
         scene = scenes.setdefault(json.dumps(about), _Scene(about))
         place = {"run": run.path.resolve().name, "model": run.answered, "repeat": trace.repeat}
-        for round, accepted in _judged(game(trace)):
+        for round, accepted in _decided_rounds(game(trace)):
             content = {"response" if round.whole else "guess": round.guess}
             answer = {**place, "round": round.number, "content": json.dumps(content, ensure_ascii=False)}
             (scene.accepted if accepted else scene.refused).setdefault(same(round.guess or ""), answer)
 
 
-def _judged(game: Game) -> Iterator[tuple[Round, bool]]:
+def _decided_rounds(game: Game) -> Iterator[tuple[Round, bool]]:
     """Yield the rounds that were decided; not those in which the second judge overturned the first."""
     for round in game.rounds:
         if round.leap or round.number == game.solved:
@@ -95,10 +95,10 @@ def _opening(plan: Plan, sample: str) -> Row:
     """Return what opens a game on a sample: the prompt that asks for an answer without reasoning, and the picture."""
     first = first_question(plan, sample, framework="direct")
     messages = first.messages if first else ()
-    shown = any(isinstance(part, Image) for message in messages for part in message.parts)
+    has_picture = any(isinstance(part, Image) for message in messages for part in message.parts)
     about: Row = {"sample": sample, "canary": getattr(plan.by_id[sample], "canary", "")}
-    about["prompt"] = [_message(message, shown) for message in messages]
-    return about | {"images": [plan.pictures.path(sample).as_posix()]} if shown else about
+    about["prompt"] = [_message(message, has_picture) for message in messages]
+    return about | {"images": [plan.pictures.path(sample).as_posix()]} if has_picture else about
 
 
 def _message(message: Message, in_parts: bool) -> Row:

@@ -89,37 +89,41 @@ class Field:
     strata: tuple[Stratum, ...]
 
     def __post_init__(self) -> None:
-        for one in self.strata:
-            if not 0 <= one.true <= one.labelled <= one.size or (one.size and not one.labelled):
-                raise ValueError(f"a stratum of which nothing is known, or too much: {one}")
+        for stratum in self.strata:
+            if not 0 <= stratum.true <= stratum.labelled <= stratum.size or (
+                stratum.size and not stratum.labelled
+            ):
+                raise ValueError(f"a stratum of which nothing is known, or too much: {stratum}")
 
     def point(self) -> tuple[float, float]:
         """Return FPR and FNR, NaN where there is no wrong or no right guess at all."""
-        shares = np.array([[_over(one.true, one.labelled) for one in self.strata if one.size]])
+        shares = np.array(
+            [[_over(stratum.true, stratum.labelled) for stratum in self.strata if stratum.size]]
+        )
         fpr, fnr = self._rates(shares)
         return float(fpr[0]), float(fnr[0])
 
     def kappa(self) -> float:
         """Return Cohen's kappa of verdicts and labels over all verdicts; NaN where chance alone would agree always."""
         table = np.zeros((2, 2))
-        for one in self.strata:
-            right = one.size * _over(one.true, one.labelled) if one.size else 0.0
-            table[:, int(one.accepted)] += (one.size - right, right)
+        for stratum in self.strata:
+            right = stratum.size * _over(stratum.true, stratum.labelled) if stratum.size else 0.0
+            table[:, int(stratum.accepted)] += (stratum.size - right, right)
         return float(_kappa(table)) if table.any() else math.nan
 
     def draw(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
         """Return draws of FPR and FNR, [size] each."""
-        kept = [one for one in self.strata if one.size]
+        strata = [stratum for stratum in self.strata if stratum.size]
         return self._rates(
-            np.stack([_share_draws(rng, one.true, one.labelled, size) for one in kept], axis=1)
-            if kept
+            np.stack([_share_draws(rng, stratum.true, stratum.labelled, size) for stratum in strata], axis=1)
+            if strata
             else np.zeros((size, 0))
         )
 
     def _rates(self, shares: Floats) -> tuple[Floats, Floats]:
-        kept = [one for one in self.strata if one.size]
-        sizes = np.array([float(one.size) for one in kept])
-        accepted = np.array([one.accepted for one in kept], dtype=bool)
+        strata = [stratum for stratum in self.strata if stratum.size]
+        sizes = np.array([float(stratum.size) for stratum in strata])
+        accepted = np.array([stratum.accepted for stratum in strata], dtype=bool)
         right, wrong = shares * sizes, (1 - shares) * sizes
         return (
             divided(wrong[:, accepted].sum(axis=1), wrong.sum(axis=1)),
@@ -164,13 +168,13 @@ def rate(trials: Sequence[tuple[bool, str]]) -> Rate:
     return Rate(share, low, high, hits, n)
 
 
-def kappa(one: Sequence[bool], other: Sequence[bool], clusters: Sequence[str], seed: int = 0) -> Rate:
+def kappa(first: Sequence[bool], other: Sequence[bool], clusters: Sequence[str], seed: int = 0) -> Rate:
     """Return Cohen's kappa of two decisions on the same rows, with a bootstrap interval over clusters."""
     places = {name: index for index, name in enumerate(dict.fromkeys(clusters))}
     counts = np.zeros((len(places), 2, 2))
-    for mine, yours, name in zip(one, other, clusters, strict=True):
-        counts[places[name], int(mine), int(yours)] += 1
-    agreed, n = int(counts[:, [0, 1], [0, 1]].sum()), len(one)
+    for a, b, name in zip(first, other, clusters, strict=True):
+        counts[places[name], int(a), int(b)] += 1
+    agreed, n = int(counts[:, [0, 1], [0, 1]].sum()), len(first)
     if n == 0:
         return Rate(None, None, None, 0, 0)
     value = float(_kappa(counts.sum(axis=0)))
@@ -208,8 +212,8 @@ def icc(ratings: Floats) -> float:
     rows, columns, middle = ratings.mean(axis=1), ratings.mean(axis=0), ratings.mean()
     between = k * float(((rows - middle) ** 2).sum()) / (n - 1)
     raters = n * float(((columns - middle) ** 2).sum()) / (k - 1)
-    left = ratings - rows[:, None] - columns[None, :] + middle
-    error = float((left**2).sum()) / ((n - 1) * (k - 1))
+    residuals = ratings - rows[:, None] - columns[None, :] + middle
+    error = float((residuals**2).sum()) / ((n - 1) * (k - 1))
     whole = between + (k - 1) * error + k * (raters - error) / n
     return (between - error) / whole if whole else math.nan
 
@@ -226,9 +230,9 @@ def _design_effect(trials: Sequence[tuple[bool, str]], share: float) -> float:
     """Return how many times the variance between clusters is that of independent trials, at least 1."""
     totals: dict[str, list[int]] = {}
     for hit, name in trials:
-        found = totals.setdefault(name, [0, 0])
-        found[0] += hit
-        found[1] += 1
+        total = totals.setdefault(name, [0, 0])
+        total[0] += hit
+        total[1] += 1
     k, n = len(totals), len(trials)
     if share in (0.0, 1.0):
         return 1.0

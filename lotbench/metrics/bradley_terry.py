@@ -61,11 +61,11 @@ def ratings(votes: Votes, seed: int = 0) -> list[Rating]:
     if voters < LEAST_VOTERS or prompts < 2:
         return [Rating(float(value)) for value in values]
     rng = np.random.default_rng(seed)
-    drawn = []
+    draws = []
     for _ in range(DRAWS):
         people, items = (rng.multinomial(size, np.full(size, 1 / size)) for size in (voters, prompts))
-        drawn.append(_strengths(_wins(votes, (people[votes.voter] * items[votes.prompt]).astype(float))))
-    low, high = np.quantile(drawn, (0.025, 0.975), axis=0)
+        draws.append(_strengths(_wins(votes, (people[votes.voter] * items[votes.prompt]).astype(float))))
+    low, high = np.quantile(draws, (0.025, 0.975), axis=0)
     return [Rating(*map(float, row)) for row in zip(values, low, high, strict=True)]
 
 
@@ -87,7 +87,7 @@ def _strengths(wins: Floats) -> Floats:
         return np.zeros(len(wins))
     ahead = np.eye(len(wins))[better] - np.eye(len(wins))[worse]
     # Each vote is told from both sides, so that there are wins and losses however the pairs are written.
-    rows, said = np.vstack([ahead, -ahead]), np.repeat([1, 0], len(better))
+    rows, outcomes = np.vstack([ahead, -ahead]), np.repeat([1, 0], len(better))
     weights = np.tile(wins[better, worse] / 2, 2)
-    fitted = LogisticRegression(C=PENALTY, fit_intercept=False).fit(rows, said, weights)
+    fitted = LogisticRegression(C=PENALTY, fit_intercept=False).fit(rows, outcomes, weights)
     return np.asarray(fitted.coef_[0] - fitted.coef_[0].mean())

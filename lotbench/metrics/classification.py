@@ -18,10 +18,14 @@ from lotbench.metrics.intervals import Floats, divided
 Labels: TypeAlias = NDArray[np.int_]
 
 
-def table(gold: Sequence[int], said: Sequence[int | None], labels: int) -> Floats:
+def table(gold: Sequence[int], predictions: Sequence[int | None], labels: int) -> Floats:
     """Return counts [labels, labels + 1] of gold labels 1.. by predictions, column 0 for None."""
     counts = np.zeros((labels, labels + 1))
-    np.add.at(counts, (np.array(gold, dtype=int) - 1, np.array([one or 0 for one in said], dtype=int)), 1)
+    np.add.at(
+        counts,
+        (np.array(gold, dtype=int) - 1, np.array([prediction or 0 for prediction in predictions], dtype=int)),
+        1,
+    )
     return counts
 
 

@@ -47,50 +47,56 @@ class Difference:
     judgements: int = 0
 
 
-def difference(one: Mapping[str, float], other: Mapping[str, float]) -> Difference:
-    """Return how far `one` is ahead of `other`; both by sample."""
-    shared = sorted(one.keys() & other.keys())
-    found = np.array([one[name] - other[name] for name in shared])
+def difference(first: Mapping[str, float], other: Mapping[str, float]) -> Difference:
+    """Return how far `first` is ahead of `other`; both by sample."""
+    shared = sorted(first.keys() & other.keys())
+    differences = np.array([first[name] - other[name] for name in shared])
     if not shared:
         return Difference(0, None, None, None, None)
 
     def exact() -> float:
-        return _permuted((found,), lambda signed, axis: signed.mean(axis=axis))
+        return _permuted((differences,), lambda signed, axis: signed.mean(axis=axis))
 
-    return tested(found, float(found.mean()), exact)
+    return tested(differences, float(differences.mean()), exact)
 
 
-def of_primary_metrics(one: PrimaryMetric, other: PrimaryMetric, fpr: float = 0.0) -> Difference:
+def of_primary_metrics(first: PrimaryMetric, other: PrimaryMetric, fpr: float = 0.0) -> Difference:
     """Return how far the primary metric of one run is ahead of another's, on the samples that both have.
 
     Its p holds at both ends of what broke off, and if the judge wrongly accepted `fpr` of what the run ahead guessed.
     """
-    if one.weighted is None:
-        return difference(one.records, other.records)
-    shared = [name for name in one.records if name in other.records]
+    if first.weighted is None:
+        return difference(first.records, other.records)
+    shared = [name for name in first.records if name in other.records]
     if not shared:
         return difference({}, {})
-    records = [run.records[name] for run in (one, other) for name in shared]
-    noise = sum(_noise(run, shared) for run in (one, other))
-    found = of_metric(one.weighted(records), len(shared), noise)
-    if found.mean and found.mean > 0:
-        found = _at_worst(found, one, other, shared, fpr)
-    return replace(found, judgements=(one.judgements + other.judgements) // 2) if noise else found
+    records = [run.records[name] for run in (first, other) for name in shared]
+    noise = sum(_noise(run, shared) for run in (first, other))
+    result = of_metric(first.weighted(records), len(shared), noise)
+    if result.mean and result.mean > 0:
+        result = _at_worst(result, first, other, shared, fpr)
+    return replace(result, judgements=(first.judgements + other.judgements) // 2) if noise else result
 
 
 def _at_worst(
-    found: Difference, one: PrimaryMetric, other: PrimaryMetric, shared: Sequence[str], fpr: float
+    result: Difference, first: PrimaryMetric, other: PrimaryMetric, shared: Sequence[str], fpr: float
 ) -> Difference:
-    """Return the difference with the larger p of two: as counted, and with all that is not known against `one`, which is ahead."""
-    if not found.mean or found.p is None or one.weighted is None or one.least is None or other.most is None:
-        return found
-    counted = [[run.records[name] for name in shared] for run in (one, other)]
-    moved = [*one.least(counted[0], fpr), *other.most(counted[1])]
+    """Return the difference with the larger p of two: as counted, and with all that is not known against `first`, which is ahead."""
+    if (
+        not result.mean
+        or result.p is None
+        or first.weighted is None
+        or first.least is None
+        or other.most is None
+    ):
+        return result
+    counted = [[run.records[name] for name in shared] for run in (first, other)]
+    moved = [*first.least(counted[0], fpr), *other.most(counted[1])]
     if all(now is before for now, before in zip(moved, counted[0] + counted[1], strict=True)):
-        return found
-    worst = of_metric(one.weighted(moved), len(shared), found.noise)
+        return result
+    worst = of_metric(first.weighted(moved), len(shared), result.noise)
     holds = worst.mean is not None and worst.mean > 0 and worst.p is not None
-    return replace(found, p=max(found.p, worst.p or 0.0) if holds else 1.0)
+    return replace(result, p=max(result.p, worst.p or 0.0) if holds else 1.0)
 
 
 def _noise(run: PrimaryMetric, shared: Sequence[str]) -> float:
@@ -112,8 +118,8 @@ def of_metric(metric: Weighted, n: int, noise: float = 0.0) -> Difference:
 
     def exchanged(first: Floats, second: Floats, axis: int) -> Floats:
         # 0 is the first run's record of a sample, 1 the second's. An exchange that leaves no value counts as far from 0.
-        found = _ahead(metric, np.atleast_2d(second), np.atleast_2d(first))
-        return np.nan_to_num(found, nan=math.inf).reshape(first.shape[:-1])
+        differences = _ahead(metric, np.atleast_2d(second), np.atleast_2d(first))
+        return np.nan_to_num(differences, nan=math.inf).reshape(first.shape[:-1])
 
     def exact() -> float:
         return _permuted((np.zeros(n), np.ones(n)), exchanged)
@@ -147,25 +153,25 @@ def tested(values: Floats, mean: float, exact: Callable[[], float], noise: float
 
 def _permuted(samples: tuple[Floats, ...], statistic: Callable[..., Floats]) -> float:
     """Return the two-sided p of a permutation test: every sign or exchange for few pairs, 9,999 drawn for many."""
-    found = scipy.stats.permutation_test(
+    test = scipy.stats.permutation_test(
         samples, statistic, permutation_type="samples", vectorized=True, rng=np.random.default_rng(0)
     )
-    return float(found.pvalue)
+    return float(test.pvalue)
 
 
 def _one_left_out(metric: Weighted, n: int) -> Floats:
     """Return the difference of the metric without each of the n pairs, [n]; a block at a time, since all would be n x n."""
     step, parts = max(1, _WEIGHTS // n), []
     for at in range(0, n, step):
-        kept = np.ones((min(step, n - at), n))
-        np.fill_diagonal(kept[:, at:], 0)
-        parts.append(_ahead(metric, kept, np.zeros_like(kept)))
+        weights = np.ones((min(step, n - at), n))
+        np.fill_diagonal(weights[:, at:], 0)
+        parts.append(_ahead(metric, weights, np.zeros_like(weights)))
     return np.concatenate(parts)
 
 
-def _ahead(metric: Weighted, kept: Floats, given: Floats) -> Floats:
-    """Return the difference of the metric where `kept` of the pairs, [draws, n], stay, and `given` change sides."""
-    return metric(np.hstack([kept, given])) - metric(np.hstack([given, kept]))
+def _ahead(metric: Weighted, stay_weights: Floats, swap_weights: Floats) -> Floats:
+    """Return the difference of the metric where `stay_weights` of the pairs, [draws, n], stay, and `swap_weights` change sides."""
+    return metric(np.hstack([stay_weights, swap_weights])) - metric(np.hstack([swap_weights, stay_weights]))
 
 
 def smallest_p(n: int) -> float:
@@ -175,20 +181,20 @@ def smallest_p(n: int) -> float:
 
 def holm(ps: Sequence[float]) -> list[float]:
     """Return the p values corrected for being several, after Holm (1979); in the order in which they came."""
-    made, before = [0.0] * len(ps), 0.0
+    corrected, before = [0.0] * len(ps), 0.0
     for rank, at in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
         before = max(before, min(1.0, (len(ps) - rank) * ps[at]))
-        made[at] = before
-    return made
+        corrected[at] = before
+    return corrected
 
 
 def levels(ps: Sequence[float]) -> list[float]:
     """Return the level at which each p is tested by Holm; for those that fail, the level of the next that is to pass."""
     order = sorted(range(len(ps)), key=ps.__getitem__)
-    passed, made = sum(p < ALPHA for p in holm(ps)), [0.0] * len(ps)
+    passed, alphas = sum(p < ALPHA for p in holm(ps)), [0.0] * len(ps)
     for rank, at in enumerate(order):
-        made[at] = ALPHA / (len(ps) - min(rank, max(0, min(passed, len(ps) - 1))))
-    return made
+        alphas[at] = ALPHA / (len(ps) - min(rank, max(0, min(passed, len(ps) - 1))))
+    return alphas
 
 
 def ties(order: Sequence[str], apart: Collection[tuple[str, str]]) -> dict[str, str]:

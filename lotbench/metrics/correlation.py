@@ -42,19 +42,19 @@ class Correlation:
     high: float | None = None
 
 
-def correlation(one: Sequence[float], other: Sequence[float]) -> Correlation:
+def correlation(first: Sequence[float], other: Sequence[float]) -> Correlation:
     """Return Pearson's r if both samples pass the Shapiro-Wilk test, else Spearman's rho.
 
     Raises:
         ValueError: The two are not of one length.
     """
-    if why := _none(one, other):
-        return Correlation(None, None, None, len(one), why)
-    normal = all(scipy.stats.shapiro(each).pvalue >= NORMAL for each in (one, other))
-    return coefficient("pearson" if normal else "spearman", one, other)
+    if why := _none(first, other):
+        return Correlation(None, None, None, len(first), why)
+    normal = all(scipy.stats.shapiro(each).pvalue >= NORMAL for each in (first, other))
+    return coefficient("pearson" if normal else "spearman", first, other)
 
 
-def coefficient(method: Method, one: Sequence[float], other: Sequence[float]) -> Correlation:
+def coefficient(method: Method, first: Sequence[float], other: Sequence[float]) -> Correlation:
     """Return Pearson's r or Spearman's rho with Fisher's interval, or Kendall's tau-b without one.
 
     The variance of Fisher's z is 1 / (n - 3), for Spearman times 1 + rho^2 / 2 (Bonett and Wright 2000).
@@ -62,12 +62,12 @@ def coefficient(method: Method, one: Sequence[float], other: Sequence[float]) ->
     Raises:
         ValueError: The two are not of one length.
     """
-    if why := _none(one, other):
-        return Correlation(None, None, None, len(one), why)
-    found: Any = getattr(scipy.stats, _MEASURES[method])(one, other)
-    value, p, n = float(found.statistic), float(found.pvalue), len(one)
+    if why := _none(first, other):
+        return Correlation(None, None, None, len(first), why)
+    test: Any = getattr(scipy.stats, _MEASURES[method])(first, other)
+    value, p, n = float(test.statistic), float(test.pvalue), len(first)
     if method != "pearson" and n <= EXACT:
-        p = _exact(method, one, other)
+        p = _exact(method, first, other)
     low = high = None
     if method != "kendall" and n > 3 and abs(value) < 1:
         spread = (1 + (value**2 / 2 if method == "spearman" else 0)) / (n - 3)
@@ -76,46 +76,46 @@ def coefficient(method: Method, one: Sequence[float], other: Sequence[float]) ->
     return Correlation(method, value, p, n, low=low, high=high)
 
 
-def _exact(method: Method, one: Sequence[float], other: Sequence[float]) -> float:
+def _exact(method: Method, first: Sequence[float], other: Sequence[float]) -> float:
     """Return the p of ranks that go together as closely, either way, over all orders of the pairs."""
-    x, y = (scipy.stats.rankdata(each) - (len(one) + 1) / 2 for each in (one, other))
+    x, y = (scipy.stats.rankdata(each) - (len(first) + 1) / 2 for each in (first, other))
     signs = np.sign(np.subtract.outer(y, y))
 
     def far(x: Floats, axis: int) -> Floats:
         x = np.moveaxis(x, axis, -1)
-        found = (
+        strength = (
             x @ y if method == "spearman" else (np.sign(x[..., None] - x[..., None, :]) * signs).sum((-1, -2))
         )
-        return np.asarray(np.abs(found))
+        return np.asarray(np.abs(strength))
 
-    ways = math.factorial(len(one))
+    ways = math.factorial(len(first))
     exact = scipy.stats.permutation_test(
         (x,), far, permutation_type="pairings", vectorized=True, n_resamples=ways, alternative="greater"
     )
     return float(exact.pvalue)
 
 
-def spearman(one: Sequence[float], other: Sequence[float], clusters: Sequence[str]) -> Metric:
+def spearman(first: Sequence[float], other: Sequence[float], clusters: Sequence[str]) -> Metric:
     """Return Spearman's rho with an interval that draws clusters again, the ranks being those of all pairs.
 
     Raises:
         ValueError: The three are not of one length.
     """
-    if why := _none(one, other):
-        return Metric(None, n=len(one), why=why)
-    return _over_clusters(scipy.stats.rankdata(one), scipy.stats.rankdata(other), clusters)
+    if why := _none(first, other):
+        return Metric(None, n=len(first), why=why)
+    return _over_clusters(scipy.stats.rankdata(first), scipy.stats.rankdata(other), clusters)
 
 
-def pearson(one: Sequence[float], other: Sequence[float], clusters: Sequence[str]) -> Metric:
+def pearson(first: Sequence[float], other: Sequence[float], clusters: Sequence[str]) -> Metric:
     """Return Pearson's r with an interval that draws clusters again.
 
     Raises:
         ValueError: The three are not of one length.
     """
-    if why := _none(one, other):
-        return Metric(None, n=len(one), why=why)
+    if why := _none(first, other):
+        return Metric(None, n=len(first), why=why)
     # Centred: far from 0 the sums of squares would leave nothing of the spread.
-    x, y = (np.asarray(each, dtype=float) - np.mean(each) for each in (one, other))
+    x, y = (np.asarray(each, dtype=float) - np.mean(each) for each in (first, other))
     return _over_clusters(x, y, clusters)
 
 
@@ -135,11 +135,11 @@ def _pearson(sums: Floats) -> Floats:
     return divided(n * xy - x * y, np.sqrt(np.maximum(spread, 0)))
 
 
-def _none(one: Sequence[float], other: Sequence[float]) -> str | None:
-    if len(one) != len(other):
-        raise ValueError(f"{len(one)} values against {len(other)}")
-    if len(one) < LEAST:
-        return f"{len(one)} pairs are too few"
-    if min(one) == max(one) or min(other) == max(other):
+def _none(first: Sequence[float], other: Sequence[float]) -> str | None:
+    if len(first) != len(other):
+        raise ValueError(f"{len(first)} values against {len(other)}")
+    if len(first) < LEAST:
+        return f"{len(first)} pairs are too few"
+    if min(first) == max(first) or min(other) == max(other):
         return "one of the two never changes"
     return None

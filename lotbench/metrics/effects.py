@@ -34,14 +34,14 @@ def severities(items: Sequence[int], raters: Sequence[int], scores: Sequence[flo
     # Taking the item's mean from both sides leaves the raters alone (Frisch, Waugh and Lovell).
     centred = design - (_sums(design, place, len(sizes)) / sizes[:, None])[place]
     values = np.asarray(scores, dtype=float)
-    left = values - (np.bincount(place, values) / sizes)[place]
+    residuals = values - (np.bincount(place, values) / sizes)[place]
     # The smallest of the solutions is the one whose effects add up to zero.
-    found, _, rank, _ = np.linalg.lstsq(centred, left, rcond=None)
+    effects, _, rank, _ = np.linalg.lstsq(centred, residuals, rcond=None)
     # What least squares leaves in the last digits would be printed as a severity.
-    return found.round(12) + 0.0 if rank == count - 1 else None
+    return effects.round(12) + 0.0 if rank == count - 1 else None
 
 
 def _sums(rows: Floats, place: np.ndarray[tuple[int], np.dtype[np.intp]], count: int) -> Floats:
-    made = np.zeros((count, rows.shape[1]))
-    np.add.at(made, place, rows)
-    return made
+    sums = np.zeros((count, rows.shape[1]))
+    np.add.at(sums, place, rows)
+    return sums

@@ -31,7 +31,7 @@ Measure: TypeAlias = Callable[[Sequence[str], Sequence[str]], Floats]
 
 def words(text: str) -> list[str]:
     """Return the words of a text without case; a CJK character is a word."""
-    return [found[0] for found in _WORD.finditer(text.casefold())]
+    return [match[0] for match in _WORD.finditer(text.casefold())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +51,21 @@ class Likeness:
 
 def equal(texts: Sequence[str], others: Sequence[str]) -> Floats:
     """Return 1 where two texts are the same."""
-    return np.array([[float(one == another) for another in others] for one in texts])
+    return np.array([[float(text == another) for another in others] for text in texts])
 
 
 def overlap(texts: Sequence[str], others: Sequence[str]) -> Floats:
     """Return the share of two texts' different words that both have (Jaccard 1912); 0 where neither has any."""
-    mine, theirs = ([_bag(text) for text in each] for each in (texts, others))
-    return np.array([[len(a & b) / max(len(a | b), 1) for b in theirs] for a in mine])
+    bags, other_bags = ([_bag(text) for text in each] for each in (texts, others))
+    return np.array([[len(a & b) / max(len(a | b), 1) for b in other_bags] for a in bags])
 
 
 def meaning(vectors: Mapping[str, NDArray[np.float32]]) -> Measure:
     """Return the cosine of two texts' embeddings, by their vectors of unit length."""
 
     def cosine(texts: Sequence[str], others: Sequence[str]) -> Floats:
-        mine, theirs = (np.array([vectors[text] for text in each], dtype=float) for each in (texts, others))
-        return np.asarray(mine @ theirs.T)
+        rows, columns = (np.array([vectors[text] for text in each], dtype=float) for each in (texts, others))
+        return np.asarray(rows @ columns.T)
 
     return cosine
 
@@ -75,22 +75,24 @@ def alike(
 ) -> list[Likeness]:
     """Return every pair of models, and each with itself, in their order; `ends` bound the measure."""
     return [
-        _between(one, another, runs, measure, ends) for one, another in combinations_with_replacement(runs, 2)
+        _between(first, another, runs, measure, ends)
+        for first, another in combinations_with_replacement(runs, 2)
     ]
 
 
 def _between(
-    one: str, another: str, runs: Mapping[str, Answers], measure: Measure, ends: tuple[float, float]
+    first: str, another: str, runs: Mapping[str, Answers], measure: Measure, ends: tuple[float, float]
 ) -> Likeness:
-    mine, theirs = runs[one], runs[another]
-    shared = [name for name in mine if name in theirs and mine[name] and theirs[name]]
-    inside = partial(_off_diagonal, measure) if one == another else partial(_mean, measure)
-    values = [value for name in shared if (value := inside(mine[name], theirs[name])) is not None]
+    answers, other_answers = runs[first], runs[another]
+    shared = [name for name in answers if name in other_answers and answers[name] and other_answers[name]]
+    inside = partial(_off_diagonal, measure) if first == another else partial(_mean, measure)
+    values = [value for name in shared if (value := inside(answers[name], other_answers[name])) is not None]
     # Each sample's answers beside those to the next: as many pairs of samples as there are samples.
     turned = [
-        _mean(measure, mine[a], theirs[b]) for a, b in zip(shared, shared[1:] + shared[:1], strict=True)
+        _mean(measure, answers[a], other_answers[b])
+        for a, b in zip(shared, shared[1:] + shared[:1], strict=True)
     ]
-    return Likeness(one, another, _over(values, ends), float(np.mean(turned)) if len(shared) > 1 else None)
+    return Likeness(first, another, _over(values, ends), float(np.mean(turned)) if len(shared) > 1 else None)
 
 
 def _over(values: Sequence[float], ends: tuple[float, float]) -> Metric:
@@ -115,8 +117,8 @@ def _mean(measure: Measure, texts: Sequence[str], others: Sequence[str]) -> floa
 def _off_diagonal(measure: Measure, texts: Sequence[str], _: Sequence[str]) -> float | None:
     """Return the mean over pairs of different answers; None for fewer than two."""
     n = len(texts)
-    found = measure(texts, texts)
-    return float((found.sum() - np.trace(found)) / (n * (n - 1))) if n > 1 else None
+    values = measure(texts, texts)
+    return float((values.sum() - np.trace(values)) / (n * (n - 1))) if n > 1 else None
 
 
 def common(runs: Mapping[str, Answers]) -> list[tuple[str, str, int, int]]:
@@ -124,12 +126,12 @@ def common(runs: Mapping[str, Answers]) -> list[tuple[str, str, int, int]]:
 
     The answers that the most models gave come first.
     """
-    found = []
+    rows = []
     for sample in dict.fromkeys(name for answers in runs.values() for name in answers):
-        given = [set(answers[sample]) for answers in runs.values() if answers.get(sample)]
-        counts = Counter(text for texts in given for text in texts)
-        found += [(sample, text, count, len(given)) for text, count in counts.items() if count > 1]
-    return sorted(found, key=lambda row: (-row[2], row[0], row[1]))
+        answer_sets = [set(answers[sample]) for answers in runs.values() if answers.get(sample)]
+        counts = Counter(text for texts in answer_sets for text in texts)
+        rows += [(sample, text, count, len(answer_sets)) for text, count in counts.items() if count > 1]
+    return sorted(rows, key=lambda row: (-row[2], row[0], row[1]))
 
 
 def stock(answers: Answers) -> list[tuple[str, int]]:

@@ -11,8 +11,8 @@ def front(points: Sequence[tuple[float, float]]) -> tuple[int, ...]:
     Higher is better on both. In order of falling x; points that are equal are all in it, or none.
     """
     order = sorted(range(len(points)), key=lambda index: (-points[index][0], -points[index][1]))
-    kept: list[int] = []
+    indices: list[int] = []
     for index in order:
-        if not kept or points[index][1] > points[kept[-1]][1] or points[index] == points[kept[-1]]:
-            kept.append(index)
-    return tuple(kept)
+        if not indices or points[index][1] > points[indices[-1]][1] or points[index] == points[indices[-1]]:
+            indices.append(index)
+    return tuple(indices)

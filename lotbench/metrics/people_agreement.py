@@ -21,16 +21,19 @@ Labels = Mapping[Row, Mapping[str, Value]]
 def between(labels: Labels[Row, Value]) -> list[tuple[Row, Value, Value]]:
     """Return what every two people said of a row that both labelled, the person whose name is first in the alphabet first."""
     return [
-        (row, said[one], said[other])
-        for row, said in labels.items()
-        for one, other in combinations(sorted(said), 2)
+        (row, by_person[first], by_person[other])
+        for row, by_person in labels.items()
+        for first, other in combinations(sorted(by_person), 2)
     ]
 
 
 def against(labels: Labels[Row, Value], judged: Mapping[Row, Value]) -> list[tuple[Row, Value, Value]]:
     """Return what each person said of a row that was judged, and what the judge said."""
     return [
-        (row, said[who], judged[row]) for row, said in labels.items() if row in judged for who in sorted(said)
+        (row, by_person[who], judged[row])
+        for row, by_person in labels.items()
+        if row in judged
+        for who in sorted(by_person)
     ]
 
 
@@ -49,8 +52,10 @@ def ceiling(
         return None
     people, judge = (
         kappa(
-            [one for _, one, _ in found], [other for *_, other in found], [clusters[row] for row, *_ in found]
+            [first for _, first, _ in triples],
+            [other for *_, other in triples],
+            [clusters[row] for row, *_ in triples],
         )
-        for found in (pairs, against(labels, judged))
+        for triples in (pairs, against(labels, judged))
     )
     return people, judge

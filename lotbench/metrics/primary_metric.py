@@ -97,9 +97,9 @@ def mean_score(values: Mapping[str, float], unanswered: int = 0) -> PrimaryMetri
 
 def of_traces(traces: Sequence[Trace], settings: object) -> PrimaryMetric:
     """Return the mean score, for a benchmark that declares no other primary metric."""
-    found = {name: _scores(episodes) for name, episodes in by_sample(traces)}
-    values = {name: fmean(scores) for name, scores in found.items() if scores}
-    return mean_score(values, len(found) - len(values))
+    sample_scores = {name: _scores(episodes) for name, episodes in by_sample(traces)}
+    values = {name: fmean(scores) for name, scores in sample_scores.items() if scores}
+    return mean_score(values, len(sample_scores) - len(values))
 
 
 def _scores(episodes: Sequence[Trace]) -> list[float]:

@@ -23,24 +23,24 @@ def spent(fraction: float, alpha: float = 0.05) -> float:
 
 def levels(fractions: Sequence[float], alpha: float = 0.05) -> list[float]:
     """Return the two-sided level of each look; `fractions` rise to at most 1. For quarters .000015, .0030, .0183 and .0440."""
-    made: list[float] = []
+    result: list[float] = []
     where, density, before, used = np.zeros(1), np.ones(1), 0.0, 0.0
     for at in fractions:
         step, due = np.sqrt(at - before), spent(at, alpha) - used
 
         def crossed(
-            bound: float, kept: float = step, x: np.ndarray = where, f: np.ndarray = density
+            bound: float, spread: float = step, x: np.ndarray = where, f: np.ndarray = density
         ) -> float:
             return float(
-                f @ (scipy.special.ndtr((x - bound) / kept) + scipy.special.ndtr((-bound - x) / kept))
+                f @ (scipy.special.ndtr((x - bound) / spread) + scipy.special.ndtr((-bound - x) / spread))
             )
 
         bound = scipy.optimize.brentq(lambda x: crossed(x) - due, 0.0, 12 * np.sqrt(at), xtol=1e-10)  # noqa: B023 - it is called here
-        made.append(float(2 * scipy.special.ndtr(-bound / np.sqrt(at))))
+        result.append(float(2 * scipy.special.ndtr(-bound / np.sqrt(at))))
         grid = np.linspace(-bound, bound, _STEPS)
         moved = np.exp(-(((grid[:, None] - where) / step) ** 2) / 2) @ density
         weights = np.full(_STEPS, grid[1] - grid[0])
         weights[[0, -1]] /= 2
         where, density = grid, moved * weights / (step * np.sqrt(2 * np.pi))
         before, used = at, spent(at, alpha)
-    return made
+    return result

@@ -32,14 +32,14 @@ def counts(spans: Iterable[Span], last: int) -> Floats:
     Raises:
         ValueError: A span is longer than `last`, or has an event in no round.
     """
-    made = np.zeros((2, last))
+    table = np.zeros((2, last))
     for span in spans:
         if not span.event <= span.rounds <= last:
             raise ValueError(f"{span} does not fit into {last} rounds")
-        made[0, : span.rounds] += 1
+        table[0, : span.rounds] += 1
         if span.event:
-            made[1, span.rounds - 1] += 1
-    return made
+            table[1, span.rounds - 1] += 1
+    return table
 
 
 def hazards(counts: Floats) -> Floats:
@@ -58,8 +58,8 @@ def curve(counts: Floats) -> Floats:
     """
     factors = 1 - hazards(counts)
     gone = np.logical_or.accumulate(factors == 0, axis=-1)
-    left = np.where(gone, 0.0, np.cumprod(factors, axis=-1))
-    return np.concatenate([np.ones((*left.shape[:-1], 1)), left], axis=-1)
+    survival = np.where(gone, 0.0, np.cumprod(factors, axis=-1))
+    return np.concatenate([np.ones((*survival.shape[:-1], 1)), survival], axis=-1)
 
 
 def restricted_mean(curve: Floats) -> Floats:

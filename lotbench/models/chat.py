@@ -81,8 +81,8 @@ class ChatModel:
         self._pace = pace or Pace(limits.concurrency)
         self.url = url or name.url
         if name.provider == "openai":
-            given = os.environ.get("OPENAI_BASE_URL", "").strip()
-            self.url = checked_url("$OPENAI_BASE_URL", given, "$OPENAI_API_KEY") if given else self.url
+            base_url = os.environ.get("OPENAI_BASE_URL", "").strip()
+            self.url = checked_url("$OPENAI_BASE_URL", base_url, "$OPENAI_API_KEY") if base_url else self.url
         self.secret = secret or key(name)
         self._picture = picture
         self._limits = limits
@@ -104,8 +104,8 @@ class ChatModel:
         """Answer a request; what the endpoint refuses is left out from then on."""
         while True:
             able = self._able
-            made = chat_format.body(request, self.name.model or request.model, able, self._picture)
-            once = partial(self._once, request, made, able)
+            body = chat_format.body(request, self.name.model or request.model, able, self._picture)
+            once = partial(self._once, request, body, able)
             answer = await retried(once, self.name.text, request.key, self._limits, self._waiting)
             if isinstance(answer, Reply):
                 return answer
@@ -113,59 +113,59 @@ class ChatModel:
             if self._able == able:
                 self._able = answer
 
-    async def _once(self, request: Request, made: dict[str, Any], able: Abilities) -> Reply | Abilities:
+    async def _once(self, request: Request, body: dict[str, Any], able: Abilities) -> Reply | Abilities:
         """Send a body once: a reply, less to ask for, or an error that says whether to try again."""
         from lotbench.models.openai_chat import RefusedError
 
-        chat = self._chat or self._opened(made["model"])
-        asked = {name: value for name, value in made.items() if name not in ("model", "messages")}
-        sent = chat_format.sent(made, able)
+        chat = self._chat or self._open_chat(body["model"])
+        parameters = {name: value for name, value in body.items() if name not in ("model", "messages")}
+        sent = chat_format.sent(body, able)
         try:
             async with self._pace.place():
                 started = time.monotonic()
-                said = await chat.ainvoke(made["messages"], chat_format.told(request), **asked)
+                message = await chat.ainvoke(body["messages"], chat_format.told(request), **parameters)
         except RefusedError as refusal:
-            return self._refused(refusal, made, able)
+            return self._on_refusal(refusal, body, able)
         except Unescapable as error:
             raise Unescapable(f"{self.name.text}: {error}") from None
-        found = chat_format.reply(said, time.monotonic() - started, sent)
-        self._sees = self._sees or chat_format.has_picture(made)
+        reply = chat_format.reply(message, time.monotonic() - started, sent)
+        self._sees = self._sees or chat_format.has_picture(body)
         self._pace.kept_up()
-        return found
+        return reply
 
-    def _refused(self, refusal: RefusedError, made: dict[str, Any], able: Abilities) -> Reply | Abilities:
+    def _on_refusal(self, refusal: RefusedError, body: dict[str, Any], able: Abilities) -> Reply | Abilities:
         """Return what a status other than 200 means."""
-        status, text, said = refusal.status, refusal.text, f"{self.name.text}: {refusal}"
-        sent = chat_format.sent(made, able)
+        status, text, message = refusal.status, refusal.text, f"{self.name.text}: {refusal}"
+        sent = chat_format.sent(body, able)
         if status in (400, 403) and chat_format.withheld(text):
-            return Reply("", made["model"], "content_filter", sent=sent)
-        self._stop_if_hopeless(status, text, said, made)
+            return Reply("", body["model"], "content_filter", sent=sent)
+        self._stop_if_hopeless(status, text, message, body)
         if status in (400, 413, 422):
-            if (less := chat_format.lessened(able, text, made)) is not None:
+            if (less := chat_format.lessened(able, text, body)) is not None:
                 return less
             if chat_format.too_long(text):
-                return Reply("", made["model"], "length", sent=sent)
-        if chat_format.no_pictures(text, made) and not self._sees:
-            raise Unescapable(f"{said} (no picture input: to play without, --set arm=caption)")
+                return Reply("", body["model"], "length", sent=sent)
+        if chat_format.no_pictures(text, body) and not self._sees:
+            raise Unescapable(f"{message} (no picture input: to play without, --set arm=caption)")
         if status in CROWDED:
             self._pace.crowded()
         if status in PASSING or status >= 500:
             raise PassingError(str(refusal), chat_format.retry_after(refusal.headers, time.time()))
         if status == 404:
-            raise UnknownModel(f"{said} (no such model or address: {self.url})")
-        raise CallFailed(said)
+            raise UnknownModel(f"{message} (no such model or address: {self.url})")
+        raise CallFailed(message)
 
-    def _stop_if_hopeless(self, status: int, text: str, said: str, made: Mapping[str, Any]) -> None:
+    def _stop_if_hopeless(self, status: int, text: str, message: str, body: Mapping[str, Any]) -> None:
         """Stop the run on a refusal that every other call would meet too."""
         if status in (401, 403):
             variable = f"${self.name.key}" if self.name.key else "the server"
-            raise Unescapable(f"{said} (the key in {variable} was refused)")
+            raise Unescapable(f"{message} (the key in {variable} was refused)")
         if status == 402 or "insufficient_quota" in text:
-            raise Unescapable(f"{said} (no credit left)")
-        if "image_url" in text and chat_format.no_pictures(text, made) and not self._sees:
-            raise Unescapable(f"{said} (no picture input: to play without, --set arm=caption)")
+            raise Unescapable(f"{message} (no credit left)")
+        if "image_url" in text and chat_format.no_pictures(text, body) and not self._sees:
+            raise Unescapable(f"{message} (no picture input: to play without, --set arm=caption)")
 
-    def _opened(self, model: str) -> Chat:
+    def _open_chat(self, model: str) -> Chat:
         """Return the client, made at the first call: what it imports takes a second."""
         from lotbench.models.connections import Connections
         from lotbench.models.openai_chat import Chat
@@ -180,5 +180,5 @@ class ChatModel:
     async def close(self) -> None:
         """Close the connections, unless they are shared."""
         if not self._shared:
-            for one in self._connections.values():
-                await one.aclose()
+            for connections in self._connections.values():
+                await connections.aclose()

@@ -65,29 +65,29 @@ class Abilities:
 
 def body(request: Request, model: str, able: Abilities, picture: Picture) -> dict[str, Any]:
     """Return the body of a chat completion request."""
-    made: dict[str, Any] = {
+    table: dict[str, Any] = {
         "model": model,
         "messages": [_message(m, able, picture) for m in request.messages],
     }
     for name in PARAMETERS:
         value = getattr(request.sampling, name)
         if value is not None and name not in able.refused:
-            made[name] = value
+            table[name] = value
     if request.sampling.max_tokens is not None and able.bounds:
-        made[able.bounds[0]] = request.sampling.max_tokens
+        table[able.bounds[0]] = request.sampling.max_tokens
     if request.schema is not None and able.structured != "text":
-        made["response_format"] = _format(request.schema, able.structured)
+        table["response_format"] = _format(request.schema, able.structured)
     if able.tier:
-        made["service_tier"] = able.tier
-    return made
+        table["service_tier"] = able.tier
+    return table
 
 
-def sent(made: Mapping[str, Any], able: Abilities) -> dict[str, JSON]:
+def sent(request_body: Mapping[str, Any], able: Abilities) -> dict[str, JSON]:
     """Return what of a body is worth recording: how it went out after fallbacks, without messages."""
-    kept: dict[str, JSON] = {
-        name: made[name] for name in (*PARAMETERS, *BOUNDS, "service_tier") if name in made
+    record: dict[str, JSON] = {
+        name: request_body[name] for name in (*PARAMETERS, *BOUNDS, "service_tier") if name in request_body
     }
-    return kept | {"structured": able.structured if "response_format" in made else "text"}
+    return record | {"structured": able.structured if "response_format" in request_body else "text"}
 
 
 def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
@@ -127,26 +127,26 @@ def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
 def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
     """Return a reply from a message of any LangChain chat model."""
     about: Mapping[str, Any] = message.additional_kwargs | message.response_metadata
-    told: Mapping[str, Any] = message.usage_metadata or {}
+    counts: Mapping[str, Any] = message.usage_metadata or {}
     cached = [
         _count(count)
-        for name, count in (told.get("input_token_details") or {}).items()
+        for name, count in (counts.get("input_token_details") or {}).items()
         # OpenAI's tiers have names of their own for it.
         if name.endswith("cache_read")
     ]
-    kept: dict[str, JSON] = {"cut_from": about["cut_from"]} if about.get("cut_from") else {}
+    extra: dict[str, JSON] = {"cut_from": about["cut_from"]} if about.get("cut_from") else {}
     if "service_tier" in how:
         # It may be another than the one that was asked for: its price is paid.
-        kept["service_tier"] = about.get("service_tier")
+        extra["service_tier"] = about.get("service_tier")
     return Reply(
         text=said(message.content),
         model=str(about.get("model_name") or ""),
         finish=finish(about.get("finish_reason") or about.get("stop_reason") or "stop"),
         reasoning=_optional(about.get("reasoning_content")),
         refusal=_optional(about.get("refusal")),
-        usage=Usage(_count(told.get("input_tokens")), sum(cached), _count(told.get("output_tokens"))),
+        usage=Usage(_count(counts.get("input_tokens")), sum(cached), _count(counts.get("output_tokens"))),
         seconds=round(seconds, 3),
-        sent=dict(how) | kept,
+        sent=dict(how) | extra,
     )
 
 
@@ -174,12 +174,12 @@ def usage(table: object) -> Usage:
         return Usage()
     details = table.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, dict) else None
-    asked, written = _count(table.get("prompt_tokens")), _count(table.get("completion_tokens"))
-    thought = _count(table.get("total_tokens")) - asked - written if asked else 0
+    prompt_tokens, written = _count(table.get("prompt_tokens")), _count(table.get("completion_tokens"))
+    thought = _count(table.get("total_tokens")) - prompt_tokens - written if prompt_tokens else 0
     return Usage(
-        input_tokens=asked,
+        input_tokens=prompt_tokens,
         cached_input_tokens=min(
-            asked, _count(cached if cached is not None else table.get("prompt_cache_hit_tokens"))
+            prompt_tokens, _count(cached if cached is not None else table.get("prompt_cache_hit_tokens"))
         ),
         output_tokens=written + max(0, thought),
     )
@@ -191,10 +191,10 @@ def counted(answer: object) -> Usage | None:
     return used if used != Usage() else None
 
 
-def lessened(able: Abilities, error: str, made: Mapping[str, Any]) -> Abilities | None:
+def lessened(able: Abilities, error: str, request_body: Mapping[str, Any]) -> Abilities | None:
     """Return what an endpoint can do after it refused a body with this message, or None if nothing explains it."""
-    text = _without_model(error, made)
-    bound = next((name for name in BOUNDS if name in made), None)
+    text = _without_model(error, request_body)
+    bound = next((name for name in BOUNDS if name in request_body), None)
     if bound is not None:
         other = BOUNDS[1 - BOUNDS.index(bound)]
         named = re.search(rf"\b{bound}\b", text) is not None
@@ -207,9 +207,9 @@ def lessened(able: Abilities, error: str, made: Mapping[str, Any]) -> Abilities 
         if named or ("completion" in text and too_long(text)):
             return replace(able, bounds=())
     for name in PARAMETERS:
-        if name in made and re.search(rf"\b{name}\b", text):
+        if name in request_body and re.search(rf"\b{name}\b", text):
             return replace(able, refused=able.refused | {name})
-    if "response_format" in made and re.search(
+    if "response_format" in request_body and re.search(
         r"response_?format|json|schema|grammar|structured|maxlength", text
     ):
         return replace(able, structured=LADDER[LADDER.index(able.structured) + 1])
@@ -231,16 +231,16 @@ def withheld(error: str) -> bool:
     )
 
 
-def no_pictures(error: str, made: Mapping[str, Any]) -> bool:
+def no_pictures(error: str, request_body: Mapping[str, Any]) -> bool:
     """Return whether a body with a picture was refused because the model takes none."""
-    return has_picture(made) and _says(
-        _without_model(error, made), r"image|\bvision\b|multimodal|mmproj|modalit"
+    return has_picture(request_body) and _says(
+        _without_model(error, request_body), r"image|\bvision\b|multimodal|mmproj|modalit"
     )
 
 
-def has_picture(made: Mapping[str, Any]) -> bool:
+def has_picture(request_body: Mapping[str, Any]) -> bool:
     """Return whether a body carries a picture."""
-    return any(isinstance(message["content"], list) for message in made["messages"])
+    return any(isinstance(message["content"], list) for message in request_body["messages"])
 
 
 def error_message(content: bytes) -> str:
@@ -251,14 +251,14 @@ def error_message(content: bytes) -> str:
         return "no reason given"
     error = answer.get("error", answer) if isinstance(answer, dict) else answer
     message = error.get("message") if isinstance(error, dict) else None
-    told = json.dumps(error, ensure_ascii=False)
-    return f"{message} {told}" if isinstance(message, str) else told
+    text = json.dumps(error, ensure_ascii=False)
+    return f"{message} {text}" if isinstance(message, str) else text
 
 
 def complaint(answer: object) -> str:
     """Return what a body that is no chat completion says is wrong; some servers send errors with status 200."""
-    told = answer.get("error") if isinstance(answer, dict) else None
-    return json.dumps(told, default=str, ensure_ascii=False) if told else ""
+    error = answer.get("error") if isinstance(answer, dict) else None
+    return json.dumps(error, default=str, ensure_ascii=False) if error else ""
 
 
 def masked(text: str, secret: str) -> str:
@@ -302,9 +302,9 @@ def _says(error: str, pattern: str) -> bool:
     return re.search(pattern, error, re.IGNORECASE) is not None
 
 
-def _without_model(error: str, made: Mapping[str, Any]) -> str:
+def _without_model(error: str, request_body: Mapping[str, Any]) -> str:
     """Return an error message without the model's name, which may hold any of the words looked for."""
-    return re.sub(rf"(?<!\w){re.escape(str(made['model']).lower())}(?!\w)", "", error.lower())
+    return re.sub(rf"(?<!\w){re.escape(str(request_body['model']).lower())}(?!\w)", "", error.lower())
 
 
 def _message(message: Message, able: Abilities, picture: Picture) -> dict[str, Any]:
@@ -325,8 +325,8 @@ def _format(schema: Mapping[str, JSON], structured: Structured) -> dict[str, Any
     if structured == "json_object":
         return {"type": "json_object"}
     name = str(schema.get("title", "answer"))
-    shown = schema if structured == "json_schema" else _unbounded(schema)
-    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": shown}}
+    sent_schema = schema if structured == "json_schema" else _unbounded(schema)
+    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": sent_schema}}
 
 
 def _unbounded(schema: Any) -> Any:

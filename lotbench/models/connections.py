@@ -75,8 +75,8 @@ class Connections(httpx2.AsyncBaseTransport):
                 raise PassingError(f"no answer within {self._timeout_s:g} s", billed=billed) from None
             refused = any(isinstance(link, ConnectionRefusedError) for link in chain)
             why = "refused" if refused else type(chain[-1]).__name__
-            told = f"no connection to {self._url} ({why})"
-            raise PassingError(told, refused=refused, billed=billed) from None
+            message = f"no connection to {self._url} ({why})"
+            raise PassingError(message, refused=refused, billed=billed) from None
 
     async def aclose(self) -> None:
         """Close them all."""
@@ -111,7 +111,9 @@ class Connections(httpx2.AsyncBaseTransport):
                 begun.append(response.status // 100 == 2)
                 if response.status not in MOVED or "location" not in response.headers:
                     return httpx2.Response(
-                        response.status, headers=_read(response.headers), content=await _whole(response)
+                        response.status,
+                        headers=_read_headers(response.headers),
+                        content=await _whole(response),
                     )
             address = self._moved(address, response.headers["location"])
         raise PassingError(f"{self._url} redirects in a circle")
@@ -138,13 +140,13 @@ class Pool(aiohttp.TCPConnector):
     aiohttp would take such words for the answer to the next question. The clients on httpcore look for that too.
     """
 
-    async def connect(self, *asked: Any, **how: Any) -> Any:
+    async def connect(self, *args: Any, **how: Any) -> Any:
         """Return a connection that is free, or a new one."""
-        found = await super().connect(*asked, **how)
-        while found.protocol is not None and found.protocol.should_close:
-            found.close()
-            found = await super().connect(*asked, **how)
-        return found
+        connection = await super().connect(*args, **how)
+        while connection.protocol is not None and connection.protocol.should_close:
+            connection.close()
+            connection = await super().connect(*args, **how)
+        return connection
 
 
 async def _whole(response: aiohttp.ClientResponse) -> bytes:
@@ -162,7 +164,7 @@ async def _whole(response: aiohttp.ClientResponse) -> bytes:
     return b"".join(pieces)
 
 
-def _read(headers: Any) -> list[tuple[str, str]]:
+def _read_headers(headers: Any) -> list[tuple[str, str]]:
     """Return the headers of a response without those that say nothing any more of a body that is unpacked."""
     spent = ("content-encoding", "content-length", "transfer-encoding")
     return [(name, value) for name, value in headers.items() if name.lower() not in spent]
@@ -175,16 +177,16 @@ def _proxy(address: httpx2.URL) -> str | None:
         UsageError: It speaks no HTTP: aiohttp would say to it what it says to one that does.
     """
     named = getproxies()
-    found = named.get(address.scheme) or named.get("all") or ""
-    if not found or _is_here(address.host) or proxy_bypass(address.netloc.decode()):
+    proxy = named.get(address.scheme) or named.get("all") or ""
+    if not proxy or _is_here(address.host) or proxy_bypass(address.netloc.decode()):
         return None
-    kind, there, _ = found.partition("://")
+    kind, there, _ = proxy.partition("://")
     if there and kind.lower() not in ("http", "https"):
         raise UsageError(
             f"the environment names a proxy of the kind {kind}://, and only http:// can be gone through: "
             f"set ${address.scheme}_proxy, or no_proxy for {address.host}"
         )
-    return found if there else f"http://{found}"
+    return proxy if there else f"http://{proxy}"
 
 
 def _is_here(host: str) -> bool:
@@ -202,7 +204,7 @@ def _secure() -> SSLContext:
 
 def _chain(error: BaseException) -> list[BaseException]:
     """Return an error and what caused it, down to the first cause."""
-    found = [error]
-    while (beneath := found[-1].__cause__ or found[-1].__context__) is not None:
-        found.append(beneath)
-    return found
+    errors = [error]
+    while (beneath := errors[-1].__cause__ or errors[-1].__context__) is not None:
+        errors.append(beneath)
+    return errors

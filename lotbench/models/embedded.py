@@ -59,12 +59,12 @@ def weights(name: str) -> Path:
     """
     if find_spec(RUNTIME) is None:
         raise UsageError(f"{name} needs the embedded runtime ({RUNTIME}): run `{INSTALL}`")
-    _, _, given = name.partition(":")
-    if not given:
+    _, _, path_text = name.partition(":")
+    if not path_text:
         if (path := _carried()) is None:
             raise UsageError(f"the weights of the embedded model are not installed: run `{INSTALL}`")
         return path
-    path = Path(given).expanduser()
+    path = Path(path_text).expanduser()
     if not path.is_file():
         raise UsageError(f"{name}: there is no file {path}")
     with path.open("rb") as file:
@@ -79,17 +79,17 @@ def install() -> None:
     Raises:
         UsageError: There is neither pip nor uv, or the one that is there failed.
     """
-    wanted = [] if _carried() else [f"{CARRIER}=={CARRIER_VERSION}"]
+    requirements = [] if _carried() else [f"{CARRIER}=={CARRIER_VERSION}"]
     if find_spec(RUNTIME) is None:
-        wanted.append(f"{RUNTIME}>={RUNTIME_SINCE}")
-    if not wanted:
+        requirements.append(f"{RUNTIME}>={RUNTIME_SINCE}")
+    if not requirements:
         return
     if find_spec("pip") is not None:
-        command = [sys.executable, "-m", "pip", "install", "--no-deps", *wanted]
+        command = [sys.executable, "-m", "pip", "install", "--no-deps", *requirements]
     elif uv := shutil.which("uv"):
-        command = [uv, "pip", "install", "--python", sys.executable, "--no-deps", *wanted]
+        command = [uv, "pip", "install", "--python", sys.executable, "--no-deps", *requirements]
     else:
-        raise UsageError(f"neither pip nor uv is here to install {' '.join(wanted)}")
+        raise UsageError(f"neither pip nor uv is here to install {' '.join(requirements)}")
     if status := subprocess.run(command, check=False).returncode:
         raise UsageError(f"`{' '.join(command)}` failed with exit code {status}")
     importlib.invalidate_caches()
@@ -132,7 +132,7 @@ class Embedded:
         order = {"path": str(path), "slots": slots, "n_ctx": slots * n_ctx}
         process = _spawn()
         try:
-            address = _told(process, order | {"api_key": api_key, "model_id": model_id})
+            address = _ask_server(process, order | {"api_key": api_key, "model_id": model_id})
         except BaseException:
             _end(process)
             raise
@@ -149,8 +149,8 @@ def _carried() -> Path | None:
         files = metadata.files(CARRIER) or []
     except metadata.PackageNotFoundError:
         return None
-    found = (Path(str(file.locate())) for file in files if file.suffix == ".gguf")
-    return next((path for path in found if path.is_file()), None)
+    paths = (Path(str(file.locate())) for file in files if file.suffix == ".gguf")
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _spawn() -> subprocess.Popen[bytes]:
@@ -165,7 +165,7 @@ def _spawn() -> subprocess.Popen[bytes]:
     )
 
 
-def _told(process: subprocess.Popen[bytes], order: dict[str, Any]) -> str:
+def _ask_server(process: subprocess.Popen[bytes], order: dict[str, Any]) -> str:
     """Give the order and wait for the address."""
     assert process.stdin is not None and process.stdout is not None
     watch = threading.Timer(PATIENCE_S, process.kill)
@@ -209,15 +209,15 @@ def _serve() -> None:
     lifeline = sys.stdin.buffer
     try:
         server = _serving(json.loads(lifeline.readline()))
-        said = {"address": server.listening_address}
+        message = {"address": server.listening_address}
     except (ImportError, OSError, RuntimeError, ValueError) as error:
-        said = {"error": str(error)}
+        message = {"error": str(error)}
     # The runtime has put its own handlers in place, which end the server and leave the process hanging.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.write(answer, json.dumps(said).encode() + b"\n")
+    os.write(answer, json.dumps(message).encode() + b"\n")
     os.close(answer)
-    if "address" in said:
+    if "address" in message:
         lifeline.read()
     os._exit(0)
 

@@ -113,12 +113,12 @@ def _read(content: bytes, secret: str) -> dict[str, Any]:
         raise PassingError("the server's answer is not JSON", tries=MALFORMED_TRIES, billed=True) from None
     read = chat_format.completion(answer, secret)
     if read is None:
-        told = chat_format.complaint(answer)
-        about = f": {chat_format.short(told, secret)}" if told else ""
+        error_text = chat_format.complaint(answer)
+        about = f": {chat_format.short(error_text, secret)}" if error_text else ""
         raise PassingError(
             f"the server's answer is no chat completion{about}",
             tries=MALFORMED_TRIES,
-            billed=not told or chat_format.counted(answer) is not None,
+            billed=not error_text or chat_format.counted(answer) is not None,
             usage=chat_format.counted(answer),
         )
     return read

@@ -39,20 +39,22 @@ class PersonModel:
         """
         async with self._turn:
             started = time.monotonic()
-            asked = interview(request)
-            if asked.rules not in self._shown:
-                self._shown.add(asked.rules)
-                print(visible(f"\n{asked.rules}"))
+            form = interview(request)
+            if form.rules not in self._shown:
+                self._shown.add(form.rules)
+                print(visible(f"\n{form.rules}"))
             print()
-            if asked.pictures:
+            if form.pictures:
                 print(f"picture: {self._picture(request.key.sample) if self._picture else 'not shown here'}")
-            for label, text in asked.told:
+            for label, text in form.told:
                 print(visible(f"{label}: {text}" if label else text))
             try:
-                given = {field.name: await asyncio.to_thread(_ask, field) for field in asked.fields}
+                answers = {field.name: await asyncio.to_thread(_ask, field) for field in form.fields}
             except EOFError:
                 raise Unescapable("human: the terminal was closed; the run can be resumed") from None
-            return Reply(filled(request, given), request.model, seconds=round(time.monotonic() - started, 3))
+            return Reply(
+                filled(request, answers), request.model, seconds=round(time.monotonic() - started, 3)
+            )
 
 
 class PageModel:
@@ -96,13 +98,13 @@ class PageModel:
         """Count the time of an answer from here: its request has waited behind another page."""
         self._since = time.monotonic()
 
-    def answer(self, version: int, given: Mapping[str, object]) -> None:
+    def answer(self, version: int, fields: Mapping[str, object]) -> None:
         """Take the answer to the request that was shown.
 
         Raises:
             UsageError: Nothing is asked, something else is by now, or the answer does not fit.
         """
-        self._settle(filled(self._waiting(version), given), None)
+        self._settle(filled(self._waiting(version), fields), None)
 
     def skip(self, version: int) -> None:
         """Decline the request that was shown; raises UsageError as `answer` does."""
@@ -142,10 +144,10 @@ def _ask(field: Field) -> str:
     about = f"{name}{hint.get(field.kind, '')}{': ' + field.about if field.about else ''}"
     while True:
         print(about)
-        given = input("> ")
+        line = input("> ")
         try:
-            read_field(field, given)
+            read_field(field, line)
         except UsageError as error:
             print(error)
         else:
-            return given
+            return line

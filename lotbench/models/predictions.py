@@ -77,8 +77,8 @@ def read_predictions(path: Path) -> list[dict[str, Any]] | None:
     """Return the predictions in a file; None if it holds something else."""
     try:
         text = path.read_text(encoding="utf-8")
-        found = document(text) if text.lstrip().startswith("[") else None
+        rows = document(text) if text.lstrip().startswith("[") else None
     except (OSError, ValueError):
         return None
-    predicted = isinstance(found, list) and all(isinstance(row, dict) for row in found)
-    return found if predicted and found else None
+    predicted = isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
+    return rows if predicted and rows else None

@@ -51,7 +51,7 @@ class CallableModel:
         """
         messages = chat_format.body(request, self._id, chat_format.Abilities(), self._picture)["messages"]
         started = time.monotonic()
-        answer = await _heard(self._id, self._call(messages), self._timeout_s)
+        answer = await _await_reply(self._id, self._call(messages), self._timeout_s)
         if isinstance(answer, Reply):
             return answer
         if not isinstance(answer, str):
@@ -93,9 +93,9 @@ class LangChainModel:
         name = self._id or str(named)
         messages = chat_format.body(request, name, chat_format.Abilities(), self._picture)["messages"]
         started = time.monotonic()
-        said = await _heard(name, chat.ainvoke(messages, chat_format.told(request)), self._timeout_s)
-        found = chat_format.reply(said, time.monotonic() - started, {})
-        return found if found.model else replace(found, model=name)
+        message = await _await_reply(name, chat.ainvoke(messages, chat_format.told(request)), self._timeout_s)
+        reply = chat_format.reply(message, time.monotonic() - started, {})
+        return reply if reply.model else replace(reply, model=name)
 
 
 def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
@@ -111,8 +111,8 @@ def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
             from langchain.chat_models import init_chat_model
         except ImportError:
             raise UsageError(f"{name.text} needs langchain: pip install 'lotbench[langchain]'") from None
-        drawn = {"temperature": sampling.temperature, "max_tokens": sampling.max_tokens}
-        chosen: dict[str, Any] = {what: value for what, value in drawn.items() if value is not None}
+        settings = {"temperature": sampling.temperature, "max_tokens": sampling.max_tokens}
+        chosen: dict[str, Any] = {what: value for what, value in settings.items() if value is not None}
         try:
             return init_chat_model(
                 name.model, model_provider=name.provider, max_retries=limits.retries, **chosen
@@ -125,7 +125,7 @@ def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
     return lambda sampling: made(replace(sampling, seed=None))
 
 
-async def _heard(name: str, answering: Awaitable[Any], timeout_s: float | None) -> Any:
+async def _await_reply(name: str, answering: Awaitable[Any], timeout_s: float | None) -> Any:
     """Return what comes of foreign code; its errors become ours."""
     try:
         async with asyncio.timeout(timeout_s) as patience:
@@ -137,7 +137,7 @@ async def _heard(name: str, answering: Awaitable[Any], timeout_s: float | None) 
             # Whoever is asked may go on and be paid for it.
             discarded.get()(None)
             raise CallFailed(f"{name}: no answer within {timeout_s:g} s") from None
-        told = f"{name}: {type(error).__name__}: {error}"
+        message = f"{name}: {type(error).__name__}: {error}"
         if getattr(error, "status_code", None) in (401, 402, 403, 404):
-            raise Unescapable(told) from error
-        raise CallFailed(told) from error
+            raise Unescapable(message) from error
+        raise CallFailed(message) from error

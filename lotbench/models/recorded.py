@@ -56,19 +56,19 @@ class RecordedModel:
         Raises:
             CallFailed: Nothing was recorded at this place.
         """
-        found = self._replies.get(_place(request.key))
-        if found is None:
-            found = self._replies.get(_place(request.key, attempt=0))
-        if found is None:
+        reply = self._replies.get(_place(request.key))
+        if reply is None:
+            reply = self._replies.get(_place(request.key, attempt=0))
+        if reply is None:
             raise CallFailed(f"file:{self._path}: no reply recorded for {request.key}")
-        return found
+        return reply
 
     def _add(self, line: bytes, role: str) -> None:
         table: dict[str, Any] = document(line)
         if "reply" in table:
-            made = entry(line)
-            if made.role == role:
-                self._replies[_place(made.key)] = made.reply
+            record = entry(line)
+            if record.role == role:
+                self._replies[_place(record.key)] = record.reply
             return
         attempts: dict[tuple[int, str, int], int] = {}
         for step in table["steps"]:
@@ -78,9 +78,9 @@ class RecordedModel:
             attempt = attempts.get(where, 0)
             attempts[where] = attempt + 1
             place = (table["sample"], table["repeat"], *where, attempt)
-            self._replies[place] = self._told(step["value"])
+            self._replies[place] = self._reply(step["value"])
 
-    def _told(self, value: Mapping[str, Any]) -> Reply:
+    def _reply(self, value: Mapping[str, Any]) -> Reply:
         """Return the reply that was read as this value; one that was refused or cut off is so again."""
         name, status = f"recorded:{self._path.name}", value.get("status", "ok")
         if status in ("refused", "truncated"):

@@ -81,8 +81,11 @@ class Models:
         Raises:
             UsageError: A key, a file, a package or the weights of a model are missing, or it has no such service tier.
         """
-        refuse_tier(self._limits, [name for given in names.values() for name in given])
-        return {role: tuple(self._role_model(role, name) for name in given) for role, given in names.items()}
+        refuse_tier(self._limits, [name for role_names in names.values() for name in role_names])
+        return {
+            role: tuple(self._role_model(role, name) for name in role_names)
+            for role, role_names in names.items()
+        }
 
     def _role_model(self, role: str, name: ModelName) -> RoleModel:
         # A recording answers for one role; anything else plays every role that names it.
@@ -118,18 +121,18 @@ class Models:
             from lotbench.models.transformers import TransformersModel
             from lotbench.models.transformers.loading import Packing
 
-            made: Model = TransformersModel(
+            model: Model = TransformersModel(
                 name.model,
                 name.adapter or None,
                 picture=self._pictures.sent,
                 packing=Packing(quantize=name.quantize),
             )
-            return made
+            return model
         if name.kind == "file":
             return self._recorded(role, Path(name.model))
         if name.kind == "human" and name.text not in self._own:
             return PersonModel(self._pictures.path)
-        return self._given(name)
+        return self._own_model(name)
 
     def _recorded(self, role: str, path: Path) -> Model:
         rows = predictions.read_predictions(path) if role == "candidate" else None
@@ -154,17 +157,17 @@ class Models:
         self._open.push_async_callback(model.close)
         return model
 
-    def _given(self, name: ModelName) -> Model:
+    def _own_model(self, name: ModelName) -> Model:
         if name.text not in self._own:
             raise UsageError(
                 f"{name.text} is a Python object: run or resume it from Python, with that object"
             )
-        given = self._own[name.text]
-        if isinstance(given, CallableModel | LangChainModel):
-            return given
-        if hasattr(given, "ainvoke"):
-            return LangChainModel(lambda _: given, self._pictures.data_url, self._limits.timeout_s)
-        if getattr(given, "takes_requests", False):
-            ready: Model = given
+        own_model = self._own[name.text]
+        if isinstance(own_model, CallableModel | LangChainModel):
+            return own_model
+        if hasattr(own_model, "ainvoke"):
+            return LangChainModel(lambda _: own_model, self._pictures.data_url, self._limits.timeout_s)
+        if getattr(own_model, "takes_requests", False):
+            ready: Model = own_model
             return ready
-        return CallableModel(given, self._pictures.data_url, name.text, self._limits.timeout_s)
+        return CallableModel(own_model, self._pictures.data_url, name.text, self._limits.timeout_s)

@@ -76,19 +76,19 @@ async def retried(
         try:
             return await once()
         except PassingError as error:
-            met = error
-        if met.billed:
-            discarded.get()(met.usage)
-        if met.refused and place.step == TEST and attempt >= REFUSED_TRIES - 1:
-            raise Unreachable(f"{name}: {met}: is the server running?")
+            failure = error
+        if failure.billed:
+            discarded.get()(failure.usage)
+        if failure.refused and place.step == TEST and attempt >= REFUSED_TRIES - 1:
+            raise Unreachable(f"{name}: {failure}: is the server running?")
         # A server that says 0 and still has too much to do has not said when that will end.
-        told = met.wait if met.wait or not attempt else None
-        wait = _backoff(attempt, place) if told is None else told
-        if attempt >= min(limits.retries, met.tries - 1):
-            raise CallFailed(f"{name}: {met} (tries: {attempt + 1})")
+        server_wait = failure.wait if failure.wait or not attempt else None
+        wait = _backoff(attempt, place) if server_wait is None else server_wait
+        if attempt >= min(limits.retries, failure.tries - 1):
+            raise CallFailed(f"{name}: {failure} (tries: {attempt + 1})")
         if wait > limits.max_wait_s:
             longest = f"max_wait_s is {limits.max_wait_s:g}"
-            raise CallFailed(f"{name}: {met}; told to wait {wait:g} s, {longest}")
+            raise CallFailed(f"{name}: {failure}; told to wait {wait:g} s, {longest}")
         await waiting.wait(wait)
     raise AssertionError("itertools.count has an end")
 

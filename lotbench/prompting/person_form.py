@@ -80,14 +80,16 @@ class Interview:
 
 def interview(request: Request) -> Interview:
     """Return what a request asks of a person."""
-    rules = [_plain(_text(one.parts)) for one in request.messages if one.speaker == "system"]
-    told = [_told(one) for one in request.messages if one.speaker != "system"]
-    found = (part.sha256 for one in request.messages for part in one.parts if isinstance(part, Image))
+    rules = [_plain(_text(message.parts)) for message in request.messages if message.speaker == "system"]
+    turns = [_turn(message) for message in request.messages if message.speaker != "system"]
+    digests = (
+        part.sha256 for message in request.messages for part in message.parts if isinstance(part, Image)
+    )
     properties: Any = (request.schema or {}).get("properties") or {"answer": {"type": "string"}}
     return Interview(
-        rules=_LABEL.sub(lambda found: found[1] + _LABELS[found[2]].upper(), "\n\n".join(rules)),
-        told=tuple(_lines("\n".join(told))),
-        pictures=tuple(dict.fromkeys(found)),
+        rules=_LABEL.sub(lambda match: match[1] + _LABELS[match[2]].upper(), "\n\n".join(rules)),
+        told=tuple(_lines("\n".join(turns))),
+        pictures=tuple(dict.fromkeys(digests)),
         fields=tuple(_field(name, about) for name, about in properties.items()),
     )
 
@@ -98,41 +100,41 @@ def filled(request: Request, answers: Mapping[str, object]) -> str:
     Raises:
         UsageError: A field is missing, too long, or not what was asked for, by name.
     """
-    made = {field.name: read_field(field, answers.get(field.name)) for field in interview(request).fields}
+    values = {field.name: read_field(field, answers.get(field.name)) for field in interview(request).fields}
     if request.schema is None:
-        return str(made["answer"])
-    return json.dumps(made, ensure_ascii=False)
+        return str(values["answer"])
+    return json.dumps(values, ensure_ascii=False)
 
 
-def read_field(field: Field, given: object) -> JSON:
+def read_field(field: Field, value: object) -> JSON:
     """Return what a person gave for a field, as the form wants it.
 
     Raises:
         UsageError: It is missing, too long, or not what was asked for.
     """
-    said = given.strip() if isinstance(given, str) else ""
+    text = value.strip() if isinstance(value, str) else ""
     name = field.name.replace("_", " ")
-    if not said:
+    if not text:
         raise UsageError(f"{name}: nothing is given")
-    if len(said) > field.longest:
-        raise UsageError(f"{name}: {len(said)} characters, more than {field.longest}")
+    if len(text) > field.longest:
+        raise UsageError(f"{name}: {len(text)} characters, more than {field.longest}")
     if field.kind == "yes_no":
-        if said.lower() not in (*_YES, *_NO):
-            raise UsageError(f"{name}: yes or no, not {said[:40]!r}")
-        return said.lower() in _YES
+        if text.lower() not in (*_YES, *_NO):
+            raise UsageError(f"{name}: yes or no, not {text[:40]!r}")
+        return text.lower() in _YES
     if field.kind == "choice":
-        chosen = [choice for choice in field.choices if choice.lower().startswith(said.lower())]
-        if said in field.choices:
-            return said
+        chosen = [choice for choice in field.choices if choice.lower().startswith(text.lower())]
+        if text in field.choices:
+            return text
         if len(chosen) != 1:
-            raise UsageError(f"{name}: one of {', '.join(field.choices)}, not {said[:40]!r}")
+            raise UsageError(f"{name}: one of {', '.join(field.choices)}, not {text[:40]!r}")
         return chosen[0]
     if field.kind == "number":
         try:
-            return int(said) if re.fullmatch(r"[-+]?\d{1,18}", said) else float(said)
+            return int(text) if re.fullmatch(r"[-+]?\d{1,18}", text) else float(text)
         except ValueError:
-            raise UsageError(f"{name}: a number, not {said[:40]!r}") from None
-    return [line.strip() for line in said.splitlines() if line.strip()] if field.kind == "lines" else said
+            raise UsageError(f"{name}: a number, not {text[:40]!r}") from None
+    return [line.strip() for line in text.splitlines() if line.strip()] if field.kind == "lines" else text
 
 
 def _field(name: str, about: Mapping[str, Any]) -> Field:
@@ -154,15 +156,15 @@ def _text(parts: tuple[str | Image, ...]) -> str:
     return "".join(part if isinstance(part, str) else "\n" for part in parts)
 
 
-def _told(message: Message) -> str:
+def _turn(message: Message) -> str:
     """Return a turn of a conversation; the person's own is labelled as theirs."""
-    said = _PROMPT.sub("", _plain(_text(message.parts)))
-    return f"YOU: {said}" if message.speaker == "assistant" else said
+    text = _PROMPT.sub("", _plain(_text(message.parts)))
+    return f"YOU: {text}" if message.speaker == "assistant" else text
 
 
 def _plain(text: str) -> str:
     """Return a text without its form, and examples without theirs."""
-    plain = _FILLED.sub(lambda found: json.loads(found[1]), _FORM.sub("", text)).strip("\n")
+    plain = _FILLED.sub(lambda match: json.loads(match[1]), _FORM.sub("", text)).strip("\n")
     for written, meant in _WORDS.items():
         plain = plain.replace(written, meant)
     return plain
@@ -170,10 +172,10 @@ def _plain(text: str) -> str:
 
 def _lines(text: str) -> list[tuple[str, str]]:
     """Return lines with their labels; one that is empty, or a label with nothing after it, is left out."""
-    made = []
+    rows = []
     for line in text.splitlines():
-        found = _LABELLED.match(line)
-        label, said = (found["label"], found["text"]) if found else ("", line)
-        if said.strip():
-            made.append((_LABELS.get(label, label), said.strip()))
-    return made
+        match = _LABELLED.match(line)
+        label, rest = (match["label"], match["text"]) if match else ("", line)
+        if rest.strip():
+            rows.append((_LABELS.get(label, label), rest.strip()))
+    return rows

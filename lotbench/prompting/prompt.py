@@ -49,9 +49,9 @@ class Prompt:
         """
         self._check(values.keys(), self.fields)
         if not self.sections or self.sections.keys() - set(SPEAKERS):
-            found = ", ".join(f"[{name}]" for name in self.sections) or "none"
+            names = ", ".join(f"[{name}]" for name in self.sections) or "none"
             raise UsageError(
-                f"prompt {self.name!r}: sections are [system], [user] or [assistant], not {found}"
+                f"prompt {self.name!r}: sections are [system], [user] or [assistant], not {names}"
             )
         return tuple(
             Message(cast(Speaker, speaker), _fill(text, values)) for speaker, text in self.sections.items()
@@ -67,14 +67,14 @@ class Prompt:
             raise UsageError(f"prompt {self.name!r} has no section [{section}]")
         text = self.sections[section]
         self._check(values.keys(), _fields(text))
-        return FIELD.sub(lambda found: values[found[1]], text)
+        return FIELD.sub(lambda match: values[match[1]], text)
 
-    def _check(self, given: Set[str], wanted: Set[str]) -> None:
-        if given == wanted:
+    def _check(self, names: Set[str], fields: Set[str]) -> None:
+        if names == fields:
             return
-        if missing := sorted(wanted - given):
+        if missing := sorted(fields - names):
             raise UsageError(f"prompt {self.name!r}: no value for {', '.join(missing)}")
-        if unknown := sorted(given - wanted):
+        if unknown := sorted(names - fields):
             raise UsageError(f"prompt {self.name!r}: has no field {', '.join(unknown)}")
 
 
@@ -134,13 +134,13 @@ def pack(files: Mapping[str, str]) -> Pack:
 def _with_partials(path: str, text: str, files: Mapping[str, str]) -> str:
     """Return a file with the sections of others that it names in its lines, in their place; these take in none."""
 
-    def section(found: re.Match[str]) -> str:
-        file, _, name = found[1].strip().partition(".")
+    def section(match: re.Match[str]) -> str:
+        file, _, name = match[1].strip().partition(".")
         source = f"{path.partition('/')[0]}/{file}.txt"
-        taken = parse(source, files.get(source, "")).sections.get(name)
-        if taken is None or PARTIAL.search(taken):
-            raise UsageError(f"prompt {path!r}: {found[0]} is no section of text in {source}")
-        return taken
+        body = parse(source, files.get(source, "")).sections.get(name)
+        if body is None or PARTIAL.search(body):
+            raise UsageError(f"prompt {path!r}: {match[0]} is no section of text in {source}")
+        return body
 
     return PARTIAL.sub(section, text)
 

@@ -75,10 +75,10 @@ F = TypeVar("F", bound=Form)
 @cache
 def schema(form: type[Form]) -> dict[str, JSON]:
     """Return the JSON schema of a form: flat, every field required, no other field, every string bounded."""
-    drawn = form.model_json_schema()
-    if "$defs" in drawn:
+    form_schema = form.model_json_schema()
+    if "$defs" in form_schema:
         raise TypeError(f"{form.__name__}: an answer form must be flat")
-    properties = {name: _plain(field) for name, field in drawn["properties"].items()}
+    properties = {name: _plain(field) for name, field in form_schema["properties"].items()}
     for name, field in properties.items():
         if field.get("type") == "string" and "maxLength" not in field and "enum" not in field:
             raise TypeError(f"{form.__name__}.{name}: a string needs max_length")
@@ -110,16 +110,16 @@ def read_form(reply: Reply, form: type[F]) -> F:
     if reply.refusal or reply.finish == "content_filter":
         raise Unread("refused", "the answer was withheld")
     text = visible(reply)
-    found = _object(text)
+    table = _object(text)
     # An answer may come after an apology; only a reply without one declines by its words.
-    if found is None and _REFUSAL.match(text):
+    if table is None and _REFUSAL.match(text):
         raise Unread("refused", "the answer declines the task")
-    if reply.finish == "length" and found is None:
+    if reply.finish == "length" and table is None:
         raise Unread("truncated", "the answer was cut off before its end")
-    made = _filled(text, found, form)
-    if any(isinstance(value, str) and _DECLINED.match(value) for value in vars(made).values()):
+    answer = _fill(text, table, form)
+    if any(isinstance(value, str) and _DECLINED.match(value) for value in vars(answer).values()):
         raise Unread("refused", "the answer declines the task")
-    return made
+    return answer
 
 
 def verdict(answer: Answer, form: type[F], decide: Callable[[F], bool]) -> Verdict:
@@ -160,10 +160,10 @@ def plain(reply: Reply, *, cut: bool = False) -> str:
 def fills(reply: Reply, schema: Mapping[str, JSON]) -> bool:
     """Return whether a reply holds an object with every field that a schema requires; what they say is not looked at."""
     try:
-        found = _object(visible(reply))
+        table = _object(visible(reply))
     except Unread:
         return False
-    return found is not None and set(cast(list[str], schema["required"])) <= found.keys()
+    return table is not None and set(cast(list[str], schema["required"])) <= table.keys()
 
 
 def visible(reply: Reply) -> str:
@@ -186,26 +186,26 @@ def _without_blocks(text: str) -> str:
     """Return a text without what stands between a tag of reasoning and the next one that ends it."""
     tags = list(_TAG.finditer(text))
     last = {tag["name"].casefold(): tag.start() for tag in tags if tag["ends"]}
-    shown, start, inside = [], 0, ""
+    pieces, start, inside = [], 0, ""
     for tag in tags:
         name = tag["name"].casefold()
         if not inside and not tag["ends"] and tag.start() < last.get(name, 0):
-            shown.append(text[start : tag.start()])
+            pieces.append(text[start : tag.start()])
             inside = name
         elif inside == name and tag["ends"]:
             start, inside = tag.end(), ""
-    return "".join([*shown, text[start:]])
+    return "".join([*pieces, text[start:]])
 
 
-def _filled(text: str, found: dict[str, JSON] | None, form: type[F]) -> F:
+def _fill(text: str, table: dict[str, JSON] | None, form: type[F]) -> F:
     if not text:
         raise Unread("unparsed", "the answer is empty")
-    if found is None:
-        found = _plain_text(text, form)
-    if found is None:
+    if table is None:
+        table = _plain_text(text, form)
+    if table is None:
         raise Unread("unparsed", "the answer is not one JSON object of the form asked for")
     try:
-        return form.model_validate(found)
+        return form.model_validate(table)
     except ValidationError as error:
         # A model is shown this when it is asked again: pydantic's own words, as earlier runs have them.
         faults = faults_of(error, field=lambda name: name or form.__name__, message=itemgetter("msg"))
@@ -226,22 +226,22 @@ def _object(text: str) -> dict[str, JSON] | None:
     if start < 0 or text[:start].rpartition("\n")[2].strip()[-1:] not in ("", ":", "：", "*"):
         return None
     try:
-        found, end = _DECODER.raw_decode(text, start)
+        value, end = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or text[end:].strip():
+    if not isinstance(value, dict) or text[end:].strip():
         return None
-    if "\\ud" in text.lower() and HALVES.search(plain := json.dumps(found, ensure_ascii=False)):
-        found = json.loads(HALVES.sub("\ufffd", plain))
-    return cast(dict[str, JSON], found)
+    if "\\ud" in text.lower() and HALVES.search(plain := json.dumps(value, ensure_ascii=False)):
+        value = json.loads(HALVES.sub("\ufffd", plain))
+    return cast(dict[str, JSON], value)
 
 
 def _no_twins(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
     """Return a JSON object that says two things under one name says nothing."""
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    table = dict(pairs)
+    if len(table) < len(pairs):
         raise ValueError("a field comes twice")
-    return made
+    return table
 
 
 def _no_constant(name: str) -> JSON:

@@ -111,7 +111,7 @@ def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("a price was asked for over the network")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
-    prices._listed.cache_clear()
+    prices._list_price.cache_clear()
     assert price(parse("gpt-4o")) is not None
 
 

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.cli import main
@@ -42,13 +43,10 @@ def test_the_folder_has_a_page_and_its_pictures_and_no_answer_in_the_open(tmp_pa
 
 
 @pytest.mark.slow
-def test_a_game_in_a_browser_from_the_disk(tmp_path: Path) -> None:
+def test_a_game_in_a_browser_from_the_disk(tmp_path: Path, chromium: Browser) -> None:
     main(["play", "--export", str(tmp_path)])
     address = (tmp_path / "index.html").as_uri()
-    with (
-        browsing.browser() as made,
-        browsing.opened(made, address, viewport=browsing.PHONE) as (page, faults),
-    ):
+    with browsing.opened(chromium, address, viewport=browsing.PHONE) as (page, faults):
         shown = page.evaluate("game.id")
         item = next(one for one in EASY if one.id == shown)
         heard = page.evaluate(
@@ -85,10 +83,10 @@ def test_a_game_in_a_browser_from_the_disk(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_page_hashes_as_its_writer_does(tmp_path: Path) -> None:
+def test_the_page_hashes_as_its_writer_does(tmp_path: Path, chromium: Browser) -> None:
     main(["play", "--export", str(tmp_path)])
     address = (tmp_path / "index.html").as_uri()
-    with browsing.browser() as made, browsing.opened(made, address) as (page, _):
+    with browsing.opened(chromium, address) as (page, _):
         for item in EASY:
             texts = [item.key_text, *item.accept, *item.near, *(one.text for one in item.reject)]
             assert page.evaluate("(texts) => texts.map(rough)", texts) == [rough(text) for text in texts]

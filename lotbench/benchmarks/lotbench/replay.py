@@ -1,4 +1,4 @@
-"""A game told again, round by round: what was filled in, how it was judged, asked, answered."""
+"""Replay of a game, round by round: guesses, verdicts, questions, answers and clues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BY_RULE = {
 
 
 def replay(sample: Mapping[str, Any], trace: Trace) -> Replay:
-    """Return a game: the sample, the causal chains that it was judged by, the rounds, the end."""
+    """Return a game as text and as data: the sample, its causal chains, the rounds, and the end."""
     lines = [f"{sample['id']}, repeat {trace.repeat}: {sample.get('image', 'no picture')}"]
     lines += wrapped("scene", sample["caption"])
     lines += wrapped("response", sample["response"])
@@ -67,7 +67,7 @@ def _table(at: Round) -> dict[str, JSON]:
 
 
 def _story(at: Round) -> dict[str, str]:
-    """Return what the judges wrote about the guess: the intervened chain, and the reason of each criterion."""
+    """Return the judges' texts about the guess: the intervened chain, and the reason for each criterion."""
     return {
         ("second opinion: " if opinion.step == "confirm" else "") + name: text
         for opinion in at.opinions
@@ -76,35 +76,35 @@ def _story(at: Round) -> dict[str, str]:
 
 
 def verdict(at: Round) -> str:
-    """Return how the check came out; a rule and a second opinion speak for all before them."""
-    told: list[str] = []
-    for one in at.opinions:
-        if one.accepted is None:
-            told.append(f"judge {one.judge + 1} could not be read ({one.status})")
-        elif one.how in BY_RULE:
-            told = [_by_rule(at, one)]
-        elif one.step == "confirm":
-            second = f"accepted, and {'confirmed' if one.accepted else 'not confirmed: not it'}"
-            told = [*(told[:-1] if one.of > 1 else []), _which(one) + second]
-        elif one.step == "different":
-            told.append("another idea" if one.accepted else "no other idea: not it")
+    """Return the verdict of a round in words; a rule, or a second opinion, replaces what came before it."""
+    parts: list[str] = []
+    for opinion in at.opinions:
+        if opinion.accepted is None:
+            parts.append(f"judge {opinion.judge + 1} could not be read ({opinion.status})")
+        elif opinion.how in BY_RULE:
+            parts = [_by_rule(at, opinion)]
+        elif opinion.step == "confirm":
+            second = f"accepted, and {'confirmed' if opinion.accepted else 'not confirmed: not it'}"
+            parts = [*(parts[:-1] if opinion.of > 1 else []), _which(opinion) + second]
+        elif opinion.step == "different":
+            parts.append("another idea" if opinion.accepted else "no other idea: not it")
         else:
-            told.append(_which(one) + ("accepted" if one.accepted else "not it"))
-    return "; ".join(told)
+            parts.append(_which(opinion) + ("accepted" if opinion.accepted else "not it"))
+    return "; ".join(parts)
 
 
-def _by_rule(at: Round, one: Opinion) -> str:
-    """Return what words decided without a judge."""
-    if one.how != "exact":
-        return BY_RULE[one.how]
+def _by_rule(at: Round, opinion: Opinion) -> str:
+    """Return the words for a decision made without a judge."""
+    if opinion.how != "exact":
+        return BY_RULE[opinion.how]
     text = "response" if at.whole else "key text"
     return (
         f"accepted (the {text} itself)"
-        if one.accepted
+        if opinion.accepted
         else f"not it (the {text} itself, which was met before)"
     )
 
 
-def _which(one: Opinion) -> str:
-    """Return which of several responses that are looked for an opinion is about."""
-    return f"response {one.target + 1}: " if one.of > 1 else ""
+def _which(opinion: Opinion) -> str:
+    """Return a prefix that names the target of an opinion; "" if there is only one."""
+    return f"response {opinion.target + 1}: " if opinion.of > 1 else ""

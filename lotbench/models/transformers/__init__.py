@@ -61,13 +61,13 @@ class TransformersModel:
             CallFailed: The memory did not suffice.
             Unescapable: There are pictures and the model is blind, or its template takes no such messages.
         """
-        asked = self._asked(request)
-        batch = self._open.get(len(asked.pictures))
+        prompt = self._asked(request)
+        batch = self._open.get(len(prompt.pictures))
         if batch is None or len(batch.asked) == BATCH:
-            batch = self._open[len(asked.pictures)] = _Batch()
-            batch.task = self._last = asyncio.create_task(self._answered(batch, self._last))
+            batch = self._open[len(prompt.pictures)] = _Batch()
+            batch.task = self._last = asyncio.create_task(self._answer(batch, self._last))
         place = len(batch.asked)
-        batch.asked.append(asked)
+        batch.asked.append(prompt)
         assert batch.task is not None
         # A caller that gives up must not take the others' replies with it.
         return (await asyncio.shield(batch.task))[place]
@@ -80,7 +80,7 @@ class TransformersModel:
         pictures = tuple(decoded(self._picture(sha)) for sha in shas)
         return Asked(rendered(self._loaded, request.messages), pictures, request.sampling)
 
-    async def _answered(self, batch: _Batch, before: asyncio.Task[list[Reply]] | None) -> list[Reply]:
+    async def _answer(self, batch: _Batch, before: asyncio.Task[list[Reply]] | None) -> list[Reply]:
         """Wait for the batch before, close this one, and generate."""
         if before is not None and not before.done():
             await asyncio.wait([before])

@@ -49,34 +49,34 @@ def answer(loaded: Loaded, batch: Sequence[Asked], halt: threading.Event) -> lis
     if fitting and len(fitting) < len(batch):
         tensors = inputs(loaded, [batch[row] for row in fitting])
     try:
-        rows = _generated(loaded, [batch[row].sampling for row in fitting], tensors, halt) if fitting else []
+        rows = _generate(loaded, [batch[row].sampling for row in fitting], tensors, halt) if fitting else []
     except torch.OutOfMemoryError as error:
         raise CallFailed(f"{loaded.id}: out of memory with {len(fitting)} requests at once") from error
     written = dict(zip(fitting, rows, strict=True))
     seconds = round(time.monotonic() - started, 3)
     return [
-        _told(loaded, asked.sampling, prompt, written.get(row, ([], "length")), seconds)
-        for row, (asked, prompt) in enumerate(zip(batch, prompts, strict=True))
+        _reply(loaded, request.sampling, prompt, written.get(row, ([], "length")), seconds)
+        for row, (request, prompt) in enumerate(zip(batch, prompts, strict=True))
     ]
 
 
 def inputs(loaded: Loaded, batch: Sequence[Asked]) -> Any:
     """Return a batch as tensors where the model is, padded on the left."""
-    texts = [asked.text for asked in batch]
+    texts = [request.text for request in batch]
     if loaded.sees:
         # Some vision models leave the opening token to their processor, and some write it in the template.
         opening = loaded.tokenizer.bos_token
         opened = opening is not None and texts[0].startswith(opening)
-        pictures = [list(asked.pictures) for asked in batch] if batch[0].pictures else None
-        made = loaded.processor(
+        pictures = [list(request.pictures) for request in batch] if batch[0].pictures else None
+        tensors = loaded.processor(
             text=texts, images=pictures, padding=True, add_special_tokens=not opened, return_tensors="pt"
         )
     else:
-        made = loaded.tokenizer(texts, padding=True, add_special_tokens=False, return_tensors="pt")
+        tensors = loaded.tokenizer(texts, padding=True, add_special_tokens=False, return_tensors="pt")
     model = loaded.model
     return {
         name: value.to(model.device, model.dtype if value.is_floating_point() else None)
-        for name, value in made.items()
+        for name, value in tensors.items()
     }
 
 
@@ -85,7 +85,7 @@ def _lengths(tensors: Any) -> list[int]:
     return [int(length) for length in tensors["attention_mask"].sum(dim=1)]
 
 
-def _generated(
+def _generate(
     loaded: Loaded, samplings: Sequence[Sampling], tensors: Any, halt: threading.Event
 ) -> list[Written]:
     """Return the tokens written for each row, with how they ended."""
@@ -98,7 +98,7 @@ def _generated(
     ]
     out = model.generate(
         **tensors,
-        generation_config=_plain(loaded, max(limits)),
+        generation_config=_generation_config(loaded, max(limits)),
         logits_processor=[Draws(samplings, own, model.device)],
         stopping_criteria=[Until([begin + limit for limit in limits], halt)],
     )
@@ -106,7 +106,7 @@ def _generated(
     return [_cut(row[:limit], loaded.ends) for row, limit in zip(rows, limits, strict=True)]
 
 
-def _plain(loaded: Loaded, tokens: int) -> Any:
+def _generation_config(loaded: Loaded, tokens: int) -> Any:
     """Return the model's own configuration of generation, but the argmax instead of its way to draw."""
     config = copy.deepcopy(loaded.model.generation_config)
     config.do_sample, config.num_beams = False, 1
@@ -124,10 +124,10 @@ def _cut(tokens: list[int], ends: Sequence[int]) -> Written:
     return tokens, "length"
 
 
-def _told(loaded: Loaded, sampling: Sampling, prompt: int, written: Written, seconds: float) -> Reply:
+def _reply(loaded: Loaded, sampling: Sampling, prompt: int, written: Written, seconds: float) -> Reply:
     tokens, finish = written
-    given = {name: getattr(sampling, name) for name in ("temperature", "top_p", "seed", "max_tokens")}
-    sent: dict[str, JSON] = {name: value for name, value in given.items() if value is not None}
+    settings = {name: getattr(sampling, name) for name in ("temperature", "top_p", "seed", "max_tokens")}
+    sent: dict[str, JSON] = {name: value for name, value in settings.items() if value is not None}
     return Reply(
         text=loaded.tokenizer.decode(tokens, skip_special_tokens=True),
         model=loaded.id,

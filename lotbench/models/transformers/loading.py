@@ -108,12 +108,12 @@ def loading(name: str) -> Iterator[None]:
         ) from error
     except Exception as error:
         first = str(error).strip().split("\n")[0]
-        said = (
+        message = (
             first
             if isinstance(error, ImportError | OSError | RuntimeError | ValueError)
             else f"{type(error).__name__}: {first}"
         )
-        raise UsageError(f"{name} cannot be loaded: {said}") from error
+        raise UsageError(f"{name} cannot be loaded: {message}") from error
 
 
 def decided(packing: Packing) -> Any:
@@ -165,13 +165,13 @@ def adapted(model: Any, adapter: str, *, trainable: bool = False) -> Any:
         warnings.simplefilter("ignore", FutureWarning)
         # What does not fit is counted below, and is no warning then.
         warnings.filterwarnings("ignore", "Found missing adapter keys")
-        made = peft.PeftModel.from_pretrained(model, adapter, is_trainable=trainable)
-    base = str(made.peft_config["default"].base_model_name_or_path or "")
+        peft_model = peft.PeftModel.from_pretrained(model, adapter, is_trainable=trainable)
+    base = str(peft_model.peft_config["default"].base_model_name_or_path or "")
     there, placed = (
         sum(".lora_" in name for name in weights)
         for weights in (
             peft.load_peft_weights(adapter, device="cpu"),
-            peft.get_peft_model_state_dict(made, save_embedding_layers=False),
+            peft.get_peft_model_state_dict(peft_model, save_embedding_layers=False),
         )
     )
     if there != placed:
@@ -180,7 +180,7 @@ def adapted(model: Any, adapter: str, *, trainable: bool = False) -> Any:
         )
     if base and Path(base).name != Path(model.name_or_path).name:
         warnings.warn(f"{adapter} was made for {base}, and is used with {model.name_or_path}", stacklevel=2)
-    return made
+    return peft_model
 
 
 def _read(base: str, adapter: str | None, packing: Packing, train: Mapping[str, Any] | None) -> Loaded:
@@ -268,13 +268,13 @@ def _id(base: str, commit: str | None, adapter: str | None, packing: Packing) ->
         return f"{text}+{adapter}@{hashlib.file_digest(file, 'sha256').hexdigest()[:8]}"
 
 
-def _ends(*given: int | Sequence[int] | None) -> tuple[int, ...]:
+def _ends(*token_ids: int | Sequence[int] | None) -> tuple[int, ...]:
     """Return every token that ends a reply, whichever of the model's files names it."""
-    found: set[int] = set()
-    for ids in given:
+    ends: set[int] = set()
+    for ids in token_ids:
         if ids is not None:
-            found |= {ids} if isinstance(ids, int) else set(ids)
-    return tuple(sorted(found))
+            ends |= {ids} if isinstance(ids, int) else set(ids)
+    return tuple(sorted(ends))
 
 
 def _turn(message: Message, sees: bool) -> dict[str, Any]:
