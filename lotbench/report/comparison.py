@@ -235,16 +235,11 @@ def beside(runs: Sequence[Entry], table: Published) -> Section:
     models = {model: None for values in table.values() for model in values}
     matches = _rows(runs, models)
     metrics = list(dict.fromkeys(name for run, _ in matches for name in run.scores))
-    rows = tuple(
-        (
-            column,
-            *(
-                _correlation_text([(run.scores.get(metric), values.get(row)) for run, row in matches])
-                for metric in metrics
-            ),
-        )
-        for column, values in table.items()
-    )
+
+    def correlate(metric: str, values: Mapping[str, float]) -> str:
+        return _correlation_text([(run.scores.get(metric), values.get(row)) for run, row in matches])
+
+    rows = tuple((name, *(correlate(metric, values) for metric in metrics)) for name, values in table.items())
     missing = [run.name for run in runs if run not in [each for each, _ in matches]]
     notes = [
         "Pearson's r where both sides pass the Shapiro-Wilk test (p >= 0.05), else Spearman's rho; p is two-sided.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from itertools import pairwise
 from statistics import fmean
@@ -12,8 +11,7 @@ from lotbench.metrics.correlation import Correlation, coefficient
 from lotbench.report import bounds, difference_sections
 from lotbench.report.leaderboard import Board, Place, labels_of
 from lotbench.report.markdown import number
-from lotbench.report.sections import Cell, Plot, Section, Table
-from lotbench.types import Metric
+from lotbench.report.sections import Cell, Plot, Section, Table, band
 
 
 def sections(ranking: Board) -> list[Section]:
@@ -70,7 +68,7 @@ def _ranking(ranking: Board) -> Section:
         for place in ranking.places
     )
     points = tuple((float(at), place.mean.value or 0.0) for at, place in enumerate(ranking.places))
-    bands = tuple(_ends(place.mean) for place in ranking.places)
+    bands = tuple(band(place.mean) for place in ranking.places)
     plot = Plot(
         "scatter",
         "",
@@ -155,9 +153,3 @@ def _people(ranking: Board) -> Section:
 
 def _correlation(name: str, result: Correlation) -> tuple[Cell, ...]:
     return (name, result.n, result.value, result.low, result.high, result.p)
-
-
-def _ends(metric: Metric) -> tuple[float, float]:
-    if metric.low is None or metric.high is None:
-        return (math.nan, math.nan)
-    return (metric.low, metric.high)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -40,6 +41,11 @@ class Plot:
     names: tuple[str, ...] = ()
     bands: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def band(metric: Metric) -> tuple[float, float]:
+    """Return the 95 % interval of a metric for a plot; (nan, nan) if an end is open."""
+    return (math.nan, math.nan) if metric.low is None or metric.high is None else (metric.low, metric.high)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,16 +21,13 @@ def episodes(traces: Iterable[Trace], run: str, model: str) -> Iterator[dict[str
         last: dict[str, JSON] = dict.fromkeys(SAID)
         for texts in by_round.values():
             last |= {name: text for name, text in texts.items() if text}
-        yield _flat(
-            {
-                **_place(trace, run, model),
-                **last,
-                "score": trace.score.value,
-                "why": trace.why or trace.score.why,
-                "parts": trace.score.parts,
-                "usage": trace.usage,
-            }
-        )
+        score = {
+            "score": trace.score.value,
+            "why": trace.why or trace.score.why,
+            "parts": trace.score.parts,
+            "usage": trace.usage,
+        }
+        yield _flat({**_place(trace, run, model), **last, **score})
 
 
 def steps(traces: Iterable[Trace], run: str, model: str) -> Iterator[dict[str, JSON]]:
@@ -42,14 +39,8 @@ def steps(traces: Iterable[Trace], run: str, model: str) -> Iterator[dict[str, J
 
 
 def _place(trace: Trace, run: str, model: str) -> dict[str, JSON]:
-    return {
-        "run": run,
-        "model": model,
-        "sample": trace.sample,
-        "repeat": trace.repeat,
-        "sequence": trace.sequence,
-        "outcome": trace.outcome,
-    }
+    names = ("sample", "repeat", "sequence", "outcome")
+    return {"run": run, "model": model, **{name: getattr(trace, name) for name in names}}
 
 
 def _texts_by_round(trace: Trace) -> dict[Any, dict[str, JSON]]:

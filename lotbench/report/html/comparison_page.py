@@ -12,6 +12,6 @@ def page(comparison: Comparison) -> str:
         "heading": comparison.title,
         "runs": comparison.runs,
         "sections": comparison.sections,
-        "said": comparison.said,
+        "summary": comparison.said,
     }
     return rendered("board.html", content)

@@ -35,7 +35,7 @@ SHADES = 9
 def rendered(template: str, values: Mapping[str, Any]) -> str:
     """Return a page: a template of this package, filled with values."""
     style = environment().get_template("style.css").render()
-    return sealed(environment(), template, style, "", {"drawn": _Drawings(), **values})[0]
+    return sealed(environment(), template, style, "", {"drawings": _Drawings(), **values})[0]
 
 
 def sealed(

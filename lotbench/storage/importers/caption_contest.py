@@ -54,12 +54,8 @@ def _row(
     text = cells["caption"].strip()
     if not text:
         raise SkippedError("no caption")
-    ratings = Ratings.model_validate(
-        {
-            name: cells[column]
-            for name, column in (("unfunny", "unfunny"), ("somewhat", "somewhat_funny"), ("funny", "funny"))
-        }
-    )
+    votes = {"unfunny": cells["unfunny"], "somewhat": cells["somewhat_funny"], "funny": cells["funny"]}
+    ratings = Ratings.model_validate(votes)
     if str(ratings.n) != cells["count"]:
         raise BrokenError(f"count: {cells['count']!r}, but the votes are {ratings.n}")
     image = pictures.keep(contest, lambda: drawing.read_bytes() if drawing.is_file() else None)

@@ -19,14 +19,8 @@ from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.errors import DataError, UsageError, at, faults_of
 from lotbench.storage import atomic_write
 from lotbench.storage.jsonl import line
-from lotbench.storage.pictures.picture_file import (
-    FORMATS,
-    MAX_BYTES,
-    MAX_PIXELS,
-    PictureError,
-    TooLargeError,
-    opened,
-)
+from lotbench.storage.pictures import picture_file
+from lotbench.storage.pictures.picture_file import MAX_BYTES, MAX_PIXELS
 
 NAMED = 100
 """How many broken rows are listed; all are counted."""
@@ -137,12 +131,12 @@ def _format(raw: bytes) -> str:
         SkippedError: It has too many pixels, or is not a picture of a known format.
     """
     try:
-        with opened(raw, pixels=MAX_PIXELS) as picture:
+        with picture_file.opened(raw, pixels=MAX_PIXELS) as picture:
             picture.verify()
-            return FORMATS[str(picture.format)]
-    except TooLargeError:
+            return picture_file.FORMATS[str(picture.format)]
+    except picture_file.TooLargeError:
         raise SkippedError(f"the picture has more than {MAX_PIXELS:,} pixels") from None
-    except PictureError:
+    except picture_file.PictureError:
         raise SkippedError("the picture cannot be read") from None
 
 

@@ -52,9 +52,15 @@ class Files:
         Raises:
             DataError: The file cannot be read or is not a list; or every refused row, with its number.
         """
+        try:
+            table = document(self.path.read_bytes())
+        except (OSError, ValueError) as error:
+            raise DataError([f"{self.path}: {error}"]) from None
+        if not isinstance(table, list) or not table:
+            raise DataError([f"{self.path}: not a list of rows"])
         samples: list[M] = []
         faults: list[str] = []
-        for number, row in enumerate(self._rows(), 1):
+        for number, row in enumerate(table, 1):
             try:
                 samples.append(make(f"{self.path.stem}-{number:04}", row))
             except ValidationError as error:
@@ -62,20 +68,6 @@ class Files:
         if faults:
             raise DataError(faults)
         return samples
-
-    def _rows(self) -> list[Any]:
-        """Return the rows of a JSON list.
-
-        Raises:
-            DataError: The file cannot be read, or is not a list with rows.
-        """
-        try:
-            table = document(self.path.read_bytes())
-        except (OSError, ValueError) as error:
-            raise DataError([f"{self.path}: {error}"]) from None
-        if not isinstance(table, list) or not table:
-            raise DataError([f"{self.path}: not a list of rows"])
-        return table
 
     def table(self, columns: set[str], name: str = "") -> list[tuple[int, dict[str, str]]]:
         """Return the rows of a CSV file, each with the number of its last line.

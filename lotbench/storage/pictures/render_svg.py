@@ -51,19 +51,14 @@ def faults(svg: str) -> list[str]:
 def _shape_faults(root: ElementTree.Element) -> list[str]:
     """Return faults in the size that a drawing declares; the renderer allocates that size."""
     box = re.split(r"[\s,]+", root.get("viewBox", "").strip())
-    sizes = (
-        box[2:4] if len(box) == 4 else [root.get(name, "").removesuffix("px") for name in ("width", "height")]
-    )
+    own = [root.get(name, "").removesuffix("px") for name in ("width", "height")]
     try:
-        width, height = (float(size) for size in sizes)
+        width, height = map(float, box[2:4] if len(box) == 4 else own)
     except ValueError:
         return ["says neither a viewBox nor a width and a height in pixels"]
-    fits = 0 < width < math.inf and 0 < height < math.inf and 1 / MAX_ASPECT <= width / height <= MAX_ASPECT
-    return (
-        []
-        if fits
-        else [f"has a shape of {width:g} x {height:g}: no side may be {MAX_ASPECT} times the other"]
-    )
+    if 0 < width < math.inf and 0 < height < math.inf and 1 / MAX_ASPECT <= width / height <= MAX_ASPECT:
+        return []
+    return [f"has a shape of {width:g} x {height:g}: no side may be {MAX_ASPECT} times the other"]
 
 
 def render(path: Path) -> bytes:
