@@ -184,14 +184,11 @@ def _read_listed(listed: Mapping[str, Any]) -> Price | None:
 
 def _above(rows: tuple[Any, Any, Any], start: int) -> Price:
     """Return the price of calls with more than so many tokens of input; a row has tiers, in ascending order, or is one figure."""
-    fresh, cached, output = (
-        [
-            getattr(row, "base", row),
-            *(tier.price for tier in getattr(row, "tiers", ()) if tier.start <= start),
-        ][-1]
-        for row in rows
-    )
-    return Price(float(fresh), float(cached), float(output))
+    prices = []
+    for row in rows:
+        reached = [tier.price for tier in getattr(row, "tiers", ()) if tier.start <= start]
+        prices.append(float(reached[-1] if reached else getattr(row, "base", row)))
+    return Price(prices[0], prices[1], prices[2])
 
 
 @cache
