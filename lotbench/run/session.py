@@ -156,18 +156,10 @@ class Session:
                 self._done[trace.sample, trace.repeat] = _drop_steps(trace)
 
     def _status(self, episodes: Loop) -> Status:
-        total, caller = sum(map(len, self.calls.plan.sequences())), self.calls.caller
-        return Status(
-            plan=self.calls.plan,
-            path=self.calls.folder.path,
-            total=total,
-            stats=caller.stats,
-            loop=episodes,
-            models=self.calls.models,
-            traces=self._done,
-            damaged=caller.journal.damaged,
-            latest=self._latest,
-        )
+        calls, caller = self.calls, self.calls.caller
+        total = sum(map(len, calls.plan.sequences()))
+        begun = calls.plan, calls.folder.path, total, caller.stats, episodes, calls.models, self._done
+        return Status(*begun, damaged=caller.journal.damaged, latest=self._latest)
 
     def finish(self) -> None:
         """Put the traces in data order and write the report; the run may be incomplete."""
