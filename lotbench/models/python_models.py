@@ -1,6 +1,6 @@
-"""Models given as Python objects: any async callable, and any LangChain chat model, which may be named instead.
+"""Models that are Python objects: async callables and LangChain chat models (which may also be given by name).
 
-They see OpenAI-style messages and nothing else of the run; what they raise is a call without a reply.
+They get OpenAI-style messages only. Their exceptions count as calls without a reply.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from lotbench.types import Reply, Request, Sampling
 
 
 class CallableModel:
-    """A model that is one async callable from OpenAI-style messages to text.
+    """A model made from an async callable from OpenAI-style messages to text.
 
     Args:
-        call: The callable; it may return a whole Reply instead of text.
-        picture: The data URL of a picture.
-        model_id: The name under which its replies are recorded.
-        timeout_s: Seconds that one call may take; None waits for ever.
+        call: The callable; it returns text or a Reply.
+        picture: Maps the sha256 of a picture to its data URL.
+        model_id: The model id in its replies.
+        timeout_s: The time limit of a call in seconds; None for no limit.
     """
 
     def __init__(
@@ -46,8 +46,8 @@ class CallableModel:
         """Answer a request.
 
         Raises:
-            CallFailed: The callable raised something, or took too long.
-            Unescapable: It returned something that is no text.
+            CallFailed: The callable raised an exception, or took too long.
+            Unescapable: It returned neither text nor a Reply.
         """
         messages = chat_format.body(request, self._id, chat_format.Abilities(), self._picture)["messages"]
         started = time.monotonic()
@@ -60,13 +60,13 @@ class CallableModel:
 
 
 class LangChainModel:
-    """Any LangChain chat model, through its `ainvoke`.
+    """A LangChain chat model, called by `ainvoke`.
 
     Args:
-        chat: The chat model for a sampling; an object that was given keeps its own sampling.
-        picture: The data URL of a picture.
-        timeout_s: Seconds that one call may take; None waits for ever.
-        model_id: The name under which replies are recorded that name no model; by default what the object is called.
+        chat: Returns the chat model for a sampling.
+        picture: Maps the sha256 of a picture to its data URL.
+        timeout_s: The time limit of a call in seconds; None for no limit.
+        model_id: The model id of replies that name none; by default the object's own name.
     """
 
     def __init__(
@@ -85,8 +85,8 @@ class LangChainModel:
         """Answer a request.
 
         Raises:
-            CallFailed: The chat model raised something, or took too long.
-            Unescapable: Its server refused the key, the model or the payment.
+            CallFailed: The chat model raised an exception, or took too long.
+            Unescapable: The server refused the key, the model or the payment.
         """
         chat = self._chat(request.sampling)
         named = getattr(chat, "model_name", None) or getattr(chat, "model", None) or type(chat).__name__
@@ -99,10 +99,10 @@ class LangChainModel:
 
 
 def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
-    """Make the LangChain chat model of a name for a sampling, one for each sampling.
+    """Return a function from a sampling to the LangChain chat model of a name; models are cached by sampling.
 
     Raises:
-        UsageError: The package of its provider is not installed, or it has no such model.
+        UsageError: The provider's package is not installed, or it refuses the model.
     """
 
     @cache
@@ -118,7 +118,7 @@ def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
                 name.model, model_provider=name.provider, max_retries=limits.retries, **chosen
             )
         except Exception as error:  # noqa: BLE001 - every provider has its own for a key that is not set
-            # LangChain says which package is wanted.
+            # LangChain's message names the missing package.
             raise UsageError(f"{name.text}: {chat_format.short(str(error), '')}") from None
 
     made(Sampling())
@@ -126,7 +126,7 @@ def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
 
 
 async def _await_reply(name: str, answering: Awaitable[Any], timeout_s: float | None) -> Any:
-    """Return what comes of foreign code; its errors become ours."""
+    """Wait for a call of foreign code and turn its exceptions into ours."""
     try:
         async with asyncio.timeout(timeout_s) as patience:
             return await answering
@@ -134,7 +134,7 @@ async def _await_reply(name: str, answering: Awaitable[Any], timeout_s: float | 
         raise
     except Exception as error:
         if patience.expired():
-            # Whoever is asked may go on and be paid for it.
+            # The provider may still finish and bill the call.
             discarded.get()(None)
             raise CallFailed(f"{name}: no answer within {timeout_s:g} s") from None
         message = f"{name}: {type(error).__name__}: {error}"
