@@ -1,7 +1,6 @@
-"""The panel: respond, judge, grade; one way through.
+"""The graph of a panel: respond, judge, grade.
 
-A candidate may be asked for several answers, and each answer may go to several judges: how many of which is the
-benchmark's to say. A benchmark without a judge asks nothing there.
+The benchmark decides how many answers it asks for and how many judges see each. Without a judge, `judge` makes no calls.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ NODES = ("respond", "judge", "grade")
 
 
 def build(nodes: Mapping[str, Node]) -> Panel:
-    """Return the graph of a benchmark that is a panel, from its nodes by name."""
+    """Return the compiled graph of a panel from its nodes by name."""
 
     def ends_or(name: str) -> Any:
         def next_node(state: EpisodeState) -> str:
