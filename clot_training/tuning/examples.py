@@ -1,7 +1,7 @@
-"""Instructions as TRL's trainer takes them: rows of prompt, completion and, for a model that sees, pictures.
+"""Instructions as rows for TRL's trainer: prompt, completion and, for vision models, pictures.
 
-They are written into the stage's folder once, line by line, and read from there by every process; memory does
-not grow with their number. A picture is named by its path, and opened when its batch is made.
+Rows are written into the stage's folder line by line and read by every process, so memory does not grow with their number.
+Pictures are given by path and opened when their batch is made.
 """
 
 from __future__ import annotations
@@ -29,11 +29,10 @@ COUNTED_TOGETHER = 256
 
 
 def write(config: Config, files: Iterable[Path], loaded: Loaded, out: Path) -> dict[str, Any]:
-    """Write train.jsonl, and eval.jsonl if the loss is to be evaluated; then what was counted, examples.json.
+    """Write train.jsonl, eval.jsonl if there is evaluation, and the counts in examples.json.
 
     Returns:
-        `examples`, `tokens` (those of pictures included), and `left_out` by reason: too long, or with a picture
-        for a model that reads text only.
+        `examples`, `tokens` (pictures included), and `left_out` by reason: too long, or with a picture for a text model.
     """
     trainer = config.tune.trainer
     room = min(trainer["max_length"] or loaded.room, loaded.room)
@@ -64,7 +63,7 @@ def write(config: Config, files: Iterable[Path], loaded: Loaded, out: Path) -> d
 
 
 def dataset(path: Path, sees: bool, max_pixels: int) -> Any:
-    """Return the rows of a file as TRL's trainer takes them; None where there are none."""
+    """Return the rows of a file as a data set for TRL's trainer; None if there are no rows."""
     import datasets
 
     if not path.exists() or not path.stat().st_size:
@@ -101,7 +100,7 @@ def _line(instruction: Instruction, sees: bool) -> str:
 
 
 def _lengths(loaded: Loaded, chunk: Sequence[Instruction], max_pixels: int) -> list[int]:
-    """Return the tokens of each instruction with its response, those of its picture included."""
+    """Return the number of tokens of each instruction with response and picture."""
     if not chunk:
         return []
     from trl.data_utils import prepare_multimodal_messages
@@ -121,34 +120,34 @@ def _lengths(loaded: Loaded, chunk: Sequence[Instruction], max_pixels: int) -> l
 
 @cache
 def _picture_tokens(loaded: Loaded, size: tuple[int, int]) -> int:
-    """Return how many tokens a picture of this size has beyond the one that the template writes for it."""
+    """Return the number of tokens of a picture of this size beyond its placeholder in the template."""
     text = rendered(loaded, [Message("user", (Image("blank"),))])
     batch = loaded.processor(text=[text], images=[[PIL.Image.new("RGB", size)]], add_special_tokens=False)
     return len(batch["input_ids"][0]) - len(loaded.tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 def written(loaded: Loaded, before: str, after: str) -> list[int]:
-    """Return the tokens that a text adds to what stands before it; where one spans the seam, it is added."""
+    """Return the tokens of `after` when it follows `before`; a token across the boundary is included."""
     start, whole = loaded.tokenizer([before, before + after], add_special_tokens=False)["input_ids"]
     same = next((n for n, (a, b) in enumerate(zip(start, whole, strict=False)) if a != b), len(start))
     return list(whole[same:])
 
 
 def spoken(chat: Chat) -> tuple[Message, ...]:
-    """Return a chat as messages; a picture is named by its path, which is all that a template needs to place it."""
+    """Return a chat as messages, with pictures by path; templates need no more."""
     return tuple(Message(turn["role"], _parts(turn["content"])) for turn in chat)
 
 
 @lru_cache(maxsize=64)
 def picture(path: str, max_pixels: int) -> Any:
-    """Return a picture as a pillow image, upright and in RGB, scaled down to `max_pixels`; kept for who asks next."""
+    """Return a picture as an upright RGB image of at most `max_pixels`; recent ones are cached."""
     with opened(Path(path)) as image:
         upright = PIL.ImageOps.exif_transpose(image).convert("RGB")
     return upright.resize(_fitting(upright.size, max_pixels), PIL.Image.Resampling.LANCZOS)
 
 
 def _scaled(path: str, max_pixels: int) -> tuple[int, int]:
-    """Return the size of a picture as the model gets it; its pixels are not read."""
+    """Return the size of a picture after scaling, without reading its pixels."""
     with opened(Path(path)) as image:
         turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
         return _fitting(image.size[::-1] if turned else image.size, max_pixels)
@@ -161,7 +160,7 @@ def _fitting(size: tuple[int, int], max_pixels: int) -> tuple[int, int]:
 
 
 def _text(content: Any) -> str:
-    """Return the words of a turn; its picture stands before them, where TRL puts it."""
+    """Return the text of a turn; TRL puts the picture before it."""
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 
