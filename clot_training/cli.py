@@ -99,11 +99,8 @@ def _tune(config: Config) -> list[str]:
 
 def _stage_lines(about: Mapping[str, Any]) -> list[str]:
     loss = about["loss"]
-    return [
-        f"loss {loss['before']:.3f} -> {loss['after']:.3f}",
-        *_left_out(about["left_out"]),
-        about["model"],
-    ]
+    text = f"loss {loss['before']:.3f} -> {loss['after']:.3f}"
+    return [text, *_left_out(about["left_out"]), about["model"]]
 
 
 def _explore(config: Config) -> list[str]:

@@ -265,8 +265,13 @@ def data_digests(folders: Sequence[Path]) -> dict[str, str]:
     for folder in folders:
         path = folder / "samples.jsonl"
         try:
-            with path.open("rb") as file:
-                digests[folder.as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
+            digests[folder.as_posix()] = sha256(path)
         except OSError as error:
             raise DataError([f"{path}: {error.strerror}"]) from None
     return digests
+
+
+def sha256(path: Path) -> str:
+    """Return the sha256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -184,9 +184,8 @@ class Work:
         """
         if not self.screened.exists():
             return frozenset()
-        return frozenset(
-            record.row for record in read_records(self.screened, Screened) if record.verdict != "safe"
-        )
+        verdicts = read_records(self.screened, Screened)
+        return frozenset(each.row for each in verdicts if each.verdict != "safe")
 
     def explored(self, conditions: Conditions) -> Path:
         """Return the folder of an exploration: candidates.jsonl, summary.json, config.json."""

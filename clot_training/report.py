@@ -60,10 +60,8 @@ def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
     )
     captions, rewrites = _written_texts(config, work, own)
     built = build(tuple(_rows(config, captions)), settings, config.seed)
-    problems = _first(
-        [problem for problem in (_with_rewrite(problem, rewrites) for problem in built) if problem],
-        config.report.limit,
-    )
+    rewritten = filter(None, (_with_rewrite(problem, rewrites) for problem in built))
+    problems = _first(list(rewritten), config.report.limit)
     by_stage: dict[str, dict[str, Metric]] = {}
     cells: dict[str, Table] = {}
     for stage, adapter in _stages(work):

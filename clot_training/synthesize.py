@@ -82,7 +82,8 @@ def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> Made:
     left_out: Counter[str] = Counter()
     if not (folder / "samples.jsonl").exists():
         candidates = _kept_candidates(config, work, left_out)
-        items = asyncio.run(_propose(config, work, candidates, left_out, own or {}))
+        name = config.synthesize.model or _tuned_model(config, work)
+        items = asyncio.run(_propose(name, candidates, left_out, own or {}))
         if not items:
             raise UsageError(
                 f"{config.out}: no candidate became a proposal ({_count_reasons(left_out) or 'none kept'})"
@@ -116,14 +117,9 @@ def _kept_candidates(config: Config, work: Work, left_out: Counter[str]) -> dict
 
 
 async def _propose(
-    config: Config,
-    work: Work,
-    candidates: Mapping[str, Candidate],
-    left_out: Counter[str],
-    own: Mapping[str, Any],
+    name: str, candidates: Mapping[str, Candidate], left_out: Counter[str], own: Mapping[str, Any]
 ) -> list[Item]:
     album, store, items = Album(), Store(), []
-    name = config.synthesize.model or _tuned_model(config, work)
     async with Models(album, Limits(), own) as models:
         (proposer,) = models.role_models({"proposer": [parse(name)]})["proposer"]
         for chunk in batched(candidates.items(), Limits().concurrency):

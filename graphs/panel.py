@@ -6,11 +6,12 @@ The benchmark decides how many answers it asks for and how many judges see each.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
+from graphs.game import ends_or
 from lotbench.harness.episode import AnyEpisode, Episode, Node, recorded
 from lotbench.harness.state import EpisodeState
 
@@ -20,13 +21,6 @@ NODES = ("respond", "judge", "grade")
 
 def build(nodes: Mapping[str, Node]) -> Panel:
     """Return the compiled graph of a panel from its nodes by name."""
-
-    def ends_or(name: str) -> Any:
-        def next_node(state: EpisodeState) -> str:
-            return END if state["outcome"] is not None else name
-
-        return next_node
-
     graph = StateGraph(EpisodeState, context_schema=Episode)
     for name in NODES:
         graph.add_node(name, recorded(nodes[name]))

@@ -149,7 +149,8 @@ class _Helper:
     async def replies(self, rows: Iterable[Row]) -> AsyncIterator[tuple[Row, Reply | None]]:
         """Yield each row with its reply, in order; None if the call failed."""
         for chunk in batched(rows, Limits().concurrency):
-            for row, reply in zip(chunk, await asyncio.gather(*map(self._ask, chunk)), strict=True):
+            calls = (asked(self.model, self._request(row), self.store) for row in chunk)
+            for row, reply in zip(chunk, await asyncio.gather(*calls), strict=True):
                 yield row, reply
 
     async def texts(self, rows: Iterable[Row]) -> AsyncIterator[tuple[Row, str | None]]:
@@ -160,9 +161,6 @@ class _Helper:
                 yield row, " ".join(replies.visible(reply).split()) if whole and reply else None
             except Unread:
                 yield row, None
-
-    async def _ask(self, row: Row) -> Reply | None:
-        return await asked(self.model, self._request(row), self.store)
 
     def _request(self, row: Row) -> Request:
         prompt = templates().get(row.language, self.prompt)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from clot_training.config import Clip
+from clot_training.config import Clip, sha256
 from clot_training.data.roles import batched
 from clot_training.exploring.conditions import Vectors
 from lotbench.errors import DataError, UsageError
@@ -75,15 +74,8 @@ def identity(settings: Clip) -> str:
     """
     if not settings.model:
         raise UsageError("explore.clip.model: pictures are compared with keywords by a CLIP model; name one")
-    return " ".join(_digest(part) for part in (settings.model, settings.checkpoint))
-
-
-def _digest(part: str) -> str:
-    path = Path(part)
-    if not path.is_file():
-        return part
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    parts = (settings.model, settings.checkpoint)
+    return " ".join(sha256(Path(part)) if Path(part).is_file() else part for part in parts)
 
 
 def _load(settings: Clip) -> tuple[Any, Any, Any]:

@@ -66,10 +66,11 @@ def weak(keywords: Sequence[int], vectors: Vectors, sample: Vectors, settings: E
     similarities = vectors[np.asarray(keywords, dtype=np.intp)] @ sample
     order = np.argsort(-similarities, kind="stable")
     places = kept(len(keywords), settings.alpha, settings.beta, settings.bounds)
-    weak_conditions = [
-        Condition(keywords[order[place]], place, float(similarities[order[place]])) for place in places
+    ranked = ((place, order[place]) for place in places)
+    return [
+        *(Condition(keywords[at], place, float(similarities[at])) for place, at in ranked),
+        Condition(None),
     ]
-    return [*weak_conditions, Condition(None)]
 
 
 def random(keywords: Sequence[int], settings: Explore) -> list[Condition]:

@@ -7,7 +7,6 @@ interruptions. Each batch is appended in one write, in order, and a resumed run 
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 from collections import Counter
@@ -19,7 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeAlias
 
-from clot_training.config import Config, Explore, data_digests, freeze
+from clot_training.config import Config, Explore, data_digests, freeze, sha256
 from clot_training.data.index import Rows
 from clot_training.data.roles import batched
 from clot_training.exploring import conditions
@@ -59,7 +58,8 @@ def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, 
         _leave_out(index, work, config)
         _check_languages(index.all(), config)
         vocabulary = vocabularies(index.all(), config.explore.min_count)
-        _claim(folder, path, config, _screening(work))
+        screening = sha256(work.screened) if work.screened.exists() else None
+        _claim(folder, path, config, screening)
         remaining = _remaining(path, batches(index, config, vocabulary), config.explore)
         maker = partial(Explorer, config, vocabulary, make_policy or tuned)
         _append(file, path, _run_engine(remaining, maker, config.explore))
@@ -170,11 +170,6 @@ def _leave_out(index: Rows, work: Work, config: Config) -> None:
             index.drop(row, "screened out")
 
 
-def _screening(work: Work) -> str | None:
-    """Return the digest of the screener's verdicts, if any."""
-    return hashlib.sha256(work.screened.read_bytes()).hexdigest() if work.screened.exists() else None
-
-
 def _claim(folder: Path, path: Path, config: Config, screening: str | None) -> None:
     """Freeze the configuration in the folder.
 
@@ -264,9 +259,8 @@ def _summarized(candidates: Iterable[Candidate]) -> dict[str, Any]:
         if candidate.why is not None:
             counts[f"not compared: {candidate.why}"] += 1
         if len(candidate.won) == 2:
-            counts.update(
-                {"won standing first": int(candidate.won[0]), "won standing last": int(candidate.won[1])}
-            )
+            first, last = map(int, candidate.won)
+            counts.update({"won standing first": first, "won standing last": last})
     return {
         "counts": dict(sorted(counts.items())),
         "keep_rate": _share(counts),

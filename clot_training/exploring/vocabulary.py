@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from contextlib import suppress
 
 import numpy as np
 
@@ -49,22 +49,15 @@ def vectors(encoder: str, words: Sequence[str], encode: Callable[[Sequence[str]]
         words: The vocabulary.
         encode: Encodes all words; called only if the store has no vectors.
     """
-    path = _stored(encoder, words)
+    path = home() / "store" / "keywords" / f"{digest([encoder, list(words)])}.npy"
     try:
         return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except (OSError, ValueError):
         matrix = encode(words)
-    try:
+    # Without a writable store the words are encoded again next time.
+    with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         temp_path = path.with_name(f".{path.name}.{os.getpid()}.npy")
         np.save(temp_path, matrix)
         os.replace(temp_path, path)
-    except OSError:
-        # Without a writable store the words are encoded again next time.
-        return matrix
     return matrix
-
-
-def _stored(encoder: str, words: Sequence[str]) -> Path:
-    """Return the path of a vocabulary's vectors in the store."""
-    return home() / "store" / "keywords" / f"{digest([encoder, list(words)])}.npy"

@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,7 +20,7 @@ import PIL.ImageOps
 
 from clot_training.config import Config
 from clot_training.data.roles import batched
-from clot_training.records import Chat, Instruction
+from clot_training.records import Chat, Instruction, read_records
 from lotbench.models.transformers.loading import Loaded, rendered
 from lotbench.storage import atomic_write
 from lotbench.storage.pictures.picture_file import opened
@@ -41,7 +42,8 @@ def write(config: Config, files: Iterable[Path], loaded: Loaded, out: Path) -> d
     held = (out / "eval.jsonl").open("w", encoding="utf-8")
 
     def kept() -> Iterator[str]:
-        for chunk in batched(_read(files), COUNTED_TOGETHER):
+        instructions = chain.from_iterable(read_records(file, Instruction) for file in files)
+        for chunk in batched(instructions, COUNTED_TOGETHER):
             readable = [instruction for instruction in chunk if loaded.sees or instruction.image is None]
             left_out["picture"] += len(chunk) - len(readable)
             lengths = _lengths(loaded, readable, config.weights.max_pixels)
@@ -81,21 +83,13 @@ def _with_pictures(max_pixels: int, batch: Mapping[str, Any]) -> dict[str, Any]:
     return {**batch, "images": [[picture(path, max_pixels) for path in row] for row in batch["images"]]}
 
 
-def _read(files: Iterable[Path]) -> Iterator[Instruction]:
-    for file in files:
-        with file.open("rb") as lines:
-            yield from (Instruction.model_validate_json(line) for line in lines if line.strip())
-
-
-def _line(instruction: Instruction, sees: bool) -> str:
+def _line(example: Instruction, sees: bool) -> str:
     row: dict[str, Any] = {
-        "prompt": [
-            {"role": turn["role"], "content": _text(turn["content"])} for turn in instruction.messages
-        ],
-        "completion": [{"role": "assistant", "content": instruction.response}],
+        "prompt": [{"role": turn["role"], "content": _text(turn["content"])} for turn in example.messages],
+        "completion": [{"role": "assistant", "content": example.response}],
     }
     if sees:
-        row["images"] = [instruction.image] if instruction.image else []
+        row["images"] = [example.image] if example.image else []
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
@@ -105,10 +99,7 @@ def _lengths(loaded: Loaded, chunk: Sequence[Instruction], max_pixels: int) -> l
         return []
     from trl.data_utils import prepare_multimodal_messages
 
-    talks = [
-        [*instruction.messages, {"role": "assistant", "content": instruction.response}]
-        for instruction in chunk
-    ]
+    talks = [[*each.messages, {"role": "assistant", "content": each.response}] for each in chunk]
     chats = map(prepare_multimodal_messages, talks) if loaded.sees else talks
     texts = [loaded.processor.apply_chat_template(talk, tokenize=False) for talk in chats]
     counted = map(len, loaded.tokenizer(texts, add_special_tokens=False)["input_ids"])

@@ -7,7 +7,6 @@ The trainer provides batches, the loss on the response alone, mixed precision, c
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import sys
@@ -23,7 +22,7 @@ import datasets
 import transformers
 import trl
 
-from clot_training.config import Config, freeze
+from clot_training.config import Config, freeze, sha256
 from clot_training.tuning import card, examples, settings
 from clot_training.tuning.weights import base_model
 from lotbench.config.experiment import digest
@@ -173,9 +172,9 @@ class Watch(transformers.TrainerCallback):  # type: ignore[misc]
 
 def _identity(config: Config, files: Sequence[Path], adapter: Path | None) -> str:
     """Return the digest of everything that affects the weights."""
-    start = [_sha256(path) for path in sorted(adapter.glob("adapter_model.*"))] if adapter else []
+    start = [sha256(path) for path in sorted(adapter.glob("adapter_model.*"))] if adapter else []
     decisive = settings.decisive(config)
-    return digest([config.model, config.seed, decisive, [_sha256(file) for file in files], start])
+    return digest([config.model, config.seed, decisive, [sha256(file) for file in files], start])
 
 
 def _claim(out: Path, identity: str) -> None:
@@ -202,7 +201,7 @@ def _tell(
     atomic_write.write(out / "loss.jsonl", (json.dumps(line) + "\n" for line in logged))
     about = {
         "model": f"hf:{base}+{out / ADAPTER}",
-        "instructions": {file.name: _sha256(file) for file in files},
+        "instructions": {file.name: sha256(file) for file in files},
         **counts,
         "trainable": sum(weight.numel() for weight in trainer.model.parameters() if weight.requires_grad),
         "processes": trainer.args.world_size,
@@ -230,9 +229,3 @@ def _trained_on(config: Config, files: Sequence[Path]) -> Iterator[str]:
             if row.get("id") in named:
                 # `text` in Oogiri rows, `response` in samples of the game.
                 yield str(row.get("text") or row.get("response") or "")
-
-
-def _sha256(path: Path) -> str:
-    """Return the sha256 of a file, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -69,7 +69,7 @@ class Games:
         self._done = {name: at for at, name in enumerate(finished.names)}
         self._played = played
         """The games with replies from an earlier session."""
-        self._begun_games: set[tuple[str, int]] = set()
+        self._begun: set[tuple[str, int]] = set()
         self._next: Counter[str] = Counter()
         self._closed = False
         self._course = course(calls.plan, self._ask)
@@ -95,17 +95,15 @@ class Games:
         name = sample, seed
         if type(seed) is not int or not 0 <= seed < 2**63:
             raise UsageError("seed: a whole number from 0 to 2**63 - 1 is wanted")
-        if name in self._begun_games:
+        if name in self._begun:
             raise UsageError(f"game {sample}/{seed} was begun before: take another seed")
-        self._begun_games.add(name)
+        self._begun.add(name)
         run_plan = self._calls.plan
         if name in self._done:
             return Game(*name, run_plan.pictures.data_url, self._finished[self._done[name]])
         game = self._outside.games[name] = Game(*name, run_plan.pictures.data_url)
-        planned = Planned(
-            sample, seed, sequence(run_plan.benchmark.sequences(run_plan.settings), sample, seed)
-        )
-        await game.begin(self._play(game, planned))
+        how = run_plan.benchmark.sequences(run_plan.settings)
+        await game.begin(self._play(game, Planned(sample, seed, sequence(how, sample, seed))))
         return game
 
     async def close(self) -> None:
@@ -116,9 +114,7 @@ class Games:
     def _unplayed(self, sample: str) -> int:
         """Return the next seed of a sample without a game in this or an earlier session."""
         numbers = count(self._next[sample])
-        seed = next(
-            n for n in numbers if (sample, n) not in self._begun_games and (sample, n) not in self._played
-        )
+        seed = next(n for n in numbers if (sample, n) not in self._begun and (sample, n) not in self._played)
         self._next[sample] = seed + 1
         return seed
 
@@ -236,9 +232,7 @@ def _place(config: Config, folder: Path | None, out: Path) -> tuple[Plan, Any, b
     if not (folder / "run.json").is_file():
         return run_plan, partial(Folder, folder), False
     before = load_run(folder)
-    ours, earlier = (
-        experiment.model_dump(mode="json") for experiment in (run_plan.experiment, before.config)
-    )
+    ours, earlier = (each.model_dump(mode="json") for each in (run_plan.experiment, before.config))
     if differing := differences(ours, earlier):
         raise RunFolderError(f"{folder}: was begun with another {', '.join(differing)}")
     run_plan = planned(before, config.limits)

@@ -160,15 +160,11 @@ class _Impatient(H11Protocol):
 
 def _guarded(app: Any, key: str) -> Callable[..., Awaitable[None]]:
     """Return an ASGI application that answers 401 to requests without the key, except for `/health`."""
-    key_header = f"Bearer {key}".encode()
+    right = f"Bearer {key}".encode()
 
     async def guarded(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
-        sent_header = dict(scope.get("headers", ())).get(b"authorization", b"")
-        if (
-            scope["type"] == "lifespan"
-            or scope["path"] == "/health"
-            or hmac.compare_digest(sent_header, key_header)
-        ):
+        header = dict(scope.get("headers", ())).get(b"authorization", b"")
+        if scope["type"] == "lifespan" or scope["path"] == "/health" or hmac.compare_digest(header, right):
             await app(scope, receive, send)
         elif scope["type"] == "http":
             await send({"type": "http.response.start", "status": 401, "headers": []})

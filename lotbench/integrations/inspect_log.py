@@ -97,9 +97,7 @@ def _spec(run: Run, ids: str, created: str) -> dict[str, Any]:
         },
         "model": (models.get("candidate") or [run.config.model])[0],
         "model_roles": {
-            role: role_models[0] if len(role_models) == 1 else role_models
-            for role, role_models in others.items()
-            if role_models
+            role: group[0] if len(group) == 1 else group for role, group in others.items() if group
         },
         "config": {"epochs": max((trace.repeat for trace in run.traces), default=1)},
         "packages": {"lotbench": played_by(run)},

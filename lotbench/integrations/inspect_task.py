@@ -112,8 +112,7 @@ class TaskRun:
         """Write the report and close the folder."""
         if self._caller is None:
             return
-        order = [(item.sample, item.repeat) for sequence in self.plan.sequences() for item in sequence]
-        run = replace(load_run(self.folder.path), traces=self.folder.order(order))
+        run = replace(load_run(self.folder.path), traces=self.folder.order(list(self.planned)))
         wall_s, totals = time.monotonic() - self._began, self._caller.journal.totals
         results.write(run, self.plan, self.folder, wall_s, totals, embed=True)
         await self._open.aclose()
@@ -122,16 +121,12 @@ class TaskRun:
         async with self._opening:
             if self._caller is None:
                 self._began = time.monotonic()
-                run_plan, experiment = self.plan, self.plan.experiment
-                folder = run_folder.create(
-                    Path(self._out or _log_folder()),
-                    experiment.benchmark,
-                    experiment.model,
-                    digest(experiment),
-                )
+                experiment = self.plan.experiment
+                named = (experiment.benchmark, experiment.model, digest(experiment))
+                folder = run_folder.create(Path(self._out or _log_folder()), *named)
                 self.folder = self._open.enter_context(folder)
-                recorded.freeze(run_plan, folder)
-                caller = journaled(run_plan, self._role_models(), folder.path, Store())
+                recorded.freeze(self.plan, folder)
+                caller = journaled(self.plan, self._role_models(), folder.path, Store())
                 self._caller = await self._open.enter_async_context(caller)
             return self._caller
 
@@ -181,9 +176,8 @@ def _factory(benchmark: str) -> Callable[..., Task]:
             declared = benchmarks.get(benchmark)
             cast = _cast(declared)
             players = {(role, name(model)): model for role, models in cast.items() for model in models}
-            run = TaskRun(
-                plan.make(_configuration(benchmark, cast, config, options)), players, out, forms=forms
-            )
+            run_plan = plan.make(_configuration(benchmark, cast, config, options))
+            run = TaskRun(run_plan, players, out, forms=forms)
         except LotbenchError as error:
             raise PrerequisiteError(str(error)) from error
         open_runs[run.name] = run
@@ -249,9 +243,8 @@ def _samples(run_plan: plan.Plan) -> Iterator[Sample]:
         first = first_question(run_plan, sample.id)
         messages = first.messages if first else ()
         texts = [message_text(message) for message in messages if message.speaker == "user"]
-        yield Sample(
-            input="\n\n".join(texts) or sample.id, id=sample.id, metadata={"language": sample.language}
-        )
+        metadata = {"language": sample.language}
+        yield Sample(input="\n\n".join(texts) or sample.id, id=sample.id, metadata=metadata)
 
 
 @solver
@@ -280,10 +273,7 @@ def measures() -> Metric:
     """Return the metric that computes all metrics of the run, with intervals."""
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
-        runs = [
-            load_run(path)
-            for path in dict.fromkeys(sample_score.score.metadata["run"] for sample_score in scores)
-        ]
+        runs = [load_run(path) for path in dict.fromkeys(row.score.metadata["run"] for row in scores)]
         # A retried log has episodes of several runs; the latest of each counts.
         traces = {(trace.sample, trace.repeat): trace for run in runs for trace in run.traces}
         return measured(runs[-1], traces)
@@ -296,14 +286,13 @@ def lotbench() -> Scorer:
     """Return the scorer: the score of the episode, or unscored with the reason if it failed."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        metadata = {key: state.store.get(key) for key in ("outcome", "parts", "run")}
+        facts = {key: state.store.get(key) for key in ("outcome", "parts", "run")}
         value = state.store.get("value")
         if value is None:
             why = state.store.get("why", "the sample was stopped before its task had ended")
-            return Score.unscored(reason=why, metadata=metadata)
-        return Score(
-            value=value, answer=state.output.completion, explanation=metadata["outcome"], metadata=metadata
-        )
+            return Score.unscored(reason=why, metadata=facts)
+        answer, outcome = state.output.completion, facts["outcome"]
+        return Score(value=value, answer=answer, explanation=outcome, metadata=facts)
 
     return score
 
@@ -313,15 +302,13 @@ def measured(run: Run, traces: Mapping[tuple[str, int], Trace]) -> dict[str, flo
     run_plan = planned(run, Limits())
     order = [(item.sample, item.repeat) for sequence in run_plan.sequences() for item in sequence]
     played = [traces[place] for place in order if place in traces]
-    answers = (
-        run_plan.benchmark.answers_by_sample(played, run_plan.settings) if len(played) == len(order) else {}
-    )
+    declared, settings = run_plan.benchmark, run_plan.settings
+    answers = declared.answers_by_sample(played, settings) if len(played) == len(order) else {}
     evidence = results.evidence(run_plan, run.path, answers, embed=True)
-    by_name: dict[str, float] = {}
-    for key, measure in run_plan.benchmark.metrics(played, run_plan.settings, evidence).items():
-        values = {key: measure.value, f"{key}_low": measure.low, f"{key}_high": measure.high}
-        by_name |= {place: value for place, value in values.items() if value is not None}
-    return by_name
+    values: dict[str, float | None] = {}
+    for key, measure in declared.metrics(played, settings, evidence).items():
+        values |= {key: measure.value, f"{key}_low": measure.low, f"{key}_high": measure.high}
+    return {key: value for key, value in values.items() if value is not None}
 
 
 @hooks(name="run_folder", description="closes the run folder beside a log of lotbench")

@@ -90,9 +90,8 @@ class Field:
 
     def __post_init__(self) -> None:
         for stratum in self.strata:
-            if not 0 <= stratum.true <= stratum.labelled <= stratum.size or (
-                stratum.size and not stratum.labelled
-            ):
+            n = stratum.labelled
+            if not 0 <= stratum.true <= n <= stratum.size or (stratum.size and not n):
                 raise ValueError(f"a stratum of which nothing is known, or too much: {stratum}")
 
     def point(self) -> tuple[float, float]:

@@ -21,11 +21,8 @@ Labels: TypeAlias = NDArray[np.int_]
 def table(gold: Sequence[int], predictions: Sequence[int | None], labels: int) -> Floats:
     """Return counts [labels, labels + 1] of gold labels (from 1) by predictions; column 0 counts None."""
     counts = np.zeros((labels, labels + 1))
-    np.add.at(
-        counts,
-        (np.array(gold, dtype=int) - 1, np.array([prediction or 0 for prediction in predictions], dtype=int)),
-        1,
-    )
+    columns = np.array([label or 0 for label in predictions], dtype=int)
+    np.add.at(counts, (np.array(gold, dtype=int) - 1, columns), 1)
     return counts
 
 

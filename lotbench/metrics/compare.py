@@ -82,19 +82,14 @@ def _at_worst(
     result: Difference, first: PrimaryMetric, other: PrimaryMetric, shared: Sequence[str], fpr: float
 ) -> Difference:
     """Return the difference with the larger of two p: as measured, and with everything unknown counted against `first`."""
-    if (
-        not result.mean
-        or result.p is None
-        or first.weighted is None
-        or first.least is None
-        or other.most is None
-    ):
+    weighted, least, most = first.weighted, first.least, other.most
+    if not result.mean or result.p is None or weighted is None or least is None or most is None:
         return result
     counted = [[run.records[name] for name in shared] for run in (first, other)]
-    moved = [*first.least(counted[0], fpr), *other.most(counted[1])]
+    moved = [*least(counted[0], fpr), *most(counted[1])]
     if all(now is before for now, before in zip(moved, counted[0] + counted[1], strict=True)):
         return result
-    worst = of_metric(first.weighted(moved), len(shared), result.noise)
+    worst = of_metric(weighted(moved), len(shared), result.noise)
     holds = worst.mean is not None and worst.mean > 0 and worst.p is not None
     return replace(result, p=max(result.p, worst.p or 0.0) if holds else 1.0)
 

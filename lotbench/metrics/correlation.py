@@ -7,7 +7,7 @@ all orders: rho = 1 of three pairs has p = 1/3, where approximations give 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -101,9 +101,7 @@ def spearman(first: Sequence[float], other: Sequence[float], clusters: Sequence[
     Raises:
         ValueError: The three are not of one length.
     """
-    if why := _none(first, other):
-        return Metric(None, n=len(first), why=why)
-    return _over_clusters(scipy.stats.rankdata(first), scipy.stats.rankdata(other), clusters)
+    return _over_clusters(first, other, clusters, scipy.stats.rankdata)
 
 
 def pearson(first: Sequence[float], other: Sequence[float], clusters: Sequence[str]) -> Metric:
@@ -112,14 +110,16 @@ def pearson(first: Sequence[float], other: Sequence[float], clusters: Sequence[s
     Raises:
         ValueError: The three are not of one length.
     """
+    # Centred, since sums of squares far from 0 lose the variance to rounding.
+    return _over_clusters(first, other, clusters, lambda each: np.asarray(each, dtype=float) - np.mean(each))
+
+
+def _over_clusters(
+    first: Sequence[float], other: Sequence[float], clusters: Sequence[str], values: Callable[..., Floats]
+) -> Metric:
     if why := _none(first, other):
         return Metric(None, n=len(first), why=why)
-    # Centred, since sums of squares far from 0 lose the variance to rounding.
-    x, y = (np.asarray(each, dtype=float) - np.mean(each) for each in (first, other))
-    return _over_clusters(x, y, clusters)
-
-
-def _over_clusters(x: Floats, y: Floats, clusters: Sequence[str]) -> Metric:
+    x, y = values(first), values(other)
     places = {name: index for index, name in enumerate(dict.fromkeys(clusters))}
     sums = np.zeros((len(places), 6))
     for name, a, b in zip(clusters, x, y, strict=True):

@@ -180,13 +180,10 @@ def _jackknife(counts: Floats, statistic: Callable[[Floats], Floats]) -> tuple[f
 @lru_cache(maxsize=1)
 def _weights(seed: int, clusters: int, draws: int) -> Floats:
     """Return how often each cluster is drawn, [draws, clusters]; cached, since all metrics of a run use the same draws."""
-    rng = np.random.default_rng(_entropy(seed))
+    # Hashed, since numpy takes no negative seeds.
+    entropy = int.from_bytes(hashlib.sha256(f"{seed}:bootstrap".encode()).digest()[:16], "big")
+    rng = np.random.default_rng(entropy)
     return rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=draws).astype(float)
-
-
-def _entropy(seed: int) -> int:
-    """Return a seed for numpy from any integer, negative ones included."""
-    return int.from_bytes(hashlib.sha256(f"{seed}:bootstrap".encode()).digest()[:16], "big")
 
 
 def _finite(value: np.floating) -> float | None:

@@ -74,24 +74,18 @@ def alike(
     runs: Mapping[str, Answers], measure: Measure, ends: tuple[float, float] = (0.0, 1.0)
 ) -> list[Likeness]:
     """Return the likeness of each pair of models and of each model with itself; `ends` bound the measure."""
-    return [
-        _between(first, another, runs, measure, ends)
-        for first, another in combinations_with_replacement(runs, 2)
-    ]
+    return [_between(*pair, runs, measure, ends) for pair in combinations_with_replacement(runs, 2)]
 
 
 def _between(
     first: str, another: str, runs: Mapping[str, Answers], measure: Measure, ends: tuple[float, float]
 ) -> Likeness:
-    answers, other_answers = runs[first], runs[another]
-    shared = [name for name in answers if name in other_answers and answers[name] and other_answers[name]]
+    own, others = runs[first], runs[another]
+    shared = [name for name in own if name in others and own[name] and others[name]]
     inside = partial(_off_diagonal, measure) if first == another else partial(_mean, measure)
-    values = [value for name in shared if (value := inside(answers[name], other_answers[name])) is not None]
+    values = [value for name in shared if (value := inside(own[name], others[name])) is not None]
     # The baseline compares each sample with the next one.
-    turned = [
-        _mean(measure, answers[a], other_answers[b])
-        for a, b in zip(shared, shared[1:] + shared[:1], strict=True)
-    ]
+    turned = [_mean(measure, own[a], others[b]) for a, b in zip(shared, shared[1:] + shared[:1], strict=True)]
     return Likeness(first, another, _over(values, ends), float(np.mean(turned)) if len(shared) > 1 else None)
 
 

@@ -30,10 +30,10 @@ def between(labels: Labels[Row, Value]) -> list[tuple[Row, Value, Value]]:
 def against(labels: Labels[Row, Value], judged: Mapping[Row, Value]) -> list[tuple[Row, Value, Value]]:
     """Return (row, person's label, judge's verdict) for each label of a judged row."""
     return [
-        (row, by_person[who], judged[row])
-        for row, by_person in labels.items()
+        (row, marks[who], judged[row])
+        for row, marks in labels.items()
         if row in judged
-        for who in sorted(by_person)
+        for who in sorted(marks)
     ]
 
 
@@ -51,11 +51,7 @@ def ceiling(
     if not pairs:
         return None
     people, judge = (
-        kappa(
-            [first for _, first, _ in triples],
-            [other for *_, other in triples],
-            [clusters[row] for row, *_ in triples],
-        )
+        kappa([a for _, a, _ in triples], [b for *_, b in triples], [clusters[row] for row, *_ in triples])
         for triples in (pairs, against(labels, judged))
     )
     return people, judge

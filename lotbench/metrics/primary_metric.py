@@ -95,13 +95,12 @@ def mean_score(values: Mapping[str, float], unanswered: int = 0) -> PrimaryMetri
 
 def of_traces(traces: Sequence[Trace], settings: object) -> PrimaryMetric:
     """Return the mean score over samples: the default primary metric."""
-    sample_scores = {name: _scores(episodes) for name, episodes in by_sample(traces)}
-    values = {name: fmean(scores) for name, scores in sample_scores.items() if scores}
-    return mean_score(values, len(sample_scores) - len(values))
-
-
-def _scores(episodes: Sequence[Trace]) -> list[float]:
-    return [episode.score.value for episode in episodes if episode.score.value is not None]
+    scores = {
+        name: [episode.score.value for episode in episodes if episode.score.value is not None]
+        for name, episodes in by_sample(traces)
+    }
+    values = {name: fmean(numbers) for name, numbers in scores.items() if numbers}
+    return mean_score(values, len(scores) - len(values))
 
 
 def of_sums(counts: Floats, statistic: Callable[[Floats], Floats]) -> Weighted:

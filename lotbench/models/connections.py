@@ -111,9 +111,7 @@ class Connections(httpx2.AsyncBaseTransport):
                 begun.append(response.status // 100 == 2)
                 if response.status not in MOVED or "location" not in response.headers:
                     return httpx2.Response(
-                        response.status,
-                        headers=_read_headers(response.headers),
-                        content=await _whole(response),
+                        response.status, headers=_headers(response.headers), content=await _whole(response)
                     )
             address = self._moved(address, response.headers["location"])
         raise PassingError(f"{self._url} redirects in a circle")
@@ -164,7 +162,7 @@ async def _whole(response: aiohttp.ClientResponse) -> bytes:
     return b"".join(pieces)
 
 
-def _read_headers(headers: Any) -> list[tuple[str, str]]:
+def _headers(headers: Any) -> list[tuple[str, str]]:
     """Return the headers of a response without those on the encoding of its body."""
     spent = ("content-encoding", "content-length", "transfer-encoding")
     return [(name, value) for name, value in headers.items() if name.lower() not in spent]

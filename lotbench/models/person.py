@@ -49,12 +49,10 @@ class PersonModel:
             for label, text in form.told:
                 print(visible(f"{label}: {text}" if label else text))
             try:
-                answers = {field.name: await asyncio.to_thread(_ask, field) for field in form.fields}
+                values = {field.name: await asyncio.to_thread(_ask, field) for field in form.fields}
             except EOFError:
                 raise Unescapable("human: the terminal was closed; the run can be resumed") from None
-            return Reply(
-                filled(request, answers), request.model, seconds=round(time.monotonic() - started, 3)
-            )
+            return Reply(filled(request, values), request.model, seconds=round(time.monotonic() - started, 3))
 
 
 class PageModel:

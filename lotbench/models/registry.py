@@ -80,10 +80,9 @@ class Models:
         Raises:
             UsageError: A key, file, package or weights are missing, or a model has no such service tier.
         """
-        refuse_tier(self._limits, [name for role_names in names.values() for name in role_names])
+        refuse_tier(self._limits, [name for models in names.values() for name in models])
         return {
-            role: tuple(self._role_model(role, name) for name in role_names)
-            for role, role_names in names.items()
+            role: tuple(self._role_model(role, name) for name in models) for role, models in names.items()
         }
 
     def _role_model(self, role: str, name: ModelName) -> RoleModel:
