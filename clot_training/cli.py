@@ -1,7 +1,7 @@
-"""The command `clot STEP --config FILE`: it parses and prints; each step is done in a module of its own.
+"""The command `clot STEP --config FILE`.
 
-Nothing heavy is imported before a step runs, so that `--help` is instant. Under torchrun or `accelerate
-launch` every process runs the step, and the first one speaks.
+Modules of steps are imported only when the step runs, so `--help` is fast. Under torchrun or `accelerate launch` every
+process runs the step, and only the first prints.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a step; returns its exit code.
+    """Run a step and return the exit code: 0 done, 1 error, 2 usage, 130 interrupted.
 
-    0 done, 1 error, 2 usage, 130 interrupted; a step that was stopped goes on when it is run again.
+    A step that was stopped continues when it is run again.
     """
     parsed = parser().parse_args(arguments)
-    # Threads that spin while they wait for each other make a busy CPU ten times slower.
+    # Spinning OpenMP threads slow a busy CPU down tenfold.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
-    # TRL would tell the hub that it runs.
+    # Otherwise TRL sends telemetry to the hub.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     from clot_training import packages
     from clot_training.config import load
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"clot: {error}", file=sys.stderr)
         return error.exit_code
     except (OSError, sqlite3.Error) as error:
-        # A full disk, or a folder that cannot be written to.
+        # A full disk, or a folder without write permission.
         place, why = getattr(error, "filename", None), getattr(error, "strerror", None)
         message = f"{place or 'the work folder'}: {why or error}"
         print(f"clot: {message}; the same command goes on", file=sys.stderr)
@@ -102,11 +102,8 @@ def _tune(config: Config) -> list[str]:
 
 def _stage_lines(about: Mapping[str, Any]) -> list[str]:
     loss = about["loss"]
-    return [
-        f"loss {loss['before']:.3f} -> {loss['after']:.3f}",
-        *_left_out(about["left_out"]),
-        about["model"],
-    ]
+    text = f"loss {loss['before']:.3f} -> {loss['after']:.3f}"
+    return [text, *_left_out(about["left_out"]), about["model"]]
 
 
 def _explore(config: Config) -> list[str]:
@@ -170,9 +167,9 @@ STEPS: Mapping[str, tuple[Callable[[Config], list[str]], str]] = {
     "merge": (_merge, "write the base with the last stage's adapter in it, as a model of its own"),
     "push": (_push, "put the last stage's adapter on the Hugging Face hub"),
 }
-"""Each step with what its help says."""
+"""The steps with their functions and help texts."""
 CHAIN = ("instructions", "tune", "explore", "refine", "report")
-"""The steps of one run: what any of them needs has to be there before the first."""
+"""The steps of one run; packages for all of them are checked before the first."""
 NEXT = dict(pairwise(CHAIN))
 
 

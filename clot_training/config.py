@@ -1,7 +1,7 @@
-"""A training run's configuration: one TOML file, a table for each step.
+"""The configuration of a training run: one TOML file with a table for each step.
 
-Every number that a step depends on is a field here and nowhere else. A step writes a copy of the whole,
-with the digests of the data that it read, beside what it made: an adapter without its settings is a rumour.
+All numbers that a step depends on are fields here. Each step writes a copy of the whole configuration, with digests of
+the data, beside its results.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Conditions: TypeAlias = Literal["weak", "random"]
 
 
 class Table(BaseModel):
-    """A table of the file: frozen, and a key that it does not know is refused."""
+    """A table of the file; frozen, and unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -74,7 +74,7 @@ class Weights(Table):
 
 
 def _over(defaults: Mapping[str, Any]) -> BeforeValidator:
-    """Return what a table says, over our defaults."""
+    """Return a validator that fills missing keys of a table with defaults."""
     return BeforeValidator(lambda table: {**defaults, **table} if isinstance(table, dict) else table)
 
 
@@ -104,8 +104,7 @@ class Tune(Table):
     """Any field of PEFT's LoraConfig, by its own name; without `target_modules` the language model's linear
     layers."""
     eval_share: float = Field(default=0.02, gt=0, lt=0.5)
-    """Of the pictures and questions trained on: what `eval_strategy` measures the loss of, and nobody is
-    trained on then."""
+    """The share of training pictures and questions that `eval_strategy` takes for evaluation instead of training."""
 
 
 class Clip(Table):
@@ -116,7 +115,7 @@ class Clip(Table):
     checkpoint: str = ""
     """A tag that open_clip knows for the architecture, or a path."""
     languages: tuple[Language, ...] = ("en",)
-    """What its text tower was trained on. Rows of another language are refused, not compared at random."""
+    """The languages of its text encoder; rows in other languages are refused."""
     batch_size: int = Field(default=256, gt=0)
     """Pictures or words at once."""
 
@@ -135,16 +134,16 @@ class Explore(Table):
     bounds: Literal["sentence", "equation"] = "sentence"
     """The sentence keeps 5 of 100; Eq. 1, read literally, keeps 7."""
     keep_rule: Literal["both_orders", "one_order"] = "both_orders"
-    """Whether a candidate has to win before and after the responses it is compared with; one is the paper's."""
+    """Whether a candidate must win both before and after the responses that it is compared with; `one_order` is the paper's."""
     truths: int = Field(default=1, gt=0, le=20)
-    """Responses of people that a candidate is compared with, at most: the row's own, then its group's."""
+    """The maximum number of responses of people to compare with: the row's own, then others of its group."""
     clip: Clip = Clip()
     encoder: str = "minilm"
     """The sentence encoder that compares questions with keywords (T2T)."""
     encoder_languages: tuple[Language, ...] = ("en",)
-    """What the sentence encoder was trained on; rows of another language are refused."""
+    """The languages of the sentence encoder; rows in other languages are refused."""
     min_count: int = Field(default=1, gt=0)
-    """A keyword is a content word that at least so many training texts have."""
+    """The minimum number of training texts with a content word for it to be a keyword."""
     temperature: float = Field(default=0.9, ge=0, le=2)
     """Of what it writes."""
     top_p: float = Field(default=0.95, gt=0, le=1)
@@ -173,7 +172,7 @@ class Refine(Table):
     """`clot refine`: tune again on the instructions and the kept candidates (stage 2)."""
 
     refine_from: Literal["stage1", "base"] = "stage1"
-    """What stage 2 begins with."""
+    """The start of stage 2."""
 
 
 class Synthesize(Table):
@@ -221,16 +220,16 @@ class Config(Table):
         """Return the folders of the data sets.
 
         Raises:
-            UsageError: One of them is no data set.
+            UsageError: A name is no data set.
         """
         return tuple(data_folder(name, "oogiri") for name in self.data)
 
 
 def load(path: Path, sets: Sequence[str] = ()) -> Config:
-    """Read a run's configuration; `sets` are `key=value` pairs with dotted keys (`explore.alpha=20`).
+    """Read the configuration of a run; `sets` are `key=value` pairs with dotted keys (`explore.alpha=20`).
 
     Raises:
-        UsageError: A file that cannot be read, an unknown key or a value out of range, by name.
+        UsageError: A file cannot be read, a key is unknown or a value out of range; the message names it.
     """
     table = read_toml(path)
     validate(Config, table, path)
@@ -243,10 +242,10 @@ def load(path: Path, sets: Sequence[str] = ()) -> Config:
 
 
 def freeze(config: Config, folder: Path, **more: str | None) -> None:
-    """Write the configuration into a step's folder: to be run again, and with the digest of each data set.
+    """Write the configuration into the folder of a step.
 
-    `config.toml` has every setting, the defaults written out; `config.json` the same, and the sha256 of the
-    samples, with whatever `more` the step depends on.
+    `config.toml` has all settings including defaults. `config.json` also has the sha256 of each data set, and `more` values
+    that the step depends on.
 
     Raises:
         DataError: A data set cannot be read.
@@ -260,14 +259,19 @@ def data_digests(folders: Sequence[Path]) -> dict[str, str]:
     """Return the sha256 of each data set's samples.jsonl, by folder.
 
     Raises:
-        DataError: One cannot be read.
+        DataError: A file cannot be read.
     """
     digests = {}
     for folder in folders:
         path = folder / "samples.jsonl"
         try:
-            with path.open("rb") as file:
-                digests[folder.as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
+            digests[folder.as_posix()] = sha256(path)
         except OSError as error:
             raise DataError([f"{path}: {error.strerror}"]) from None
     return digests
+
+
+def sha256(path: Path) -> str:
+    """Return the sha256 of a file, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

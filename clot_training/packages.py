@@ -1,4 +1,4 @@
-"""The packages that a training run needs, of all its steps: looked for before the first one, which may take hours."""
+"""A check for the packages of all steps before the first step, which may take hours."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ INSTALL = "pip install 'lotbench[train]'"
 
 
 def check(config: Config) -> None:
-    """Refuse to begin a run whose later steps would stop for want of a package.
+    """Raise if a package that any step needs is missing.
 
     Raises:
-        UsageError: Packages are missing, each with the command that installs it.
+        UsageError: Packages are missing; the message has the command that installs each.
     """
     missing: dict[str, list[str]] = {}
     for package, command in _needed(config):
@@ -29,7 +29,7 @@ def check(config: Config) -> None:
 
 
 def _needed(config: Config) -> Iterator[tuple[str, str]]:
-    """Yield each package that a step imports, with the command that installs it."""
+    """Yield each needed package with the command that installs it."""
     explore = config.explore
     yield from ((package, INSTALL) for package in TRAIN)
     if config.weights.quantize != "none":

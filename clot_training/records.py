@@ -1,8 +1,7 @@
-"""What passes between the steps of training: instructions, candidates, the policy, and where each file is.
+"""Records that steps of training exchange: instructions, candidates, the policy, and the paths of all files.
 
-Steps meet in files of the work folder and nowhere else, so each can run on another machine or be repeated
-alone. A picture is named by its path as the configuration's data set names it; pixels are read where a
-model takes them.
+Steps exchange data only through files in the work folder, so each can run on another machine or be repeated alone.
+Pictures are given by path and read only where a model takes them.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ from lotbench.storage.jsonl import rows
 
 Kind: TypeAlias = Literal["generation", "selection", "ranking"]
 Chat: TypeAlias = tuple[Mapping[str, Any], ...]
-"""Messages as the OpenAI chat API has them, the answer not included. `content` is a text, or, with a
-picture, the parts `{"type": "image", "image": PATH}` and `{"type": "text", "text": ...}`."""
+"""Messages in OpenAI's chat format, without the answer. `content` is a text or, with a picture, the parts
+`{"type": "image", "image": PATH}` and `{"type": "text", "text": ...}`."""
 
 R = TypeVar("R", bound=BaseModel)
 
 
 class Instruction(BaseModel):
-    """One example to train on; a line of instructions/train.jsonl.
+    """A training example; a line of instructions/train.jsonl.
 
-    The response of a selection is the option as it stands in the list, letter first (`B. text`); that of a
-    ranking is the letters from best to worst (`C > A > B`).
+    The response of a selection is the option with its letter (`B. text`); that of a ranking is the letters from best to
+    worst (`C > A > B`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -42,24 +41,24 @@ class Instruction(BaseModel):
     language: Language
     group: str
     rows: tuple[str, ...]
-    """The rows that it was made from, the one it is about first."""
+    """The ids of the rows that it was made from, its own row first."""
     messages: Chat
     image: str | None
     response: str
     condition: str | None = None
-    """The keyword of a generation, if it has one."""
+    """The keyword of a generation, if any."""
 
 
 class Screened(BaseModel):
-    """What a screener said of a row; a line of instructions/screened.jsonl."""
+    """The screener's verdict on a row; a line of instructions/screened.jsonl."""
 
     row: str
     verdict: str
-    """`safe`, `unsafe`, or why there is no verdict."""
+    """`safe`, `unsafe`, or the reason why there is no verdict."""
 
 
 class Candidate(BaseModel):
-    """A response that the tuned model wrote to a sample under a condition; a line of candidates.jsonl.
+    """A response of the tuned model to a sample under a condition; a line of candidates.jsonl.
 
     Those that were not kept are there, too: the keep rate is counted over these lines.
     """
@@ -75,25 +74,25 @@ class Candidate(BaseModel):
     messages: Chat
     image: str | None
     condition: str | None
-    """The keyword; None is the empty condition."""
+    """The keyword; None for the empty condition."""
     conditions: Conditions
     position: int | None
-    """Place of the keyword among the n drawn, from 0, the most similar first; None where nothing was ranked."""
+    """The rank of the keyword by similarity among the n drawn, from 0; None without a ranking."""
     similarity: float | None
     text: str
     truths: tuple[str, ...]
-    """The responses of people that it was compared with."""
+    """The responses of people to compare with."""
     won: tuple[bool, ...]
-    """Whether it was chosen, for each order of the options that was asked in: standing first, then last."""
+    """Whether it was chosen, for each order of the options: standing first, then last."""
     kept: bool
     why: str | None = None
-    """Why it was not compared: `empty`, a `copy` of a response of people, or a `double` of another candidate."""
+    """Why it was not compared: `empty`, `copy` of a response of people, or `double` of another candidate."""
     seed: int
     policy: str
-    """The model that wrote and selected: base and adapter."""
+    """The id of the policy: base and adapter."""
 
     def instruction(self) -> Instruction:
-        """Return the candidate as something to train on."""
+        """Return the candidate as a training example."""
         return Instruction(
             id=self.id,
             kind="generation",
@@ -110,7 +109,7 @@ class Candidate(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a policy is asked: messages, the picture that they refer to, and the seed of its draw."""
+    """An input of a policy: messages, the picture in them, and the seed of the draw."""
 
     messages: Chat
     image: str | None
@@ -118,18 +117,18 @@ class Prompt:
 
 
 class Policy(Protocol):
-    """A model that writes responses and selects among them, in batches.
+    """A model that writes responses and selects among options, in batches.
 
-    What it does with a prompt may depend on that prompt alone, never on the others of the batch.
+    The output for a prompt must not depend on the other prompts of the batch.
     """
 
     @property
     def id(self) -> str:
-        """Base and adapter."""
+        """The id of base and adapter."""
         ...
 
     def generate(self, prompts: Sequence[Prompt]) -> list[str]:
-        """Write one response to each prompt, drawn with its seed."""
+        """Return one response to each prompt, drawn with its seed."""
         ...
 
     def select(self, prompts: Sequence[Prompt], labels: Sequence[Sequence[str]]) -> list[int]:
@@ -137,17 +136,17 @@ class Policy(Protocol):
 
         Args:
             prompts: Selections.
-            labels: For each prompt, how the answer begins for each option (`A`, `B`...).
+            labels: For each prompt the first characters of the answer for each option (`A`, `B`...).
 
         Returns:
-            The place of the likeliest label, from 0.
+            The index of the most likely label of each prompt.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Where the files of a training run are."""
+    """The paths of a training run."""
 
     root: Path
 
@@ -158,10 +157,10 @@ class Work:
 
     @property
     def train(self) -> Path:
-        """The instructions; there when the manifest is.
+        """The file of instructions, which is complete when the manifest exists.
 
         Raises:
-            UsageError: They are not made yet.
+            UsageError: The instructions are not made yet.
         """
         if not (self.instructions / "manifest.json").is_file():
             raise UsageError(f"{self.instructions}: no instructions yet; run `clot instructions` first")
@@ -169,39 +168,38 @@ class Work:
 
     @property
     def stage1(self) -> Path:
-        """The folder of stage 1; the adapter is in `adapter`."""
+        """The folder of stage 1, with the adapter in `adapter`."""
         return self.root / "stage1"
 
     @property
     def screened(self) -> Path:
-        """The verdicts of the screener, a line a row; not there where nothing was screened."""
+        """The file of the screener's verdicts, one line for each row; missing without a screener."""
         return self.instructions / "screened.jsonl"
 
     def left_out(self) -> frozenset[str]:
-        """Return the rows that screening left out, by id: nothing after the instructions may see them.
+        """Return the ids of the rows that screening excluded; later steps must not use them.
 
         Raises:
-            DataError: A line of the verdicts is none.
+            DataError: A line is no verdict.
         """
         if not self.screened.exists():
             return frozenset()
-        return frozenset(
-            record.row for record in read_records(self.screened, Screened) if record.verdict != "safe"
-        )
+        verdicts = read_records(self.screened, Screened)
+        return frozenset(each.row for each in verdicts if each.verdict != "safe")
 
     def explored(self, conditions: Conditions) -> Path:
         """Return the folder of an exploration: candidates.jsonl, summary.json, config.json."""
         return self.root / "explore" / conditions
 
     def candidates(self, conditions: Conditions) -> Path:
-        """Return the candidates of an exploration, kept or not."""
+        """Return the file of all candidates of an exploration."""
         return self.explored(conditions) / "candidates.jsonl"
 
     def explorations(self, conditions: Conditions) -> Iterator[Candidate]:
-        """Return the candidates of an exploration without those of rows that screening left out.
+        """Yield the candidates of an exploration, except those of rows that screening excluded.
 
         Raises:
-            UsageError: There is no exploration of these conditions yet.
+            UsageError: There is no exploration with these conditions yet.
             DataError: A line is no candidate.
         """
         source = self.candidates(conditions)
@@ -211,14 +209,14 @@ class Work:
         return (candidate for candidate in read_records(source, Candidate) if candidate.row not in left_out)
 
     def stage2(self, conditions: Conditions) -> Path:
-        """Return the folder of stage 2, tuned on what was explored so; the adapter is in `adapter`."""
+        """Return the folder of stage 2 after exploration with these conditions; the adapter is in `adapter`."""
         return self.root / "stage2" / conditions
 
     def last_stage(self, conditions: Conditions) -> Path:
-        """Return the folder of the last stage that is tuned.
+        """Return the folder of the last tuned stage.
 
         Raises:
-            UsageError: None is.
+            UsageError: No stage is tuned yet.
         """
         for stage in (self.stage2(conditions), self.stage1):
             if (stage / "tune.json").exists():
@@ -232,14 +230,14 @@ class Work:
 
     @property
     def report(self) -> Path:
-        """The report, as markdown; beside it the same as .json."""
+        """The report in Markdown; a .json file beside it has the same content."""
         return self.root / "report.md"
 
 
 def read_records(path: Path, record: type[R]) -> Iterator[R]:
-    """Return the records of a file of lines, one at a time.
+    """Yield the records in a JSON lines file.
 
     Raises:
-        DataError: After the last of them, every line that is none, with file, line and field.
+        DataError: After the last record, with file, line and field of every invalid line.
     """
     return (line for _, line in rows(path, record.model_validate))

@@ -35,19 +35,19 @@ from lotbench.types import Metric
 
 
 def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
-    """Score every stage that is there; writes report.md and report.json.
+    """Score all tuned stages, write report.md and report.json, and return the report in Markdown.
 
-    Captions and rewrites among the options are of the models that `instructions` names; else something stands in.
+    Captions and rewrites among the options come from the models in `instructions`; without them stand-ins are used.
 
     Args:
         config: The run.
-        own: Models given as Python objects, by name (`python:NAME`).
+        own: Models that are Python objects, by name (`python:NAME`).
 
     Returns:
         The report, as markdown.
 
     Raises:
-        UsageError: The held-out split makes no problem, or the model cannot be loaded.
+        UsageError: The held-out split gives no problems, or the model cannot be loaded.
     """
     work = Work(Path(config.out))
     settings = Settings(
@@ -60,10 +60,8 @@ def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
     )
     captions, rewrites = _written_texts(config, work, own)
     built = build(tuple(_rows(config, captions)), settings, config.seed)
-    problems = _first(
-        [problem for problem in (_with_rewrite(problem, rewrites) for problem in built) if problem],
-        config.report.limit,
-    )
+    rewritten = filter(None, (_with_rewrite(problem, rewrites) for problem in built))
+    problems = _first(list(rewritten), config.report.limit)
     by_stage: dict[str, dict[str, Metric]] = {}
     cells: dict[str, Table] = {}
     for stage, adapter in _stages(work):
@@ -89,7 +87,7 @@ def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
 
 
 def _stages(work: Work) -> list[tuple[str, Path | None]]:
-    """Return the base, and every stage that was tuned, with its adapter."""
+    """Return the base and the tuned stages as (name, adapter)."""
     tuned = [("stage 1", work.stage1)]
     tuned += [(f"stage 2, {name} conditions", work.stage2(name)) for name in get_args(Conditions)]
     done = [(name, folder / ADAPTER) for name, folder in tuned if (folder / "tune.json").exists()]
@@ -99,7 +97,7 @@ def _stages(work: Work) -> list[tuple[str, Path | None]]:
 def _written_texts(
     config: Config, work: Work, own: Mapping[str, Any] | None
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return what the models that are named write for the held-out rows: captions by picture, rewrites by row."""
+    """Return captions by picture and rewrites by row id that the configured models write for the held-out rows."""
     named = config.instructions
     if not (named.captioner or named.rewriter):
         return {}, {}
@@ -117,7 +115,7 @@ def _written_texts(
 
 
 def _with_rewrite(problem: Problem, rewrites: Mapping[str, str]) -> Problem | None:
-    """Return a problem with the rewriter's text among its options; None if there is none of it."""
+    """Return a problem with the rewriter's text as its option; None if that text is missing."""
     rewrite = rewrites.get(str(problem.options[0].row))
     if all(option.origin != "rewriter" for option in problem.options):
         return problem
@@ -131,7 +129,7 @@ def _with_rewrite(problem: Problem, rewrites: Mapping[str, str]) -> Problem | No
 
 
 def _rows(config: Config, captions: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the rows of the run, their pictures named by paths from here, with the captioner's captions."""
+    """Yield the rows of the run with the paths of their pictures and the captioner's captions."""
     for folder in config.folders():
         for _, row in rows(folder / "samples.jsonl", Row.model_validate):
             if row.type in config.types and row.language in config.languages and row.question != "None":
@@ -141,14 +139,14 @@ def _rows(config: Config, captions: Mapping[str, str]) -> Iterator[Row]:
 
 
 def _first(problems: Sequence[Problem], limit: int) -> list[Problem]:
-    """Return the first problems of each kind."""
+    """Return the first `limit` problems of each kind; 0 means all."""
     kinds = dict.fromkeys(problem.kind for problem in problems)
     alike = ([problem for problem in problems if problem.kind == kind] for kind in kinds)
     return [problem for group in alike for problem in group[: limit or None]]
 
 
 def _answer(policy: TransformersPolicy, problem: Problem, seed: int) -> Answered:
-    """Return a problem in the words of training, with the options in the order of their letters' likelihood."""
+    """Return the answer to a problem, asked as in training: its options by descending likelihood of their letters."""
     rng = Random(f"{seed}:{problem.id}:0:shown")
     places = rng.sample(range(len(problem.options)), len(problem.options))
     texts = [problem.options[place].text or "" for place in places]
@@ -160,7 +158,7 @@ def _answer(policy: TransformersPolicy, problem: Problem, seed: int) -> Answered
 
 
 def _keep_rate(work: Work, conditions: Conditions) -> Metric | None:
-    """Return the keep rate of an exploration, over its candidates."""
+    """Return the share of kept candidates of an exploration, clustered by group; None without one."""
     if not work.candidates(conditions).exists():
         return None
     marks: dict[str, list[float]] = {}
@@ -200,7 +198,7 @@ def _markdown(
 
 
 def _by_type(config: Config, problems: Sequence[Problem], cells: Mapping[str, Table]) -> str:
-    """Return a table a stage of scores by type and language (Table 2), and where the options are from."""
+    """Return the tables of scores by type and language for each stage (Table 2), and the sources of the options."""
     named = config.instructions
     options = sections.origins(problems)
     parts = ["## By type and language"]

@@ -1,7 +1,7 @@
-"""`clot synthesize`: kept candidates become proposals for LoTbench samples, and reviewed ones a data set (Sec. 5.3).
+"""`clot synthesize`: kept candidates become proposals for LoTbench samples, and accepted ones a data set (Sec. 5.3).
 
-A model proposes, a person decides: the proposals are a folder that `lotbench data review` opens, and nothing
-is in the data set that nobody accepted. Run the step again after the review; it then writes the data set.
+A model makes the proposals, and a person accepts or rejects them with `lotbench data review`. The step is then run again
+and writes the data set of accepted proposals.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from lotbench.types import Key, Request, Sampling
 
 MAX_TOKENS = 800
 LICENCE = "not cleared: the picture is its owner's, the row its author's"
-"""What a proposal says of its rights; who publishes a set has to know better."""
+"""The licence field of proposals; rights must be cleared before a set is published."""
 
 
 class Proposal(replies.Form):
-    """What a model makes of a response: the puzzle around it."""
+    """The fields of a sample that a model proposes for a response."""
 
     key_text: str = replies.prose(80, "the words without which nobody would laugh")
     caption: str = replies.prose(400, "what is in the picture")
@@ -51,13 +51,13 @@ class Proposal(replies.Form):
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a run of the step has made.
+    """The result of the step.
 
     Attributes:
-        proposed: Proposals that wait for, or have had, a person's decision.
-        accepted: Samples of the data set; None before there is a review.
-        left_out: Candidates and accepted proposals that became nothing, by reason.
-        folder: The proposals; the data set, once there is one.
+        proposed: The number of proposals.
+        accepted: The number of samples of the data set; None before the review.
+        left_out: Numbers of candidates and accepted proposals that were left out, by reason.
+        folder: The folder of the proposals, or of the data set after the review.
     """
 
     proposed: int
@@ -67,14 +67,14 @@ class Made:
 
 
 def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> Made:
-    """Propose samples, once; then make a data set of those that were accepted, each time.
+    """Make proposals if there are none yet; after the review, write the data set of accepted ones.
 
     Args:
         config: The run.
-        own: Models given as Python objects, by name (`python:NAME`).
+        own: Models that are Python objects, by name (`python:NAME`).
 
     Raises:
-        UsageError: There is no exploration yet, no tuned model to propose, or the review is damaged.
+        UsageError: There is no exploration, no tuned model, or no usable proposal, or the review is damaged.
         Unescapable: No call to the model can succeed.
     """
     work = Work(Path(config.out))
@@ -82,7 +82,8 @@ def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> Made:
     left_out: Counter[str] = Counter()
     if not (folder / "samples.jsonl").exists():
         candidates = _kept_candidates(config, work, left_out)
-        items = asyncio.run(_propose(config, work, candidates, left_out, own or {}))
+        name = config.synthesize.model or _tuned_model(config, work)
+        items = asyncio.run(_propose(name, candidates, left_out, own or {}))
         if not items:
             raise UsageError(
                 f"{config.out}: no candidate became a proposal ({_count_reasons(left_out) or 'none kept'})"
@@ -103,7 +104,7 @@ def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> Made:
 
 
 def _kept_candidates(config: Config, work: Work, left_out: Counter[str]) -> dict[str, Candidate]:
-    """Return the kept candidates that LoTbench can use, by the id of the sample to come; at most `limit`."""
+    """Return at most `limit` kept candidates that LoTbench can use, by the id of the future sample."""
     by_id: dict[str, Candidate] = {}
     for candidate in work.explorations(config.explore.conditions):
         if not candidate.kept:
@@ -116,14 +117,9 @@ def _kept_candidates(config: Config, work: Work, left_out: Counter[str]) -> dict
 
 
 async def _propose(
-    config: Config,
-    work: Work,
-    candidates: Mapping[str, Candidate],
-    left_out: Counter[str],
-    own: Mapping[str, Any],
+    name: str, candidates: Mapping[str, Candidate], left_out: Counter[str], own: Mapping[str, Any]
 ) -> list[Item]:
     album, store, items = Album(), Store(), []
-    name = config.synthesize.model or _tuned_model(config, work)
     async with Models(album, Limits(), own) as models:
         (proposer,) = models.role_models({"proposer": [parse(name)]})["proposer"]
         for chunk in batched(candidates.items(), Limits().concurrency):
@@ -137,7 +133,7 @@ async def _propose(
 
 
 async def _item(id: str, candidate: Candidate, proposer: RoleModel, album: Album, store: Store) -> Item | str:
-    """Return the sample that a model makes of a candidate, or why there is none."""
+    """Return the sample that a model proposes for a candidate, or the reason why there is none."""
     assert candidate.image is not None
     prompt = templates().get(candidate.language, "propose")
     request = Request(
@@ -173,7 +169,7 @@ def _sample(id: str, candidate: Candidate, proposal: Proposal, proposer: str) ->
         explanation=proposal.explanation,
         clues=tuple(clue for clue in clues if clue),
         leap=proposal.leap,
-        # Until somebody has played it.
+        # Preliminary, until people have played it.
         tier="medium",
         source=f"written by {candidate.policy} to row {candidate.row}, proposed by {proposer}, decided by a person",
         writer=candidate.policy,

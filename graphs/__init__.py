@@ -1,1 +1,1 @@
-"""The state machines of lotbench, as LangGraph graphs: few, and each drawn in a .mmd file beside it."""
+"""The LangGraph graphs of lotbench, each with a drawing in a .mmd file."""

@@ -1,11 +1,11 @@
-"""The game (Alg. 1): respond, check, ask, answer, reveal, and again, until a response is accepted or rounds run out.
+"""The graph of the game (Alg. 1): respond, check, ask, answer, reveal, until an answer is accepted or rounds run out.
 
-The graph knows the order of the nodes. What is asked in them is the benchmark's.
+The graph defines the order of the nodes; the benchmark defines the nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from langgraph.graph import END, START, StateGraph
@@ -18,35 +18,34 @@ Game: TypeAlias = CompiledStateGraph[EpisodeState, AnyEpisode, EpisodeState, Epi
 NODES = ("respond", "check", "ask", "answer", "reveal")
 
 
-def assemble(graph: StateGraph[Any, Any, Any, Any], nodes: Mapping[str, Any], end: str = END) -> None:
-    """Add the nodes of a round (Alg. 1 lines 2 to 10), and the edges between them; an outcome leads to `end`.
+def ends_or(name: str, end: str = END) -> Callable[[EpisodeState], str]:
+    """Return an edge to a node, or to `end` once there is an outcome."""
+    return lambda state: end if state["outcome"] is not None else name
 
-    The studio's graph goes on after a game, so its end is a node of its own.
+
+def assemble(graph: StateGraph[Any, Any, Any, Any], nodes: Mapping[str, Any], end: str = END) -> None:
+    """Add the nodes of a round (Alg. 1, lines 2 to 10) and their edges; an outcome leads to `end`.
+
+    The studio's graph continues after a game, so `end` may be a node.
     """
 
-    def ends_or(name: str) -> Any:
-        def next_node(state: EpisodeState) -> str:
-            return end if state["outcome"] is not None else name
-
-        return next_node
-
     def next_node(state: EpisodeState) -> str:
-        """Go from ask to the oracle, or past it where there is no question."""
+        """Go from `ask` to `answer`, or to `reveal` without a question."""
         if state["outcome"] is not None:
             return end
         return "answer" if state["turn"].get("question") else "reveal"
 
     for name in NODES:
         graph.add_node(name, nodes[name])
-    graph.add_conditional_edges("respond", ends_or("check"), ["check", end])
-    graph.add_conditional_edges("check", ends_or("ask"), ["ask", end])
+    graph.add_conditional_edges("respond", ends_or("check", end), ["check", end])
+    graph.add_conditional_edges("check", ends_or("ask", end), ["ask", end])
     graph.add_conditional_edges("ask", next_node, ["answer", "reveal", end])
-    graph.add_conditional_edges("answer", ends_or("reveal"), ["reveal", end])
+    graph.add_conditional_edges("answer", ends_or("reveal", end), ["reveal", end])
     graph.add_edge("reveal", "respond")
 
 
 def build(nodes: Mapping[str, Node]) -> Game:
-    """Return the graph of a benchmark that is a game, from its nodes by name."""
+    """Return the compiled graph of a game from its nodes by name."""
     graph = StateGraph(EpisodeState, context_schema=Episode)
     assemble(graph, {name: recorded(nodes[name]) for name in NODES})
     graph.add_edge(START, "respond")

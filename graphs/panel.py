@@ -1,17 +1,17 @@
-"""The panel: respond, judge, grade; one way through.
+"""The graph of a panel: respond, judge, grade.
 
-A candidate may be asked for several answers, and each answer may go to several judges: how many of which is the
-benchmark's to say. A benchmark without a judge asks nothing there.
+The benchmark decides how many answers it asks for and how many judges see each. Without a judge, `judge` makes no calls.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
+from graphs.game import ends_or
 from lotbench.harness.episode import AnyEpisode, Episode, Node, recorded
 from lotbench.harness.state import EpisodeState
 
@@ -20,14 +20,7 @@ NODES = ("respond", "judge", "grade")
 
 
 def build(nodes: Mapping[str, Node]) -> Panel:
-    """Return the graph of a benchmark that is a panel, from its nodes by name."""
-
-    def ends_or(name: str) -> Any:
-        def next_node(state: EpisodeState) -> str:
-            return END if state["outcome"] is not None else name
-
-        return next_node
-
+    """Return the compiled graph of a panel from its nodes by name."""
     graph = StateGraph(EpisodeState, context_schema=Episode)
     for name in NODES:
         graph.add_node(name, recorded(nodes[name]))

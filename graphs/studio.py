@@ -1,8 +1,8 @@
-"""The game for `langgraph dev`: the same nodes, begun from a context of plain JSON.
+"""The game for `langgraph dev`: the same nodes, started from a context of plain JSON.
 
-A server of graphs can hand over names and numbers but no clients or pictures. The first node turns the one
-into the other and keeps it beside the state, which names only the folder of its journal: an episode that is
-gone on with later, or taken again from an earlier node, opens the folder anew and pays for no reply twice.
+A graph server passes names and numbers but no clients or pictures. The first node makes these and keeps them outside the
+state, which only names the folder of the journal. An episode that is continued later, or repeated from an earlier node,
+opens that folder again and reuses all replies.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from lotbench.types import Reply, Request
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What one episode is to be; plain JSON.
+    """The context of an episode, as plain JSON.
 
     Attributes:
-        model: The candidate, in any of the model name forms that need no Python object.
-        roles: The models of each other role, by name.
-        data: A shipped data set's name or a folder; the benchmark's own if empty.
-        sample: The id of the sample; the first if empty.
-        repeat: Which of the independent episodes on it, from 1; another one draws other replies.
-        settings: Of the benchmark, by name.
+        model: The candidate, by any model name that needs no Python object.
+        roles: The models of the other roles.
+        data: The name of a shipped data set, or a folder; by default the benchmark's own.
+        sample: The id of the sample; by default the first.
+        repeat: The number of the independent episode on the sample, from 1.
+        settings: The benchmark's settings.
     """
 
     model: str = ""
@@ -57,7 +57,7 @@ class Asked:
 
 
 class StudioState(EpisodeState, total=False):
-    """The state of an episode, where its journal is, and in the end what it is worth."""
+    """The state of an episode, with the folder of its journal and finally its score."""
 
     folder: str
     score: dict[str, Any]
@@ -68,36 +68,36 @@ Studio: TypeAlias = StateGraph[StudioState, Asked, StudioState, StudioState]
 
 @dataclass(frozen=True, slots=True)
 class LiveEpisode:
-    """What an episode needs and no state can hold, for as long as the episode is under way."""
+    """The objects of a running episode that the state cannot hold."""
 
     plan: Plan
     models: Models
     role_models: Mapping[str, tuple[RoleModel, ...]]
     loop: asyncio.AbstractEventLoop
-    """Connections live in the event loop that they were made in."""
+    """The event loop of the connections."""
 
 
 _live: dict[str, LiveEpisode] = {}
-"""By folder. An episode that somebody stopped half-way and never went on with stays here until the server ends."""
+"""Running episodes by folder; abandoned ones stay until the server ends."""
 
 
 class Unkept(Store):
-    """A store that keeps nothing: an episode that somebody watches finds its causal chain before their eyes."""
+    """A store that keeps nothing, so that a watched episode builds its causal chain visibly."""
 
     def get(self, request: Request, model_id: str, address: str = "") -> Reply | None:
         """Return None: nothing is stored."""
         return None
 
     def put(self, request: Request, reply: Reply, address: str = "") -> None:
-        """Keep nothing; the journal has it."""
+        """Ignore the reply; the journal has it."""
 
 
 class StudioError(ValueError):
-    """What ended an episode early, as an error whose words the server passes on; of others it tells the type only."""
+    """An error whose message the server passes on; for other types it shows only the type."""
 
 
 class Node(Protocol):
-    """A node: from a state to what it changes."""
+    """A node of the studio's graph."""
 
     async def __call__(self, state: StudioState, *, runtime: Runtime[Asked]) -> Update:
         """Visit the node."""
@@ -105,10 +105,10 @@ class Node(Protocol):
 
 
 async def begin(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
-    """Make the plan and the models of an episode; the state in which it begins.
+    """Make the plan and models of an episode and return its initial state.
 
     Raises:
-        StudioError: Something asked for is missing, unknown or does not fit.
+        StudioError: A part of the context is missing, unknown or invalid.
     """
     folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="lotbench-studio-")
     with _studio_errors():
@@ -118,7 +118,7 @@ async def begin(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
 
 
 async def grade(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
-    """Say what the finished episode is worth, and close its connections."""
+    """Score the finished episode and close its connections."""
     run_plan = (await _live_episode(state["folder"], runtime.context)).plan
     score = run_plan.benchmark.grade(run_plan.episode(state["sample"], state["repeat"], nobody).at(state))
     await _close(state["folder"])
@@ -152,7 +152,7 @@ def _node(name: str) -> Node:
 
 
 async def _visit(name: str, state: StudioState, live: LiveEpisode) -> Update:
-    """Return what one node changes; the journal is opened anew for each, so that a node visited again may ask again."""
+    """Return the changes of one node; the journal is opened anew, so that a repeated node may ask again."""
     run_plan, path = live.plan, Path(state["folder"])
     async with journaled(run_plan, live.role_models, path, Unkept()) as caller:
         episode = run_plan.episode(state["sample"], state["repeat"], caller.ask)
@@ -169,11 +169,11 @@ def _studio_errors() -> Iterator[None]:
 
 
 async def _live_episode(folder: str, context: Asked) -> LiveEpisode:
-    """Return what an episode needs; made anew if the server or its event loop is another one than before."""
+    """Return the objects of an episode; make them if missing or if they belong to another event loop."""
     loop = asyncio.get_running_loop()
     live = _live.get(folder)
     if live is None or live.loop is not loop:
-        # Files are read and a model may be started: the server refuses to wait for that in its event loop.
+        # The server forbids blocking its event loop with reading files and starting models.
         run_plan = await asyncio.to_thread(_plan, context)
         models = Models(run_plan.pictures, run_plan.limits, {})
         try:
@@ -192,7 +192,7 @@ async def _close(folder: str) -> None:
 
 
 def _plan(context: Asked) -> Plan:
-    """Return the plan of one episode, its picture read."""
+    """Return the plan of one episode and read its picture."""
     if context.repeat < 1:
         raise UsageError(f"repeat {context.repeat}: tasks are counted from 1")
     fields = {

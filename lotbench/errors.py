@@ -145,7 +145,8 @@ def faults_of(
         field: How a field is called where it came from, given its dotted name (empty: the whole).
         message: What is said of a fault, given pydantic's table of it.
     """
-    faults = (
-        (at(path, line, field(".".join(map(str, fault["loc"])))), message(fault)) for fault in error.errors()
-    )
-    return [": ".join(part for part in parts if part) for parts in faults]
+    lines = []
+    for fault in error.errors():
+        place = at(path, line, field(".".join(map(str, fault["loc"]))))
+        lines.append(": ".join(filter(None, (place, message(fault)))))
+    return lines

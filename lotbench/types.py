@@ -1,7 +1,6 @@
-"""The records that pass between the rooms of lotbench, and the two protocols of models; data, no logic.
+"""The records that are shared by all packages of lotbench, and the protocols of samples and models.
 
-Every record is frozen: a room that wants another value makes another record. Pictures travel as the
-sha256 of their bytes and are turned into pixels only where a model is called, so a record stays small enough to print.
+All records are frozen. Pictures are referred to by the sha256 of their bytes and are read only where a model is called.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ from pydantic import Field
 
 if TYPE_CHECKING:
     JSON: TypeAlias = bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"] | None
-    """What survives a round trip through a JSON file."""
+    """Values that survive a round trip through JSON."""
 else:
-    # Whoever reads a record from a file has it from a decoder of JSON, and need not look through it.
+    # Values read from files come from a JSON decoder and need no validation.
     JSON = Any
 
 RUN_SCHEMA = 2
-"""The layout of a run folder: its field names. 1 was lotbench 0.1."""
+"""The version of the run folder's layout and field names; 1 was lotbench 0.1."""
 MOST = 10**11
-"""No number in a file is larger: tokens, or seconds since 1970. What is made of larger ones fills the memory or is no date."""
+"""The largest number in a file (tokens, or seconds since 1970); larger ones could exhaust memory or are no dates."""
 Count: TypeAlias = Annotated[int, Field(ge=0, le=MOST)]
 Seconds: TypeAlias = Annotated[float, Field(ge=0, le=MOST)]
 
@@ -31,34 +30,34 @@ Finish: TypeAlias = Literal["stop", "length", "content_filter", "other"]
 
 
 class Sample(Protocol):
-    """One item of a benchmark's data set; a benchmark's own `Item` has these and more."""
+    """The common fields of the samples of all benchmarks."""
 
     @property
     def id(self) -> str:
-        """Opaque and unique in its data set."""
+        """Unique in the data set."""
         ...
 
     @property
     def language(self) -> str:
-        """`en` or `zh`: chooses the prompts."""
+        """`en` or `zh`; selects the prompts."""
         ...
 
     @property
     def image(self) -> str | None:
-        """Path of the picture relative to the data set's folder, if the item has one."""
+        """The path of the picture relative to the data set's folder, if any."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture, by content."""
+    """A picture, by the sha256 of its bytes."""
 
     sha256: str
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation: text and pictures in the order in which they are sent."""
+    """One message of a conversation: texts and pictures in order."""
 
     speaker: Speaker
     parts: tuple[str | Image, ...]
@@ -66,7 +65,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a reply is drawn; None leaves the choice to the server."""
+    """Sampling parameters; None leaves the choice to the server."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -76,10 +75,10 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The name of one call: where in which episode it stands, and the digest of what it asks.
+    """The key of a call: its place in an episode, and the digest of the request.
 
-    `step` is the purpose of the call, `draw` numbers wanted repetitions of one request (votes),
-    `attempt` numbers askings of the same thing after a reply that could not be read.
+    `step` is the purpose of the call, `draw` numbers intended repetitions (votes), and `attempt` numbers repetitions after
+    an unreadable reply.
     """
 
     sample: str
@@ -97,10 +96,10 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a benchmark wants to have asked: of which role, for which purpose, in which words.
+    """A question of a benchmark to a role.
 
-    `index` chooses among the models of a role (the second judge is index 1). A `shared` question belongs to the sample: it
-    is asked once for all episodes and runs, and kept in the store. `about` names what samples share it by, `*` for all.
+    `index` selects one of the role's models (the second judge has index 1). A `shared` question is asked once for all
+    episodes and runs, and kept in the store. `about` replaces the sample id in the key if samples share it (`*` for all).
     """
 
     role: str
@@ -119,7 +118,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A question addressed to a model: what the call digest covers, before any fallback of the endpoint."""
+    """A question addressed to a model; the key's digest covers it, before fallbacks of the endpoint."""
 
     key: Key
     model: str
@@ -127,12 +126,12 @@ class Request:
     schema: Mapping[str, JSON] | None
     sampling: Sampling
     role: str = ""
-    """Who is asked, for whoever listens to the calls; no part of what is asked."""
+    """The role, for callbacks; not part of the digest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one or more calls; cached input tokens are part of the input tokens."""
+    """Tokens of one or more calls; input tokens include cached ones."""
 
     input_tokens: Count = 0
     cached_input_tokens: Count = 0
@@ -141,23 +140,23 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back from a model, as received."""
+    """The reply of a model, as received."""
 
     text: str
     model: str
-    """The id of the model that answered, as the server names it."""
+    """The id of the model, as the server returned it."""
     finish: Finish = "stop"
     reasoning: str | None = None
     refusal: str | None = None
     usage: Usage = field(default_factory=Usage)
     seconds: Seconds = 0.0
     sent: Mapping[str, JSON] = field(default_factory=dict)
-    """How the call went out after fallbacks: form of the answer asked for, parameters dropped."""
+    """The parameters that were sent after fallbacks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A question with the reply to it."""
+    """A question with its reply."""
 
     question: Question
     key: Key
@@ -166,7 +165,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a judge said, read: one decision, and the named parts that it rests on."""
+    """The verdict of a judge: a decision, and the fields of its answer."""
 
     accepted: bool
     parts: Mapping[str, JSON]
@@ -174,7 +173,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The score of one episode: a number, or None with the reason why there is none."""
+    """The score of an episode: a number, or None with the reason."""
 
     value: float | None
     why: str | None = None
@@ -183,10 +182,10 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The record of one episode; one line of traces.jsonl.
+    """The record of an episode; a line of traces.jsonl.
 
-    A step is `{"step", "round", "role", "draw", "call", "value", "seconds"}`; `call` is the key of the
-    journal line, or None where no model was asked.
+    A step is `{"step", "round", "role", "draw", "call", "value", "seconds"}`; `call` is the key in the journal, or None for
+    a step without a model call.
     """
 
     sample: str
@@ -198,9 +197,9 @@ class Trace:
     memory: JSON
     usage: Mapping[str, JSON]
     why: str | None = None
-    """What ended the episode, where that was a failure."""
+    """The reason of a failure, if any."""
     arrived: bool = True
-    """False if the episode ended on a call whose reply never came: a resumed run tries it again."""
+    """False if the episode failed because a call brought no reply; a resumed run plays it again."""
 
 
 class Model(Protocol):
@@ -210,19 +209,19 @@ class Model(Protocol):
         """Answer the request.
 
         Raises:
-            CallFailed: No reply came, after all retries.
-            Unescapable: No other call to this model can succeed either (a wrong key, an unknown model).
+            CallFailed: All tries failed.
+            Unescapable: No call to this model can succeed (a wrong key, an unknown model).
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A number over samples with its 95 % interval, or None with the reason why there is none.
+    """A metric with its 95 % interval, or None with the reason.
 
-    `n` counts the independent units that the interval rests on (samples); `observations` what they were seen in (games,
-    answers), 0 where that is not counted apart. `baselines` are the values of chance and trivial players, by name.
-    `instrument` is what it was measured with (an encoder). `bounds`: see `report.bounds`; empty if no episode broke off.
+    `n` counts the independent units of the interval (samples), `observations` the games or answers in them (0 if not
+    counted). `baselines` are the values of chance and trivial players by name. `instrument` names the measuring device (an
+    encoder). `bounds`: see `report.bounds`; empty if no episode broke off.
     """
 
     value: float | None

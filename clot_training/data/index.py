@@ -1,8 +1,7 @@
-"""The training rows on disk, by number, by group and by draw.
+"""An index of the training rows in an SQLite file.
 
-A selection needs responses to other pictures and a ranking the other responses to the same one, but the rows
-may be more than fit in memory. One pass over the data sets puts them into an SQLite file; memory does not
-grow with their number.
+Selections need responses to other pictures, and rankings other responses to the same one. The rows may not fit into
+memory, so one pass over the data sets writes them into the file.
 """
 
 from __future__ import annotations
@@ -36,24 +35,24 @@ create table heard (role text, about text, text text, primary key (role, about))
 """
 PAGE = 500
 TRIES = 20
-"""Draws of an unrelated row before there is thought to be none."""
+"""The number of draws for an unrelated row before giving up."""
 
 
 class Rows:
-    """The rows that are trained on; a row's picture is named by its path from here, not by its data set's.
+    """The rows of a part of the data; pictures are given by their full paths.
 
     Args:
-        path: The SQLite file; begun anew.
+        path: The SQLite file; an existing one is replaced.
 
     Attributes:
-        skipped: The rows that are not trained on, by reason.
+        skipped: The number of rows that are not used, by reason.
     """
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
         self._path = path
-        # Rows go through this file once and are read by number: nothing is lost if it is.
+        # The file is temporary, so it needs no journal.
         self._base = sqlite3.connect(path, isolation_level=None)
         self._base.executescript(TABLES)
         self._kinds: Counter[str] = Counter()
@@ -74,7 +73,7 @@ class Rows:
         return int(count)
 
     def fill(self, config: Config, part: Literal["train", "held_out"] = "train") -> None:
-        """Take in the rows of the configuration's data sets: those to train on, or those held out.
+        """Add the training or held-out rows of the configured data sets.
 
         Raises:
             DataError: A line is no row, or two rows have one id.
@@ -97,7 +96,7 @@ class Rows:
             self.skipped["type_or_language"] += 1
             return
         if row.question == "None":
-            # As Oogiri-GO writes a question that stands in a picture it does not have.
+            # Oogiri-GO writes "None" for a question inside a missing picture.
             self.skipped["no_question"] += 1
             return
         if row.image is not None:
@@ -113,22 +112,22 @@ class Rows:
         self._kinds[kind] += 1
 
     def all(self) -> Iterator[Row]:
-        """Yield every row, in the order of the data; rows may be taken out meanwhile."""
+        """Yield all rows in data order; rows may be dropped meanwhile."""
         last, page = 0, "select number, row from rows where number > ? order by number limit ?"
         while page_rows := self._base.execute(page, (last, PAGE)).fetchall():
             for last, text in page_rows:  # noqa: B007 - the number at which the next page begins
                 yield Row.model_validate_json(text)
 
     def drop(self, row: Row, reason: str) -> None:
-        """Take a row out: it is neither trained on nor an option beside another."""
+        """Remove a row, so that it is neither trained on nor used as an option."""
         self._base.execute("delete from rows where id = ?", (row.id,))
         self._last = ("", [])
         self.skipped[reason] += 1
 
     def rated(self, row: Row) -> list[int]:
-        """Return the numbers of the rows with the same picture and question that a preference is known of."""
+        """Return the numbers of rows with the same picture and question that have a preference."""
         unit = _unit(row)
-        # Groups may have thousands of rows, and mostly stand together: the last one's numbers are kept.
+        # Cache the last group: groups may be large, and their rows are mostly consecutive.
         if self._last[0] != unit:
             cursor = self._base.execute(
                 "select number from rows where unit = ? and preference is not null"
@@ -139,7 +138,7 @@ class Rows:
         return self._last[1]
 
     def beside(self, row: Row, most: int) -> list[Row]:
-        """Return other rows with the same picture and question, the best liked first."""
+        """Return at most `most` other rows with the same picture and question, by descending preference."""
         cursor = self._base.execute(
             "select row from rows where unit = ? and id != ? order by preference desc, number limit ?",
             (_unit(row), row.id, most),
@@ -152,14 +151,14 @@ class Rows:
         return Row.model_validate_json(text)
 
     def unrelated(self, row: Row, rng: Random) -> Row | None:
-        """Return a row of the same type and language that answers something else, if there is one to be drawn."""
+        """Return a random row of the same type and language with another picture or question; None after some tries."""
         kind = _kind(row)
         for _ in range(TRIES):
             place = rng.randrange(self._kinds[kind])
             record = self._base.execute(
                 "select row from rows where kind = ? and place = ?", (kind, place)
             ).fetchone()
-            # A place is empty where a row was taken out.
+            # Dropped rows leave gaps.
             if record is not None:
                 other = Row.model_validate_json(record[0])
                 if other.group != row.group:
@@ -167,11 +166,11 @@ class Rows:
         return None
 
     def hear(self, role: str, about: str, text: str) -> None:
-        """Keep what a model of a role said about a picture or a row."""
+        """Keep the text of a model about a picture or row."""
         self._base.execute("insert or replace into heard values (?, ?, ?)", (role, about, text))
 
     def heard(self, role: str, about: str) -> str | None:
-        """Return what a model of a role said about a picture or a row, if it said anything."""
+        """Return the kept text of a role's model about a picture or row, if any."""
         record = self._base.execute(
             "select text from heard where role = ? and about = ?", (role, about)
         ).fetchone()
@@ -179,7 +178,7 @@ class Rows:
 
 
 def _unit(row: Row) -> str:
-    """Return what a row answers: rows of one unit have the same picture and the same question."""
+    """Return a key that is equal for rows with the same picture and question."""
     return "\0".join((row.language, row.type, row.group, row.question or ""))
 
 

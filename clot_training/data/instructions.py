@@ -1,7 +1,7 @@
-"""`clot instructions`: rows become instructions for generation, selection and ranking (Sec. 5.2.1).
+"""`clot instructions`: turn rows into instructions for generation, selection and ranking (Sec. 5.2.1).
 
-Rows are read in one pass and turned in another, file by file, so that memory does not grow with the data.
-Every draw is seeded by the row and the copy: an instruction does not depend on the rows before it.
+Rows are indexed in one pass and converted in another, so memory does not grow with the data. Draws are seeded by row and
+copy, so an instruction does not depend on the rows before it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.storage import atomic_write
 
 CHUNK = 500
-"""Rows that are tagged together."""
+"""The number of rows that are tagged together."""
 DRAWN = 40
-"""Rows of a group that a ranking looks at: groups may have thousands."""
+"""The maximum number of rows of a group that a ranking considers."""
 
 
 def make(config: Config, own: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -35,13 +35,13 @@ def make(config: Config, own: Mapping[str, Any] | None = None) -> dict[str, Any]
 
     Args:
         config: The run.
-        own: Models given as Python objects, by name (`python:NAME`).
+        own: Models that are Python objects, by name (`python:NAME`).
 
     Returns:
         The manifest.
 
     Raises:
-        UsageError: A data set, a model or a tagger cannot be had.
+        UsageError: A data set, a model or a tagger is missing.
     """
     folder = Work(Path(config.out)).instructions
     folder.mkdir(parents=True, exist_ok=True)
@@ -66,10 +66,10 @@ def make(config: Config, own: Mapping[str, Any] | None = None) -> dict[str, Any]
 
 
 class Maker:
-    """Turns the rows of an index into instructions, and counts.
+    """Makes instructions from the rows of an index, and counts them.
 
     Attributes:
-        fewer: How often a row yielded fewer instructions or options than it might have, by reason.
+        fewer: How often a row gave fewer instructions or options than configured, by reason.
     """
 
     def __init__(self, index: Rows, config: Config) -> None:
@@ -82,7 +82,7 @@ class Maker:
         self._free = 0
 
     def all(self) -> Iterator[Instruction]:
-        """Yield the instructions of every row, in the order of the rows."""
+        """Yield the instructions of all rows in order."""
         for chunk in batched(self._index.all(), CHUNK):
             for row, words in zip(chunk, _words(chunk), strict=True):
                 for instruction in self._make_all(row, words):
@@ -91,7 +91,7 @@ class Maker:
                     yield instruction
 
     def manifest(self) -> dict[str, Any]:
-        """Return what was made: counts by kind, type and language, and how often a generation had no condition."""
+        """Return the counts by kind, type and language, and the share of generations without a condition."""
         generations = self._kinds["generation"]
         return {
             "instructions": self._kinds.total(),
@@ -178,7 +178,7 @@ class Maker:
 
 
 def distinct(rows: Iterable[Row], settings: Instructions) -> list[Row]:
-    """Return rows that people liked distinctly: the first, and those that differ from all taken before; best first."""
+    """Return rows with clearly different preferences, best first: each differs from all taken before it."""
     result: list[Row] = []
     for row in rows:
         if len(result) == settings.ranked:
@@ -189,13 +189,13 @@ def distinct(rows: Iterable[Row], settings: Instructions) -> list[Row]:
 
 
 def differ(first: Row, other: Row, apart: float) -> bool:
-    """Return whether people liked two rows distinctly: other likes, or mean ratings `apart` standard errors apart."""
+    """Return whether the preferences of two rows differ: different likes, or mean ratings `apart` standard errors apart."""
     assert first.preference is not None
     assert other.preference is not None
     gap = abs(first.preference - other.preference)
     if first.ratings is None or other.ratings is None:
         return first.ratings is other.ratings and gap > 0
-    # Fewer than two votes have no error that could be known: they are never told apart (nan compares false).
+    # With fewer than two votes the standard error is NaN, and the comparison is false.
     return gap > 0 and gap >= apart * math.hypot(first.ratings.error, other.ratings.error)
 
 

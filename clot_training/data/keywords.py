@@ -1,8 +1,7 @@
-"""Content words of a text: nouns, verbs, adjectives and adverbs, of any of the three languages behind one door.
+"""Content words of texts in English, Chinese and Japanese: nouns, verbs, adjectives and adverbs.
 
-Names of people and places, auxiliaries and the stop list are no keywords: they condition a response on
-nothing. English words come as they stand, in lower case (the packaged lemmatizer makes `taxis` of `taxes`);
-Japanese ones in the form of the dictionary.
+Names, auxiliaries and stop words are excluded. English words are lower-cased and not lemmatized (the packaged lemmatizer
+turns `taxes` into `taxis`); Japanese words are in dictionary form.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ PACKAGES = {
 
 
 def content_words(texts: Sequence[str], language: str) -> list[Words]:
-    """Return the content words of each text, in order, each once."""
+    """Return the distinct content words of each text in order."""
     return list(_tagger(language)(texts))
 
 
 @cache
 def _tagger(language: str) -> Tagger:
-    """Return a tagger, loaded once a process."""
+    """Return the tagger of a language, loaded once in a process."""
     make = {"en": _english, "zh": _chinese, "ja": _japanese}[language]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -42,7 +41,7 @@ def _tagger(language: str) -> Tagger:
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """Return words that taggers call content words and that condition a response on nothing."""
+    """Return content words of the taggers that are useless as conditions."""
     path = Path(__file__).parent / "stop_words" / f"{language}.txt"
     return frozenset(path.read_text(encoding="utf-8").split())
 
@@ -69,7 +68,7 @@ def _chinese() -> Tagger:
     import jieba.posseg
 
     jieba.setLogLevel(logging.WARNING)
-    # n, v, a, d and their kinds; not people, places and organisations. jieba tags some adjectives nz and b.
+    # n, v, a, d and their subtypes, without names. jieba tags some adjectives nz and b.
     content = ("n", "v", "a", "d", "b", "z")
     names = ("nr", "ns", "nt")
 
@@ -89,7 +88,7 @@ def _japanese() -> Tagger:
 
     tokenizer = Dictionary().tokenizer()
     content = {"名詞", "動詞", "形容詞", "形状詞", "副詞"}
-    # Names, numerals, and what only helps another verb or noun (している, こと).
+    # Names, numerals and auxiliary words (している, こと).
     functional = {"固有名詞", "数詞", "非自立可能", "助動詞語幹"}
 
     def tag(texts: Sequence[str]) -> Iterator[Words]:

@@ -1,8 +1,7 @@
-"""Models that help to make instructions: captioner, rewriter and screener, each if the configuration names it.
+"""Models that help to make instructions: captioner, rewriter and screener, if configured.
 
-What one says is kept in lotbench's store under the model's name, so that a second run asks for nothing
-again. A call that brings nothing costs a row an option; a row whose screening brings nothing is left out,
-and its verdict says why.
+Replies are kept in lotbench's store under the model's name and reused by later runs. A failed caption or rewrite costs a
+row one option; a row without a screening verdict is left out.
 """
 
 from __future__ import annotations
@@ -34,29 +33,29 @@ from lotbench.types import Image, Key, Reply, Request, Sampling
 MAX_IMAGE_PX = 1024
 MAX_TOKENS = 300
 REWRITES = {"plain": "rewrite", "paraphrase": "paraphrase"}
-"""The prompt of the rewriter, by what it is told."""
+"""The prompt of the rewriter, by setting."""
 
 T = TypeVar("T")
 
 
 class Verdict(replies.Form):
-    """What a screener says of a row."""
+    """The screener's answer."""
 
     safe: replies.YesNo
     reason: str = replies.prose(200, "why, in a few words")
 
 
 class Album(Pictures):
-    """Pictures by their paths, taken in as they come."""
+    """Pictures by path, added on demand."""
 
     def __init__(self) -> None:
         super().__init__(Path(), (), MAX_IMAGE_PX)
 
     def take(self, path: str) -> Image:
-        """Return the picture of a path, encoded as it is sent.
+        """Return the picture at a path, encoded for sending.
 
         Raises:
-            DataError: It is gone or cannot be read.
+            DataError: It is missing or cannot be read.
         """
         self._paths.setdefault(path, Path(path))
         return self[path]
@@ -65,19 +64,19 @@ class Album(Pictures):
 def help_with(
     index: Rows, config: Config, screened: Path, own: Mapping[str, Any] | None = None
 ) -> Counter[str]:
-    """Screen the rows, and have pictures described and responses rewritten, as far as models are named.
+    """Screen the rows, caption pictures and rewrite responses, each if a model is configured.
 
     Args:
-        index: The rows; unsafe ones are dropped, captions and rewrites are kept there.
-        config: Names the models.
-        screened: Where the verdicts go, a line for each row.
-        own: Models given as Python objects, by name (`python:NAME`).
+        index: The rows; unsafe rows are dropped, captions and rewrites are added.
+        config: The configuration.
+        screened: The file for the verdicts, one line for each row.
+        own: Models that are Python objects, by name (`python:NAME`).
 
     Returns:
-        How often each model was asked for nothing (`caption_failed`, `rewrite_failed`).
+        The number of failed calls (`caption_failed`, `rewrite_failed`).
 
     Raises:
-        UsageError: A model cannot be had.
+        UsageError: A model is missing.
         Unescapable: No call to a model can succeed.
     """
     return asyncio.run(_help(index, config, screened, own or {}))
@@ -129,7 +128,7 @@ def _verdict(reply: Reply | None) -> tuple[str, str]:
 
 
 def _pictured(index: Rows) -> Iterator[Row]:
-    """Yield a row of each picture that has no caption yet."""
+    """Yield one row for each picture."""
     seen: set[str] = set()
     for row in index.all():
         if row.image is not None and row.image not in seen:
@@ -138,7 +137,7 @@ def _pictured(index: Rows) -> Iterator[Row]:
 
 
 class _Helper:
-    """A model in one role, asked about rows, some at a time."""
+    """A model in one role that is asked about rows, several concurrently."""
 
     def __init__(self, role: str, name: str, models: Models, album: Album, prompt: str = "") -> None:
         self.role = role
@@ -148,22 +147,20 @@ class _Helper:
         (self.model,) = models.role_models({role: [parse(name)]})[role]
 
     async def replies(self, rows: Iterable[Row]) -> AsyncIterator[tuple[Row, Reply | None]]:
-        """Yield each row with the reply about it, None where none came; in order."""
+        """Yield each row with its reply, in order; None if the call failed."""
         for chunk in batched(rows, Limits().concurrency):
-            for row, reply in zip(chunk, await asyncio.gather(*map(self._ask, chunk)), strict=True):
+            calls = (asked(self.model, self._request(row), self.store) for row in chunk)
+            for row, reply in zip(chunk, await asyncio.gather(*calls), strict=True):
                 yield row, reply
 
     async def texts(self, rows: Iterable[Row]) -> AsyncIterator[tuple[Row, str | None]]:
-        """Yield each row with what was said about it, None where that was nothing or cut off."""
+        """Yield each row with the text of its reply; None if that is missing or incomplete."""
         async for row, reply in self.replies(rows):
             try:
                 whole = reply is not None and not reply.refusal and reply.finish == "stop"
                 yield row, " ".join(replies.visible(reply).split()) if whole and reply else None
             except Unread:
                 yield row, None
-
-    async def _ask(self, row: Row) -> Reply | None:
-        return await asked(self.model, self._request(row), self.store)
 
     def _request(self, row: Row) -> Request:
         prompt = templates().get(row.language, self.prompt)
@@ -184,20 +181,20 @@ class _Helper:
 
 
 async def asked(helper: RoleModel, request: Request, store: Store) -> Reply | None:
-    """Return the reply to a request, from the store if it is there; None if the call brought none."""
+    """Return the reply to a request, from the store or the model; None if the call failed."""
     if stored := store.get(request, helper.name):
         return stored
     try:
         reply = await helper.model(request)
     except CallFailed:
         return None
-    # Kept under the name that was asked for: which id answers to it is known only after a call.
+    # Stored under the requested name, since the returned id is known only after a call.
     store.put(request, replace(reply, model=helper.name))
     return reply
 
 
 def batched(things: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield lists of `size` things in order; the last may be shorter."""
+    """Yield lists of `size` items in order; the last may be shorter."""
     source = iter(things)
     while batch := list(islice(source, size)):
         yield batch

@@ -1,7 +1,6 @@
-"""Instructions in words: a row becomes chat messages by one of several wordings of its type and language.
+"""Prompts of instructions: a row becomes chat messages by one of several wordings for its type and language.
 
-The wordings are text files, `prompts/LANGUAGE/KIND_TYPE.txt`, a section each. Training and exploration ask
-in the same words because both ask here.
+Wordings are the sections of `prompts/LANGUAGE/KIND_TYPE.txt`. Training and exploration use the same wordings.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from lotbench.prompting.prompt import Pack, Prompt, pack
 from lotbench.storage.datasets import prompt_files
 
 LETTERS = ascii_uppercase
-"""How options are named; there are never more than 26."""
+"""The letters of options; there are at most 26."""
 
 
 Task: TypeAlias = Row | Candidate | Problem
-"""What is answered: it has a type, a language, a question and a picture."""
+"""Anything with a type, language, question and picture."""
 
 
 @cache
@@ -34,33 +33,33 @@ def templates() -> Pack:
 
 
 def generation(task: Task, condition: str | None, rng: Random) -> Chat:
-    """Ask for a response, under a condition or none; `rng` chooses the wording."""
+    """Return the chat that asks for a response, optionally under a condition; `rng` chooses the wording."""
     hint = _wording("hint", task, rng).line("user", condition=condition) if condition else None
     return _chat(f"generation_{task.type}", task, rng, hint=hint)
 
 
 def selection(task: Task, options: Sequence[str], rng: Random) -> Chat:
-    """Ask for the best of some options."""
+    """Return the chat that asks for the best option."""
     return _chat(f"selection_{task.type}", task, rng, options=_list_options(options))
 
 
 def ranking(task: Task, options: Sequence[str], rng: Random) -> Chat:
-    """Ask for the order of some options by how people liked them."""
+    """Return the chat that asks for the options in the order of people's preference."""
     return _chat(f"ranking_{task.type}", task, rng, options=_list_options(options))
 
 
 def _list_options(options: Sequence[str]) -> str:
-    """Return options as they stand in a prompt, `A. text`, a line each."""
+    """Return options as lines of a prompt, `A. text`."""
     return "\n".join(option(place, text) for place, text in enumerate(options))
 
 
 def option(place: int, text: str) -> str:
-    """Return an option as it stands in a prompt, and as a selection is answered with it."""
+    """Return an option as it appears in a prompt and as the answer of a selection."""
     return f"{LETTERS[place]}. {' '.join(text.split())}"
 
 
 def ordered(places: Sequence[int]) -> str:
-    """Return how a ranking is answered: the letters of the options at these places, best first."""
+    """Return the answer of a ranking: the letters of the options at these places, best first."""
     return " > ".join(LETTERS[place] for place in places)
 
 

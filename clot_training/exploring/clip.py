@@ -1,15 +1,14 @@
-"""Pictures and words in one space: any CLIP that open_clip loads, by name or by path."""
+"""CLIP embeddings of pictures and words, by any model that open_clip loads."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from clot_training.config import Clip
+from clot_training.config import Clip, sha256
 from clot_training.data.roles import batched
 from clot_training.exploring.conditions import Vectors
 from lotbench.errors import DataError, UsageError
@@ -18,16 +17,16 @@ from lotbench.storage.pictures import picture_file
 
 
 class Sight:
-    """A CLIP model: vectors of pictures and of words, comparable by dot product.
+    """A CLIP model: embeds pictures and words, comparable by dot product.
 
     Args:
-        settings: Which one, and how much at once.
+        settings: The model and the batch size.
 
     Raises:
         UsageError: open_clip cannot load the model.
 
     Attributes:
-        id: Architecture and checkpoint, with the digest of what is a file: vectors of another id do not compare.
+        id: Architecture and checkpoint, files by digest; only vectors of the same id compare.
     """
 
     def __init__(self, settings: Clip) -> None:
@@ -37,7 +36,7 @@ class Sight:
             self._model, self._transform, self._tokenize = _load(settings)
 
     def words(self, words: Sequence[str]) -> Vectors:
-        """Return vectors of words, (words, dimensions), of unit length."""
+        """Return the vectors of words, [words, dimensions], of unit length."""
         import torch
 
         with torch.inference_mode():
@@ -48,10 +47,10 @@ class Sight:
         return np.asarray(torch.cat(batches).float().cpu().numpy())
 
     def pictures(self, paths: Sequence[str]) -> Vectors:
-        """Return vectors of pictures by their paths, (pictures, dimensions), of unit length.
+        """Return the vectors of pictures given by path, [pictures, dimensions], of unit length.
 
         Raises:
-            DataError: A picture is gone or cannot be read.
+            DataError: A picture is missing or cannot be read.
         """
         import torch
 
@@ -68,22 +67,15 @@ class Sight:
 
 
 def identity(settings: Clip) -> str:
-    """Return architecture and checkpoint by name, or by digest where they are files.
+    """Return architecture and checkpoint, by name or by the digest of the file.
 
     Raises:
         UsageError: No model is named.
     """
     if not settings.model:
         raise UsageError("explore.clip.model: pictures are compared with keywords by a CLIP model; name one")
-    return " ".join(_digest(part) for part in (settings.model, settings.checkpoint))
-
-
-def _digest(part: str) -> str:
-    path = Path(part)
-    if not path.is_file():
-        return part
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    parts = (settings.model, settings.checkpoint)
+    return " ".join(sha256(Path(part)) if Path(part).is_file() else part for part in parts)
 
 
 def _load(settings: Clip) -> tuple[Any, Any, Any]:

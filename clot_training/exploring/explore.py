@@ -1,14 +1,12 @@
-"""`clot explore`: new responses under weakly associated conditions, kept if they beat people's (Sec. 5.2.2).
+"""`clot explore`: new responses under weakly associated conditions, kept if they win against people's (Sec. 5.2.2).
 
-Samples are put into batches, and every draw in them is seeded, before an engine gets them: how many workers
-there are, and how often a run was killed, changes no candidate. Batches are written in their order, each
-in one append, and a run that goes on begins with the first batch that is not whole.
+Batches and seeds are fixed before an engine gets them, so candidates do not depend on the number of workers or on
+interruptions. Each batch is appended in one write, in order, and a resumed run continues with the first incomplete batch.
 """
 
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 import sys
@@ -21,7 +19,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, TypeAlias
 
-from clot_training.config import Config, Explore, data_digests, freeze
+from clot_training.config import Config, Explore, data_digests, freeze, sha256
 from clot_training.data.index import Rows
 from clot_training.data.roles import batched
 from clot_training.exploring import conditions
@@ -37,21 +35,21 @@ from lotbench.storage.jsonl import no_link, put
 from lotbench.storage.run_folder import read_json
 
 ENGINE_ONLY = ("engine", "workers", "gpus", "limit", "batch_size")
-"""Settings of explore that change no candidate, so that a run may go on with others."""
+"""Settings of explore that do not change candidates, so a resumed run may change them."""
 
 Vocabulary: TypeAlias = Mapping[str, Sequence[str]]
 
 
 def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, Any]:
-    """Explore, from the start or from where a run was stopped; returns the summary.
+    """Explore, from the start or from where a run was stopped, and return the summary.
 
     Args:
         config: The run.
-        make_policy: Makes the policy; by default that of stage 1.
+        make_policy: Makes the policy; by default loads stage 1.
 
     Raises:
-        UsageError: Data, models or packages are missing, or a model does not know a row's language.
-        RunFolderError: The folder holds candidates of another configuration, or another process explores.
+        UsageError: Data, models or packages are missing, or an encoder does not know a row's language.
+        RunFolderError: The folder has candidates of another configuration, or another process explores there.
     """
     work = Work(Path(config.out))
     folder, path = work.explored(config.explore.conditions), work.candidates(config.explore.conditions)
@@ -61,7 +59,8 @@ def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, 
         _leave_out(index, work, config)
         _check_languages(index.all(), config)
         vocabulary = vocabularies(index.all(), config.explore.min_count)
-        _claim(folder, path, config, _screening(work))
+        screening = sha256(work.screened) if work.screened.exists() else None
+        _claim(folder, path, config, screening)
         remaining = _remaining(path, batches(index, config, vocabulary), config.explore)
         maker = partial(Explorer, config, vocabulary, make_policy or tuned)
         _append(file, path, _run_engine(remaining, maker, config.explore))
@@ -75,7 +74,7 @@ def tuned(config: Config) -> Policy:
     """Return the policy of stage 1.
 
     Raises:
-        UsageError: There is none yet, or it cannot be loaded.
+        UsageError: It is not tuned yet, or cannot be loaded.
     """
     adapter = Work(Path(config.out)).stage1 / "adapter"
     if not adapter.is_dir():
@@ -86,10 +85,10 @@ def tuned(config: Config) -> Policy:
 
 
 def _check_languages(rows: Iterable[Row], config: Config) -> None:
-    """Check that the encoder that compares keywords knows their language; random conditions compare nothing.
+    """Check that the encoders know the languages of all rows; random conditions need no encoder.
 
     Raises:
-        UsageError: Rows are in a language that their encoder was not made for: similarities would be noise.
+        UsageError: Rows are in a language that their encoder does not know, so similarities would be noise.
     """
     settings = config.explore
     if settings.conditions == "random":
@@ -106,7 +105,7 @@ def _check_languages(rows: Iterable[Row], config: Config) -> None:
 
 
 def batches(index: Rows, config: Config, vocabulary: Vocabulary) -> Iterator[Batch]:
-    """Yield the batches of a run, in the order of the data."""
+    """Yield the batches of a run in data order."""
     settings = config.explore
     rows = islice(index.all(), settings.limit or None)
     for chunk in batched(rows, settings.batch_size):
@@ -120,10 +119,10 @@ def _task(row: Row, index: Rows, config: Config, size: int) -> Task:
 
 
 def _remaining(path: Path, planned: Iterator[Batch], settings: Explore) -> Iterator[Batch]:
-    """Return the batches that are not whole in the file; what it has of the first of them is cut.
+    """Return the batches that are not complete in the file; an incomplete batch is cut from it.
 
     Raises:
-        RunFolderError: The file has more than the planned batches.
+        RunFolderError: The file has more candidates than planned.
     """
     end = 0
     with path.open("rb") as file:
@@ -144,7 +143,7 @@ def _remaining(path: Path, planned: Iterator[Batch], settings: Explore) -> Itera
 def _run_engine(
     remaining: Iterator[Batch], maker: partial[Explorer], settings: Explore
 ) -> Iterator[list[Candidate]]:
-    """Return the candidates of the batches, in their order, by the engine of the configuration."""
+    """Return the candidates of the batches in order, computed by the configured engine."""
     first = next(remaining, None)
     if first is None:
         return iter(())
@@ -157,10 +156,10 @@ def _run_engine(
 
 
 def _leave_out(index: Rows, work: Work, config: Config) -> None:
-    """Take out the rows that screening left out, and those that it has not seen.
+    """Remove the rows that the screener did not call safe.
 
     Raises:
-        UsageError: A screener is named and has not been asked yet.
+        UsageError: A screener is configured and `clot instructions` has not run.
     """
     if config.instructions.screener and not work.screened.exists():
         raise UsageError(f"{work.screened}: not there yet; run `clot instructions` first")
@@ -172,16 +171,11 @@ def _leave_out(index: Rows, work: Work, config: Config) -> None:
             index.drop(row, "screened out")
 
 
-def _screening(work: Work) -> str | None:
-    """Return the digest of the screener's verdicts, on which the rows of an exploration depend."""
-    return hashlib.sha256(work.screened.read_bytes()).hexdigest() if work.screened.exists() else None
-
-
 def _claim(folder: Path, path: Path, config: Config, screening: str | None) -> None:
-    """Freeze the configuration, unless the folder has candidates of another.
+    """Freeze the configuration in the folder.
 
     Raises:
-        RunFolderError: It has; the fields that differ are named.
+        RunFolderError: The folder has candidates of another configuration; the message names the differing fields.
     """
     frozen = folder / "config.json"
     if path.stat().st_size and frozen.is_file():
@@ -204,7 +198,7 @@ def _claim(folder: Path, path: Path, config: Config, screening: str | None) -> N
 
 
 def _decisive(frozen: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what candidates depend on in a frozen configuration."""
+    """Return the parts of a frozen configuration that candidates depend on."""
     config = frozen["config"]
     general = ("model", "types", "languages", "seed", "held_out", "weights")
     settings = {name: value for name, value in config["explore"].items() if name not in ENGINE_ONLY}
@@ -216,10 +210,10 @@ def _decisive(frozen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _open_candidates(path: Path) -> FileIO:
-    """Return the file of candidates, open to append and held against other processes until it is closed.
+    """Open the file of candidates for appending and lock it until it is closed.
 
     Raises:
-        RunFolderError: Another process holds it, or it cannot be written to.
+        RunFolderError: Another process holds the lock, or the file cannot be written to.
     """
     try:
         file = open(path, "ab", buffering=0, opener=no_link)  # noqa: SIM115 - closed by whoever gets it
@@ -234,10 +228,10 @@ def _open_candidates(path: Path) -> FileIO:
 
 
 def _append(file: FileIO, path: Path, source: Iterable[list[Candidate]]) -> None:
-    """Write candidates, a batch in one append.
+    """Append the candidates of each batch in one write.
 
     Raises:
-        RunFolderError: The model is not the one that wrote the candidates before, or the disk is full.
+        RunFolderError: The earlier candidates are of another model, or the disk is full.
     """
     before = next(read_records(path, Candidate), None)
     policy = before.policy if before else None
@@ -257,7 +251,7 @@ def _append(file: FileIO, path: Path, source: Iterable[list[Candidate]]) -> None
 
 
 def _summarized(candidates: Iterable[Candidate]) -> dict[str, Any]:
-    """Return how many candidates there are, how many were kept, and of those compared how many won in each place."""
+    """Return the numbers of candidates: all, kept, compared, and won in each position, also by group."""
     counts: Counter[str] = Counter()
     groups: dict[str, Counter[str]] = {}
     for candidate in candidates:
@@ -268,9 +262,8 @@ def _summarized(candidates: Iterable[Candidate]) -> dict[str, Any]:
         if candidate.why is not None:
             counts[f"not compared: {candidate.why}"] += 1
         if len(candidate.won) == 2:
-            counts.update(
-                {"won standing first": int(candidate.won[0]), "won standing last": int(candidate.won[1])}
-            )
+            first, last = map(int, candidate.won)
+            counts.update({"won standing first": first, "won standing last": last})
     return {
         "counts": dict(sorted(counts.items())),
         "keep_rate": _share(counts),

@@ -1,6 +1,6 @@
-"""A worker of exploration: it turns batches of samples into candidates, and knows of no other batch.
+"""A worker of exploration: turns a batch of samples into candidates.
 
-All that is random about a sample is drawn or seeded in its task, so a worker is a function of the batch.
+All randomness is drawn or seeded in the tasks, so the result depends on the batch alone.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from clot_training.records import Candidate, Policy, Prompt
 from lotbench.benchmarks.standard.oogiri import Row
 
 MakePolicy: TypeAlias = Callable[[Config], Policy]
-"""Makes the policy, in the process that is going to use it."""
+"""Makes the policy in the process that uses it."""
 
 
 class Task(BaseModel):
-    """A sample with all that is drawn for it: what a worker does with it depends on nothing else."""
+    """A sample with everything that is drawn for it."""
 
     model_config = ConfigDict(frozen=True)
 
     row: Row
     truths: tuple[str, ...]
     keywords: tuple[int, ...]
-    """Numbers of the keywords drawn, in the vocabulary of the row's language."""
+    """The indices of the drawn keywords in the vocabulary of the row's language."""
 
 
 Batch: TypeAlias = tuple[Task, ...]
 
 
 class Explorer:
-    """What a worker holds: the policy, the encoders and the keywords' vectors, each loaded when first needed.
+    """The worker, with policy, encoders and vectors of keywords; encoders are loaded when first needed.
 
     Args:
         config: The run.
@@ -56,7 +56,7 @@ class Explorer:
         self._policy = make_policy(config)
 
     def __call__(self, batch: Batch) -> list[Candidate]:
-        """Return the candidates of a batch: for each sample one a condition, generated together, then selected."""
+        """Return the candidates of a batch: one for each sample and condition, generated together and then compared."""
         condition_lists = self._conditions(batch)
         requests = [
             (task, place, condition)
@@ -126,7 +126,7 @@ class Explorer:
         )
 
     def _select(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Return the candidates with whether each won, in the orders that the keep rule asks for."""
+        """Return the candidates with their wins, in the orders of options that the keep rule asks for."""
         compared = [candidate for candidate in candidates if candidate.why is None]
         trials = [(candidate, first) for candidate in compared for first in self._orders(candidate)]
         options = [
@@ -154,7 +154,7 @@ class Explorer:
         ]
 
     def _orders(self, candidate: Candidate) -> tuple[bool, ...]:
-        """Return whether the candidate stands first, for each order to ask in."""
+        """Return for each order of options whether the candidate stands first."""
         if self._settings.keep_rule == "both_orders":
             return (True, False)
         return (self._seeded(candidate, "order").choice((True, False)),)
@@ -164,7 +164,7 @@ class Explorer:
 
 
 def _without_doubles(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates; those that say again what one of the same sample said are marked."""
+    """Return the candidates, with repeated texts for the same sample marked as doubles."""
     seen_texts: set[tuple[str, str]] = set()
     result = []
     for candidate in candidates:

@@ -1,10 +1,8 @@
-"""The tuned model at work: it writes responses in batches, and selects by the likelihood of each label.
+"""The tuned model as a policy: writes responses in batches, and selects by the likelihood of labels.
 
-A draw uses the random stream of its own seed, row by row, with the same generation that `lotbench evaluate`
-uses. What is guaranteed: a prompt's tokens, its seed and the weights decide the reply; which prompts share
-its batch, and in which order, do not. What is not: padding changes how a matrix product is summed, in the
-last bits of a float32, so a draw that lies within that distance of another token may fall to it; on GPUs in
-bfloat16 that distance is wide enough to be met. Where it matters, a run forms the same batches again.
+Generation is that of `lotbench evaluate`, with a random stream for each prompt. The reply depends on the prompt's tokens,
+its seed and the weights, not on the other prompts of the batch, up to rounding: padding changes the last bits of matrix
+products, which may change a draw, more often in bfloat16 on GPUs. Runs therefore form the same batches again.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ PLAIN = Weights()
 
 
 def transformers_policy(config: Config, adapter: Path | None) -> TransformersPolicy:
-    """Return the policy of a run: its base with an adapter or without, drawing as `explore` says."""
+    """Return the policy of a run: its base, optionally with an adapter, and the sampling of `explore`."""
     settings = config.explore
     return TransformersPolicy(
         folder(config.model),
@@ -40,19 +38,19 @@ def transformers_policy(config: Config, adapter: Path | None) -> TransformersPol
 
 
 class TransformersPolicy:
-    """A base model with an adapter or without, as explore and the report ask it.
+    """A base model, optionally with an adapter, for explore and report.
 
     Args:
         base: Name on the hub, or a folder in the format of transformers.
-        adapter: The adapter's folder; None plays the base.
-        sampling: How responses are drawn; each prompt brings its own seed.
+        adapter: The adapter's folder; None uses the base alone.
+        sampling: The sampling parameters; each prompt has its own seed.
         weights: How the model is loaded.
 
     Raises:
         UsageError: A package is missing, or the model or its adapter cannot be loaded.
 
     Attributes:
-        id: Base and adapter, each with what identifies its version.
+        id: Base and adapter with their versions.
     """
 
     def __init__(
@@ -64,7 +62,7 @@ class TransformersPolicy:
         self.id = self._loaded.id
 
     def generate(self, prompts: Sequence[Prompt]) -> list[str]:
-        """Write one response to each prompt, drawn with its seed."""
+        """Return one response to each prompt, drawn with its seed."""
         responses: dict[int, str] = {}
         for places in _alike(prompts):
             batch = [self._asked(prompts[place]) for place in places]
@@ -73,7 +71,7 @@ class TransformersPolicy:
         return [responses[place] for place in range(len(prompts))]
 
     def select(self, prompts: Sequence[Prompt], labels: Sequence[Sequence[str]]) -> list[int]:
-        """Choose in each prompt the option whose label is likeliest to begin the reply; places from 0.
+        """Return for each prompt the index of the label that most likely begins the reply.
 
         Raises:
             UsageError: Two labels of a prompt begin with the same token.
@@ -103,7 +101,7 @@ class TransformersPolicy:
         return Asked(rendered(self._loaded, spoken(prompt.messages)), pictures, sampling)
 
     def _first(self, batch: Sequence[Asked]) -> Any:
-        """Return log-probabilities of the first token of each reply, (rows, vocabulary)."""
+        """Return the log-probabilities of the first token of each reply, [rows, vocabulary]."""
         out = self._loaded.model.generate(
             **inputs(self._loaded, batch),
             max_new_tokens=1,
@@ -122,7 +120,7 @@ class TransformersPolicy:
 
 
 def _alike(prompts: Sequence[Prompt]) -> list[list[int]]:
-    """Return the places of prompts that can share a batch: those with a picture, and those without."""
+    """Return the indices of prompts that can share a batch: those with a picture, and those without."""
     seeing = [place for place, prompt in enumerate(prompts) if prompt.image]
     blind = [place for place, prompt in enumerate(prompts) if not prompt.image]
     return [places for places in (seeing, blind) if places]

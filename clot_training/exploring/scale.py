@@ -1,8 +1,7 @@
-"""Exploration over many processes or machines, by Ray Data: `explore.engine = "ray"`.
+"""Exploration over many processes or machines by Ray Data: `explore.engine = "ray"`.
 
-Ray gets batches that are formed and seeded already, one a block, and hands them to workers that each hold the
-model; what comes back is put in the order of the batches. A machine needs the data sets, the models and the
-same `$LOTBENCH_HOME`, or encodes the keywords itself.
+Ray gets prepared batches, one for each block, and distributes them to workers that each hold the model; results come back in
+order. Each machine needs the data sets and models; with a shared `$LOTBENCH_HOME` keywords are encoded only once.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from clot_training.records import Candidate
 from lotbench.errors import LotbenchError
 
 WAVE = 4_096
-"""Batches that are in Ray's hands at once: its memory does not grow with the data."""
+"""The number of batches that are given to Ray at once, which bounds its memory."""
 
 
 def explored(
     batches: Iterator[Batch], maker: Callable[[], Explorer], settings: Explore
 ) -> Iterator[list[Candidate]]:
-    """Yield the candidates of each batch, in the order of the batches."""
+    """Yield the candidates of each batch in order."""
     import ray
 
     quiet = {"logging_level": logging.WARNING, "include_dashboard": False, "log_to_driver": False}
-    # Whoever began Ray ends it.
+    # A Ray that was started elsewhere is left running.
     with nullcontext() if ray.is_initialized() else ray.init(**quiet):
         for wave in batched(batches, WAVE):
             yield from _wave(wave, maker, settings)
@@ -58,7 +57,7 @@ def _wave(wave: list[Batch], maker: Callable[[], Explorer], settings: Explore) -
 
 
 class _Worker:
-    """An Explorer as Ray calls it: rows of a table in and out."""
+    """An Explorer for Ray: rows of a table in and out."""
 
     def __init__(self, maker: Callable[[], Explorer]) -> None:
         self._explorer = maker()

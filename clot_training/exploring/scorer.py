@@ -1,6 +1,6 @@
-"""Similarity of samples and keywords: pictures by CLIP, questions by the sentence encoder.
+"""Vectors of samples and keywords for their similarity: pictures by CLIP, questions by the sentence encoder.
 
-The vocabulary is encoded once; a sample then costs its own vector and one product with the keywords drawn.
+The vocabulary is encoded once.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Seen: TypeAlias = Literal["picture", "question"]
 
 
 def seen(row: Row) -> Seen:
-    """Return what of a row is compared with keywords."""
+    """Return which part of a row is compared with keywords."""
     return "question" if row.image is None else "picture"
 
 
 class Scorer:
-    """Compares samples of one kind with the keywords of their language.
+    """Embeds samples of one kind, and the keywords of each language.
 
     Args:
         kind: `picture` or `question`.
@@ -46,7 +46,7 @@ class Scorer:
             self._id = f"sentences {self._encode.name}"
 
     def samples(self, rows: Sequence[Row]) -> list[Vectors]:
-        """Return the vector of each row's picture or question; each is encoded once, however many rows have it."""
+        """Return the vector of each row's picture or question; each distinct one is encoded once."""
         contents = [(row.image if self._pictures else row.question) or "" for row in rows]
         if new := [name for name in dict.fromkeys(contents) if name not in self._made]:
             new_vectors = self._encode.pictures(new) if self._pictures else self._encode(new)

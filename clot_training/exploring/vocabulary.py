@@ -1,7 +1,7 @@
-"""The keyword set of a language and its vectors: encoded once for a model, kept in the store, mapped by workers.
+"""The vocabulary of keywords of each language, and its vectors.
 
-Vectors are a matrix on disk that processes share, named by the digest of what made it: the encoder's
-identity and the words themselves.
+Vectors are encoded once for each encoder and vocabulary, kept in the store as a matrix, and memory-mapped by workers. The
+file is named by the digest of encoder and words.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from contextlib import suppress
 
 import numpy as np
 
@@ -24,7 +24,7 @@ CHUNK = 500
 
 
 def vocabularies(rows: Iterable[Row], min_count: int) -> dict[str, tuple[str, ...]]:
-    """Return the content words that at least `min_count` responses of a language have, sorted, by language.
+    """Return by language the sorted content words that occur in at least `min_count` responses.
 
     Raises:
         UsageError: The tagger of a language is not installed.
@@ -42,29 +42,22 @@ def vocabularies(rows: Iterable[Row], min_count: int) -> dict[str, tuple[str, ..
 
 
 def vectors(encoder: str, words: Sequence[str], encode: Callable[[Sequence[str]], Vectors]) -> Vectors:
-    """Return the vectors of words, (words, dimensions), of unit length; encoded only if no run has done so.
+    """Return the vectors of words, [words, dimensions], of unit length; from the store if possible.
 
     Args:
-        encoder: Identifies what encodes; vectors of another are another file.
+        encoder: The id of the encoder.
         words: The vocabulary.
-        encode: Called with all the words, if it has to be.
+        encode: Encodes all words; called only if the store has no vectors.
     """
-    path = _stored(encoder, words)
+    path = home() / "store" / "keywords" / f"{digest([encoder, list(words)])}.npy"
     try:
         return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except (OSError, ValueError):
         matrix = encode(words)
-    try:
+    # Without a writable store the words are encoded again next time.
+    with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         temp_path = path.with_name(f".{path.name}.{os.getpid()}.npy")
         np.save(temp_path, matrix)
         os.replace(temp_path, path)
-    except OSError:
-        # A store that cannot be written to costs the encoder's time again, no more.
-        return matrix
     return matrix
-
-
-def _stored(encoder: str, words: Sequence[str]) -> Path:
-    """Return where the vectors of a vocabulary are kept."""
-    return home() / "store" / "keywords" / f"{digest([encoder, list(words)])}.npy"

@@ -1,4 +1,4 @@
-"""The card of an adapter: what it was made of, in the words of its own files, for whoever finds it on the hub."""
+"""The model card of an adapter, filled from the files of its stage."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from lotbench.storage import atomic_write
 
 
 def write(config: Config, out: Path) -> None:
-    """Write the card of a finished stage into its adapter's folder, and its settings beside it."""
+    """Write the card and the settings of a finished stage into its adapter's folder."""
     about = json.loads((out / "tune.json").read_text(encoding="utf-8"))
     text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
     fields = {
+        "model": config.model,
+        "seed": str(config.seed),
         "quoted": json.dumps(config.model),
         "stage": plain(out.name),
         "remote": "yes: read that code before you load it" if config.weights.trust_remote_code else "no",

@@ -1,7 +1,7 @@
-"""Instructions as TRL's trainer takes them: rows of prompt, completion and, for a model that sees, pictures.
+"""Instructions as rows for TRL's trainer: prompt, completion and, for vision models, pictures.
 
-They are written into the stage's folder once, line by line, and read from there by every process; memory does
-not grow with their number. A picture is named by its path, and opened when its batch is made.
+Rows are written into the stage's folder line by line and read by every process, so memory does not grow with their number.
+Pictures are given by path and opened when their batch is made.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache, partial
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,7 +20,7 @@ import PIL.ImageOps
 
 from clot_training.config import Config
 from clot_training.data.roles import batched
-from clot_training.records import Chat, Instruction
+from clot_training.records import Chat, Instruction, read_records
 from lotbench.models.transformers.loading import Loaded, rendered
 from lotbench.storage import atomic_write
 from lotbench.storage.pictures.picture_file import opened
@@ -29,11 +30,10 @@ COUNTED_TOGETHER = 256
 
 
 def write(config: Config, files: Iterable[Path], loaded: Loaded, out: Path) -> dict[str, Any]:
-    """Write train.jsonl, and eval.jsonl if the loss is to be evaluated; then what was counted, examples.json.
+    """Write train.jsonl, eval.jsonl if there is evaluation, and the counts in examples.json.
 
     Returns:
-        `examples`, `tokens` (those of pictures included), and `left_out` by reason: too long, or with a picture
-        for a model that reads text only.
+        `examples`, `tokens` (pictures included), and `left_out` by reason: too long, or with a picture for a text model.
     """
     trainer = config.tune.trainer
     room = min(trainer["max_length"] or loaded.room, loaded.room)
@@ -42,7 +42,8 @@ def write(config: Config, files: Iterable[Path], loaded: Loaded, out: Path) -> d
     held = (out / "eval.jsonl").open("w", encoding="utf-8")
 
     def kept() -> Iterator[str]:
-        for chunk in batched(_read(files), COUNTED_TOGETHER):
+        instructions = chain.from_iterable(read_records(file, Instruction) for file in files)
+        for chunk in batched(instructions, COUNTED_TOGETHER):
             readable = [instruction for instruction in chunk if loaded.sees or instruction.image is None]
             left_out["picture"] += len(chunk) - len(readable)
             lengths = _lengths(loaded, readable, config.weights.max_pixels)
@@ -64,7 +65,7 @@ def write(config: Config, files: Iterable[Path], loaded: Loaded, out: Path) -> d
 
 
 def dataset(path: Path, sees: bool, max_pixels: int) -> Any:
-    """Return the rows of a file as TRL's trainer takes them; None where there are none."""
+    """Return the rows of a file as a data set for TRL's trainer; None if there are no rows."""
     import datasets
 
     if not path.exists() or not path.stat().st_size:
@@ -82,34 +83,23 @@ def _with_pictures(max_pixels: int, batch: Mapping[str, Any]) -> dict[str, Any]:
     return {**batch, "images": [[picture(path, max_pixels) for path in row] for row in batch["images"]]}
 
 
-def _read(files: Iterable[Path]) -> Iterator[Instruction]:
-    for file in files:
-        with file.open("rb") as lines:
-            yield from (Instruction.model_validate_json(line) for line in lines if line.strip())
-
-
-def _line(instruction: Instruction, sees: bool) -> str:
+def _line(example: Instruction, sees: bool) -> str:
     row: dict[str, Any] = {
-        "prompt": [
-            {"role": turn["role"], "content": _text(turn["content"])} for turn in instruction.messages
-        ],
-        "completion": [{"role": "assistant", "content": instruction.response}],
+        "prompt": [{"role": turn["role"], "content": _text(turn["content"])} for turn in example.messages],
+        "completion": [{"role": "assistant", "content": example.response}],
     }
     if sees:
-        row["images"] = [instruction.image] if instruction.image else []
+        row["images"] = [example.image] if example.image else []
     return json.dumps(row, ensure_ascii=False) + "\n"
 
 
 def _lengths(loaded: Loaded, chunk: Sequence[Instruction], max_pixels: int) -> list[int]:
-    """Return the tokens of each instruction with its response, those of its picture included."""
+    """Return the number of tokens of each instruction with response and picture."""
     if not chunk:
         return []
     from trl.data_utils import prepare_multimodal_messages
 
-    talks = [
-        [*instruction.messages, {"role": "assistant", "content": instruction.response}]
-        for instruction in chunk
-    ]
+    talks = [[*each.messages, {"role": "assistant", "content": each.response}] for each in chunk]
     chats = map(prepare_multimodal_messages, talks) if loaded.sees else talks
     texts = [loaded.processor.apply_chat_template(talk, tokenize=False) for talk in chats]
     counted = map(len, loaded.tokenizer(texts, add_special_tokens=False)["input_ids"])
@@ -121,34 +111,34 @@ def _lengths(loaded: Loaded, chunk: Sequence[Instruction], max_pixels: int) -> l
 
 @cache
 def _picture_tokens(loaded: Loaded, size: tuple[int, int]) -> int:
-    """Return how many tokens a picture of this size has beyond the one that the template writes for it."""
+    """Return the number of tokens of a picture of this size beyond its placeholder in the template."""
     text = rendered(loaded, [Message("user", (Image("blank"),))])
     batch = loaded.processor(text=[text], images=[[PIL.Image.new("RGB", size)]], add_special_tokens=False)
     return len(batch["input_ids"][0]) - len(loaded.tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 def written(loaded: Loaded, before: str, after: str) -> list[int]:
-    """Return the tokens that a text adds to what stands before it; where one spans the seam, it is added."""
+    """Return the tokens of `after` when it follows `before`; a token across the boundary is included."""
     start, whole = loaded.tokenizer([before, before + after], add_special_tokens=False)["input_ids"]
     same = next((n for n, (a, b) in enumerate(zip(start, whole, strict=False)) if a != b), len(start))
     return list(whole[same:])
 
 
 def spoken(chat: Chat) -> tuple[Message, ...]:
-    """Return a chat as messages; a picture is named by its path, which is all that a template needs to place it."""
+    """Return a chat as messages, with pictures by path; templates need no more."""
     return tuple(Message(turn["role"], _parts(turn["content"])) for turn in chat)
 
 
 @lru_cache(maxsize=64)
 def picture(path: str, max_pixels: int) -> Any:
-    """Return a picture as a pillow image, upright and in RGB, scaled down to `max_pixels`; kept for who asks next."""
+    """Return a picture as an upright RGB image of at most `max_pixels`; recent ones are cached."""
     with opened(Path(path)) as image:
         upright = PIL.ImageOps.exif_transpose(image).convert("RGB")
     return upright.resize(_fitting(upright.size, max_pixels), PIL.Image.Resampling.LANCZOS)
 
 
 def _scaled(path: str, max_pixels: int) -> tuple[int, int]:
-    """Return the size of a picture as the model gets it; its pixels are not read."""
+    """Return the size of a picture after scaling, without reading its pixels."""
     with opened(Path(path)) as image:
         turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
         return _fitting(image.size[::-1] if turned else image.size, max_pixels)
@@ -161,7 +151,7 @@ def _fitting(size: tuple[int, int], max_pixels: int) -> tuple[int, int]:
 
 
 def _text(content: Any) -> str:
-    """Return the words of a turn; its picture stands before them, where TRL puts it."""
+    """Return the text of a turn; TRL puts the picture before it."""
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 

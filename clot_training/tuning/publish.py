@@ -1,4 +1,4 @@
-"""`clot merge` and `clot push`: the last tuned stage as weights of its own, and on the hub."""
+"""`clot merge` and `clot push`: merge the last tuned adapter into its base, or upload it to the hub."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from lotbench.storage import adapter_texts
 
 
 def merge(config: Config) -> Path:
-    """Write the base with the adapter of the last stage in it, `merged/` in the stage's folder.
+    """Write the base model with the last stage's adapter merged into it, and return the folder `merged/` of the stage.
 
     Raises:
-        UsageError: Nothing is tuned yet, or the two cannot be loaded.
+        UsageError: Nothing is tuned yet, or the model cannot be loaded.
     """
     stage = Work(Path(config.out)).last_stage(config.explore.conditions)
     how = packing(config.weights)
-    # Fewer bits are for training and playing: weights are added to weights as they are.
+    # Adapters are merged into unquantized weights.
     whole = Packing(how.dtype, "none", how.attn_implementation, how.trust_remote_code)
     loaded = load(folder(config.model), str(stage / ADAPTER), whole)
     target, temp = stage / "merged", stage / ".merged"
@@ -37,7 +37,7 @@ def merge(config: Config) -> Path:
 
 
 def push(config: Config) -> str:
-    """Put the adapter of the last stage into the repository `tune.trainer.hub_model_id`; returns its address.
+    """Put the last stage's adapter into the repository `tune.trainer.hub_model_id`, and return its URL.
 
     Raises:
         UsageError: No repository is named, nothing is tuned yet, or the hub refuses.
@@ -53,7 +53,7 @@ def push(config: Config) -> str:
         address = HfApi().create_repo(
             name, private=config.tune.trainer.get("hub_private_repo", True), exist_ok=True
         )
-        # What the trainer pickles names folders of this machine.
+        # The trainer's pickles contain paths of this machine.
         HfApi().upload_folder(repo_id=name, folder_path=folder_path, ignore_patterns=["*.bin"])
     except (HfHubHTTPError, LocalTokenNotFoundError, OSError, ValueError) as error:
         raise UsageError(f"{name}: {str(error).strip().splitlines()[0]}") from None

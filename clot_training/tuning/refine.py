@@ -1,7 +1,6 @@
-"""`clot refine` (stage 2): tune again on the instructions and on the candidates that were kept (Sec. 5.2.2).
+"""`clot refine` (stage 2): tune again on the instructions and the kept candidates (Sec. 5.2.2).
 
-What was kept becomes one more file of instructions, in the words in which it was asked for; the rest is the
-same tuning as stage 1.
+Kept candidates become a further file of instructions, with the prompts that produced them.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from lotbench.storage import atomic_write
 
 
 def refine(config: Config) -> dict[str, Any]:
-    """Tune on instructions and kept candidates, beginning from stage 1 or from the base.
+    """Tune on instructions and kept candidates, starting from stage 1 or from the base.
 
     Raises:
-        UsageError: There is no exploration of these conditions yet, it kept nothing, or stage 1 is missing.
-        DataError: A line of the candidates is none.
+        UsageError: There is no exploration with these conditions, it kept nothing, or stage 1 is missing.
+        DataError: A line of the file is no candidate.
     """
     work, chosen = Work(Path(config.out)), config.explore.conditions
     instructions = [candidate.instruction() for candidate in work.explorations(chosen) if candidate.kept]

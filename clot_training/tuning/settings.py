@@ -1,7 +1,7 @@
-"""What TRL's trainer and PEFT are told: `[tune.trainer]` and `[tune.lora]`, each field by the library's own name.
+"""Arguments of TRL's trainer and PEFT, from `[tune.trainer]` and `[tune.lora]` with the libraries' own field names.
 
-The libraries' dataclasses say which fields there are, and refuse values. What a stage itself decides (where it
-writes, its seed, who is logged in) is refused here, with the place where it is said.
+The libraries' dataclasses define and validate the fields. Fields that a stage sets itself (output folder, seed, login) are
+refused with a hint where to set them.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ INCIDENTAL = re.compile(
     r"|torch_empty_cache_steps|data(loader|set)_num.*|dataloader_pin.*|fsdp.*|deepspeed|ddp_.*"
     r"|logging_.*|save_(steps|total_limit)|report_to|run_name|project|push_to_hub|hub_.*"
 )
-"""Fields that no weight depends on: how much is done at once, where it is kept, who is told."""
+"""Fields that do not affect the weights: batching, checkpoints, logging."""
 
 
 def arguments(config: Config, out: Path) -> Any:
     """Return the SFTConfig of a stage.
 
     Raises:
-        UsageError: A field is unknown, is said elsewhere, or has a value that the library refuses.
+        UsageError: A field is unknown, belongs elsewhere, or has a value that the library refuses.
     """
     cpu = not torch.cuda.is_available()
     own = {
@@ -58,10 +58,10 @@ def arguments(config: Config, out: Path) -> Any:
 
 
 def lora(config: Config, model: Any = None) -> Any:
-    """Return the LoraConfig of a stage; without `target_modules`, of every linear layer of the model's language part.
+    """Return the LoraConfig of a stage; the default `target_modules` are all linear layers of the language model.
 
     Raises:
-        UsageError: As above.
+        UsageError: See `arguments`.
     """
     fields = dict(config.tune.lora)
     if model is not None and not fields.get("target_modules"):
@@ -70,7 +70,7 @@ def lora(config: Config, model: Any = None) -> Any:
 
 
 def decisive(config: Config) -> dict[str, Any]:
-    """Return the settings that the weights depend on; of batch and accumulation that is their product."""
+    """Return the settings that affect the weights; batch size and accumulation enter as their product."""
     trainer = config.tune.trainer
     fields = {name: value for name, value in trainer.items() if not INCIDENTAL.fullmatch(name)}
     together = trainer["per_device_train_batch_size"] * trainer.get("gradient_accumulation_steps", 1)
@@ -87,7 +87,7 @@ def _build(kind: type[T], table: str, fields: Mapping[str, Any], fixed: Mapping[
             raise UsageError(f"{table}.{name}: {kind.__name__} has no such field{suggestion(name, names)}")
     try:
         with warnings.catch_warnings():
-            # A name that the library is going to change is nothing a person here can help.
+            # The user cannot fix future renamings of the library.
             warnings.simplefilter("ignore", FutureWarning)
             return kind(**fields, **fixed)
     except (ImportError, RuntimeError, TypeError, ValueError) as error:

@@ -1,13 +1,12 @@
 """Stage 1 and stage 2: LoRA on instructions, with TRL's SFTTrainer and PEFT.
 
-The trainer brings batches, the loss on the response alone, mixed precision, checkpoints and several processes; which
-rows there are (`examples`) and which layers are tuned by default (`weights`) is ours. It runs the same under
-`accelerate launch` and torchrun, on GPUs or (gloo) CPUs, and goes on from its last checkpoint after a kill.
+The trainer provides batches, the loss on the response alone, mixed precision, checkpoints and several processes. Rows
+(`examples`) and default layers (`weights`) are defined here. It runs under `accelerate launch` and torchrun, on GPUs or
+(gloo) CPUs, and continues from its last checkpoint after a kill.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import sys
@@ -23,7 +22,7 @@ import datasets
 import transformers
 import trl
 
-from clot_training.config import Config, freeze
+from clot_training.config import Config, freeze, sha256
 from clot_training.tuning import card, examples, settings
 from clot_training.tuning.weights import base_model
 from lotbench.config.experiment import digest
@@ -33,27 +32,27 @@ from lotbench.storage import adapter_texts, atomic_write
 from lotbench.storage.jsonl import tables
 
 ADAPTER = "adapter"
-"""The folder of a stage's adapter, below the stage's own."""
+"""The name of the adapter's folder in a stage's folder."""
 PACKAGES = ("torch", "transformers", "peft", "trl", "accelerate")
 
 
 def tune(config: Config, files: Sequence[Path], out: Path, *, adapter: Path | None = None) -> dict[str, Any]:
-    """Tune a model on instructions; what is done already is left as it is, what was begun goes on.
+    """Tune a model on instructions; a finished stage is left unchanged, an interrupted one continues.
 
     Args:
         config: The run's configuration.
         files: Files of instructions.
-        out: The stage's folder. Into it go adapter/ (with seen.json: digests of what it was trained on), tune.json,
+        out: The stage's folder, which gets adapter/ (with seen.json: digests of its training texts), tune.json,
             loss.jsonl, the frozen configuration, and checkpoints/.
-        adapter: An adapter to go on from; without it a new one is begun.
+        adapter: An adapter to start from; None starts a new one.
 
     Returns:
-        What tune.json says: the tuned model by its name (`hf:BASE+ADAPTER`), counts, and the mean loss over the
-        first and over the last tenth of the logged steps.
+        The content of tune.json: the model name (`hf:BASE+ADAPTER`), counts, and the mean loss over the first and the last
+        tenth of the logged steps.
 
     Raises:
-        UsageError: There is nothing to train on, the model cannot be loaded or tuned here, or the folder holds a
-            stage of other settings or data.
+        UsageError: There are no examples, the model cannot be loaded or tuned here, or the folder belongs to a stage with
+            other settings or data.
     """
     _claim(out, _identity(config, files, adapter))
     if not (out / "tune.json").exists():
@@ -68,7 +67,7 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
     args = settings.arguments(config, out)
     settings.lora(config)
     loaded = base_model(config)
-    # One process writes the rows, the others read them; a run that goes on has them already.
+    # The first process writes the rows and the others read them; a resumed run has them already.
     with args.main_process_first():
         if not (out / "examples.json").exists():
             examples.write(config, files, loaded, out)
@@ -85,9 +84,9 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
     trainer.train(resume_from_checkpoint=_last_checkpoint(Path(args.output_dir)))
     seconds = time.monotonic() - began
     if trainer.is_world_process_zero():
-        # Before the weights: no adapter is ever there that does not say what it has seen.
+        # Written before the weights, so that no adapter exists without its list of training texts.
         adapter_texts.write(out / ADAPTER, (), seen)
-    # Every process calls it: with FSDP and ZeRO-3 each holds a part of the weights.
+    # All processes call it: with FSDP and ZeRO-3 each holds a part of the weights.
     trainer.save_model(str(out / ADAPTER))
     if trainer.is_world_process_zero():
         freeze(config, out)
@@ -95,21 +94,21 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
         card.write(config, out)
         shutil.rmtree(out / "cache", ignore_errors=True)
     trainer.accelerator.wait_for_everyone()
-    # A process that goes with its group still open may be aborted by the group's own threads.
+    # A process that exits with an open process group may be aborted by the group's threads.
     trainer.accelerator.end_training()
 
 
 def _trainer(config: Config, args: Any, loaded: Loaded, data: tuple[Any, Any], adapter: Path | None) -> Any:
-    """Return TRL's trainer on the rows, with a new adapter or with one to go on from; `Watch` is all that prints.
+    """Return TRL's trainer for the rows, with a new or given adapter; its own printing is switched off.
 
     Raises:
-        UsageError: The adapter is not one of this model, or a setting does not fit the model.
+        UsageError: The adapter belongs to another model, or a setting does not fit the model.
     """
     with loading(str(adapter)):
         model = adapted(loaded.model, str(adapter), trainable=True) if adapter else loaded.model
     try:
         with warnings.catch_warnings():
-            # That one library uses what the other will drop is nothing a person here can help.
+            # The user cannot fix deprecated calls between libraries.
             warnings.simplefilter("ignore", FutureWarning)
             trainer = trl.SFTTrainer(
                 model=model,
@@ -129,7 +128,7 @@ def _trainer(config: Config, args: Any, loaded: Loaded, data: tuple[Any, Any], a
 
 
 def _precision(trainer: Any) -> dict[str, str]:
-    """Return the types that a stage computes in, as they are."""
+    """Return the types of frozen and trained weights, and of autocast."""
     types: dict[bool, set[str]] = {True: set(), False: set()}
     for weight in trainer.model.parameters():
         types[weight.requires_grad].add(str(weight.dtype).removeprefix("torch."))
@@ -139,9 +138,9 @@ def _precision(trainer: Any) -> dict[str, str]:
 
 
 def _last_checkpoint(folder: Path) -> str | None:
-    """Return the last checkpoint that was written whole, if there is one: a kill may come while one is written.
+    """Return the last complete checkpoint, if any.
 
-    The trainer writes a checkpoint's trainer_state.json after all else.
+    The trainer writes trainer_state.json last, so a checkpoint without it was interrupted.
     """
     folders = sorted(
         folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]), reverse=True
@@ -151,10 +150,10 @@ def _last_checkpoint(folder: Path) -> str | None:
 
 
 class Watch(transformers.TrainerCallback):  # type: ignore[misc]
-    """A line on standard error for each logged step, and in each checkpoint what it has seen, as in the adapter.
+    """A callback that prints logged steps on standard error and writes the digests of training texts into checkpoints.
 
     Args:
-        seen: Digests of all that it must not be measured by.
+        seen: Digests of all texts that the model is trained on.
     """
 
     def __init__(self, seen: frozenset[str]) -> None:
@@ -166,23 +165,23 @@ class Watch(transformers.TrainerCallback):  # type: ignore[misc]
             sys.stderr.write(f"step {state.global_step} of {state.max_steps}: loss {logs['loss']:.3f}\n")
 
     def on_save(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        """Note a checkpoint that the trainer has written."""
+        """Write the digests of training texts into a new checkpoint."""
         if state.is_world_process_zero:
             adapter_texts.write(Path(args.output_dir) / f"checkpoint-{state.global_step}", (), self._seen)
 
 
 def _identity(config: Config, files: Sequence[Path], adapter: Path | None) -> str:
-    """Return the digest of all that the weights depend on."""
-    start = [_sha256(path) for path in sorted(adapter.glob("adapter_model.*"))] if adapter else []
+    """Return the digest of everything that affects the weights."""
+    start = [sha256(path) for path in sorted(adapter.glob("adapter_model.*"))] if adapter else []
     decisive = settings.decisive(config)
-    return digest([config.model, config.seed, decisive, [_sha256(file) for file in files], start])
+    return digest([config.model, config.seed, decisive, [sha256(file) for file in files], start])
 
 
 def _claim(out: Path, identity: str) -> None:
-    """Make the folder this stage's own.
+    """Mark the folder with the identity of the stage.
 
     Raises:
-        UsageError: It holds another stage, or the same one with other settings or data.
+        UsageError: The folder belongs to a stage with other settings or data.
     """
     path = out / "identity"
     if path.exists() and path.read_text(encoding="utf-8") != identity:
@@ -195,14 +194,14 @@ def _claim(out: Path, identity: str) -> None:
 def _tell(
     trainer: Any, out: Path, base: str, files: Sequence[Path], counts: Mapping[str, Any], *, seconds: float
 ) -> None:
-    """Write what a later reader wants to know; tune.json last, because it says that the stage is done."""
+    """Write the record of a stage; tune.json last, since it marks the stage as finished."""
     logged = [line for line in trainer.state.log_history if "loss" in line]
     losses = [line["loss"] for line in logged]
     tenth = max(1, len(losses) // 10)
     atomic_write.write(out / "loss.jsonl", (json.dumps(line) + "\n" for line in logged))
     about = {
         "model": f"hf:{base}+{out / ADAPTER}",
-        "instructions": {file.name: _sha256(file) for file in files},
+        "instructions": {file.name: sha256(file) for file in files},
         **counts,
         "trainable": sum(weight.numel() for weight in trainer.model.parameters() if weight.requires_grad),
         "processes": trainer.args.world_size,
@@ -217,7 +216,7 @@ def _tell(
 
 
 def _trained_on(config: Config, files: Sequence[Path]) -> Iterator[str]:
-    """Yield the responses that instructions were made of: their own, and those of the rows that they name."""
+    """Yield the response texts behind the instructions: their own, and those of the rows that they name."""
     named: set[str] = set()
     for file in files:
         for line in file.read_bytes().splitlines():
@@ -228,11 +227,5 @@ def _trained_on(config: Config, files: Sequence[Path]) -> Iterator[str]:
     for folder in config.folders():
         for _, row in tables(folder / "samples.jsonl"):
             if row.get("id") in named:
-                # A row of Oogiri data, or a sample of the game.
+                # `text` in Oogiri rows, `response` in samples of the game.
                 yield str(row.get("text") or row.get("response") or "")
-
-
-def _sha256(path: Path) -> str:
-    """Return the sha256 of a file, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,7 +1,7 @@
-"""The base model of a training run: where its weights come from, and how they are loaded to be trained.
+"""The base model of a training run: its weights, and how they are loaded for training.
 
-A GGUF file, such as that of the embedded model, is turned into a folder of transformers once and kept in the
-store: loaded as it is, transformers flags it as quantized and refuses both to train and to save it.
+A GGUF file, such as that of the embedded model, is converted once into a transformers folder in the store. Loaded
+directly, transformers treats it as quantized and refuses to train or save it.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from lotbench.storage.home import home
 
 
 def folder(base: str) -> str:
-    """Return what transformers loads for a base: a hub name or folder as it is, a GGUF file converted.
+    """Return the name or folder that transformers loads for a base; GGUF files are converted.
 
     Args:
         base: Hub name, folder, `local` (the embedded model), or a `.gguf` file.
 
     Raises:
-        UsageError: The weights of the embedded model are not installed, or there is no such file.
+        UsageError: The weights of the embedded model are not installed, or the file is missing.
     """
     if base != "local" and not base.endswith(".gguf"):
         return base
     path = weights("local" if base == "local" else f"local:{base}")
     target = home() / "converted" / identity(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Processes of one training run come here together: the first converts, the others wait.
+    # Several processes may arrive together: the first converts, the others wait.
     with target.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.is_dir():
@@ -49,27 +49,27 @@ def folder(base: str) -> str:
 
 
 def packing(weights: Weights) -> Packing:
-    """Return how the weights of every step are loaded."""
+    """Return the loading options of all steps."""
     return Packing(weights.dtype, weights.quantize, weights.attn_implementation, weights.trust_remote_code)
 
 
 def base_model(config: Config) -> Loaded:
-    """Return the base model of a run, to be trained; its id is what an adapter notes as its base, and what `hf:BASE` means.
+    """Return the base model of a run, loaded for training; its id is the base that adapters record.
 
     Raises:
-        UsageError: It cannot be loaded, or is not made for chats.
+        UsageError: The model cannot be loaded, or has no chat template.
     """
     more = config.tune.trainer.get("model_init_kwargs") or {}
     return load(folder(config.model), None, packing(config.weights), train=more)
 
 
 def linear_layers(model: Any) -> str:
-    """Return a pattern of every linear layer of the language model, and of none in its vision tower.
+    """Return a regular expression for all linear layers of the language model, without its vision tower.
 
-    A plain list of names would also match the vision tower, which often calls its layers alike.
+    A plain list of names would also match the vision tower, which often uses the same names.
 
     Raises:
-        UsageError: There are no such layers.
+        UsageError: The model has no linear layers.
     """
     decoder = model.get_decoder()
     place = next(name for name, module in model.named_modules() if module is decoder)
@@ -88,7 +88,7 @@ def linear_layers(model: Any) -> str:
 
 
 def _convert(path: Path, target: Path) -> None:
-    """Write a GGUF file as a folder of transformers, whole or not at all."""
+    """Write a GGUF file as a transformers folder, atomically."""
     transformers.utils.logging.disable_progress_bar()
     about: dict[str, Any] = {"gguf_file": path.name}
     model = transformers.AutoModelForCausalLM.from_pretrained(

@@ -18,12 +18,7 @@ from lotbench.config.model_names import ModelName
 from lotbench.errors import LimitReached, UsageError
 from lotbench.types import Usage
 
-
-def _count_nothing(usage: Usage | None) -> None:
-    """Count nothing; used outside a run."""
-
-
-discarded: ContextVar[Callable[[Usage | None], None]] = ContextVar("discarded", default=_count_nothing)
+discarded: ContextVar[Callable[[Usage | None], None]] = ContextVar("discarded", default=lambda usage: None)
 """Counts a reply that was billed and cannot be used. None stands for unknown usage. Raises if another try exceeds a limit."""
 
 

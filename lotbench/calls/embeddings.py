@@ -61,20 +61,18 @@ class Encoder:
         return np.asarray(vectors / np.maximum(lengths, np.finfo(np.float32).tiny), dtype=np.float32)
 
 
-def embedded(
-    name: str, texts: Sequence[str], vectors: dict[str, Vectors] | None = None
-) -> dict[str, Vectors]:
-    """Return the vector of each text; embed only the texts that `vectors` lacks.
+def embedded(name: str, texts: Sequence[str], known: dict[str, Vectors] | None = None) -> dict[str, Vectors]:
+    """Return the vector of each text; embed only the texts that `known` lacks.
 
     Args:
         name: The encoder.
         texts: In any order; duplicates are embedded once.
-        vectors: Known vectors, by text.
+        known: Vectors that were computed before, by text.
 
     Raises:
         UsageError: The encoder is not installed or cannot be loaded.
     """
-    by_text = dict(vectors or {})
+    by_text = dict(known or {})
     if new := [text for text in dict.fromkeys(texts) if text not in by_text]:
         by_text |= dict(zip(new, Encoder(name)(new), strict=True))
     return {text: by_text[text] for text in dict.fromkeys(texts)}

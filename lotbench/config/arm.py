@@ -1,12 +1,12 @@
-"""The variant of a run: what of its settings makes another test of it, so that scores are never mixed.
+"""The arm (variant) of a run: settings that change the task, so that scores of different arms are never mixed.
 
-A setting that changes what the candidate is given or asked for says so where it is declared:
+A setting that changes what the candidate gets or is asked is declared with `SETS_ARM`:
 
     frame: Annotated[Literal["shown", "hidden"], SETS_ARM] = "shown"
 
-Its other values are then part of the arm's name (`image+caption, frame=hidden`): in summary.json, in every table of
-scores, on leaderboards. A score is trusted within its arm and stands in no table with another's. A setting that changes the score
-alone says that in the same way (`SCORES_ONLY`): reports give both values of it.
+Values other than the default then appear in the arm's name (`image+caption, frame=hidden`), in summary.json, tables of
+scores and leaderboards. Tables never mix arms. A setting that changes only the score is declared with `SCORES_ONLY`:
+reports give both scores.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from pydantic import BaseModel
 
 @dataclass(frozen=True, slots=True)
 class SetsArm:
-    """Metadata of a setting (in `Annotated`): every value but the default is an arm of its own."""
+    """Metadata of a setting (in `Annotated`): each value except the default is an arm of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoresOnly:
-    """Metadata of a setting: it changes the score of a finished trace, or what is said of it, and not the episode.
+    """Metadata of a setting that changes the score or report of a finished trace, and not the episode.
 
     Attributes:
-        unless: The setting under which it changes the episode too; none if empty.
+        unless: A setting that, if true, makes it change the episode too; "" for none.
     """
 
     unless: str = ""
@@ -38,7 +38,7 @@ SCORES_ONLY = ScoresOnly()
 
 
 def arm(settings: BaseModel) -> str | None:
-    """Return the name of the arm: what the setting or property `arm` says, then what else sets it apart; None for neither."""
+    """Return the name of the arm: the setting or property `arm`, then the marked settings that differ from their default."""
     head = getattr(settings, "arm", None)
     parts = [] if head is None else [str(head)]
     for name, field in type(settings).model_fields.items():
@@ -49,7 +49,7 @@ def arm(settings: BaseModel) -> str | None:
 
 
 def score_settings(settings: BaseModel, *, only: bool = False) -> frozenset[str]:
-    """Return the settings that change the score of a finished trace; those that change nothing else, with these values, if `only`."""
+    """Return the names of settings that change the score of a finished trace; with `only`, those that change nothing else."""
     marks = (
         (name, mark)
         for name, field in type(settings).model_fields.items()

@@ -1,7 +1,7 @@
-"""What a run is: an Experiment (frozen, digested) and its Limits (may change when the run is resumed).
+"""The configuration of a run: an Experiment (frozen, digested) and Limits (may change on resume).
 
-One order of precedence: defaults < TOML file < --set < flags. Unknown keys are refused by name. The
-settings of the benchmark itself are a frozen model of its own; here they are the table `settings`.
+Precedence: defaults < TOML file < --set < flags. Unknown keys are refused by name. The table `settings` is validated by
+the benchmark's own model.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class RoleSampling(BaseModel):
-    """How the replies of one role are drawn; what is left out comes from the benchmark."""
+    """Sampling parameters of one role; missing values come from the benchmark."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -35,7 +35,7 @@ class RoleSampling(BaseModel):
 
 
 DEFAULT_BENCHMARK = "lotbench"
-"""What is played if nothing else is said."""
+"""The benchmark of a config that names none."""
 
 
 class Experiment(BaseModel):
@@ -111,20 +111,20 @@ class Config(BaseModel):
 
 
 def load(path: Path | None, sets: Sequence[str] = (), flags: Mapping[str, Any] | None = None) -> Config:
-    """Put a run's configuration together: defaults < TOML file < --set < flags.
+    """Load the configuration of a run: defaults < TOML file < --set < flags.
 
     Args:
         path: A TOML file with the fields of Experiment, and `[limits]`.
-        sets: `key=value` pairs. A bare key is a setting of the benchmark, a dotted one a path
-            (`sampling.candidate.temperature=0.7`), and a field of Experiment or Limits is itself. `@FILE` as
-            a value is the content of a TOML or JSON file.
+        sets: `key=value` pairs. A key is a field of Experiment or Limits, a dotted path
+            (`sampling.candidate.temperature=0.7`), or else a setting of the benchmark. The value `@FILE` stands for the
+            content of a TOML or JSON file.
         flags: Fields by dotted path; None values are left out.
 
     Raises:
-        UsageError: A file that cannot be read, an unknown key or a value out of range, by name.
+        UsageError: A file cannot be read, a key is unknown or a value out of range; the message names it.
     """
     table = read_toml(path) if path else {}
-    # The file is checked alone first: a fault is then named for where it stands.
+    # The file is validated alone first, so that its faults are reported with its name.
     file_config = _config(table, str(path))
     if not sets and not flags:
         return file_config
@@ -138,7 +138,7 @@ def load(path: Path | None, sets: Sequence[str] = (), flags: Mapping[str, Any] |
         if value is not None:
             put(table, key.split("."), value)
     if named and table.get("samples") is named and Path(str(table.get("data", ""))).name != of:
-        # The file names samples of its own data set, and another is asked for.
+        # Samples that the file names do not exist in another data set.
         del table["samples"]
     return _config(table, "--set, a flag or an argument")
 
@@ -160,7 +160,7 @@ def _config(table: Mapping[str, Any], source: str) -> Config:
 
 
 def validate(model: type[M], table: Any, path: Path | None = None, prefix: str = "") -> M:
-    """Validate outside data as a pydantic model.
+    """Validate data from outside as a pydantic model.
 
     Raises:
         UsageError: One line for each fault, with the file and the field.
@@ -212,12 +212,12 @@ def differences(ours: JSON, other: JSON, path: str = "") -> list[str]:
 
 
 def shortened(text: str, longest: int = 200) -> str:
-    """Return a text that may be anybody's, cut to what a line of an error can hold."""
+    """Return a text cut to a length that fits an error message."""
     return text if len(text) <= longest else f"{text[:longest]} …"
 
 
 def place(key: str) -> list[str]:
-    """Return where a key of `--set` stands in a config file: a bare one may be a setting, a field or a limit."""
+    """Return the path of a `--set` key in a config file: a field, a limit, a dotted path, or a setting."""
     if "." in key:
         return key.split(".")
     if key in Experiment.model_fields:
@@ -228,10 +228,10 @@ def place(key: str) -> list[str]:
 
 
 def put(table: dict[str, Any], place: Sequence[str], value: Any) -> None:
-    """Set a field of nested tables by its path, in place.
+    """Set a field in nested tables by its path, in place.
 
     Raises:
-        UsageError: A name on the way is no table.
+        UsageError: A name on the path is no table.
     """
     for name in place[:-1]:
         table = table.setdefault(name, {})
@@ -241,7 +241,7 @@ def put(table: dict[str, Any], place: Sequence[str], value: Any) -> None:
 
 
 def read_value(text: str) -> Any:
-    """Return a value as TOML writes it, or the content of `@FILE`; anything else is a string."""
+    """Return the TOML value of a text, the content of `@FILE`, or the text itself."""
     if text.startswith("@"):
         return _content(Path(text[1:]))
     try:
@@ -252,7 +252,7 @@ def read_value(text: str) -> Any:
 
 
 def _content(path: Path) -> Any:
-    """Return what a TOML or JSON file holds; it is part of the experiment from then on, whatever becomes of the file."""
+    """Return the content of a TOML or JSON file; it becomes part of the experiment."""
     if path.suffix != ".json":
         return read_toml(path)
     try:
@@ -267,7 +267,7 @@ def _content(path: Path) -> Any:
 
 def _message(model: type[BaseModel], error: Any) -> str:
     if error["type"] == "missing":
-        # What was given is all that stands around it.
+        # The input of a missing field is the whole table: it is not printed.
         return str(error["msg"])
     if error["type"] != "extra_forbidden":
         return f"{error['msg']} (got {shortened(repr(error['input']))})"

@@ -1,6 +1,6 @@
-"""A panel of judges, as a file: its name, and the names of the models in it.
+"""Panel files: a name and the models of a panel of judges.
 
-Whether two results compare depends on who judged, so a panel has an id, which holds the digest of its models.
+Results compare only under the same judges, so a panel has an id with the digest of its models.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class PanelFile(BaseModel):
 
     @property
     def id(self) -> str:
-        """Results compare within one id: the name, and the digest of the judges whatever their order."""
+        """The name with a digest of the judges, independent of their order; results compare within one id."""
         return f"{self.name}@{digest(sorted(self.judges))[:8]}"
 
 
@@ -30,6 +30,6 @@ def load(path: Path) -> PanelFile:
     """Read a panel file.
 
     Raises:
-        UsageError: It cannot be read or does not fit, by file and field.
+        UsageError: The file cannot be read or is invalid; the message names file and field.
     """
     return validate(PanelFile, read_toml(path), path)

@@ -1,6 +1,6 @@
-"""Who makes a model, by its name: whoever wrote a sample has an advantage, and so have its maker's other models.
+"""The maker of a model, from its name. The writer of a sample and other models of its maker have an advantage on it.
 
-Kinship (`model_names`) says whether two names are one model or siblings; makers are the wider circle.
+Makers are a wider relation than families of models (`model_names.related`).
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 PEOPLE = "people"
-"""The `writer` of what no model wrote."""
+"""The `writer` of texts by people."""
 
 _MAKERS = {
     "AI21": r"jamba|ai21",
@@ -39,11 +39,11 @@ _MAKERS = {
 }
 _PATTERNS = {name: re.compile(rf"(?<![a-z])(?:{pattern})") for name, pattern in _MAKERS.items()}
 _PROVIDERS = re.compile(r"^(?:openai|openrouter|ollama|vllm|anthropic|gemini|deepseek|dashscope)/(?=.)")
-"""Where a model is asked for is not who made it: `openai/` stands before whatever its API serves."""
+"""Prefixes for providers, which are not makers: `openai/` may precede any model that the API serves."""
 
 
 def makers(name: str) -> frozenset[str]:
-    """Return the makers that a model's name, or a family's (`claude`), tells of; two for a distillation, none if it tells none."""
+    """Return the makers of a model or family (`claude`) by its name; two for a distillation, empty if unknown."""
     text = name.partition("@http")[0].lower()
     if text == PEOPLE or text.startswith(("python:", "human")):
         return frozenset()
@@ -52,5 +52,5 @@ def makers(name: str) -> frozenset[str]:
 
 
 def one_maker(first: str, other: str) -> bool:
-    """Return whether two names tell of a maker that both have."""
+    """Return whether two models share a maker."""
     return bool(makers(first) & makers(other))

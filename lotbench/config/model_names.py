@@ -1,8 +1,8 @@
-"""Model names: what a name means, and when two ids are one model; pure.
+"""Model names: parsing, and which ids belong to one model or family.
 
-A name is read from left to right: `hf:` (with `:4bit` or `:8bit` at its end), `local`, `file:`, `human` or `human:WHO`, `python:`,
-`langchain:PROVIDER:NAME`; then a trailing `@http(s)://...`; then
-`provider/name`; else it is an OpenAI model. An unknown provider is an error that lists the known ones.
+Forms of a name, in this order: `hf:BASE+ADAPTER` (optionally `:4bit` or `:8bit`), `local`, `file:`, `human` or
+`human:WHO`, `python:`, `langchain:PROVIDER:NAME`, `NAME@http(s)://...`, `provider/name`, else a model of OpenAI. An
+unknown provider is an error that lists the known ones.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Quantize: TypeAlias = Literal["none", "8bit", "4bit"]
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Where a provider's OpenAI-compatible API is, and which variable holds its key (None: no key)."""
+    """The URL of a provider's OpenAI-compatible API, and the variable that holds its key (None: no key)."""
 
     url: str
     key: str | None
@@ -49,30 +49,30 @@ _OWN_NAMES = ("python:", "human:")
 _MAKER = re.compile(
     r"^(?:(?:us|eu|apac|global)\.)?(?:ai21|amazon|anthropic|cohere|deepseek|meta|mistral|openai|qwen)[.]|^(?:ft:|meta-|chat)"
 )
-"""What clouds put before a name (`us.anthropic.claude-...`), and other words that no family begins with."""
+"""Prefixes of clouds (`us.anthropic.claude-...`), and other words that are not part of a family's name."""
 _SIZE = re.compile(
     r"[-_. :](?:mini|nano|micro|tiny|small|medium|large|xl|max|plus|pro|ultra|lite|flash|turbo|opus|sonnet|haiku|fast"
     r"|high|low|base|instruct|chat|it|reasoner|thinking|preview|latest|exp|beta)(?![a-z])"
 )
-"""Where a name begins to say how large a model is, or how it is asked."""
+"""Words of a name for the size or mode of a model."""
 _SPELLED = {"qwq": "qwen", "qvq": "qwen"}
-"""Families that go by another name."""
+"""Other spellings of families."""
 
 _NO_SCHEME = re.compile(r"^(.+)@([\w.-]+:\d+)(?:/v1)?/?$")
-"""An address with a port that does not say how it is spoken to."""
+"""An address with a port and without a scheme."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """A model name, read.
+    """A parsed model name.
 
     Attributes:
-        text: The name as given.
-        model: The id to ask for, the base, or the path.
-        adapter: A peft adapter, for hf.
-        quantize: How the weights are packed, for hf.
-        url: The API's base URL, or "" where the environment decides (OpenAI).
-        key: The variable that holds the key; None if the server wants none.
+        text: The whole name.
+        model: The model id, base model or path.
+        adapter: A peft adapter, for `hf:`.
+        quantize: The quantization of the weights, for `hf:`.
+        url: The base URL of the API.
+        key: The variable that holds the key; None if the server needs none.
     """
 
     text: str
@@ -90,10 +90,10 @@ Names: TypeAlias = Mapping[str, tuple[ModelName, ...]]
 
 
 def parse(name: str) -> ModelName:
-    """Read a model name.
+    """Return a parsed model name.
 
     Raises:
-        UsageError: The name or a part of it is empty, its provider unknown, or its address of no use.
+        UsageError: The name or a part of it is empty, the provider is unknown, or the address is invalid.
     """
     name = name.strip()
     if not name:
@@ -142,20 +142,20 @@ def _parsed(name: str) -> ModelName:
 
 
 def without_address(name: str) -> str:
-    """Return a model's name without the address at which somebody serves it."""
+    """Return a model's name without the address of its server."""
     return parse(name).model if "@http" in name else name
 
 
 def checked_url(place: str, url: str, key: str) -> str:
-    """Return an API's base URL, if it is one that may be written into a run folder.
+    """Return the base URL of an API if it is valid and has no secrets, so that a run folder may hold it.
 
     Args:
-        place: Where it was given, for the error; the address itself may hold a secret.
+        place: Where the URL was given, for the error message; the URL itself may hold a secret.
         url: The address.
-        key: The variable that a key belongs into.
+        key: The variable for the key, for the error message.
 
     Raises:
-        UsageError: It has no host or a wrong port, or it carries a password or a query.
+        UsageError: The URL has no host, an invalid port, a password or a query.
     """
     try:
         parts = urlsplit(url)
@@ -170,11 +170,10 @@ def checked_url(place: str, url: str, key: str) -> str:
 
 
 def address(name: ModelName) -> str:
-    """Return where a model is, as far as that says who it is; "" where its id alone does.
+    """Return the address that belongs to the identity of a model; "" if its id alone identifies it.
 
-    A provider whose address is fixed and public serves one model under an id, however it is spelled (`openai/NAME`,
-    `NAME@https://api.openai.com/v1`). What answers at any other address (`NAME@URL`, ollama, vllm) is what somebody
-    loaded there, and a recording is of whoever was recorded.
+    Public providers serve one model under an id, however it is named (`openai/NAME`, `NAME@https://api.openai.com/v1`).
+    Other servers (`NAME@URL`, ollama, vllm) may serve any weights under an id. A recording is identified by its file.
     """
     if name.kind != "api":
         return name.text if name.kind == "file" else ""
@@ -182,13 +181,13 @@ def address(name: ModelName) -> str:
 
 
 def identity(name: ModelName, model_id: str = "") -> str:
-    """Return who a model is: the id that it returned, or was asked for by, and its address where that belongs to it."""
+    """Return the identity of a model: its returned or requested id, with its address if `address` gives one."""
     known_as = model_id or (name.model if name.kind in ("api", "langchain") else name.text)
     return f"{known_as}@{address(name)}" if address(name) else known_as
 
 
 def _same_url(url: str) -> str:
-    """Return an address in one spelling: host in small letters, no default port, no slash at the end."""
+    """Return a normalized URL: lower-case host, no default port, no slash at the end."""
     parts = urlsplit(url)
     default = {"http": 80, "https": 443}.get(parts.scheme)
     port = f":{parts.port}" if parts.port not in (None, default) else ""
@@ -197,15 +196,15 @@ def _same_url(url: str) -> str:
 
 
 PUBLIC = frozenset(_same_url(provider.url) for provider in PROVIDERS.values() if provider.key is not None)
-"""The addresses of providers that are one place for everybody; a server without a key is one's own."""
+"""The addresses of public providers; providers without a key are local servers."""
 
 
 def base_model(model_id: str) -> str:
-    """Return the base model of an id, as far as names tell: without maker, date, effort and variant.
+    """Return the base model of an id: without maker, date, effort and variant.
 
-    `openai/gpt-4o-mini-2024-07-18` and `gpt-4o-mini` are one; `o3-mini-high` and `o3-mini-low` are siblings.
+    `openai/gpt-4o-mini-2024-07-18` gives `gpt-4o-mini`; `o3-mini-high` and `o3-mini-low` both give `o3-mini`.
     """
-    # An adapter belongs to its base; neither a commit nor fewer bits make another model.
+    # Adapters, commits and quantization do not change the base model.
     base = re.sub(r"(:[48]bit)?(@[0-9a-f]{8})?$", "", model_id.lower().removeprefix("hf:").partition("+")[0])
     text = base.rsplit("/", 1)[-1].removesuffix(".gguf")
     before = None
@@ -216,9 +215,9 @@ def base_model(model_id: str) -> str:
 
 
 def related(first: str, other: str) -> bool:
-    """Return whether two model ids are of one family: what stands before a digit, a size or a date is one name (`gpt`).
+    """Return whether two model ids are of one family: the name before a digit, size or date is equal (`gpt`).
 
-    A distillation is of both its families. A callable or a person has a name of its own, which no rule takes apart.
+    A distillation belongs to both families. Names of callables and people are compared as they are.
     """
     if first.startswith(_OWN_NAMES) or other.startswith(_OWN_NAMES):
         return first == other
@@ -227,7 +226,7 @@ def related(first: str, other: str) -> bool:
 
 @cache
 def _families(model_id: str) -> frozenset[str]:
-    """Return the names of the families that an id tells of; a fine-tune's is its base's (`hf:BASE+ADAPTER`, `ft:BASE:...`)."""
+    """Return the families of an id; a fine-tune has the family of its base (`hf:BASE+ADAPTER`, `ft:BASE:...`)."""
     name = model_id.lower().removeprefix("hf:").partition("+")[0].rsplit("/", 1)[-1].removesuffix(".gguf")
     return frozenset(_family(part) for part in name.split("-distill-"))
 
@@ -243,13 +242,13 @@ def _family(name: str) -> str:
 
 
 def kin(first: ModelName, other: ModelName) -> bool:
-    """Return whether two names are of one family of models; a person is kin to nobody, for persons have no ids."""
+    """Return whether two names are equal or of one family; a person is related to nobody."""
     if "human" in (first.kind, other.kind):
         return False
     return first == other or (bool(first.model) and related(first.model, other.model))
 
 
 def slug(name: str) -> str:
-    """Return a model name as part of a folder name."""
+    """Return a model name shortened to a part of a folder name."""
     short = re.sub(r"@https?://.*$", "", name)
     return re.sub(r"[^A-Za-z0-9.]+", "-", short)[-40:].strip("-.") or "model"

@@ -1,8 +1,7 @@
-"""One game that is played from outside: what it asks next, a reply, and so on until there is a trace.
+"""A game that is stepped from outside: observation, reply, next observation, until there is a trace.
 
-The game episodes through the same graph as in a run. Where a run would call the candidate, the episode stops, shows what the
-candidate would have been sent, and waits for `step`; so the trace is the one that `evaluate` writes for the
-same replies.
+The game runs through the same graph as an episode of a run. Where a run would call the candidate, it shows the request as
+an observation and waits for `step`. The same replies give the same trace as `evaluate`.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ from lotbench.models import chat_format
 from lotbench.types import JSON, Reply, Request, Trace
 
 LONGEST = 100_000
-"""Characters of an action, at most; a reply of 4,096 tokens has about 16,000."""
+"""The longest action in characters; a reply of 4,096 tokens has about 16,000."""
 CLOSED = " was closed: open its folder again to go on with it"
 
 Stepped: TypeAlias = "tuple[Observation | None, float | None, bool, dict[str, Any]]"
-"""What a step leads to: the next observation, the reward, whether the game is over, and what is told beside."""
+"""The result of a step: next observation, reward, whether the game is over, and further information."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a game wants next: the request that a candidate would get.
+    """The request that the candidate would get next.
 
     Attributes:
-        request: With its messages as text and pictures by content, the form of the answer, and its key.
-        picture: The data URL of a picture, by the sha256 of its bytes.
+        request: Messages, schema of the answer, and key.
+        picture: Maps the sha256 of a picture to its data URL.
     """
 
     request: Request
@@ -42,7 +41,7 @@ class Observation:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The messages as OpenAI's chat format has them, pictures as data URLs."""
+        """The messages in OpenAI's chat format, with pictures as data URLs."""
         sent: list[dict[str, Any]] = chat_format.body(
             self.request, self.request.model, chat_format.Abilities(), self.picture
         )["messages"]
@@ -50,12 +49,12 @@ class Observation:
 
     @property
     def schema(self) -> Mapping[str, JSON] | None:
-        """The JSON schema of the answer; None if any text will do."""
+        """The JSON schema of the answer; None for plain text."""
         return self.request.schema
 
     @property
     def wants(self) -> str:
-        """`guess`, `response` or `question` in the game: the last field of the form, else the step's name; WORD in the paper's words."""
+        """The field to fill in: `guess`, `response`, `question`, or WORD in the paper's wording; the step's name for plain text."""
         fields = (self.schema or {}).get("properties")
         if isinstance(fields, Mapping) and "WORD" in fields:
             return "WORD"
@@ -68,24 +67,24 @@ class Observation:
 
     @property
     def key(self) -> str:
-        """The name of this very request: see the parameter `to` of `Game.step`."""
+        """The key of this request; see the parameter `to` of `Game.step`."""
         return str(self.request.key)
 
     def answer(self, text: str) -> str:
-        """Return a reply of the form that is asked for, which says just this; a reasoning that the form has too stays empty."""
+        """Return a reply in the requested form with this text; other text fields (reasoning) stay empty."""
         fields: Any = (self.schema or {}).get("properties", {})
         empty = {name: "" for name, field in fields.items() if field.get("type") == "string"}
         return text if self.schema is None else json.dumps({**empty, self.wants: text}, ensure_ascii=False)
 
 
 class Game:
-    """A game under way; made by `Games.new`.
+    """A game, made by `Games.new`.
 
     Attributes:
         sample: The id of the sample.
-        seed: Which of the independent games on it; a run calls it the repeat.
-        observation: What it wants next; None when it is over.
-        trace: The trace, when it is over.
+        seed: The number of the independent game on the sample; it is the repeat of a run.
+        observation: The next request; None when the game is over.
+        trace: The trace when the game is over, else None.
     """
 
     def __init__(
@@ -103,7 +102,7 @@ class Game:
         self._steps: Sequence[Mapping[str, JSON]] = ()
         """The steps of the trace so far."""
         self._told = 0
-        """How many of them a step has told of."""
+        """The number of steps already returned by `step`."""
 
     def __str__(self) -> str:
         return f"game {self.sample}/{self.seed}"
@@ -115,25 +114,24 @@ class Game:
 
     @property
     def reward(self) -> float | None:
-        """The score; None while the game goes on, and for ever of one that broke off: a failure is never a score."""
+        """The score; None while the game runs, and for a game that broke off."""
         return None if self.trace is None else self.trace.score.value
 
     async def step(self, action: str | Reply, *, to: str | None = None) -> Stepped:
-        """Reply to the observation, and wait until the game wants something again or is over.
+        """Reply to the observation, and wait for the next one or the end of the game.
 
         Args:
-            action: The reply of the candidate as text, as its model wrote it; or a whole Reply, for one that was cut
-                short, declined or is empty, and to have its tokens counted.
-            to: The `key` of the observation that it replies to, to be sure that it still stands.
+            action: The reply as text; or a Reply, to pass on token counts and replies that were cut off, refused or empty.
+            to: The `key` of the observation that this replies to; it must be the current one.
 
         Returns:
-            The next observation, the reward, whether the game is over, and a table: `round`, `steps` (of the trace, those
-            that this action led to) and, at the end, `outcome`, `why` and `score` with its `parts`. The reward is 0
-            until the end, and then the score, or None of a game that broke off (a judge that failed).
+            The next observation, the reward, whether the game is over, and a dict: `round`, the new `steps` of the trace
+            and, at the end, `outcome`, `why` and `score` with its `parts`. The reward is 0 until the end, then the score,
+            or None for a game that broke off (a failed judge).
 
         Raises:
-            UsageError: The action is none, is too long, or comes at the wrong time; the game stands as it was.
-            LotbenchError: No episode can go on (a wrong key, a limit): the game can be gone on with from its folder.
+            UsageError: The action is empty, too long, or not expected now; the game is unchanged.
+            LotbenchError: The run cannot go on (a wrong key, a limit); the game can be continued from its folder.
         """
         self._refuse(action, to)
         self._stepping = True
@@ -148,10 +146,10 @@ class Game:
         return self.observation, self.reward if self.done else 0.0, self.done, self._news()
 
     async def wait(self) -> None:
-        """Wait until the game wants something or is over; of use where a `step` was cancelled while it waited.
+        """Wait for the next observation or the end of the game; needed only after a cancelled `step`.
 
         Raises:
-            LotbenchError: What ended the episode without a trace.
+            LotbenchError: The error that ended the episode without a trace.
         """
         while not self._asked and not self._ended:
             self._stirred.clear()
@@ -164,7 +162,7 @@ class Game:
             self._episode.result()
 
     async def close(self) -> None:
-        """Give the game up where it is; its folder has what was said, and it can be gone on with from there."""
+        """Stop the game; it can be continued from its folder."""
         self._asked.clear()
         self.observation = None
         if self._episode is not None and not self._episode.done():
@@ -173,19 +171,19 @@ class Game:
                 await self._episode
 
     async def begin(self, episode: Coroutine[Any, Any, None]) -> None:
-        """Set out, and wait until the game wants something or is over.
+        """Begin the game, and wait for the first observation or the end.
 
         Raises:
-            LotbenchError: What ended the episode without a trace.
+            LotbenchError: The error that ended the episode without a trace.
         """
         self._episode = asyncio.create_task(episode)
         self._episode.add_done_callback(self._over)
         await self.wait()
-        # What an earlier session's actions led to is not what the next action leads to.
+        # Steps of an earlier session are not results of the next action.
         self._told = len(self._steps)
 
     async def asked(self, request: Request) -> Reply:
-        """Wait for the reply to a request, as the model of the candidate would be waited for."""
+        """Wait for the reply to a request of the candidate."""
         started = time.monotonic()
         answered: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._asked.append((request, answered))
@@ -194,7 +192,7 @@ class Game:
         return replace(reply, seconds=reply.seconds or round(time.monotonic() - started, 3))
 
     def reached(self, steps: Sequence[Mapping[str, JSON]]) -> None:
-        """Note how far the episode has come."""
+        """Note the steps of the episode so far."""
         self._steps = steps
 
     @property
@@ -203,12 +201,12 @@ class Game:
 
     def _over(self, episode: asyncio.Task[None]) -> None:
         if not episode.cancelled():
-            # Looked at, so that a game that nobody waits for any more is no complaint at the end of the program.
+            # Retrieve the exception, so that asyncio does not warn about it at exit.
             episode.exception()
         self._stirred.set()
 
     def _refuse(self, action: object, to: str | None) -> None:
-        """Raise UsageError for an action that the game cannot take; nothing has changed then."""
+        """Raise UsageError for an action that the game cannot take."""
         name = str(self)
         if self.trace is not None:
             raise UsageError(f"{name} is over ({self.trace.outcome}): it takes no more actions")
@@ -227,7 +225,7 @@ class Game:
             raise UsageError(f"{name}: the action has {len(text):,} characters, {LONGEST:,} at most")
 
     def _news(self) -> dict[str, Any]:
-        """Return what a step is told beside observation and reward."""
+        """Return the further information of a step."""
         trace = self.trace
         steps = self._steps if trace is None else trace.steps
         new, self._told = steps[self._told :], len(steps)

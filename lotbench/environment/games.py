@@ -1,6 +1,6 @@
-"""Games by the thousand in one process: models, journal, limits and store are opened once, and each game steps by itself.
+"""Many games in one process: models, journal, limits and store are opened once, and each game is stepped by itself.
 
-`docs/integrations.md` has a whole loop.
+`docs/integrations.md` has a complete loop.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ from lotbench.types import Answer, Question, Reply, Request
 
 
 class Outside:
-    """The candidate of games that are stepped: each request waits in its game until somebody outside has replied."""
+    """The candidate of stepped games: passes each request to its game and waits for the reply from outside."""
 
     takes_requests = True
 
     def __init__(self, name: str) -> None:
         self.__name__ = name
         self.games: dict[tuple[str, int], Game] = {}
-        """The games under way, by sample and seed."""
+        """Running games, by sample and seed."""
 
     async def __call__(self, request: Request) -> Reply:
-        """Wait for the reply."""
+        """Wait for the reply of the game."""
         return await self.games[request.key.sample, request.key.repeat].asked(request)
 
 
 class Games:
-    """Games on the samples of a data set, open for playing; see `games`.
+    """Games on the samples of a data set; see `games`.
 
     Attributes:
-        samples: What can be played, by id; these are not for the player to see.
-        path: The run folder: every call in calls.jsonl, every finished game in traces.jsonl.
+        samples: The samples by id, with their answers; do not show them to the player.
+        path: The run folder, with every call in calls.jsonl and every finished game in traces.jsonl.
     """
 
     def __init__(
@@ -68,23 +68,23 @@ class Games:
         self._finished = finished
         self._done = {name: at for at, name in enumerate(finished.names)}
         self._played = played
-        """The games in which an earlier session said something."""
-        self._begun_games: set[tuple[str, int]] = set()
+        """The games with replies from an earlier session."""
+        self._begun: set[tuple[str, int]] = set()
         self._next: Counter[str] = Counter()
         self._closed = False
         self._course = course(calls.plan, self._ask)
 
     async def new(self, sample: str, seed: int | None = None) -> Game:
-        """Begin a game, or go on with one of an earlier session; returns when it wants something or is over.
+        """Begin a game, or continue one of an earlier session; return it at its next observation or its end.
 
         Args:
             sample: The id of a sample.
-            seed: Which of the independent games on it, from 0; another one draws other replies of judge and oracle. By
-                default the next in which nobody has said anything. It stands where a run has its repeat, from 1.
+            seed: The number of the independent game on the sample, from 0; judge and oracle draw other replies for each.
+                The default is the next unplayed one. It takes the place of a run's repeat.
 
         Raises:
-            UsageError: There is no such sample, this game was begun before in this session, or the games are closed.
-            LotbenchError: What ended the episode without a trace.
+            UsageError: The sample is unknown, the game was begun before in this session, or the games are closed.
+            LotbenchError: The error that ended the episode without a trace.
         """
         if self._closed:
             raise UsageError("these games are closed: open their folder again to go on")
@@ -95,30 +95,26 @@ class Games:
         name = sample, seed
         if type(seed) is not int or not 0 <= seed < 2**63:
             raise UsageError("seed: a whole number from 0 to 2**63 - 1 is wanted")
-        if name in self._begun_games:
+        if name in self._begun:
             raise UsageError(f"game {sample}/{seed} was begun before: take another seed")
-        self._begun_games.add(name)
+        self._begun.add(name)
         run_plan = self._calls.plan
         if name in self._done:
             return Game(*name, run_plan.pictures.data_url, self._finished[self._done[name]])
         game = self._outside.games[name] = Game(*name, run_plan.pictures.data_url)
-        planned = Planned(
-            sample, seed, sequence(run_plan.benchmark.sequences(run_plan.settings), sample, seed)
-        )
-        await game.begin(self._play(game, planned))
+        how = run_plan.benchmark.sequences(run_plan.settings)
+        await game.begin(self._play(game, Planned(sample, seed, sequence(how, sample, seed))))
         return game
 
     async def close(self) -> None:
-        """Give up the games under way; each can be gone on with from the folder."""
+        """Stop the running games; each can be continued from the folder."""
         self._closed = True
         await asyncio.gather(*(game.close() for game in list(self._outside.games.values())))
 
     def _unplayed(self, sample: str) -> int:
-        """Return the next seed of a sample that nobody has played, in this session or before."""
+        """Return the next seed of a sample without a game in this or an earlier session."""
         numbers = count(self._next[sample])
-        seed = next(
-            n for n in numbers if (sample, n) not in self._begun_games and (sample, n) not in self._played
-        )
+        seed = next(n for n in numbers if (sample, n) not in self._begun and (sample, n) not in self._played)
         self._next[sample] = seed + 1
         return seed
 
@@ -151,24 +147,24 @@ async def games(
     check: bool = True,
     **fields: Any,
 ) -> AsyncIterator[Games]:
-    """Open a benchmark for playing step by step.
+    """Open a benchmark for stepped games.
 
     Args:
-        benchmark: Its name.
-        judge: A model name, an async callable from OpenAI-style messages to text, or several for several indexes.
-        oracle: The same.
+        benchmark: The name of the benchmark.
+        judge: A model name, an async callable from OpenAI-style messages to text, or a sequence of them.
+        oracle: Likewise, one model.
         roles: The models of other roles, by name.
-        player: Who plays, for the records and for the keys of calls: `python:NAME`, as a callable of that name has in a run.
-        folder: The run folder: begun if it is not there, else gone on with; no finished call of it is made again.
-        out: Where a new one is made if none is named.
-        config_file: A TOML file, under everything given here.
-        fresh: Take nothing out of the store.
-        check: Make one call to each judge and oracle first.
+        player: The name of the player in records and keys of calls (`python:NAME`).
+        folder: The run folder; created, or continued without repeating finished calls.
+        out: The parent of a new folder if `folder` is None.
+        config_file: A TOML file; arguments override it.
+        fresh: Read nothing from the store.
+        check: Test each judge and oracle with one call first.
         **fields: Fields of Experiment and Limits by name (`data="lotbench"`, `settings={"encore": True}`, `rpm=500`).
 
     Raises:
-        UsageError: Something asked for is missing, unknown or does not fit.
-        RunFolderError: The folder is of another experiment, or another process writes to it.
+        UsageError: An argument is missing, unknown or invalid.
+        RunFolderError: The folder belongs to another experiment, or another process writes to it.
     """
     named = {**(roles or {})} | ({} if judge is None else {"judge": judge})
     named |= {} if oracle is None else {"oracle": oracle}
@@ -190,16 +186,16 @@ async def opened(
     fresh: bool = False,
     check: bool = True,
 ) -> AsyncIterator[Games]:
-    """Open what a configuration asks for, whose candidate is `outside`; see `games`.
+    """Open the games of a configuration with the candidate `outside`; see `games`.
 
     Args:
         config: The configuration.
         outside: The candidate.
-        own: The Python objects among its models, by name.
-        folder: See `games`, as the rest.
-        out: Where a folder is made if none is named.
-        fresh: Take nothing out of the store.
-        check: Make one call to each judge and oracle first.
+        own: Models that are Python objects, by name.
+        folder: See `games`; likewise the other arguments.
+        out: The parent of a new folder if `folder` is None.
+        fresh: Read nothing from the store.
+        check: Test each judge and oracle with one call first.
     """
     run_plan, entered, begun = _place(config, folder, out)
     if any(len(sequence) > 1 for sequence in run_plan.sequences()):
@@ -215,7 +211,7 @@ async def opened(
             try:
                 await calls.check(without=("candidate",))
             except Unreachable:
-                # Where nobody answered there is nothing to go on with.
+                # A new folder without any answered call is useless.
                 if folder is None:
                     run_folder.discard_unanswered(calls.folder.path)
                 raise
@@ -228,7 +224,7 @@ async def opened(
 
 
 def _place(config: Config, folder: Path | None, out: Path) -> tuple[Plan, Any, bool]:
-    """Return the plan, what opens its folder, and whether that was begun before."""
+    """Return the plan, a function that opens its folder, and whether the folder was begun before."""
     run_plan = plan.make(config)
     if folder is None:
         name = (run_plan.benchmark.name, run_plan.experiment.model, digest(run_plan.experiment))
@@ -236,9 +232,7 @@ def _place(config: Config, folder: Path | None, out: Path) -> tuple[Plan, Any, b
     if not (folder / "run.json").is_file():
         return run_plan, partial(Folder, folder), False
     before = load_run(folder)
-    ours, earlier = (
-        experiment.model_dump(mode="json") for experiment in (run_plan.experiment, before.config)
-    )
+    ours, earlier = (each.model_dump(mode="json") for each in (run_plan.experiment, before.config))
     if differing := differences(ours, earlier):
         raise RunFolderError(f"{folder}: was begun with another {', '.join(differing)}")
     run_plan = planned(before, config.limits)
@@ -247,13 +241,13 @@ def _place(config: Config, folder: Path | None, out: Path) -> tuple[Plan, Any, b
 
 
 def _begun_games(folder: Folder) -> Iterator[tuple[str, int]]:
-    """Return the games in which a player has said something, finished or not: by sample and seed, once a reply."""
+    """Yield (sample, seed) for each recorded reply of the player."""
     lines = read_journal(folder.path / CALLS)
     return ((line.key.sample, line.key.repeat) for line in lines if line.role == "candidate")
 
 
 def _finished(folder: Folder) -> Traces:
-    """Return the finished games of a folder; those whose last call never arrived are played again."""
+    """Return the traces of finished games in a folder; drop those that broke off without a reply, to play them again."""
     file = folder.path / run_folder.TRACES
     stay = [(trace.sample, trace.repeat) for trace in Traces(file, strict=False) if trace.arrived]
     return folder.order(stay) if file.is_file() else Traces(file)

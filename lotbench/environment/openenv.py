@@ -1,7 +1,7 @@
-"""The games as OpenEnv has episodes: what a client may ask for and is shown. `openenv_server` serves them.
+"""Games as episodes of OpenEnv: requests of a client and what it is shown. `openenv_server` serves them.
 
-A client is shown what a candidate would be sent, and the reward. The key text and the judge's reasons stay here, and so does
-what went wrong with a judge, which may quote them: they are in the run folder, for whoever runs the server.
+A client sees the candidate's messages and the reward. Key texts and reasons of the judge stay in the run folder on the
+server, and so do errors of judges, which may quote them.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from lotbench.errors import LimitReached, LotbenchError, UsageError
 from lotbench.types import Finish, Reply
 
 WITHHELD = "the reason is with the server: it may quote what the judge was shown"
-"""In place of what went wrong with a judge or an oracle."""
+"""Shown instead of the error of a judge or oracle."""
 _log = logging.getLogger(__name__)
 
 
 class ClientGame:
-    """A client's place among the games: the game that it plays.
+    """The game of one client.
 
     Args:
-        games: Those of all clients.
-        order: The samples, one after the other, again and again; of all clients too.
+        games: The games of all clients.
+        order: An endless iterator of sample ids, shared by all clients.
     """
 
     def __init__(self, games: Games, order: Iterator[str]) -> None:
@@ -36,30 +36,30 @@ class ClientGame:
         self._steps = 0
 
     async def reset(self, seed: int | None, name: str | None, sample: str | None) -> dict[str, Any]:
-        """Begin a game, by default on the next sample, and give up the one before it; returns what the client is shown.
+        """Begin a game, by default on the next sample, after stopping the current one; return the client's view.
 
         Raises:
-            UsageError: There is no such sample, or the game was begun before.
+            UsageError: The sample is unknown, or the game was begun before.
         """
         await self.close()
         with _withhold():
             game = await self._games.new(sample or next(self._order), seed)
-        # Another reset may have come meanwhile.
+        # Another reset may have finished meanwhile.
         await self.close()
         self._game = game
         self._name, self._steps = name or f"{game.sample}/{game.seed}", 0
         return _show(game, None)
 
     async def step(self, text: str, to: str | None, finish: Finish | None) -> dict[str, Any]:
-        """Take a step; returns what the client is shown.
+        """Take a step and return the client's view.
 
         Args:
-            text: As the model wrote it, in the form that the messages ask for.
-            to: The `key` of the observation that it replies to, to be sure that it still stands.
-            finish: How the model ended, if that is known: an answer that was cut short or is empty is played as it is.
+            text: The reply of the model, in the form that the messages ask for.
+            to: The `key` of the observation that this replies to; it must be the current one.
+            finish: The finish reason of the model, if known; it allows replies that were cut off or are empty.
 
         Raises:
-            UsageError: The action does not fit; nothing has changed.
+            UsageError: The game cannot take the action; it is unchanged.
         """
         game = self._game
         if game is None:
@@ -74,7 +74,7 @@ class ClientGame:
         return _show(game, reward)
 
     def state(self) -> dict[str, Any]:
-        """Return where the game stands; empty before the first reset."""
+        """Return the state of the game; empty before the first reset."""
         game = self._game
         if game is None:
             return {}
@@ -88,14 +88,14 @@ class ClientGame:
         }
 
     async def close(self) -> None:
-        """Give the game up."""
+        """Stop the game."""
         if self._game is not None:
             game, self._game = self._game, None
             await game.close()
 
 
 def _show(game: Game, reward: float | None) -> dict[str, Any]:
-    """Return what a client is shown of a game: what it wants now, and the reward."""
+    """Return a client's view of a game: the observation and the reward."""
     observation, trace = game.observation, game.trace
     view: dict[str, Any] = {"done": game.done, "metadata": {"sample": game.sample, "seed": game.seed}}
     if observation is not None:
@@ -110,10 +110,10 @@ def _show(game: Game, reward: float | None) -> dict[str, Any]:
 
 @contextmanager
 def _withhold() -> Iterator[None]:
-    """Tell what a client may not hear where the server runs.
+    """Replace errors that may quote the judge by one without details; log them on the server.
 
     Raises:
-        LotbenchError: In its place.
+        LotbenchError: In place of such an error.
     """
     try:
         yield

@@ -1,6 +1,6 @@
-"""The games served by the released `openenv` package, an extra: its wire, its sessions, its limits.
+"""An OpenEnv server for games, built on the package `openenv` (an extra).
 
-Everything but `/health` wants `Authorization: Bearer KEY`.
+All routes except `/health` need the header `Authorization: Bearer KEY`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HOST = "127.0.0.1"
 
 
 class GameAction(Action):
-    """A reply to the observation; see `Episode.step`."""
+    """A reply to the observation; see `ClientGame.step`."""
 
     text: str
     to: str | None = None
@@ -33,10 +33,10 @@ class GameAction(Action):
 
 
 class GameObservation(Observation):
-    """What a client is shown; `messages` and what follows are empty when the game is over."""
+    """The client's view; the fields are empty when the game is over."""
 
     messages: list[dict[str, Any]] = Field(default_factory=list)
-    """In OpenAI's format, pictures as data URLs."""
+    """Messages in OpenAI's format, with pictures as data URLs."""
     wants: str = ""
     """`guess`, `question`, ..."""
     round: int = 0
@@ -46,7 +46,7 @@ class GameObservation(Observation):
 
 
 class GameState(State):
-    """Where an episode stands."""
+    """The state of an episode."""
 
     sample: str = ""
     seed: int = 0
@@ -55,7 +55,7 @@ class GameState(State):
 
 
 class GameEnvironment(Environment):
-    """A client's place among the games, as OpenEnv has it."""
+    """The game of one client as an OpenEnv environment."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
 
@@ -67,40 +67,40 @@ class GameEnvironment(Environment):
     async def reset_async(
         self, seed: int | None = None, episode_id: str | None = None, sample: str | None = None
     ) -> GameObservation:
-        """Begin a game: on a sample, or on the next; `seed` says which of the independent games on it."""
+        """Begin a game on a sample, by default the next one; see `ClientGame.reset`."""
         return GameObservation(**await self._episode.reset(seed, episode_id, sample))
 
     async def step_async(self, action: GameAction) -> GameObservation:
-        """Reply to what the game wants."""
+        """Reply to the observation."""
         return GameObservation(**await self._episode.step(action.text, action.to, action.finish))
 
     @property
     def state(self) -> GameState:
-        """Where the game stands."""
+        """The state of the game."""
         return GameState(**self._episode.state())
 
     def list_splits(self) -> list[str]:
-        """Return the one split of OpenEnv's Task API: all samples that are played."""
+        """Return the splits of OpenEnv's Task API: one with all samples."""
         return ["all"]
 
     def list_tasks(self, split: str) -> list[dict[str, str]]:
-        """Return the samples, in the order of the data set, by id."""
+        """Return the sample ids in the order of the data set."""
         return [{"id": sample} for sample in self._samples]
 
     def num_tasks(self, split: str) -> int:
-        """Return how many samples there are."""
+        """Return the number of samples."""
         return len(self._samples)
 
     def close(self) -> None:
-        """Give the game up; the package calls this in a thread of its own."""
+        """Stop the game; the package calls this from another thread."""
         asyncio.run_coroutine_threadsafe(self._episode.close(), self._loop)
 
     def reset(self, *args: Any, **kwargs: Any) -> GameObservation:
-        """Raise: games are played by `reset_async` and `step_async`."""
+        """Raise NotImplementedError: use `reset_async`."""
         raise NotImplementedError
 
     def step(self, *args: Any, **kwargs: Any) -> GameObservation:
-        """Raise; see `reset`."""
+        """Raise NotImplementedError: use `step_async`."""
         raise NotImplementedError
 
 
@@ -110,11 +110,11 @@ async def serve_environment(
     """Serve games on the loopback until cancelled.
 
     Args:
-        games: What is played.
-        port: 0 for any that is free.
-        key: What a client must show.
-        ready: Is told the address.
-        most: Clients at a time.
+        games: The games.
+        port: The port; 0 takes a free one.
+        key: The key that clients must send.
+        ready: Called with the address.
+        most: The maximum number of concurrent clients.
 
     Raises:
         OSError: The port is taken.

@@ -141,7 +141,8 @@ def ballot(
     items, key = [], {}
     for name, task in prompts.items():
         models = sorted(model for model, responses in written.items() if name in responses)
-        for number, group in enumerate(_groups(models, pairs), 1):
+        groups = map(list, combinations(models, 2)) if pairs else [models]
+        for number, group in enumerate(groups, 1):
             if len({written[model][name] for model in group}) < 2 and (pairs or len(group) < 2):
                 continue
             of = f"{name}/{number}" if pairs else name
@@ -149,11 +150,6 @@ def ballot(
             key[of] = dict(zip(ascii_uppercase, group, strict=False))
             items.append(_item(of, name if pairs else None, task, data, key[of], written))
     return items, key
-
-
-def _groups(models: Sequence[str], pairs: bool) -> list[list[str]]:
-    """Return the groups of models that share an item: all together, or each pair."""
-    return [list(pair) for pair in combinations(models, 2)] if pairs else [list(models)]
 
 
 def _item(
@@ -167,14 +163,11 @@ def _item(
     return Item(
         id=of,
         prompt=prompt,
-        type=task.type,
-        language=task.language,
-        question=task.question,
-        image=task.image,
         data=data,
         responses=tuple(
             Response(letter=letter, text=written[model][prompt or of]) for letter, model in letters.items()
         ),
+        **{name: getattr(task, name) for name in ("type", "language", "question", "image")},
     )
 
 

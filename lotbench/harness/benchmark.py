@@ -123,17 +123,13 @@ class Benchmark:
     metrics: Callable[[Sequence[Trace], Any, Evidence], Mapping[str, Metric]]
     calls: Callable[[Any], Mapping[str, int]]
     version: str = "1"
-    sections: Callable[[Sequence[Trace], Any, Evidence], Sequence[Section]] = (
-        lambda traces, settings, evidence: ()
-    )
+    sections: Callable[[Sequence[Trace], Any, Evidence], Sequence[Section]] = lambda *run: ()
     cast: Callable[[Any, Names, int], tuple[Any, Names]] = lambda settings, names, seed: (settings, names)
     composed: Composed | None = None
     strata: tuple[str, ...] = ("language",)
     alike: Callable[[Any, Any], str | None] = lambda sample, settings: None
     beside: tuple[str, ...] | None = None
-    lints: Callable[[Sequence[Any], Any, Mapping[str, Sight]], Sequence[Finding]] = (
-        lambda items, settings, sights: ()
-    )
+    lints: Callable[[Sequence[Any], Any, Mapping[str, Sight]], Sequence[Finding]] = lambda *data: ()
     published: Callable[[Source], Sequence[BaseModel]] | None = None
     right: Callable[[Any], Sequence[str]] = lambda sample: ()
     repeats: int = 1

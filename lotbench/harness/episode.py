@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar, Unpack
 
 from lotbench.errors import CallFailed, EpisodeFailed, LotbenchError, Unread
@@ -316,13 +316,7 @@ def remark(step: str, round: int, value: Mapping[str, JSON]) -> dict[str, JSON]:
 
 def used(answer: Answer) -> dict[str, int]:
     """Return the calls (1) and tokens of one answer."""
-    usage = answer.reply.usage
-    return {
-        "calls": 1,
-        "input_tokens": usage.input_tokens,
-        "cached_input_tokens": usage.cached_input_tokens,
-        "output_tokens": usage.output_tokens,
-    }
+    return {"calls": 1, **asdict(answer.reply.usage)}
 
 
 async def scored(state: EpisodeState, runtime: Runtime[AnyEpisode]) -> Update:

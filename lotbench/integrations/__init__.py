@@ -1,7 +1,7 @@
-"""Runs for other tools: a file a tool, each an exporter from a run folder; nothing of lotbench depends on them.
+"""Exporters of runs for other tools, one module each; the rest of lotbench does not depend on them.
 
-An exporter writes into a folder, needs no package of the tool, and says what the tool's format cannot hold. An episode that
-failed never becomes a number there.
+An exporter writes into a folder, needs no package of the tool, and states what the tool's format cannot hold. Failed
+episodes are never exported as numbers.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from lotbench.run.loading import Run
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What an exporter wrote.
+    """The result of an export.
 
     Attributes:
-        files: In the order in which they were written.
-        left_out: What the tool's format has no place for, a sentence each.
+        files: The files in the order of writing.
+        left_out: Notes on what the tool's format cannot hold, and further notes for the user.
     """
 
     files: tuple[Path, ...]
@@ -39,21 +39,21 @@ EXPORTERS: Mapping[str, str] = {
     "huggingface": "huggingface",
     "inspect": "inspect_log",
 }
-"""The file of each exporter, by the name that `lotbench export --to` takes."""
+"""The module of each exporter, by its name for `lotbench export --to`."""
 
 
 def slug(text: str) -> str:
-    """Return a text as part of a file name."""
+    """Return a text in characters that are safe in a file name."""
     return _SLUG.sub("-", text).strip("-.") or "unknown"
 
 
 def played_by(run: Run) -> str:
-    """Return the version of lotbench that the run was begun with, which need not be this one."""
+    """Return the version of lotbench with which the run was begun."""
     return run.digests.get("code", "unknown")
 
 
 def canaries(run: Run) -> list[str]:
-    """Return the marks against training of the run's samples, whose texts stand in what is exported."""
+    """Return the canary strings of the run's samples, whose texts are exported."""
     return sorted({str(sample["canary"]) for sample in run.samples.values() if sample.get("canary")})
 
 
@@ -61,13 +61,13 @@ async def export(name: str, run: Run, out: Path) -> Exported:
     """Write a run for another tool.
 
     Args:
-        name: The tool's; see EXPORTERS.
-        run: A run that has ended.
-        out: The folder that is written into; made if it is not there.
+        name: The name of the exporter; see EXPORTERS.
+        run: A finished run.
+        out: The folder to write into; it is created if missing.
 
     Raises:
-        UsageError: There is no such exporter, or the run has no summary yet.
-        RunFolderError: The folder cannot be written to.
+        UsageError: The exporter is unknown, the run has no summary, or the folder cannot be written to.
+        RunFolderError: The run cannot be read.
     """
     if name not in EXPORTERS:
         raise UsageError(f"export --to {name}: there is no such tool; there are: {', '.join(EXPORTERS)}")

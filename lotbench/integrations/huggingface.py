@@ -1,7 +1,7 @@
-"""A run for the hub: a score for the model's repository, and the tasks as a data set.
+"""Export for the Hugging Face hub: a score for the model's repository, and the episodes as a data set.
 
-A folder for each repository: nothing is uploaded, and the commands that would do it are printed. The episodes are
-JSON lines that `datasets.load_dataset` reads, one line an episode and one a step, with a card.
+Each repository gets a folder, and the upload commands are printed; nothing is uploaded. The data set has JSON lines for
+`datasets.load_dataset`, one table of episodes and one of steps, and a card.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lotbench.types import JSON
 MODEL = "model_repository"
 TABLES = {"episodes": trace_rows.episodes, "steps": trace_rows.steps}
 LABELS = frozenset({"value.status", "value.how", "value.model", "value.answer", "value.grade"})
-"""What a judge or the oracle says in a word; their reasons, chains and gold arguments tell keys and references."""
+"""Text fields of judges and the oracle that are exported; their other texts reveal key texts and references."""
 LEFT_OUT = (
     "an .eval_results entry holds one value: its interval stands in the notes as text",
     "samples are not written: keys and references on the hub would be in the training data of tomorrow",
@@ -34,13 +34,13 @@ LEFT_OUT = (
 
 
 async def export(run: Run, out: Path) -> Exported:
-    """Write the folders.
+    """Write both folders.
 
     Raises:
         RunFolderError: The run cannot be read.
     """
     name = slug(f"lotbench-{run.config.benchmark}")
-    # Named after the run: `datasets` keeps what it loads by the folder's name, and would show one run as another.
+    # Named after the run, since `datasets` caches by the folder's name.
     episodes = out / slug(f"episodes-{run.path.name}")
     metric = next(iter(run.summary["scores"]), "")
     files, scored = [], run.score() is not None
@@ -63,7 +63,7 @@ async def export(run: Run, out: Path) -> Exported:
 
 
 def _lines(rows: Iterable[Mapping[str, JSON]]) -> Iterator[str]:
-    """Yield rows as lines in which a column has one type: what is no text, number or truth is JSON in a text."""
+    """Yield rows as JSON lines with one type for each column: lists and dicts become JSON strings."""
     for row in rows:
         if row.get("role") not in (None, "candidate"):
             row = {name: value for name, value in row.items() if not _is_text(name, value)}
@@ -79,12 +79,12 @@ def _lines(rows: Iterable[Mapping[str, JSON]]) -> Iterator[str]:
 
 
 def _is_text(name: str, value: JSON) -> bool:
-    """Return whether a field of a judge's or the oracle's step is more than a label, a truth or a number."""
+    """Return whether a field of a judge's or the oracle's step is a text that is not exported."""
     return name.startswith("value.") and isinstance(value, str | list) and name not in LABELS
 
 
 def _result(run: Run, metric: str) -> dict[str, JSON]:
-    """Return the primary metric as an entry of .eval_results; a `source` would want an address, which no run has."""
+    """Return the primary metric as an entry of .eval_results, without `source`, which needs a URL."""
     score = run.summary["scores"][metric]
     low, high = score["low"], score["high"]
     interval = f", 95 % interval {low} to {high}" if low is not None and high is not None else ""
@@ -100,7 +100,7 @@ def _result(run: Run, metric: str) -> dict[str, JSON]:
 
 
 def _card(run: Run, name: str) -> str:
-    """Return the card of the episodes: what they are, of which model and data, and how they came about."""
+    """Return the data set card: model, data, scores and digests of the run."""
     summary = run.summary
     head: dict[str, JSON] = {
         "pretty_name": f"{name}: tasks of {without_address(run.config.model)}",

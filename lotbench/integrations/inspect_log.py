@@ -1,8 +1,8 @@
-"""A run as a log of inspect_ai: what `inspect view`, `read_eval_log` and `inspect view bundle` open.
+"""Export as a log of inspect_ai, for `inspect view`, `read_eval_log` and `inspect view bundle`.
 
-An `.eval` file is a zip of JSON: the header, a summary of each sample, and the samples, which are written one at a
-time. An episode is a sample, its repeat the epoch; its calls are model events. An episode that failed
-is scored NaN with the reason, which inspect keeps out of its metrics.
+An `.eval` file is a zip of JSON files: the header, a summary of each sample, and the samples, which are written one at a
+time. An episode becomes a sample with its repeat as epoch, and calls become model events. A failed episode has the score
+NaN with the reason, which inspect leaves out of metrics.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from lotbench.storage.run_folder import read_json
 from lotbench.types import JSON, Image, Message, Reply, Usage
 
 VERSION = 2
-"""Of inspect_ai's log format."""
+"""The version of inspect_ai's log format."""
 SCORER = "lotbench"
 LAST = 253_402_300_799.0
-"""The last second that a date can have, 9999-12-31: a journal from somebody else may name any."""
+"""The last second of a date (9999-12-31); journals of others may have any number."""
 LEFT_OUT = (
     "intervals, baselines and trust have no field in a metric: they stand in its metadata",
     "target is empty; events hold every call as it was sent, and what judges are sent tells keys and references: "
@@ -41,7 +41,7 @@ LEFT_OUT = (
 
 
 async def export(run: Run, out: Path) -> Exported:
-    """Write the log, named as inspect names its own.
+    """Write the log, with a file name like inspect's own.
 
     Raises:
         RunFolderError: The run cannot be read.
@@ -56,7 +56,7 @@ async def export(run: Run, out: Path) -> Exported:
         async for episode in transcripts(run):
             sample = _sample(run, episode, first)
             if re.search(r"[/\\\0]", sample["id"]):
-                # Whoever unpacks the log would write to wherever this leads.
+                # A path in the id would let the zip write outside its folder.
                 raise UsageError(
                     f"{run.path}: sample {sample['id'][:80]!r} can be no name of a file in a log"
                 )
@@ -76,7 +76,7 @@ def _time(seconds: float) -> str:
 
 
 def _spec(run: Run, ids: str, created: str) -> dict[str, Any]:
-    """Return what was evaluated: task, data, models by role."""
+    """Return the `eval` table: task, data set, models by role."""
     models = run.summary["models"]
     others = {
         role: [{"model": name} for name in names] for role, names in models.items() if role != "candidate"
@@ -97,9 +97,7 @@ def _spec(run: Run, ids: str, created: str) -> dict[str, Any]:
         },
         "model": (models.get("candidate") or [run.config.model])[0],
         "model_roles": {
-            role: role_models[0] if len(role_models) == 1 else role_models
-            for role, role_models in others.items()
-            if role_models
+            role: group[0] if len(group) == 1 else group for role, group in others.items() if group
         },
         "config": {"epochs": max((trace.repeat for trace in run.traces), default=1)},
         "packages": {"lotbench": played_by(run)},
@@ -116,7 +114,7 @@ def _spec(run: Run, ids: str, created: str) -> dict[str, Any]:
 def _header(
     run: Run, spec: Mapping[str, Any], summaries: list[dict[str, JSON]], times: tuple[str, str]
 ) -> dict[str, JSON]:
-    """Return everything but the samples, with every metric of the run."""
+    """Return the header of the log, with all metrics of the run."""
     scored = sum(_number(summary) for summary in summaries)
     metrics: dict[str, JSON] = {
         name: {
@@ -160,7 +158,7 @@ def _number(summary: Mapping[str, Any]) -> bool:
 
 
 def _usage(used: Usage) -> dict[str, JSON]:
-    """Return tokens as inspect counts them: what came out of the provider's cache stands apart."""
+    """Return token counts as inspect has them, with cached input separate."""
     return {
         "input_tokens": used.input_tokens - used.cached_input_tokens,
         "output_tokens": used.output_tokens,
@@ -170,7 +168,7 @@ def _usage(used: Usage) -> dict[str, JSON]:
 
 
 def _sample(run: Run, episode: Transcript, origin: float) -> dict[str, Any]:
-    """Return an episode as a sample."""
+    """Return an episode as a sample of the log."""
     trace = episode.trace
     messages = [_message(*turn) for turn in turns(episode)]
     last = replies(episode)[-1:]
@@ -191,7 +189,7 @@ def _sample(run: Run, episode: Transcript, origin: float) -> dict[str, Any]:
 
 
 def _spent(episode: Transcript) -> dict[str, JSON]:
-    """Return tokens by model, and the seconds of the calls one after the other."""
+    """Return tokens by model and the total seconds of the calls."""
     used: dict[str, Usage] = {}
     for call in episode.calls:
         before, more = used.get(call.reply.model, Usage()), call.reply.usage
@@ -215,7 +213,7 @@ def _score(episode: Transcript) -> dict[str, JSON]:
 
 
 def _summary(sample: Mapping[str, Any]) -> dict[str, JSON]:
-    """Return a line of the list of samples."""
+    """Return the entry of a sample in summaries.json."""
     return {
         "id": sample["id"],
         "epoch": sample["epoch"],
@@ -267,7 +265,7 @@ def _output(reply: Reply) -> dict[str, JSON]:
 
 
 def turns(transcript: Transcript, role: str = "candidate") -> Iterator[tuple[str, str]]:
-    """Yield who speaks and what is said in one role's calls of an episode, call by call; a system message that stands already is not said again."""
+    """Yield (speaker, text) for all messages of one role's calls; skip a repeated system message."""
     system = ""
     for call in transcript.calls:
         if call.question.role != role:
@@ -283,12 +281,12 @@ def turns(transcript: Transcript, role: str = "candidate") -> Iterator[tuple[str
 
 
 def replies(transcript: Transcript, role: str = "candidate") -> list[Reply]:
-    """Return what the models of a role replied in an episode."""
+    """Return the replies of a role's models in an episode."""
     return [call.reply for call in transcript.calls if call.question.role == role]
 
 
 def message_text(message: Message) -> str:
-    """Return a message as text; a picture stands there by its content."""
+    """Return a message as text, with pictures as their sha256."""
     return "".join(
         f"[picture sha256:{part.sha256}]\n" if isinstance(part, Image) else part for part in message.parts
     )

@@ -1,7 +1,7 @@
-"""A model of inspect_ai's as one of ours: it is asked through inspect, with the limits, retries and cache that inspect has.
+"""Models of inspect_ai as models of lotbench, called through inspect with its limits, retries and cache.
 
-Whatever inspect raises passes through, so that its limits end a sample and its `--retry-on-error` takes it again; what
-came before is in the journal and is not asked twice.
+Exceptions of inspect pass through, so that its limits end a sample and `--retry-on-error` repeats it. Earlier replies of
+the sample come from the journal.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from lotbench.config.model_names import PROVIDERS
 from lotbench.types import Finish, Image, Message, Reply, Request, Usage
 
 OURS = {"google": "gemini"}
-"""Providers that inspect knows by another name."""
+"""Our names of providers, by inspect's."""
 FINISHES: dict[str, Finish] = {
     "stop": "stop",
     "max_tokens": "length",
     "model_length": "length",
     "content_filter": "content_filter",
 }
-"""How an answer ended, from inspect's words for it."""
+"""Our finish reasons, by inspect's stop reasons."""
 SPEAKERS: dict[str, Callable[..., ChatMessage]] = {
     "system": ChatMessageSystem,
     "user": ChatMessageUser,
@@ -45,12 +45,12 @@ SPEAKERS: dict[str, Callable[..., ChatMessage]] = {
 
 
 class InspectModel:
-    """Answers a request with what inspect's model generates.
+    """Answers requests by a model of inspect.
 
     Args:
-        model: The model, with its role.
-        picture: The data URL of a picture.
-        forms: Whether the form of an answer is asked for (`response_schema`); some servers refuse it.
+        model: The model of inspect.
+        picture: Maps the sha256 of a picture to its data URL.
+        forms: Whether to send the form as `response_schema`; some servers refuse it.
     """
 
     def __init__(self, model: Model, picture: Callable[[str], str], *, forms: bool) -> None:
@@ -59,7 +59,7 @@ class InspectModel:
         self._forms = forms
 
     async def __call__(self, request: Request) -> Reply:
-        """Return the reply; raises what inspect raises."""
+        """Return the model's reply; exceptions of inspect pass through."""
         started = time.monotonic()
         messages = [self._message(message) for message in request.messages]
         output = await self._model.generate(messages, config=self._config(request))
@@ -96,14 +96,14 @@ class InspectModel:
 
 
 def name(model: Model) -> str:
-    """Return a model's name in our form; of a provider that we do not know, that of a Python object."""
+    """Return the model's name in our form; `python:NAME` if we do not know the provider."""
     provider, _, rest = str(model).partition("/")
     ours = OURS.get(provider, provider)
     return f"{ours}/{rest}" if ours in PROVIDERS and rest else f"python:{model}"
 
 
 def inspects(model_name: str) -> str:
-    """Return the name by which inspect knows a model that a benchmark has as its default."""
+    """Return inspect's name for a benchmark's default model."""
     return model_name if "/" in model_name else f"openai/{model_name}"
 
 
@@ -111,7 +111,7 @@ def _reply(output: ModelOutput, seconds: float) -> Reply:
     choice: Any = output.choices[0] if output.choices else None
     used: Any = output.usage
     cached = (used.input_tokens_cache_read or 0) if used else 0
-    # inspect counts tokens from its provider's cache apart; here they are input tokens too.
+    # inspect counts cached tokens separately; here they are part of the input tokens.
     usage = (
         Usage(used.input_tokens + cached + (used.input_tokens_cache_write or 0), cached, used.output_tokens)
         if used

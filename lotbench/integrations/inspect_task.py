@@ -1,8 +1,8 @@
-"""Every benchmark as a task of inspect_ai: `inspect eval lotbench/lotbench --model NAME --model-role judge=NAME`.
+"""All benchmarks as tasks of inspect_ai: `inspect eval lotbench/lotbench --model NAME --model-role judge=NAME`.
 
-inspect takes the samples and asks the models; the graph, what is asked in it, how it is read and what an episode is worth are
-those of `lotbench evaluate`. An episode is a sample, its repeat the epoch. The run folder lies beside the log, with the
-same files as any other, and the metrics of the log are those of the run.
+inspect schedules the samples and calls the models; graph, prompts, parsing and scores are those of `lotbench evaluate`. An
+episode is a sample of inspect, and its repeat the epoch. A normal run folder is written beside the log, and the metrics
+in the log are those of the run.
 """
 
 from __future__ import annotations
@@ -52,22 +52,22 @@ from lotbench.storage.datasets import config_file
 from lotbench.types import Answer, Question, Trace
 
 HELD = "lotbench_run"
-"""Where a log and a sample say which run they belong to."""
+"""The metadata key of a log for the name of its run."""
 open_runs: dict[str, TaskRun] = {}
-"""The runs of tasks that are being evaluated, by what their logs call them."""
+"""The runs of tasks under evaluation, by name."""
 
 
 class TaskRun:
-    """The run of a task while inspect evaluates it; its folder is made when the first sample is taken.
+    """The run of a task while inspect evaluates it; its folder is created with the first sample.
 
     Args:
         made: The plan.
-        cast: inspect's models, by role and by their names in the plan.
-        out: Where the run folder is made; beside the log if it is not said.
+        cast: inspect's models, by role and name in the plan.
+        out: The parent of the run folder; by default the folder of the log.
         forms: See `InspectModel`.
 
     Raises:
-        UsageError: Episodes follow each other, which inspect's samples do not.
+        UsageError: Episodes must run in sequence, which inspect does not support.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class TaskRun:
         if any(len(sequence) > 1 for sequence in sequences):
             raise UsageError("with these settings tasks follow each other: `lotbench evaluate` plays them")
         self.name = uuid4().hex
-        # Who fails too often, and how many go at once, is for inspect to say.
+        # inspect controls concurrency and the number of failures.
         self.plan = replace(run_plan, limits=Limits(concurrency=1, max_failed=1.0))
         self.planned = {(sequence[0].sample, sequence[0].repeat): sequence[0] for sequence in sequences}
         self._cast, self._out, self._forms = cast, out, forms
@@ -85,11 +85,11 @@ class TaskRun:
         self._caller: Caller | None = None
 
     async def episode(self, sample: str, repeat: int) -> Transcript:
-        """Take an episode; one that is taken again gets the replies that came from the journal.
+        """Play an episode; a repeated one reuses earlier replies from the journal.
 
         Raises:
             UsageError: The run has no such repeat.
-            Exception: What ended it, as inspect raised it.
+            Exception: The exception of inspect that ended it.
         """
         planned = self.planned.get((sample, repeat))
         if planned is None:
@@ -109,11 +109,10 @@ class TaskRun:
             raise
 
     async def close(self) -> None:
-        """Write the report of what was played, and close the folder."""
+        """Write the report and close the folder."""
         if self._caller is None:
             return
-        order = [(item.sample, item.repeat) for sequence in self.plan.sequences() for item in sequence]
-        run = replace(load_run(self.folder.path), traces=self.folder.order(order))
+        run = replace(load_run(self.folder.path), traces=self.folder.order(list(self.planned)))
         wall_s, totals = time.monotonic() - self._began, self._caller.journal.totals
         results.write(run, self.plan, self.folder, wall_s, totals, embed=True)
         await self._open.aclose()
@@ -122,16 +121,12 @@ class TaskRun:
         async with self._opening:
             if self._caller is None:
                 self._began = time.monotonic()
-                run_plan, experiment = self.plan, self.plan.experiment
-                folder = run_folder.create(
-                    Path(self._out or _log_folder()),
-                    experiment.benchmark,
-                    experiment.model,
-                    digest(experiment),
-                )
+                experiment = self.plan.experiment
+                named = (experiment.benchmark, experiment.model, digest(experiment))
+                folder = run_folder.create(Path(self._out or _log_folder()), *named)
                 self.folder = self._open.enter_context(folder)
-                recorded.freeze(run_plan, folder)
-                caller = journaled(run_plan, self._role_models(), folder.path, Store())
+                recorded.freeze(self.plan, folder)
+                caller = journaled(self.plan, self._role_models(), folder.path, Store())
                 self._caller = await self._open.enter_async_context(caller)
             return self._caller
 
@@ -154,7 +149,7 @@ class TaskRun:
 
 
 def _recording(caller: Caller, calls: list[Call]) -> Callable[[AnyEpisode, Question], Awaitable[Answer]]:
-    """Ask as an episode does, with each call in a span of inspect's transcript, and keep the call."""
+    """Return a function that asks as an episode does, wraps each call in a span of inspect, and appends it to `calls`."""
 
     async def ask(episode: AnyEpisode, question: Question) -> Answer:
         request = caller.request(question, *owner(episode, question))
@@ -167,23 +162,22 @@ def _recording(caller: Caller, calls: list[Call]) -> Callable[[AnyEpisode, Quest
 
 
 def _log_folder() -> str:
-    """Return where the log is written of the sample that is being taken; here, if it is not on this machine."""
+    """Return the folder of the current sample's log; the working directory for remote logs."""
     active = sample_active()
     location = active.log_location.removeprefix("file://") if active else ""
     return "." if "://" in location else os.path.dirname(location) or "."
 
 
 def _factory(benchmark: str) -> Callable[..., Task]:
-    """Return the function that makes a benchmark's task."""
+    """Return the function that makes the task of a benchmark."""
 
     def made(config: str = "", out: str = "", forms: bool = True, **options: Any) -> Task:
         try:
             declared = benchmarks.get(benchmark)
             cast = _cast(declared)
             players = {(role, name(model)): model for role, models in cast.items() for model in models}
-            run = TaskRun(
-                plan.make(_configuration(benchmark, cast, config, options)), players, out, forms=forms
-            )
+            run_plan = plan.make(_configuration(benchmark, cast, config, options))
+            run = TaskRun(run_plan, players, out, forms=forms)
         except LotbenchError as error:
             raise PrerequisiteError(str(error)) from error
         open_runs[run.name] = run
@@ -200,10 +194,10 @@ def _factory(benchmark: str) -> Callable[..., Task]:
 
 
 def _cast(benchmark: Benchmark) -> dict[str, list[Model]]:
-    """Return Inspect's models by role: NAME, NAME2, NAME3... are the indexes of role NAME; else the benchmark's default.
+    """Return inspect's models by role: model roles NAME, NAME2, NAME3... in order, else the benchmark's default.
 
     Raises:
-        UsageError: A role has no model, or there is no such role.
+        UsageError: A role has no model, or a model role is unknown.
     """
     bound, cast = dict(model_roles()), {"candidate": [get_model()]}
     others = [role for role in benchmark.roles if role != "candidate"]
@@ -226,10 +220,10 @@ def _cast(benchmark: Benchmark) -> dict[str, list[Model]]:
 def _configuration(
     benchmark: str, cast: Mapping[str, list[Model]], file: str, options: Mapping[str, Any]
 ) -> config.Config:
-    """Return what is to be played: `-T config=FILE -T limit=20 -T arm=caption`, fields and settings as `--set` takes them.
+    """Return the configuration from task arguments (`-T config=FILE -T limit=20 -T arm=caption`), named as for `--set`.
 
     Raises:
-        UsageError: There is no such field, or inspect has its own of it.
+        UsageError: A field is unknown, or inspect has its own option for it.
     """
     flags: dict[str, Any] = {"benchmark": benchmark, "model": name(cast["candidate"][0])}
     flags |= {f"roles.{role}": [name(model) for model in cast[role]] for role in cast if role != "candidate"}
@@ -244,19 +238,18 @@ def _configuration(
 
 
 def _samples(run_plan: plan.Plan) -> Iterator[Sample]:
-    """Yield the samples of a plan as inspect's, each with what the candidate is asked first."""
+    """Yield the samples of a plan for inspect, with the candidate's first prompt as input."""
     for sample in run_plan.chosen:
         first = first_question(run_plan, sample.id)
         messages = first.messages if first else ()
         texts = [message_text(message) for message in messages if message.speaker == "user"]
-        yield Sample(
-            input="\n\n".join(texts) or sample.id, id=sample.id, metadata={"language": sample.language}
-        )
+        metadata = {"language": sample.language}
+        yield Sample(input="\n\n".join(texts) or sample.id, id=sample.id, metadata=metadata)
 
 
 @solver
 def episode(run: str) -> Solver:
-    """Play a sample's episode in the run of that name."""
+    """Return the solver that plays a sample's episode in the named run."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         held = open_runs[run]
@@ -277,14 +270,11 @@ def episode(run: str) -> Solver:
 
 @metric(scores="unreduced")
 def measures() -> Metric:
-    """Return the metrics of the run that the scores are of, each with its interval."""
+    """Return the metric that computes all metrics of the run, with intervals."""
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
-        runs = [
-            load_run(path)
-            for path in dict.fromkeys(sample_score.score.metadata["run"] for sample_score in scores)
-        ]
-        # Of a log that was retried, the episodes of each attempt; in data order, which is that of the run's own sums.
+        runs = [load_run(path) for path in dict.fromkeys(row.score.metadata["run"] for row in scores)]
+        # A retried log has episodes of several runs; the latest of each counts.
         traces = {(trace.sample, trace.repeat): trace for run in runs for trace in run.traces}
         return measured(runs[-1], traces)
 
@@ -293,47 +283,44 @@ def measures() -> Metric:
 
 @scorer(metrics=[measures()])
 def lotbench() -> Scorer:
-    """Return what the episode is worth; one that failed is not scored, with the reason."""
+    """Return the scorer: the score of the episode, or unscored with the reason if it failed."""
 
     async def score(state: TaskState, target: Target) -> Score:
-        metadata = {key: state.store.get(key) for key in ("outcome", "parts", "run")}
+        facts = {key: state.store.get(key) for key in ("outcome", "parts", "run")}
         value = state.store.get("value")
         if value is None:
             why = state.store.get("why", "the sample was stopped before its task had ended")
-            return Score.unscored(reason=why, metadata=metadata)
-        return Score(
-            value=value, answer=state.output.completion, explanation=metadata["outcome"], metadata=metadata
-        )
+            return Score.unscored(reason=why, metadata=facts)
+        answer, outcome = state.output.completion, facts["outcome"]
+        return Score(value=value, answer=answer, explanation=outcome, metadata=facts)
 
     return score
 
 
 def measured(run: Run, traces: Mapping[tuple[str, int], Trace]) -> dict[str, float]:
-    """Return the metrics of a run as far as it has come, NAME with NAME_low and NAME_high."""
+    """Return the metrics of a run so far as NAME, NAME_low and NAME_high."""
     run_plan = planned(run, Limits())
     order = [(item.sample, item.repeat) for sequence in run_plan.sequences() for item in sequence]
     played = [traces[place] for place in order if place in traces]
-    answers = (
-        run_plan.benchmark.answers_by_sample(played, run_plan.settings) if len(played) == len(order) else {}
-    )
+    declared, settings = run_plan.benchmark, run_plan.settings
+    answers = declared.answers_by_sample(played, settings) if len(played) == len(order) else {}
     evidence = results.evidence(run_plan, run.path, answers, embed=True)
-    by_name: dict[str, float] = {}
-    for key, measure in run_plan.benchmark.metrics(played, run_plan.settings, evidence).items():
-        values = {key: measure.value, f"{key}_low": measure.low, f"{key}_high": measure.high}
-        by_name |= {place: value for place, value in values.items() if value is not None}
-    return by_name
+    values: dict[str, float | None] = {}
+    for key, measure in declared.metrics(played, settings, evidence).items():
+        values |= {key: measure.value, f"{key}_low": measure.low, f"{key}_high": measure.high}
+    return {key: value for key, value in values.items() if value is not None}
 
 
 @hooks(name="run_folder", description="closes the run folder beside a log of lotbench")
 class RunFolders(Hooks):
-    """Closes a task's run folder when the task has ended, and writes its report."""
+    """Writes the report and closes the run folder when a task ends."""
 
     def enabled(self) -> bool:
-        """Return whether any task of ours is being evaluated."""
+        """Return whether a task of lotbench is under evaluation."""
         return bool(open_runs)
 
     async def on_task_end(self, data: TaskEnd) -> None:
-        """Close the run of the task that has ended."""
+        """Close the run of the finished task."""
         held = open_runs.pop((data.log.eval.metadata or {}).get(HELD, ""), None)
         if held is not None:
             await held.close()

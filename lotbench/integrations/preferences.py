@@ -1,7 +1,7 @@
-"""Accepted beside refused answers of finished games, as rows for TRL's DPOTrainer.
+"""Pairs of accepted and refused answers of finished games, as rows for TRL's DPOTrainer.
 
-The prompt of a row is the one that opens a game on its sample in the variant that was played. Later rounds know clues
-that no other game has in the same words, so their prompts are not used; an answer given there still answers the scene.
+The prompt of a row is the first prompt of a game on the sample in the same arm. Prompts of later rounds contain clues that
+differ between games, so they are not used; answers of later rounds are.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ Row: TypeAlias = dict[str, Any]
 
 @dataclass(slots=True)
 class _Scene:
-    """A prompt with the answers to it by their normal form; one that was both accepted and refused is paired with none."""
+    """A prompt with its answers by normalized text; answers that were both accepted and refused are not paired."""
 
     about: Row
     accepted: dict[str, Row] = field(default_factory=dict)
     refused: dict[str, Row] = field(default_factory=dict)
 
     def rows(self, most: int) -> Iterator[Row]:
-        """Take at most so many pairs; every answer of a side is taken once before one is taken twice."""
+        """Yield at most `most` pairs; every answer of a side is used once before any is used twice."""
         both = self.accepted.keys() & self.refused.keys()
         good = [answer for text, answer in self.accepted.items() if text not in both]
         bad = [answer for text, answer in self.refused.items() if text not in both]
         for n in range(min(most, len(good) * len(bad))):
-            # Where the shorter side has come round, the other one is moved by one: no pair comes twice.
+            # After a full cycle of both sides the second is shifted by one, so no pair repeats.
             chosen, rejected = good[n % len(good)], bad[(n + n // lcm(len(good), len(bad))) % len(bad)]
             yield {**self.about, **_side("chosen", chosen), **_side("rejected", rejected)}
 
 
 def preferences(runs: Sequence[Run], per_sample: int) -> list[Row]:
-    """Return the rows of some runs: `prompt`, `chosen`, `rejected` as messages, where both answers are from, `images` if any.
+    """Return the rows of some runs: `prompt`, `chosen` and `rejected` as messages, the origin of both, and `images` if any.
 
     Args:
         runs: Runs of the game.
-        per_sample: Rows of a sample in one variant, at most.
+        per_sample: The maximum number of rows for a sample in one arm.
 
     Raises:
         UsageError: A run is of another benchmark, some runs show pictures and some do not, or there is no row.
@@ -71,7 +71,7 @@ def preferences(runs: Sequence[Run], per_sample: int) -> list[Row]:
 
 
 def _add_answers(run: Run, plan: Plan, scenes: dict[str, _Scene]) -> None:
-    """Take in the answers of a run."""
+    """Add the answers of a run to the scenes."""
     for trace in run.traces:
         about = _opening(plan, trace.sample)
         scene = scenes.setdefault(json.dumps(about), _Scene(about))
@@ -83,7 +83,7 @@ def _add_answers(run: Run, plan: Plan, scenes: dict[str, _Scene]) -> None:
 
 
 def _decided_rounds(game: Game) -> Iterator[tuple[Round, bool]]:
-    """Yield the rounds that were decided; not those in which the second judge overturned the first."""
+    """Yield each decided round with whether it was accepted; skip rounds in which the second judge overturned the first."""
     for round in game.rounds:
         if round.leap or round.number == game.solved:
             yield round, True
@@ -92,7 +92,7 @@ def _decided_rounds(game: Game) -> Iterator[tuple[Round, bool]]:
 
 
 def _opening(plan: Plan, sample: str) -> Row:
-    """Return what opens a game on a sample: the prompt that asks for an answer without reasoning, and the picture."""
+    """Return the first prompt of a game on a sample (without reasoning) and its picture."""
     first = first_question(plan, sample, framework="direct")
     messages = first.messages if first else ()
     has_picture = any(isinstance(part, Image) for message in messages for part in message.parts)

@@ -1,7 +1,7 @@
-"""How well verdicts agree with labels: accuracy, both error rates and Cohen's kappa, with 95 % intervals.
+"""Agreement of verdicts with labels: accuracy, both error rates and Cohen's kappa, with 95 % intervals.
 
-Verdicts on one sample are alike (they rest on one causal chain), so a share is Wilson's at the size that
-the sample is worth once its clusters are counted, and kappa is drawn again by cluster.
+Verdicts on one sample are correlated (they share a causal chain). Shares have Wilson's interval at the effective number
+of trials, and kappa has a bootstrap interval over clusters.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import scipy
 from lotbench.metrics.intervals import Floats, bootstrap, divided, wilson
 
 DRAWS = 2000
-"""Of what labels leave open."""
+"""Draws of a share from its posterior."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class Agreement:
     """Verdicts against labels.
 
     Attributes:
-        n: Verdicts that could be read.
-        accuracy: Of all, those that agree.
-        fpr: Of the negatives, those accepted.
-        fnr: Of the positives, those not accepted.
-        kappa: Cohen's; None where chance alone would agree always. `hits` and `n` count what agrees.
+        n: The number of readable verdicts.
+        accuracy: The share that agrees.
+        fpr: The share of negatives that was accepted.
+        fnr: The share of positives that was not accepted.
+        kappa: Cohen's kappa; None if chance agreement is 1. `hits` and `n` count agreements and verdicts.
     """
 
     n: int
@@ -51,14 +51,14 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """Labels of one kind of verdict: how many there are in the run, labelled, and of these right guesses."""
+    """Labels of one kind of verdict: verdicts in the run, labelled verdicts, and right guesses among the labelled."""
 
     size: int
     labelled: int
     right: int
 
     def drawn(self, rng: np.random.Generator) -> Floats:
-        """Return draws of the share of right guesses from its Beta posterior with Jeffreys' prior."""
+        """Return draws [DRAWS] of the share of right guesses from its Beta posterior with Jeffreys' prior."""
         if not self.size:
             return np.zeros(DRAWS)
         return _share_draws(rng, self.right, self.labelled, DRAWS)
@@ -71,7 +71,7 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Verdicts of one kind: how many a run has, and of those that people labelled, how many were right guesses."""
+    """Verdicts of one kind: their number in the run, the labelled ones, and the right guesses among the labelled."""
 
     accepted: bool
     size: int
@@ -81,22 +81,21 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Errors on a run's own verdicts, drawn by verdict, labelled, and weighted back by the strata's sizes.
+    """Error rates on a run's own verdicts, from a labelled draw in strata, weighted by the sizes of the strata.
 
-    A stratum's share of right guesses has a Beta posterior; FPR and FNR follow from all of them by Bayes.
+    The share of right guesses in a stratum has a Beta posterior; FPR and FNR follow from all strata by Bayes' rule.
     """
 
     strata: tuple[Stratum, ...]
 
     def __post_init__(self) -> None:
         for stratum in self.strata:
-            if not 0 <= stratum.true <= stratum.labelled <= stratum.size or (
-                stratum.size and not stratum.labelled
-            ):
+            n = stratum.labelled
+            if not 0 <= stratum.true <= n <= stratum.size or (stratum.size and not n):
                 raise ValueError(f"a stratum of which nothing is known, or too much: {stratum}")
 
     def point(self) -> tuple[float, float]:
-        """Return FPR and FNR, NaN where there is no wrong or no right guess at all."""
+        """Return FPR and FNR; NaN without any wrong or right guess."""
         shares = np.array(
             [[_over(stratum.true, stratum.labelled) for stratum in self.strata if stratum.size]]
         )
@@ -104,7 +103,7 @@ class Field:
         return float(fpr[0]), float(fnr[0])
 
     def kappa(self) -> float:
-        """Return Cohen's kappa of verdicts and labels over all verdicts; NaN where chance alone would agree always."""
+        """Return Cohen's kappa of verdicts and labels over all verdicts; NaN if chance agreement is 1."""
         table = np.zeros((2, 2))
         for stratum in self.strata:
             right = stratum.size * _over(stratum.true, stratum.labelled) if stratum.size else 0.0
@@ -134,10 +133,10 @@ class Field:
 def agreement(
     labels: Sequence[bool], verdicts: Sequence[bool], clusters: Sequence[str], seed: int = 0
 ) -> Agreement:
-    """Return verdicts against labels, row by row; `clusters` names what rows belong together.
+    """Return the agreement of verdicts with labels, row by row; `clusters` names the cluster of each row.
 
     Raises:
-        ValueError: The three are not of one length.
+        ValueError: The lengths differ.
     """
     rows = list(zip(labels, verdicts, clusters, strict=True))
     right = [(label is verdict, name) for label, verdict, name in rows]
@@ -151,11 +150,13 @@ def agreement(
 
 
 def rate(trials: Sequence[tuple[bool, str]]) -> Rate:
-    """Return the share of hits among trials that come in clusters, with Wilson's interval; of one cluster it is open.
+    """Return the share of hits among clustered trials, with Wilson's interval (open for one cluster).
 
-    The interval is that of n / d independent trials, d >= 1 being the design effect: the variance of the
-    share between clusters (as of a ratio) over that of independent trials (Kish 1965; Wilson 1927). How much clusters
-    vary is known from them alone, so the quantile is Student's.
+    Args:
+        trials: Hit and cluster of each trial.
+
+    The interval is that of n / d independent trials (Wilson 1927). The design effect d >= 1 is the variance of the share
+    between clusters over that of independent trials (Kish 1965). The variance is estimated, so the quantile is Student's.
     """
     n, hits = len(trials), sum(hit for hit, _ in trials)
     if n == 0:
@@ -169,7 +170,7 @@ def rate(trials: Sequence[tuple[bool, str]]) -> Rate:
 
 
 def kappa(first: Sequence[bool], other: Sequence[bool], clusters: Sequence[str], seed: int = 0) -> Rate:
-    """Return Cohen's kappa of two decisions on the same rows, with a bootstrap interval over clusters."""
+    """Return Cohen's kappa of two raters' decisions on the same rows, with a bootstrap interval over clusters."""
     places = {name: index for index, name in enumerate(dict.fromkeys(clusters))}
     counts = np.zeros((len(places), 2, 2))
     for a, b, name in zip(first, other, clusters, strict=True):
@@ -185,9 +186,9 @@ def kappa(first: Sequence[bool], other: Sequence[bool], clusters: Sequence[str],
 
 
 def flips(verdicts: Sequence[Sequence[bool]]) -> tuple[int, int]:
-    """Return the share of pairs of verdicts on one row that differ.
+    """Return the number of differing pairs of verdicts on the same row, and the number of all such pairs.
 
-    A row of k verdicts counts as one trial for k = 2 and as k(k-1)/2 for more.
+    A row of k verdicts has k(k-1)/2 pairs.
     """
     differing = pairs = 0
     for row in verdicts:
@@ -198,13 +199,13 @@ def flips(verdicts: Sequence[Sequence[bool]]) -> tuple[int, int]:
 
 
 def icc(ratings: Floats) -> float:
-    """Return ICC(2,1): how far single ratings agree, raters and targets both drawn at random (Shrout and Fleiss 1979).
+    """Return ICC(2,1): agreement of single ratings, with raters and targets both random (Shrout and Fleiss 1979).
 
     Args:
         ratings: [targets, raters], complete.
 
     Returns:
-        At most 1; NaN for fewer than two targets or raters, or where nothing changes.
+        At most 1; NaN for fewer than two targets or raters, or if no rating varies.
     """
     n, k = ratings.shape
     if n < 2 or k < 2:
@@ -219,7 +220,7 @@ def icc(ratings: Floats) -> float:
 
 
 def _kappa(table: Floats) -> Floats:
-    """Return kappa of 2 x 2 counts, [..., 2, 2] to [...]; NaN where chance alone would agree always."""
+    """Return kappa of 2 x 2 counts, [..., 2, 2] to [...]; NaN if chance agreement is 1."""
     n = table.sum(axis=(-2, -1))
     agreed = (table[..., 0, 0] + table[..., 1, 1]) / n
     chance = (table.sum(axis=-1) * table.sum(axis=-2)).sum(axis=-1) / n**2
@@ -227,7 +228,7 @@ def _kappa(table: Floats) -> Floats:
 
 
 def _design_effect(trials: Sequence[tuple[bool, str]], share: float) -> float:
-    """Return how many times the variance between clusters is that of independent trials, at least 1."""
+    """Return the design effect of clustered trials: variance between clusters over that of independent trials, at least 1."""
     totals: dict[str, list[int]] = {}
     for hit, name in trials:
         total = totals.setdefault(name, [0, 0])

@@ -1,8 +1,8 @@
-"""Ratings from votes on pairs (Bradley and Terry 1952): the log-odds by which one is chosen before the average of all.
+"""Ratings from votes on pairs (Bradley and Terry 1952): log-odds of being chosen over the average player.
 
-The model is a logistic regression without an intercept on who stands in a pair (scikit-learn). Its ridge penalty keeps the
-rating of who never lost finite and the mean of all at 0. Votes of one person and votes on one prompt are alike, so the
-interval is a percentile bootstrap that draws both voters and prompts again.
+The model is a logistic regression without intercept on the players of a pair (scikit-learn). The ridge penalty keeps the
+rating of an unbeaten player finite and the mean at 0. Votes of one voter and votes on one prompt are correlated, so the
+interval is a percentile bootstrap over both voters and prompts.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ PENALTY = 10.0
 """C of scikit-learn: the inverse of the ridge penalty's weight."""
 DRAWS = 300
 LEAST_VOTERS = 5
-"""Voters below which there is no interval: so few tastes say nothing of other people's."""
+"""The fewest voters for an interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """A rating in log-odds, with its 95 % interval; all None where nobody met the rest, directly or by others."""
+    """A rating in log-odds with its 95 % interval; all None if the votes do not connect all players."""
 
     value: float | None
     low: float | None = None
@@ -33,14 +33,14 @@ class Rating:
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """Votes on pairs of k players, one a place.
+    """Votes on pairs of k players; all arrays have one entry for each vote.
 
     Attributes:
-        voter: Who voted, [votes], from 0.
-        prompt: On what, [votes], from 0.
-        pair: The two players, [votes, 2].
-        chosen: 1 where the first was chosen, 0 where the second, .5 for a tie; [votes].
-        players: k.
+        voter: Index of the voter, [votes].
+        prompt: Index of the prompt, [votes].
+        pair: Indexes of the two players, [votes, 2].
+        chosen: 1 if the first was chosen, 0 if the second, .5 for a tie; [votes].
+        players: The number k of players.
     """
 
     voter: NDArray[np.int_]
@@ -51,7 +51,7 @@ class Votes:
 
 
 def ratings(votes: Votes, seed: int = 0) -> list[Rating]:
-    """Return the rating of each player, with an interval where at least five people voted on at least two prompts."""
+    """Return the rating of each player, with intervals if at least five people voted on at least two prompts."""
     whole = _wins(votes, np.ones(len(votes.voter)))
     groups, _ = scipy.sparse.csgraph.connected_components(whole + whole.T > 0, directed=False)
     if groups != 1:
@@ -70,7 +70,7 @@ def ratings(votes: Votes, seed: int = 0) -> list[Rating]:
 
 
 def _wins(votes: Votes, weights: Floats) -> Floats:
-    """Return how often each player was chosen before each other, [k, k], a tie being half a vote for both."""
+    """Return how often each player was chosen over each other, [k, k]; a tie is half a vote for both."""
     wins = np.zeros((votes.players, votes.players))
     first, second = votes.pair.T
     np.add.at(wins, (first, second), weights * votes.chosen)
@@ -79,14 +79,14 @@ def _wins(votes: Votes, weights: Floats) -> Floats:
 
 
 def _strengths(wins: Floats) -> Floats:
-    """Return the log-odds of each player, [k], with the mean 0."""
+    """Return the ratings of the players in log-odds, [k], with mean 0."""
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - its import takes a second, and every command imports this
 
     better, worse = np.nonzero(wins)
     if not len(better):
         return np.zeros(len(wins))
     ahead = np.eye(len(wins))[better] - np.eye(len(wins))[worse]
-    # Each vote is told from both sides, so that there are wins and losses however the pairs are written.
+    # Each vote enters from both sides, so that both classes occur in whatever order pairs are written.
     rows, outcomes = np.vstack([ahead, -ahead]), np.repeat([1, 0], len(better))
     weights = np.tile(wins[better, worse] / 2, 2)
     fitted = LogisticRegression(C=PENALTY, fit_intercept=False).fit(rows, outcomes, weights)

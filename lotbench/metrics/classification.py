@@ -1,7 +1,7 @@
-"""How well ordered labels 1..L are predicted, what guessing would come to, and whether shuffling does as well.
+"""Metrics of predictions of ordered labels 1..L, and what guessing would reach.
 
-Everything is read off one table of counts, gold label by prediction, whose column 0 holds what was no label
-at all: such an answer is wrong in every figure that does not say otherwise.
+All metrics are computed from a table of counts [L, L + 1], gold label by prediction. Column 0 counts invalid answers,
+which are wrong in every metric unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -19,55 +19,52 @@ Labels: TypeAlias = NDArray[np.int_]
 
 
 def table(gold: Sequence[int], predictions: Sequence[int | None], labels: int) -> Floats:
-    """Return counts [labels, labels + 1] of gold labels 1.. by predictions, column 0 for None."""
+    """Return counts [labels, labels + 1] of gold labels (from 1) by predictions; column 0 counts None."""
     counts = np.zeros((labels, labels + 1))
-    np.add.at(
-        counts,
-        (np.array(gold, dtype=int) - 1, np.array([prediction or 0 for prediction in predictions], dtype=int)),
-        1,
-    )
+    columns = np.array([label or 0 for label in predictions], dtype=int)
+    np.add.at(counts, (np.array(gold, dtype=int) - 1, columns), 1)
     return counts
 
 
 def f1(counts: Floats) -> Floats:
-    """Return F1 of each label, [..., L, L + 1] to [..., L]; 0 for one that neither occurs nor is predicted."""
+    """Return the F1 of each label, [..., L, L + 1] to [..., L]; 0 for a label that neither occurs nor is predicted."""
     hits = np.diagonal(counts[..., 1:], axis1=-2, axis2=-1)
     both = counts.sum(axis=-1) + counts[..., 1:].sum(axis=-2)
     return np.asarray(np.divide(2 * hits, both, out=np.zeros(hits.shape), where=both > 0))
 
 
 def macro_f1(counts: Floats) -> Floats:
-    """Return the mean F1 over all labels, those without support too; [..., L, L + 1] to [...]."""
+    """Return the mean F1 over all labels, including labels without support; [..., L, L + 1] to [...]."""
     return np.asarray(f1(counts).mean(axis=-1))
 
 
 def mae(counts: Floats) -> Floats:
-    """Return the mean distance of valid predictions from the gold; NaN where there is none."""
+    """Return the mean absolute error of valid predictions, [..., L, L + 1] to [...]; NaN without any."""
     valid = counts[..., 1:]
     return divided((valid * distances(valid.shape[-1])).sum(axis=(-2, -1)), valid.sum(axis=(-2, -1)))
 
 
 def accuracy(counts: Floats) -> Floats:
-    """Return the share of all answers that give the gold."""
+    """Return the share of all answers that are right, [..., L, L + 1] to [...]."""
     right = np.trace(counts[..., 1:], axis1=-2, axis2=-1)
     return divided(right, counts.sum(axis=(-2, -1)))
 
 
 def distances(labels: int) -> Floats:
-    """Return [L, L]: how far two labels are apart."""
+    """Return the absolute differences of labels, [L, L]."""
     places = np.arange(labels, dtype=float)
     return np.asarray(np.abs(places[:, None] - places))
 
 
 def guessing(support: Sequence[int], chances: Sequence[float]) -> tuple[float, float]:
-    """Return the expected macro F1 and MAE of drawing each prediction independently with these chances.
+    """Return the expected macro F1 and MAE if predictions are drawn independently with these probabilities.
 
-    Exact: the hits and the false alarms of a label are independent binomials, and the expectation of
+    The value is exact: hits and false alarms of a label are independent binomials, and the expectation of
     2 hits / (support + hits + false alarms) is summed over all their values.
 
     Args:
-        support: How often each label is the gold one.
-        chances: Of each label, to be drawn.
+        support: The number of gold labels of each value.
+        chances: The probability of each label.
     """
     n = sum(support)
     scores = []
@@ -77,7 +74,7 @@ def guessing(support: Sequence[int], chances: Sequence[float]) -> tuple[float, f
             scipy.stats.binom.pmf(hits, count, chance), scipy.stats.binom.pmf(alarms, n - count, chance)
         )
         both = count + hits[:, None] + alarms
-        # Without support there are no hits, and no quotient is 0 / 0.
+        # Without support there are no hits, and the maximum avoids 0 / 0.
         scores.append(float((weight * 2 * hits[:, None] / np.maximum(both, 1)).sum()))
     share = np.array(support, dtype=float) / n
     error = share @ distances(len(support)) @ np.array(chances, dtype=float)

@@ -1,7 +1,7 @@
-"""Whether one model is better than another on the samples that both have: differences, tests, ties.
+"""Paired comparison of two models on shared samples: differences, tests, ties.
 
-Everything is paired by sample, since samples differ far more than models do. The test is the paired t test, of a metric that
-is no mean on its jackknife's pseudo-values; below eight samples it is the exact permutation test of scipy.
+All tests are paired by sample, since samples differ far more than models. The test is the paired t test; for metrics that
+are no means it uses the jackknife's pseudo-values. Below eight samples it is scipy's exact permutation test.
 """
 
 from __future__ import annotations
@@ -18,23 +18,22 @@ from lotbench.metrics.primary_metric import PrimaryMetric, Weighted
 
 ALPHA = 0.05
 EXACT = 8
-"""Samples from which the paired t test is taken; below, every permutation is gone through."""
+"""The fewest samples for the t test alone; below, p is that of the exact permutation test where larger."""
 _WEIGHTS = 200_000
-"""Weights that are given to a metric at once: it may make many numbers of each."""
+"""The number of weights passed to a metric at once, which bounds the memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How far one model is ahead of another, on the samples that both have a value for.
+    """The difference of two models on the samples that both have a value for.
 
     Attributes:
-        mean: Of the differences, or the difference of two metrics; None without a shared sample. `low` and
-            `high` are Student's 95 % interval; None below two samples and where all differences are one.
-        p: Two-sided, of the paired t test or the exact permutation test; None below two samples.
-        sd: The standard deviation of the n differences, or of a metric's pseudo-values of them; None if they do not
-            vary.
-        noise: The variance of the difference that no number of samples would mend (few labels).
-        judgements: Labels that each of the two has, on the average.
+        mean: The mean of the differences, or the difference of the metrics; None without shared samples. `low` and
+            `high` are Student's 95 % interval; None below two samples, or if all differences are equal.
+        p: The two-sided p of the paired t test or the exact permutation test; None below two samples.
+        sd: The standard deviation of the n differences or pseudo-values; None if they do not vary.
+        noise: The variance of the difference that more samples would not reduce (few labels).
+        judgements: The mean number of labels of the two.
     """
 
     n: int
@@ -48,7 +47,7 @@ class Difference:
 
 
 def difference(first: Mapping[str, float], other: Mapping[str, float]) -> Difference:
-    """Return how far `first` is ahead of `other`; both by sample."""
+    """Return how far `first` is ahead of `other`, paired by sample."""
     shared = sorted(first.keys() & other.keys())
     differences = np.array([first[name] - other[name] for name in shared])
     if not shared:
@@ -61,9 +60,10 @@ def difference(first: Mapping[str, float], other: Mapping[str, float]) -> Differ
 
 
 def of_primary_metrics(first: PrimaryMetric, other: PrimaryMetric, fpr: float = 0.0) -> Difference:
-    """Return how far the primary metric of one run is ahead of another's, on the samples that both have.
+    """Return how far the primary metric of one run is ahead of another's on shared samples.
 
-    Its p holds at both ends of what broke off, and if the judge wrongly accepted `fpr` of what the run ahead guessed.
+    The p is the largest over both extremes for games that broke off, and over a judge that wrongly accepted a share `fpr`
+    of the guesses of the run ahead.
     """
     if first.weighted is None:
         return difference(first.records, other.records)
@@ -81,55 +81,50 @@ def of_primary_metrics(first: PrimaryMetric, other: PrimaryMetric, fpr: float = 
 def _at_worst(
     result: Difference, first: PrimaryMetric, other: PrimaryMetric, shared: Sequence[str], fpr: float
 ) -> Difference:
-    """Return the difference with the larger p of two: as counted, and with all that is not known against `first`, which is ahead."""
-    if (
-        not result.mean
-        or result.p is None
-        or first.weighted is None
-        or first.least is None
-        or other.most is None
-    ):
+    """Return the difference with the larger of two p: as measured, and with everything unknown counted against `first`."""
+    weighted, least, most = first.weighted, first.least, other.most
+    if not result.mean or result.p is None or weighted is None or least is None or most is None:
         return result
     counted = [[run.records[name] for name in shared] for run in (first, other)]
-    moved = [*first.least(counted[0], fpr), *other.most(counted[1])]
+    moved = [*least(counted[0], fpr), *most(counted[1])]
     if all(now is before for now, before in zip(moved, counted[0] + counted[1], strict=True)):
         return result
-    worst = of_metric(first.weighted(moved), len(shared), result.noise)
+    worst = of_metric(weighted(moved), len(shared), result.noise)
     holds = worst.mean is not None and worst.mean > 0 and worst.p is not None
     return replace(result, p=max(result.p, worst.p or 0.0) if holds else 1.0)
 
 
 def _noise(run: PrimaryMetric, shared: Sequence[str]) -> float:
-    """Return the variance of a run's metric that no number of samples would mend."""
+    """Return the variance of a run's metric that more samples would not reduce."""
     return 0.0 if run.noise is None else float(run.noise([run.records[name] for name in shared]).var())
 
 
 def of_metric(metric: Weighted, n: int, noise: float = 0.0) -> Difference:
-    """Return how far a metric of n records is ahead of that of the n records paired with them.
+    """Return the difference of a metric between n records and the n records paired with them.
 
     Args:
-        metric: Of 2 n records by their weights: one run's, then the other's in the same order.
-        n: Pairs.
-        noise: The variance of what else makes the difference uncertain.
+        metric: The metric of 2 n records by their weights: the first run's, then the other's in the same order.
+        n: The number of pairs.
+        noise: Additional variance of the difference.
     """
     seen = float(_ahead(metric, np.ones((1, n)), np.zeros((1, n)))[0])
     if not math.isfinite(seen):
         return Difference(n, None, None, None, None)
 
     def exchanged(first: Floats, second: Floats, axis: int) -> Floats:
-        # 0 is the first run's record of a sample, 1 the second's. An exchange that leaves no value counts as far from 0.
+        # 0 is the first run's record, 1 the second's. An exchange without a value counts as extreme.
         differences = _ahead(metric, np.atleast_2d(second), np.atleast_2d(first))
         return np.nan_to_num(differences, nan=math.inf).reshape(first.shape[:-1])
 
     def exact() -> float:
         return _permuted((np.zeros(n), np.ones(n)), exchanged)
 
-    # Leaving a pair out: for a mean, the pseudo-values are the pairs' very differences.
+    # For a mean, the pseudo-values equal the differences of the pairs.
     return tested(n * seen - (n - 1) * _one_left_out(metric, n), seen, exact, noise)
 
 
 def tested(values: Floats, mean: float, exact: Callable[[], float], noise: float = 0.0) -> Difference:
-    """Return the paired t test of n differences or pseudo-values [n] whose metric is `mean`; `exact` gives p below eight."""
+    """Return the paired t test of differences or pseudo-values [n] with this mean; `exact` gives the p below eight."""
     n = len(values)
     if n < 2:
         return Difference(n, mean, None, None, None)
@@ -152,7 +147,7 @@ def tested(values: Floats, mean: float, exact: Callable[[], float], noise: float
 
 
 def _permuted(samples: tuple[Floats, ...], statistic: Callable[..., Floats]) -> float:
-    """Return the two-sided p of a permutation test: every sign or exchange for few pairs, 9,999 drawn for many."""
+    """Return the two-sided p of a paired permutation test: all exchanges for few pairs, 9,999 random ones for many."""
     test = scipy.stats.permutation_test(
         samples, statistic, permutation_type="samples", vectorized=True, rng=np.random.default_rng(0)
     )
@@ -160,7 +155,7 @@ def _permuted(samples: tuple[Floats, ...], statistic: Callable[..., Floats]) -> 
 
 
 def _one_left_out(metric: Weighted, n: int) -> Floats:
-    """Return the difference of the metric without each of the n pairs, [n]; a block at a time, since all would be n x n."""
+    """Return the difference of the metric without each of the n pairs, [n], in blocks that bound the memory."""
     step, parts = max(1, _WEIGHTS // n), []
     for at in range(0, n, step):
         weights = np.ones((min(step, n - at), n))
@@ -170,17 +165,17 @@ def _one_left_out(metric: Weighted, n: int) -> Floats:
 
 
 def _ahead(metric: Weighted, stay_weights: Floats, swap_weights: Floats) -> Floats:
-    """Return the difference of the metric where `stay_weights` of the pairs, [draws, n], stay, and `swap_weights` change sides."""
+    """Return the metric's difference, [draws], with pairs weighted by `stay_weights` and exchanged by `swap_weights`, [draws, n]."""
     return metric(np.hstack([stay_weights, swap_weights])) - metric(np.hstack([swap_weights, stay_weights]))
 
 
 def smallest_p(n: int) -> float:
-    """Return the smallest p that n samples can have: below eight the exact test has 2^n outcomes, half of them to each side."""
+    """Return the smallest possible p of n samples: below eight the exact test has 2^n outcomes."""
     return 0.0 if n >= EXACT else min(1.0, 2 / 2**n)
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Return the p values corrected for being several, after Holm (1979); in the order in which they came."""
+    """Return p values corrected for multiple tests by Holm (1979), in the given order."""
     corrected, before = [0.0] * len(ps), 0.0
     for rank, at in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
         before = max(before, min(1.0, (len(ps) - rank) * ps[at]))
@@ -189,7 +184,7 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def levels(ps: Sequence[float]) -> list[float]:
-    """Return the level at which each p is tested by Holm; for those that fail, the level of the next that is to pass."""
+    """Return Holm's level of each p; for those that fail, the level of the first that fails."""
     order = sorted(range(len(ps)), key=ps.__getitem__)
     passed, alphas = sum(p < ALPHA for p in holm(ps)), [0.0] * len(ps)
     for rank, at in enumerate(order):
@@ -198,14 +193,14 @@ def levels(ps: Sequence[float]) -> list[float]:
 
 
 def ties(order: Sequence[str], apart: Collection[tuple[str, str]]) -> dict[str, str]:
-    """Return letters of a ranking: two that share a letter were not told apart.
+    """Return the letters of a ranking: names that share a letter do not differ clearly.
 
     Args:
         order: Names, best first.
-        apart: The pairs that were told apart, in either order.
+        apart: The pairs that differ clearly, in either order.
 
     Returns:
-        The letters of each name. A letter stands for neighbours in the order none of whom are told apart.
+        The letters of each name. A letter stands for a maximal block of neighbours without a clear difference.
     """
 
     def alike(first: int, last: int) -> bool:

@@ -1,13 +1,13 @@
-"""How two things go together: Pearson where both look normal, else Spearman; Spearman with an interval over clusters.
+"""Correlations: Pearson's r if both samples look normal, else Spearman's rho; also with intervals over clusters.
 
-A correlation of fewer than three pairs, or of something that never changes, is none. Of few pairs the p of ranks is
-counted out over all orders: rho = 1 of three pairs comes by chance one time in three, and approximations say never.
+There is no correlation for fewer than three pairs or a constant. For few pairs the p of rank correlations is exact, over
+all orders: rho = 1 of three pairs has p = 1/3, where approximations give 0.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -18,19 +18,19 @@ from lotbench.metrics.intervals import Floats, bootstrap, divided
 from lotbench.types import Metric
 
 NORMAL = 0.05
-"""The p of the Shapiro-Wilk test from which a sample passes for normal (v2, Statistical analysis)."""
+"""The smallest p of the Shapiro-Wilk test at which a sample counts as normal (v2, Statistical analysis)."""
 LEAST = 3
 EXACT = 8
-"""Pairs up to which the p of ranks is counted out over all orders."""
+"""The most pairs for which the p of rank correlations is computed over all orders."""
 Method: TypeAlias = Literal["pearson", "spearman", "kendall"]
 _MEASURES: Mapping[Method, str] = {"pearson": "pearsonr", "spearman": "spearmanr", "kendall": "kendalltau"}
 
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A correlation with its method and 95 % interval; None with the reason why there is none.
+    """A correlation with method and 95 % interval; None with the reason in `why`.
 
-    The interval takes the pairs for independent; it is None for fewer than four.
+    The interval treats pairs as independent; it is None for fewer than four pairs.
     """
 
     method: Method | None
@@ -77,7 +77,7 @@ def coefficient(method: Method, first: Sequence[float], other: Sequence[float]) 
 
 
 def _exact(method: Method, first: Sequence[float], other: Sequence[float]) -> float:
-    """Return the p of ranks that go together as closely, either way, over all orders of the pairs."""
+    """Return the exact two-sided p of a rank correlation, over all orders of the pairs."""
     x, y = (scipy.stats.rankdata(each) - (len(first) + 1) / 2 for each in (first, other))
     signs = np.sign(np.subtract.outer(y, y))
 
@@ -96,30 +96,30 @@ def _exact(method: Method, first: Sequence[float], other: Sequence[float]) -> fl
 
 
 def spearman(first: Sequence[float], other: Sequence[float], clusters: Sequence[str]) -> Metric:
-    """Return Spearman's rho with an interval that draws clusters again, the ranks being those of all pairs.
+    """Return Spearman's rho with a bootstrap interval over clusters; ranks are those of all pairs.
 
     Raises:
         ValueError: The three are not of one length.
     """
-    if why := _none(first, other):
-        return Metric(None, n=len(first), why=why)
-    return _over_clusters(scipy.stats.rankdata(first), scipy.stats.rankdata(other), clusters)
+    return _over_clusters(first, other, clusters, scipy.stats.rankdata)
 
 
 def pearson(first: Sequence[float], other: Sequence[float], clusters: Sequence[str]) -> Metric:
-    """Return Pearson's r with an interval that draws clusters again.
+    """Return Pearson's r with a bootstrap interval over clusters.
 
     Raises:
         ValueError: The three are not of one length.
     """
+    # Centred, since sums of squares far from 0 lose the variance to rounding.
+    return _over_clusters(first, other, clusters, lambda each: np.asarray(each, dtype=float) - np.mean(each))
+
+
+def _over_clusters(
+    first: Sequence[float], other: Sequence[float], clusters: Sequence[str], values: Callable[..., Floats]
+) -> Metric:
     if why := _none(first, other):
         return Metric(None, n=len(first), why=why)
-    # Centred: far from 0 the sums of squares would leave nothing of the spread.
-    x, y = (np.asarray(each, dtype=float) - np.mean(each) for each in (first, other))
-    return _over_clusters(x, y, clusters)
-
-
-def _over_clusters(x: Floats, y: Floats, clusters: Sequence[str]) -> Metric:
+    x, y = values(first), values(other)
     places = {name: index for index, name in enumerate(dict.fromkeys(clusters))}
     sums = np.zeros((len(places), 6))
     for name, a, b in zip(clusters, x, y, strict=True):
@@ -129,7 +129,7 @@ def _over_clusters(x: Floats, y: Floats, clusters: Sequence[str]) -> Metric:
 
 
 def _pearson(sums: Floats) -> Floats:
-    """Return Pearson from n and the sums of x, y, xx, yy, xy, [..., 6] to [...]; NaN where one does not change."""
+    """Return Pearson's r from sums of 1, x, y, xx, yy, xy, [..., 6] to [...]; NaN if x or y is constant."""
     n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
     spread = (n * xx - x * x) * (n * yy - y * y)
     return divided(n * xy - x * y, np.sqrt(np.maximum(spread, 0)))

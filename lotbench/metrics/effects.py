@@ -1,7 +1,6 @@
-"""Severity of judges: the two-way additive model of scores, idea plus judge, by least squares.
+"""Severity of judges: the additive model of scores, idea plus judge, fitted by least squares.
 
-Every judge sees other ideas, so a judge's mean says little of the judge; what it gives beside the others who
-saw the same idea does.
+Judges see different ideas, so a judge's mean score says little. The model compares scores on the same ideas.
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ from lotbench.metrics.intervals import Floats
 
 
 def severities(items: Sequence[int], raters: Sequence[int], scores: Sequence[float]) -> Floats | None:
-    """Return what each rater gives above the mean of all raters, from scores = item + rater + error.
+    """Return the effect of each rater in the model score = item + rater + error.
 
     Args:
-        items: What each score is of.
-        raters: Who gave each score, from 0 without gaps.
+        items: The item of each score.
+        raters: The rater of each score, from 0 without gaps.
         scores: The scores.
 
     Returns:
-        The effects [raters], which add up to zero (a severe judge is below it); None if the raters did not
-        meet on enough items to be told apart.
+        The effects [raters], which sum to 0; severe raters are below 0. None if the shared items do not connect the
+        raters.
     """
     count = max(raters, default=-1) + 1
     if count < 2:
@@ -31,13 +30,13 @@ def severities(items: Sequence[int], raters: Sequence[int], scores: Sequence[flo
     place = np.unique(np.asarray(items), return_inverse=True)[1]
     design = np.eye(count)[np.asarray(raters)]
     sizes = np.bincount(place)
-    # Taking the item's mean from both sides leaves the raters alone (Frisch, Waugh and Lovell).
+    # Subtracting item means from both sides eliminates the items (Frisch, Waugh and Lovell).
     centred = design - (_sums(design, place, len(sizes)) / sizes[:, None])[place]
     values = np.asarray(scores, dtype=float)
     residuals = values - (np.bincount(place, values) / sizes)[place]
-    # The smallest of the solutions is the one whose effects add up to zero.
+    # The minimum-norm solution is the one whose effects sum to 0.
     effects, _, rank, _ = np.linalg.lstsq(centred, residuals, rcond=None)
-    # What least squares leaves in the last digits would be printed as a severity.
+    # Rounding removes numerical noise, which would be printed as a severity.
     return effects.round(12) + 0.0 if rank == count - 1 else None
 
 

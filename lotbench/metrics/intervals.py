@@ -1,7 +1,7 @@
-"""95 % intervals over samples: Wilson's of a share-like statistic, Student's of marks, a bootstrap of any other.
+"""95 % intervals over samples: Wilson's for bounded statistics, Student's for marks, a bootstrap for all others.
 
-Episodes on one sample are alike, so the unit is the whole sample. What its data cannot bound an interval leaves
-open: one sample, values that never vary under a bootstrap, a draw in which a statistic does not exist.
+Episodes on one sample are correlated, so the unit is the sample. An interval is open where the data do not bound it: for
+one sample, values that never vary under a bootstrap, or draws without a value.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from lotbench.types import Metric
 
 Floats: TypeAlias = NDArray[np.float64]
 Interval: TypeAlias = tuple[float | None, float | None]
-"""Low and high end; None where the data do not bound that side."""
+"""Low and high end; None if the data do not bound that side."""
 
 QUANTILE = 0.975
-"""At which an interval of 95 % ends on either side, by whatever distribution."""
+"""The quantile of the upper end of a two-sided 95 % interval."""
 Z = 1.959963984540054
-"""The .975 quantile of the normal distribution, written out; the others are of scipy.special, since scipy.stats takes half a second to import."""
+"""The .975 quantile of the normal distribution."""
 
 
 def divided(part: Floats, whole: Floats) -> Floats:
-    """Return a quotient, place by place; NaN where the whole is not above 0."""
+    """Return part / whole elementwise; NaN where the whole is not positive."""
     top, bottom = np.broadcast_arrays(np.asarray(part, dtype=float), np.asarray(whole, dtype=float))
     return np.asarray(np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0))
 
@@ -39,20 +39,20 @@ def bounded(
     statistic: Callable[[Floats], Floats],
     ends: tuple[float, float] = (0.0, 1.0),
 ) -> Interval:
-    """Return Wilson's interval of a statistic between two ends, at the number of clusters that it is worth.
+    """Return Wilson's interval of a bounded statistic at its effective number of trials.
 
-    Centre and variance are those of the jackknife's pseudo-values, which are a mean's very values and free a
-    curved statistic (macro F1) of most of its bias (Quenouille 1956). Set against that of trials that are all
-    or nothing, b, the variance is a design effect (Kish 1965); one trial of variance b + 1/12 is counted in,
-    so that few clusters that happen to agree are not taken for many.
+    Centre and variance are those of the jackknife's pseudo-values. For a mean these are the values; for a curved statistic
+    (macro F1) they remove most of the bias (Quenouille 1956). The variance over that of all-or-nothing trials, b, is the
+    design effect (Kish 1965). One trial of variance b + 1/12 is added, so that few clusters that happen to agree do not
+    count as many.
 
     Args:
-        counts: [clusters, ...]; whatever adds up over the episodes of a cluster.
-        statistic: Maps sums [clusters, ...] to values [clusters]; smooth, NaN where it does not exist.
-        ends: What the statistic can be at least and at most.
+        counts: [clusters, ...]; sums over the episodes of each cluster.
+        statistic: Maps sums [clusters, ...] to values [clusters]; smooth, NaN where undefined.
+        ends: The smallest and largest possible value.
 
     Returns:
-        (None, None) for fewer than two clusters, and where the statistic rests on a single one of them.
+        The interval; (None, None) for fewer than two clusters, or if the statistic rests on a single cluster.
     """
     lowest, highest = ends
     n, span = len(counts), highest - lowest
@@ -73,10 +73,10 @@ def studentised(
     statistic: Callable[[Floats], Floats],
     ends: tuple[float, float] = (-math.inf, math.inf),
 ) -> Interval:
-    """Return Student's interval of a smooth statistic on a scale of which the clusters use a small part (marks).
+    """Return Student's interval of a smooth statistic on a scale that is used only in part (marks).
 
-    The standard error is the jackknife's; nothing reaches beyond the ends of the scale. (None, None) for fewer
-    than two clusters, where all of them are alike, and where the statistic rests on a single one.
+    The standard error is the jackknife's, and the interval stays within the ends of the scale. It is (None, None) for fewer
+    than two clusters, if all clusters are equal, or if the statistic rests on a single cluster.
     """
     n = len(counts)
     value, pseudo = _jackknife(counts, statistic)
@@ -89,7 +89,7 @@ def studentised(
 
 
 def ratio(sums: Floats) -> Floats:
-    """Return means from sums and counts, [..., 2] to [...]; NaN where nothing was counted."""
+    """Return means from sums and counts, [..., 2] to [...]; NaN if the count is 0."""
     return divided(sums[..., 0], sums[..., 1])
 
 
@@ -98,11 +98,11 @@ def clustered_mean(
     ends: tuple[float, float] = (0.0, 1.0),
     interval: Callable[[Floats, Callable[[Floats], Floats], tuple[float, float]], Interval] | None = None,
 ) -> Metric:
-    """Return the mean of values that come in clusters; n counts clusters, observations are values.
+    """Return the mean of clustered values; `n` counts clusters, `observations` counts values.
 
     Args:
-        clusters: The values of each, at least one cluster.
-        ends: The least and the most that a value can be.
+        clusters: The values of each cluster; at least one cluster.
+        ends: The smallest and largest possible value.
         interval: `bounded` by default.
     """
     sums = np.array([[sum(values), len(values)] for values in clusters], dtype=float)
@@ -112,9 +112,9 @@ def clustered_mean(
 
 
 def combined(value: float, parts: Sequence[Interval], ends: tuple[float, float]) -> Interval:
-    """Return the interval of an estimate that is uncertain for several independent reasons (MOVER, Zou and Donner 2008).
+    """Return the interval of an estimate with several independent sources of error (MOVER, Zou and Donner 2008).
 
-    The distances from the estimate to the ends that each reason alone would give add up as squares.
+    The squared distances from the estimate to the ends of each source's interval are summed.
     """
     lows, highs = [low for low, _ in parts], [high for _, high in parts]
     low = None if None in lows else value - math.hypot(*(max(0.0, value - (end or 0.0)) for end in lows))
@@ -123,7 +123,7 @@ def combined(value: float, parts: Sequence[Interval], ends: tuple[float, float])
 
 
 def wilson(share: float, n: float, quantile: float = Z) -> tuple[float, float]:
-    """Return Wilson's interval of a share of n trials (Wilson 1927); n need not be whole, the quantile is of 95 %."""
+    """Return Wilson's 95 % interval of a share of n trials (Wilson 1927); n may be fractional."""
     middle = (share + quantile**2 / (2 * n)) / (1 + quantile**2 / n)
     half = quantile * math.sqrt(share * (1 - share) / n + quantile**2 / (4 * n**2)) / (1 + quantile**2 / n)
     return max(0.0, middle - half), min(1.0, middle + half)
@@ -135,19 +135,17 @@ def bootstrap(
     seed: int,
     draws: int = 2000,
 ) -> Interval:
-    """Return percentile interval of a statistic of summed counts, drawing clusters with replacement; expanded for few (`expanded`).
+    """Return the percentile bootstrap interval of a statistic over clusters, expanded for few clusters (`expanded`).
 
     Args:
-        counts: [clusters, ...]; whatever adds up over the episodes of a cluster.
-        statistic: Maps sums [draws, ...] to values [draws]; NaN where the statistic does not exist.
-        seed: The run's seed; one seed and one number of clusters give one set of draws, so that metrics
-            of one run are drawn alike.
-        draws: How often all clusters are drawn again.
+        counts: [clusters, ...]; sums over the episodes of each cluster.
+        statistic: Maps sums [draws, ...] to values [draws]; NaN where undefined.
+        seed: The run's seed; the same seed and number of clusters give the same draws for all metrics of a run.
+        draws: The number of resamples.
 
     Returns:
-        Values that occurred among the draws, rounded outwards; a draw without a value counts as below
-        the low and above the high end. (None, None) for fewer than two clusters, and where all draws
-        give one value: that they do says nothing of how far it is from the truth.
+        Values among the draws, rounded outwards; a draw without a value counts as below the low and above the high end.
+        (None, None) for fewer than two clusters, or if all draws give one value.
     """
     clusters = len(counts)
     if clusters < 2:
@@ -161,11 +159,10 @@ def bootstrap(
 
 
 def expanded(clusters: int) -> float:
-    """Return the level to ask a bootstrap for so that few clusters are covered (Hesterberg 2015, expanded percentiles).
+    """Return the level at which bootstrap percentiles cover 95 % for few clusters (expanded percentiles, Hesterberg 2015).
 
-    Percentiles of n clusters are as narrow as a normal interval with the variance divided by n; this undoes
-    both: 0.9856 for nine clusters, 0.9519 for two hundred. Never more than 0.999: 2,000 draws say no more of
-    the tails.
+    Plain percentiles of n clusters are as narrow as a normal interval with variance divided by n. The level corrects both:
+    0.9856 for 9 clusters, 0.9519 for 200. It is at most 0.999, since 2,000 draws say no more of the tails.
     """
     if clusters < 2:
         return 0.95
@@ -174,7 +171,7 @@ def expanded(clusters: int) -> float:
 
 
 def _jackknife(counts: Floats, statistic: Callable[[Floats], Floats]) -> tuple[float, Floats]:
-    """Return a statistic and its pseudo-values [clusters], NaN where leaving a cluster out leaves nothing to go by."""
+    """Return a statistic and its jackknife pseudo-values [clusters]; NaN where the statistic without a cluster is undefined."""
     n, total = len(counts), counts.sum(axis=0)
     value = float(statistic(total)) if n else math.nan
     return value, np.asarray(n * value - (n - 1) * statistic(total - counts)) if n > 1 else np.full(n, np.nan)
@@ -182,14 +179,11 @@ def _jackknife(counts: Floats, statistic: Callable[[Floats], Floats]) -> tuple[f
 
 @lru_cache(maxsize=1)
 def _weights(seed: int, clusters: int, draws: int) -> Floats:
-    """Return how often each cluster is drawn, [draws, clusters]; the metrics of a run share one set of draws."""
-    rng = np.random.default_rng(_entropy(seed))
+    """Return how often each cluster is drawn, [draws, clusters]; cached, since all metrics of a run use the same draws."""
+    # Hashed, since numpy takes no negative seeds.
+    entropy = int.from_bytes(hashlib.sha256(f"{seed}:bootstrap".encode()).digest()[:16], "big")
+    rng = np.random.default_rng(entropy)
     return rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=draws).astype(float)
-
-
-def _entropy(seed: int) -> int:
-    """Return any whole number, negative ones too, as entropy for numpy."""
-    return int.from_bytes(hashlib.sha256(f"{seed}:bootstrap".encode()).digest()[:16], "big")
 
 
 def _finite(value: np.floating) -> float | None:

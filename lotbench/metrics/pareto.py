@@ -1,4 +1,4 @@
-"""The Pareto front: what no other point beats on both axes."""
+"""The Pareto front of points in two dimensions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 
 def front(points: Sequence[tuple[float, float]]) -> tuple[int, ...]:
-    """Return the indices of the points that no other equals on one axis and beats on the other, or beats on both.
+    """Return the indices of the points on the Pareto front, by descending x; higher is better on both axes.
 
-    Higher is better on both. In order of falling x; points that are equal are all in it, or none.
+    Equal points are all on the front or all off it.
     """
     order = sorted(range(len(points)), key=lambda index: (-points[index][0], -points[index][1]))
     indices: list[int] = []

@@ -1,4 +1,4 @@
-"""What people reach: thirds by score (Fig. 10)."""
+"""Scores of people in thirds (Fig. 10)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _THIRDS = ("high", "medium", "low")
 
 
 def thirds(scores: Mapping[str, float]) -> dict[str, Metric]:
-    """Return the mean score of the best, the middle and the last third of people (high, medium, low).
+    """Return the mean score of the best, middle and last third of people (high, medium, low).
 
-    Thirds are as equal as can be, the middle one taking what is left over; none under three people.
+    The middle third takes the remainder. There are no thirds for fewer than three people.
     """
     ranked = sorted(scores.values(), reverse=True)
     n, third = len(ranked), len(ranked) // 3

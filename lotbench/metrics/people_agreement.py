@@ -1,7 +1,7 @@
-"""How well people agree with each other, which is the ceiling of what a judge can agree with them.
+"""Agreement of people with each other, as the ceiling for the agreement of a judge with people.
 
-One person is held against another on what both labelled; a judge is held against each person in the same way, so that
-the two numbers compare. The mean of several people against a judge says less noise, not more agreement.
+Two people are compared on rows that both labelled, and a judge is compared with each person in the same way, so the two
+numbers compare. A judge against the mean of several people would look better only because the mean has less noise.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from lotbench.metrics.agreement import Rate, kappa
 Row = TypeVar("Row", bound=Hashable)
 Value = TypeVar("Value")
 Labels = Mapping[Row, Mapping[str, Value]]
-"""What each person said of each row."""
+"""The label of each person, by row and person."""
 
 
 def between(labels: Labels[Row, Value]) -> list[tuple[Row, Value, Value]]:
-    """Return what every two people said of a row that both labelled, the person whose name is first in the alphabet first."""
+    """Return (row, label, label) for every two people who labelled a row, people in alphabetical order."""
     return [
         (row, by_person[first], by_person[other])
         for row, by_person in labels.items()
@@ -28,34 +28,30 @@ def between(labels: Labels[Row, Value]) -> list[tuple[Row, Value, Value]]:
 
 
 def against(labels: Labels[Row, Value], judged: Mapping[Row, Value]) -> list[tuple[Row, Value, Value]]:
-    """Return what each person said of a row that was judged, and what the judge said."""
+    """Return (row, person's label, judge's verdict) for each label of a judged row."""
     return [
-        (row, by_person[who], judged[row])
-        for row, by_person in labels.items()
+        (row, marks[who], judged[row])
+        for row, marks in labels.items()
         if row in judged
-        for who in sorted(by_person)
+        for who in sorted(marks)
     ]
 
 
 def ceiling(
     labels: Labels[Row, bool], judged: Mapping[Row, bool], clusters: Mapping[Row, str]
 ) -> tuple[Rate, Rate] | None:
-    """Return Cohen's kappa of one person and another, and of the judge and one person; None if no row has two people.
+    """Return Cohen's kappa between two people, and between the judge and one person; None if no row has two labels.
 
     Args:
         labels: The decisions of people.
-        judged: That of the judge on each row that has one.
-        clusters: What rows belong together.
+        judged: The judge's verdicts, by row.
+        clusters: The cluster of each row.
     """
     pairs = between(labels)
     if not pairs:
         return None
     people, judge = (
-        kappa(
-            [first for _, first, _ in triples],
-            [other for *_, other in triples],
-            [clusters[row] for row, *_ in triples],
-        )
+        kappa([a for _, a, _ in triples], [b for *_, b in triples], [clusters[row] for row, *_ in triples])
         for triples in (pairs, against(labels, judged))
     )
     return people, judge

@@ -1,7 +1,7 @@
-"""A run's primary metric as one can take it apart and put together again: a record a sample, and what records come to.
+"""The primary metric of a run, as one record for each sample and a function of records.
 
-A mean is compared by the differences of its samples. What is no mean (macro F1, a score over a survival curve) is
-compared by exchanging the samples of two runs, for which it must be had of any mixture of their records.
+A mean is compared by the differences of samples. Other metrics (macro F1, a score over a survival curve) are compared by
+exchanging samples of two runs, so they must be computable from any mixture of records.
 """
 
 from __future__ import annotations
@@ -14,37 +14,35 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lotbench.metrics.intervals import Floats, studentised
+from lotbench.metrics.intervals import Floats, ratio, studentised
 from lotbench.types import Metric, Trace
 
 Weighted: TypeAlias = Callable[[Floats], Floats]
-"""Maps how often each record counts, [draws, records], to values [draws]; NaN where there is none."""
+"""Maps weights of records, [draws, records], to values [draws]; NaN where undefined."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrimaryMetric:
-    """The metric by which runs of a benchmark are ranked; more is better.
+    """The metric that ranks runs of a benchmark; higher is better.
 
     Attributes:
-        name: Of the metric in the summary.
-        records: What each sample adds (or each `unit` of samples that are alike), in whatever form the benchmark counts
-            it; a sample is left out only where the metric itself leaves it out.
-        measure: The metric of some records, with its interval.
-        weighted: The metric of records (of several runs, one after the other) by their weights; None for the
-            mean of records that are numbers.
-        unanswered: Samples that were played and have no record, of `played` (None where a record is a sample); of samples with
-            several answers, those that are missing count too, as `missing` has it.
-        noise: Draws, [draws], of how far the metric of some records may be off for what no number of samples would
-            mend (few labels); None if there is nothing of the kind. `judgements` are the labels.
-        least: Records as they would be if all that broke off had come to the least, and the judge had wrongly accepted this
-            share of what it read; `most` if what broke off had come to the most. The records themselves where that is no
-            other; None where nothing breaks off.
-        may_differ: The conditions in which two runs may differ and be compared all the same, by dotted name.
-        ends: The least and the most that a score can be.
-        lacks: What the benchmark asks of a run before it is ranked, beside the rule of all (`report.trust`), and its
-            settings lack.
-        by_labels: The primary metric by people's labels of the run's own verdicts, given by sample, repeat and round; it is None
-            if the labels do not give it.
+        name: The name of the metric in the summary.
+        records: The record of each sample (or of each `unit` of correlated samples), in the benchmark's own form. Samples
+            that the metric leaves out have none.
+        measure: Computes the metric of records, with its interval.
+        weighted: Makes the weighted metric of records (of several runs, one after the other); None for the mean of numbers.
+        unanswered: The number of played samples without a record, of `played` (None: a record is a sample). Missing answers
+            among several count as well, see `missing`.
+        noise: Draws [draws] of the error of the metric that more samples would not reduce (few labels); None if there is
+            no such error. `judgements` is the number of labels.
+        least: The records if every game that broke off had got the lowest score, and the judge had wrongly accepted this
+            share of guesses. Unchanged records are the same objects. None if nothing breaks off.
+        most: The records if every game that broke off had got the highest score.
+        may_differ: Conditions in which two runs may differ and still be compared, by dotted name.
+        ends: The smallest and largest possible score.
+        lacks: Requirements of the benchmark for a ranked run that the settings do not meet (beside `report.trust`).
+        by_labels: The metric by people's labels of the run's verdicts, keyed by sample, repeat and round; returns None if
+            the labels do not suffice.
     """
 
     name: str
@@ -65,20 +63,20 @@ class PrimaryMetric:
 
     @property
     def counted(self) -> str:
-        """What n counts, where that is not samples."""
+        """A note on what n counts, if not samples."""
         return "" if self.unit == "sample" else f"n counts {self.unit}s: samples that share one are alike."
 
     def over(self, samples: Sequence[str]) -> Metric:
-        """Return the metric over some of the samples."""
+        """Return the metric over these samples."""
         return self.measure([self.records[name] for name in samples])
 
     def whole(self) -> Metric:
-        """Return the metric over all samples, as the summary has it."""
+        """Return the metric over all samples."""
         return self.over(list(self.records))
 
 
 def by_sample(traces: Sequence[Trace]) -> Iterator[tuple[str, list[Trace]]]:
-    """Return the episodes of each sample, samples in order of id; those of a run's folder are read a sample at a time."""
+    """Yield the episodes of each sample, ordered by id; traces of a run folder are read one sample at a time."""
     places: dict[str, list[int]] = {}
     for place, trace in enumerate(traces):
         places.setdefault(trace.sample, []).append(place)
@@ -86,28 +84,27 @@ def by_sample(traces: Sequence[Trace]) -> Iterator[tuple[str, list[Trace]]]:
 
 
 def missing(shares: Iterable[float]) -> int:
-    """Return samples that a primary metric knows nothing of, rounded up: the answers that are missing, as shares of a sample's."""
+    """Return the number of missing samples, rounded up, from the shares of answers that each sample lacks."""
     return math.ceil(sum(shares) - 1e-9)
 
 
 def mean_score(values: Mapping[str, float], unanswered: int = 0) -> PrimaryMetric:
-    """Return the mean over samples of the mean score of their episodes."""
+    """Return the mean over samples as a primary metric."""
     return PrimaryMetric("mean score", values, _mean, unanswered=unanswered)
 
 
 def of_traces(traces: Sequence[Trace], settings: object) -> PrimaryMetric:
-    """Return the mean score, for a benchmark that declares no other primary metric."""
-    sample_scores = {name: _scores(episodes) for name, episodes in by_sample(traces)}
-    values = {name: fmean(scores) for name, scores in sample_scores.items() if scores}
-    return mean_score(values, len(sample_scores) - len(values))
-
-
-def _scores(episodes: Sequence[Trace]) -> list[float]:
-    return [episode.score.value for episode in episodes if episode.score.value is not None]
+    """Return the mean score over samples: the default primary metric."""
+    scores = {
+        name: [episode.score.value for episode in episodes if episode.score.value is not None]
+        for name, episodes in by_sample(traces)
+    }
+    values = {name: fmean(numbers) for name, numbers in scores.items() if numbers}
+    return mean_score(values, len(scores) - len(values))
 
 
 def of_sums(counts: Floats, statistic: Callable[[Floats], Floats]) -> Weighted:
-    """Return a statistic of what adds up over records, [records, ...]."""
+    """Return the weighted metric of a statistic of summed counts [records, ...]."""
     return lambda weights: statistic(np.tensordot(weights, counts, axes=1))
 
 
@@ -115,5 +112,5 @@ def _mean(values: Sequence[float]) -> Metric:
     if not values:
         return Metric(None, why="no sample has a score")
     table = np.array([[value, 1.0] for value in values])
-    low, high = studentised(table, lambda sums: sums[..., 0] / sums[..., 1])
+    low, high = studentised(table, ratio)
     return Metric(float(table[:, 0].mean()), low, high, n=len(values))

@@ -1,7 +1,7 @@
-"""Rankings against the order that people gave: NDCG, top-1, Spearman, what chance would get.
+"""Measures of rankings against the order of people: NDCG, top-1, Spearman, and the value of chance.
 
-An order is written in true ranks: [2, 0, 1] puts the third best first. So every measure here is a function
-of the order and of the gains by true rank.
+An order is a list of true ranks: [2, 0, 1] puts the third best first. Every measure is a function of the order and the
+gains by true rank.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from lotbench.metrics.intervals import Floats
 
 
 def gains(relevance: ArrayLike, kind: Literal["linear", "exponential"]) -> Floats:
-    """Return what an option adds where it stands first: its relevance, or 2^rel - 1 (Burges et al. 2005)."""
+    """Return the gains of options: their relevance, or 2^rel - 1 (Burges et al. 2005)."""
     values = np.asarray(relevance, float)
     return np.exp2(values) - 1 if kind == "exponential" else values
 
 
 def ndcg(order: ArrayLike, gain: ArrayLike) -> Floats:
-    """Return normalised discounted cumulative gain (Jarvelin and Kekalainen 2002): sum of gain / log2(1 + place).
+    """Return the normalised discounted cumulative gain (Jarvelin and Kekalainen 2002), with discount 1 / log2(1 + place).
 
     Args:
         order: [..., n] true ranks from 0 in the order given.
         gain: [n] gains by true rank, the largest first.
 
     Returns:
-        [...], 1 for the true order; nan if nothing is worth anything.
+        [...]; 1 for the true order, NaN if all gains are 0.
     """
     worth = np.asarray(gain, float)
     discount = _discount(len(worth))
@@ -40,7 +40,7 @@ def ndcg(order: ArrayLike, gain: ArrayLike) -> Floats:
 
 
 def chance(gain: ArrayLike) -> float:
-    """Return the expected NDCG of a random order, which has the mean gain at every place; nan as in `ndcg`."""
+    """Return the expected NDCG of a random order, which has the mean gain at every place; NaN if all gains are 0."""
     worth = np.asarray(gain, float)
     discount = _discount(len(worth))
     best = float(worth @ discount)
@@ -52,11 +52,11 @@ def _discount(n: int) -> Floats:
 
 
 def spearman(order: Sequence[int]) -> float:
-    """Return Spearman's rank correlation of an order with the true one (no ties: both are permutations)."""
+    """Return Spearman's rank correlation of an order with the true order, both without ties."""
     return float(scipy.stats.spearmanr(range(len(order)), order).statistic)
 
 
 def misplaced(orders: Sequence[Sequence[int]]) -> Floats:
-    """Return for each true rank the share of orders in which that option does not stand at its rank (Fig. 14)."""
+    """Return for each true rank the share of orders that misplace its option, [n] (Fig. 14)."""
     places = np.asarray(orders, int)
     return np.asarray((places != np.arange(places.shape[1])).mean(axis=0))

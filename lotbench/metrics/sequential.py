@@ -1,8 +1,8 @@
-"""The level at which each of several looks at growing data is tested, so that all of them together err as seldom as one.
+"""Group sequential tests: the level of each look at growing data, so that all looks together have error rate alpha.
 
-The looks spend alpha as O'Brien and Fleming's bounds do, by the function of Lan and DeMets (1983): of each side's alpha / 2,
-`2 - 2 Phi(z / sqrt(t))` once a fraction t of the data is in, with z the quantile of 1 - alpha / 4. A bound is found by following
-the part of a Brownian motion that no earlier look has stopped (Armitage, McPherson and Rowe 1969).
+Alpha is spent by the O'Brien-Fleming type function of Lan and DeMets (1983): on each side `2 - 2 Phi(z / sqrt(t))` at a
+fraction t of the data, with z the quantile of 1 - alpha / 4. Bounds come from the density of a Brownian motion that no
+earlier look has stopped (Armitage, McPherson and Rowe 1969).
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import numpy as np
 import scipy
 
 _STEPS = 2001
-"""Points of the motion that are followed between the bounds of a look."""
+"""Grid points of the density between the bounds of a look."""
 
 
 def spent(fraction: float, alpha: float = 0.05) -> float:
-    """Return what may have been spent of alpha once this fraction of the data is in."""
+    """Return the part of alpha that is spent at this fraction of the data."""
     return float(4 * scipy.special.ndtr(scipy.special.ndtri(alpha / 4) / np.sqrt(fraction)))
 
 
 def levels(fractions: Sequence[float], alpha: float = 0.05) -> list[float]:
-    """Return the two-sided level of each look; `fractions` rise to at most 1. For quarters .000015, .0030, .0183 and .0440."""
+    """Return the two-sided level of each look at rising `fractions` of the data; .000015, .0030, .0183, .0440 for quarters."""
     result: list[float] = []
     where, density, before, used = np.zeros(1), np.ones(1), 0.0, 0.0
     for at in fractions:

@@ -1,7 +1,7 @@
-"""Survival over discrete rounds, after Kaplan and Meier: who is still without the event after each round.
+"""Kaplan-Meier survival over discrete rounds.
 
-Everything is a function of two rows of counts a round, at risk and events, which add up over episodes: the
-same lines work on one run and on all draws of a bootstrap at once.
+All functions take counts [..., 2, rounds] of episodes at risk and of events. Counts add up over episodes, so the
+functions work on one run and on all draws of a bootstrap at once.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from lotbench.metrics.intervals import Floats, divided
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """How long one episode was watched: `rounds` whole rounds, the last of which brought the event or not.
+    """The observed part of an episode: the number of whole rounds, and whether the last one brought the event.
 
-    Without the event nothing happened in any of them, and what came after is not known (or the last
-    round was played). An episode of which not even the first round is known has 0 rounds.
+    Without the event the episode is censored after these rounds. It has 0 rounds if not even the first is known.
     """
 
     rounds: int
@@ -27,7 +26,7 @@ class Span:
 
 
 def counts(spans: Iterable[Span], last: int) -> Floats:
-    """Return counts of shape [2, last]: in row 0 the episodes at risk in rounds 1..last, in row 1 the events.
+    """Return counts [2, last]: the episodes at risk in rounds 1..last, and the events in them.
 
     Raises:
         ValueError: A span is longer than `last`, or has an event in no round.
@@ -43,18 +42,15 @@ def counts(spans: Iterable[Span], last: int) -> Floats:
 
 
 def hazards(counts: Floats) -> Floats:
-    """Return the share with the event among those at risk in a round; [..., 2, last] to [..., last].
-
-    NaN where nobody is at risk.
-    """
+    """Return the hazard of each round (events over episodes at risk), [..., 2, last] to [..., last]; NaN without any at risk."""
     return divided(counts[..., 1, :], counts[..., 0, :])
 
 
 def curve(counts: Floats) -> Floats:
-    """Return S_0..S_last, the share without the event after each round; [..., 2, last] to [..., last + 1].
+    """Return the survival curve S_0..S_last, the share without the event after each round; [..., 2, last] to [..., last + 1].
 
-    S_0 = 1 and S_k = S_{k-1} (1 - h_k) with h_k the hazard of round k. From the first round that nobody
-    is left to be watched in, S is NaN, unless it was 0 before.
+    S_0 = 1 and S_k = S_{k-1} (1 - h_k) with the hazard h_k. S is NaN from the first round without any episode at risk,
+    unless it was 0 before.
     """
     factors = 1 - hazards(counts)
     gone = np.logical_or.accumulate(factors == 0, axis=-1)
@@ -63,8 +59,5 @@ def curve(counts: Floats) -> Floats:
 
 
 def restricted_mean(curve: Floats) -> Floats:
-    """Return the mean of min(round of the event, last), as the sum of S_0..S_{last-1}; [..., last + 1] to [...].
-
-    NaN where one of these is.
-    """
+    """Return the restricted mean of the round of the event: the sum of S_0..S_{last-1}, [..., last + 1] to [...]; NaN if any is."""
     return np.asarray(curve[..., :-1].sum(axis=-1))

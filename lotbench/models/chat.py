@@ -1,7 +1,7 @@
-"""Models behind an OpenAI-compatible API: LangChain's ChatOpenAI makes the calls, tried again here and nowhere else.
+"""Models behind an OpenAI-compatible API. LangChain's ChatOpenAI makes the calls; retries are made here.
 
-The client's own retries cannot time a whole attempt, wait longer than two minutes, ask again for a broken body,
-or say how many calls are waiting.
+The client's own retries cannot bound the time of an attempt, wait longer than two minutes, retry a malformed body, or
+count waiting calls.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from lotbench.models.openai_chat import Chat, RefusedError
 
 CROWDED = frozenset({429, 503, 529})
-"""Statuses of an endpoint that has too much to do."""
+"""Statuses of an overloaded endpoint."""
 PASSING = frozenset({408, 409, 425, 429})
-"""Statuses that may be better at the next try; so may all from 500."""
+"""Statuses that are retried, as are all from 500."""
 
 
 def key(name: ModelName) -> str:
-    """Return the API key of a model, from the environment.
+    """Return the API key of a model from the environment.
 
     Raises:
-        UsageError: The variable is not set; the message names it and a way to try without one.
+        UsageError: The variable is not set; the message names it and a way to play without a key.
     """
     if name.key is None:
         return "none"
@@ -55,14 +55,14 @@ class ChatModel:
     """A model behind an OpenAI-compatible API.
 
     Args:
-        name: The model name, read.
-        picture: The data URL of a picture.
+        name: The parsed model name.
+        picture: Maps the sha256 of a picture to its data URL.
         limits: Timeout, retries and the longest wait.
-        waiting: Where calls that wait to be tried again are counted.
-        pace: The places of its endpoint; of its own by default.
-        connections: By address: shared with other models, and closed by whoever shares them; of its own by default.
-        url: Replaces the base URL of the name (an embedded server).
-        secret: Replaces the key of the name.
+        waiting: Counts calls that wait for a retry.
+        pace: The concurrency of the endpoint; by default one for this model.
+        connections: Shared connections by address, closed by their owner; by default its own.
+        url: Replaces the base URL of the name (for an embedded server).
+        secret: Replaces the API key (for an embedded server).
     """
 
     def __init__(
@@ -95,13 +95,13 @@ class ChatModel:
             tier="flex" if name.provider == "openai" and limits.service_tier == "flex" else "",
         )
         self._sees = False
-        """Whether it has answered to a picture: then a refused picture is that picture's fault."""
+        """Whether the model has answered a request with a picture; a refusal is then due to the single picture."""
         self._shared = connections is not None
         self._connections = {} if connections is None else connections
         self._chat: Chat | None = None
 
     async def __call__(self, request: Request) -> Reply:
-        """Answer a request; what the endpoint refuses is left out from then on."""
+        """Answer a request; parameters that the endpoint refuses are left out from then on."""
         while True:
             able = self._able
             body = chat_format.body(request, self.name.model or request.model, able, self._picture)
@@ -109,12 +109,12 @@ class ChatModel:
             answer = await retried(once, self.name.text, request.key, self._limits, self._waiting)
             if isinstance(answer, Reply):
                 return answer
-            # Another call may have learned meanwhile; only what refused this very body counts.
+            # Another call may have changed it meanwhile.
             if self._able == able:
                 self._able = answer
 
     async def _once(self, request: Request, body: dict[str, Any], able: Abilities) -> Reply | Abilities:
-        """Send a body once: a reply, less to ask for, or an error that says whether to try again."""
+        """Send a body once; return a reply, or reduced abilities after a refusal of a parameter."""
         from lotbench.models.openai_chat import RefusedError
 
         chat = self._chat or self._open_chat(body["model"])
@@ -134,7 +134,7 @@ class ChatModel:
         return reply
 
     def _on_refusal(self, refusal: RefusedError, body: dict[str, Any], able: Abilities) -> Reply | Abilities:
-        """Return what a status other than 200 means."""
+        """Return a reply or reduced abilities for a status other than 200, or raise."""
         status, text, message = refusal.status, refusal.text, f"{self.name.text}: {refusal}"
         sent = chat_format.sent(body, able)
         if status in (400, 403) and chat_format.withheld(text):
@@ -156,7 +156,7 @@ class ChatModel:
         raise CallFailed(message)
 
     def _stop_if_hopeless(self, status: int, text: str, message: str, body: Mapping[str, Any]) -> None:
-        """Stop the run on a refusal that every other call would meet too."""
+        """Raise Unescapable for a refusal that every other call would get too."""
         if status in (401, 403):
             variable = f"${self.name.key}" if self.name.key else "the server"
             raise Unescapable(f"{message} (the key in {variable} was refused)")
@@ -166,7 +166,7 @@ class ChatModel:
             raise Unescapable(f"{message} (no picture input: to play without, --set arm=caption)")
 
     def _open_chat(self, model: str) -> Chat:
-        """Return the client, made at the first call: what it imports takes a second."""
+        """Make the client at the first call, since its import takes a second."""
         from lotbench.models.connections import Connections
         from lotbench.models.openai_chat import Chat
 

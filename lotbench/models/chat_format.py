@@ -1,7 +1,7 @@
-"""The OpenAI chat format: a request as a body, a body as a reply, an error as what it means; pure.
+"""The OpenAI chat format: bodies of requests, replies from responses, and the meaning of errors.
 
-What an endpoint can do is learned from its refusals and remembered: it starts with all that the format
-has, and each 400 that names a parameter takes one thing away.
+The abilities of an endpoint are learned from its refusals: a request starts with all parameters, and each status 400 that
+names a parameter removes it.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ FINISHES: dict[str, Finish] = {
 }
 PARAMETERS = ("temperature", "top_p", "seed")
 MAX_NUMBER = 10**12
-"""No count is larger: a number that is was not meant."""
+"""The largest plausible count; larger numbers are ignored."""
 MAX_CHARACTERS = 1_000_000
-"""Of a reply's text and reasoning, each; what is longer is cut, and the reply is one that did not end."""
+"""The longest text and the longest reasoning of a reply; longer ones are cut and count as unfinished."""
 MAX_ID = 200
-"""Characters of the id that a model returns."""
+"""The longest model id in a reply."""
 BOUNDS = ("max_tokens", "max_completion_tokens")
 
 _UNSEEN = r"(?:[^!-~]|\\[bfnrt]|\\u[0-9a-f]{4})*"
-"""What a reader may not see within a key: blanks and all that is no ASCII, as they are or as JSON spells them."""
+"""Invisible characters within a key: blanks and non-ASCII, plain or escaped in JSON."""
 
 Picture: TypeAlias = Callable[[str], str]
-"""A picture's data URL, by the sha256 of its bytes."""
+"""Maps the sha256 of a picture to its data URL."""
 
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What an endpoint is known to take for one model.
+    """The known abilities of an endpoint for one model.
 
     Attributes:
-        structured: How the form of an answer is asked for, each step down its ladder less strict.
-        bounds: The names for the longest reply that it has not refused; the first is in use.
-        refused: Parameters of the sampling that it does not take.
+        structured: How the form of an answer is requested; see LADDER, from strict to free.
+        bounds: The names for the maximum reply length that were not refused; the first is used.
+        refused: The sampling parameters that were refused.
         detail: Whether pictures carry `detail: high`.
-        tier: The service tier that is asked for; empty for the server's own.
+        tier: The requested service tier; empty for the server's default.
     """
 
     structured: Structured = "json_schema"
@@ -83,7 +83,7 @@ def body(request: Request, model: str, able: Abilities, picture: Picture) -> dic
 
 
 def sent(request_body: Mapping[str, Any], able: Abilities) -> dict[str, JSON]:
-    """Return what of a body is worth recording: how it went out after fallbacks, without messages."""
+    """Return the parameters of a body after fallbacks, without messages, for the record."""
     record: dict[str, JSON] = {
         name: request_body[name] for name in (*PARAMETERS, *BOUNDS, "service_tier") if name in request_body
     }
@@ -91,7 +91,7 @@ def sent(request_body: Mapping[str, Any], able: Abilities) -> dict[str, JSON]:
 
 
 def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
-    """Return the body of a response as the fields of LangChain's message, each as it should be; None if it is no chat completion."""
+    """Return the validated fields of a LangChain message from the body of a response; None if it is no chat completion."""
     if not isinstance(answer, dict) or not isinstance(answer.get("choices"), list) or not answer["choices"]:
         return None
     choice = answer["choices"][0]
@@ -125,18 +125,18 @@ def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
 
 
 def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
-    """Return a reply from a message of any LangChain chat model."""
+    """Return the reply in a message of any LangChain chat model."""
     about: Mapping[str, Any] = message.additional_kwargs | message.response_metadata
     counts: Mapping[str, Any] = message.usage_metadata or {}
     cached = [
         _count(count)
         for name, count in (counts.get("input_token_details") or {}).items()
-        # OpenAI's tiers have names of their own for it.
+        # OpenAI prefixes the name with the service tier.
         if name.endswith("cache_read")
     ]
     extra: dict[str, JSON] = {"cut_from": about["cut_from"]} if about.get("cut_from") else {}
     if "service_tier" in how:
-        # It may be another than the one that was asked for: its price is paid.
+        # The tier that was served decides the price.
         extra["service_tier"] = about.get("service_tier")
     return Reply(
         text=said(message.content),
@@ -151,7 +151,7 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
 
 
 def told(request: Request) -> RunnableConfig:
-    """Return what callbacks hear of a call: which it is in its run."""
+    """Return the config for callbacks: name and metadata of a call."""
     key = request.key
     names = ("sample", "repeat", "round", "step", "draw", "attempt")
     return {
@@ -161,14 +161,14 @@ def told(request: Request) -> RunnableConfig:
 
 
 def finish(reason: object) -> Finish:
-    """Return why a reply ended, in our words."""
+    """Return our finish reason for a server's."""
     return FINISHES.get(str(reason).lower(), "other")
 
 
 def usage(table: object) -> Usage:
-    """Return the token counts of a response; a missing count is 0.
+    """Return the token counts of a response; missing counts are 0.
 
-    Output is all that was written. Gemini counts what it thought in the total and not in the completion; it is paid for.
+    Output includes reasoning. Gemini counts reasoning only in the total, and bills it.
     """
     if not isinstance(table, dict):
         return Usage()
@@ -186,13 +186,13 @@ def usage(table: object) -> Usage:
 
 
 def counted(answer: object) -> Usage | None:
-    """Return what a response that is no chat completion says that it used, if it does."""
+    """Return the usage in a response that is no chat completion, if any."""
     used = usage(answer.get("usage")) if isinstance(answer, dict) else Usage()
     return used if used != Usage() else None
 
 
 def lessened(able: Abilities, error: str, request_body: Mapping[str, Any]) -> Abilities | None:
-    """Return what an endpoint can do after it refused a body with this message, or None if nothing explains it."""
+    """Return reduced abilities after a refusal with this message; None if it names no parameter."""
     text = _without_model(error, request_body)
     bound = next((name for name in BOUNDS if name in request_body), None)
     if bound is not None:
@@ -203,7 +203,7 @@ def lessened(able: Abilities, error: str, request_body: Mapping[str, Any]) -> Ab
             text,
         ):
             return replace(able, bounds=able.bounds[1:])
-        # The number is too large for this model: let the server set its own.
+        # The number is too large for this model: leave it to the server.
         if named or ("completion" in text and too_long(text)):
             return replace(able, bounds=())
     for name in PARAMETERS:
@@ -217,14 +217,14 @@ def lessened(able: Abilities, error: str, request_body: Mapping[str, Any]) -> Ab
 
 
 def too_long(error: str) -> bool:
-    """Return whether a refusal says that the prompt does not fit."""
+    """Return whether an error says that the prompt is too long."""
     return _says(
         error, r"context.{0,20}(?:length|size|window)|exceed_context|maximum context|too many tokens"
     )
 
 
 def withheld(error: str) -> bool:
-    """Return whether a refusal is of what the prompt says, not of how it is put."""
+    """Return whether an error comes from a content filter."""
     return _says(
         error,
         r"content_filter|content_policy|content management policy|data_inspection_failed|moderation|flagged",
@@ -232,19 +232,19 @@ def withheld(error: str) -> bool:
 
 
 def no_pictures(error: str, request_body: Mapping[str, Any]) -> bool:
-    """Return whether a body with a picture was refused because the model takes none."""
+    """Return whether an error says that the model takes no pictures, for a body with one."""
     return has_picture(request_body) and _says(
         _without_model(error, request_body), r"image|\bvision\b|multimodal|mmproj|modalit"
     )
 
 
 def has_picture(request_body: Mapping[str, Any]) -> bool:
-    """Return whether a body carries a picture."""
+    """Return whether a body has a picture."""
     return any(isinstance(message["content"], list) for message in request_body["messages"])
 
 
 def error_message(content: bytes) -> str:
-    """Return what the body of a refusal says: its message first, then all of it; a web page says nothing."""
+    """Return the message in the body of an error, followed by its JSON; a fixed text if it is no JSON."""
     try:
         answer = json.loads(content)
     except (ValueError, RecursionError):
@@ -256,13 +256,13 @@ def error_message(content: bytes) -> str:
 
 
 def complaint(answer: object) -> str:
-    """Return what a body that is no chat completion says is wrong; some servers send errors with status 200."""
+    """Return the `error` in a response that is no chat completion, or ""; some servers send errors with status 200."""
     error = answer.get("error") if isinstance(answer, dict) else None
     return json.dumps(error, default=str, ensure_ascii=False) if error else ""
 
 
 def masked(text: str, *secrets: str) -> str:
-    """Return text without our keys, which some servers repeat; also where characters that nobody sees stand within them."""
+    """Return text with the keys masked, even with invisible characters within them; some servers repeat a key."""
     # One key may begin with another.
     for secret in sorted({*secrets} - {"", "none"}, key=len, reverse=True):
         text = re.sub(_UNSEEN.join(map(re.escape, secret)), "***", text)
@@ -270,16 +270,16 @@ def masked(text: str, *secrets: str) -> str:
 
 
 def short(text: str, *secrets: str) -> str:
-    """Return an error message for one line, without our keys; JSON only if there is no more."""
+    """Return an error message on one line, without the keys and without trailing JSON."""
     clean = masked(text, *secrets)
     clean = clean.partition(' {"')[0] or clean
     return " ".join(visible(clean).split())[:300]
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the seconds that a server asks to wait, if it does: a number, or a date.
+    """Return the seconds that a server asks to wait, from a number or a date; None if it does not.
 
-    A date is compared with the server's own (`Date`), or with `now` (epoch) where it states none: our clock may be wrong.
+    A date is compared with the server's own `Date` header, since our clock may be wrong; without one, with `now` (epoch).
     """
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
@@ -292,7 +292,7 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _date(headers: Mapping[str, str], name: str) -> float | None:
-    """Return a date among the headers (seconds since 1970); None if there is none."""
+    """Return a date header in seconds since 1970; None without one."""
     try:
         return email.utils.parsedate_to_datetime(headers[name]).timestamp()
     except (KeyError, ValueError, OverflowError):
@@ -304,7 +304,7 @@ def _says(error: str, pattern: str) -> bool:
 
 
 def _without_model(error: str, request_body: Mapping[str, Any]) -> str:
-    """Return an error message without the model's name, which may hold any of the words looked for."""
+    """Return a lower-case error message without the model's name, which may contain searched words."""
     return re.sub(rf"(?<!\w){re.escape(str(request_body['model']).lower())}(?!\w)", "", error.lower())
 
 
@@ -331,7 +331,7 @@ def _format(schema: Mapping[str, JSON], structured: Structured) -> dict[str, Any
 
 
 def _unbounded(schema: Any) -> Any:
-    """Return a schema without the bounds that strict servers refuse."""
+    """Return a schema without string lengths, which strict servers refuse."""
     if isinstance(schema, Mapping):
         return {
             name: _unbounded(value)
@@ -342,7 +342,7 @@ def _unbounded(schema: Any) -> Any:
 
 
 def said(content: object) -> str:
-    """Return the text of a message's content, which may come in parts."""
+    """Return the text of a message's content, which may be a list of parts."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):

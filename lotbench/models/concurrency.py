@@ -1,8 +1,7 @@
-"""How many calls an endpoint is given at once: fewer when it says that it is too much, more when it keeps up.
+"""Adaptive concurrency of an endpoint: additive increase, multiplicative decrease, as in TCP.
 
-Additive increase, multiplicative decrease, as in TCP: a crowded endpoint (429, 503) loses a share of its places and
-wins them back one by one. Only the number of calls in flight changes, never what is asked, so a score does not depend
-on it. Who waits to try again holds no place.
+An overloaded endpoint (429, 503) loses a share of its places and regains them one by one. Only the number of calls in
+flight changes, so scores do not depend on it. Calls that wait for a retry hold no place.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 SHARE_LEFT, REGAINED = 0.8, 3.0
-"""Of the places, after a sign of crowding; places won back by as many replies as there are places."""
+"""The share of places left after overload; places regained after as many replies as there are places."""
 
 
 class Pace:
-    """The places of one endpoint.
+    """The places for calls of one endpoint.
 
     Args:
-        most: Calls in flight at most; where it begins, since most endpoints can take what they are given.
+        most: The maximum number of calls in flight, and the initial one.
     """
 
     def __init__(self, most: int) -> None:
@@ -28,9 +27,9 @@ class Pace:
         self.in_flight = 0
         self._free = asyncio.Semaphore(most)
         self._withheld = 0
-        """Places that nobody may take until the endpoint has kept up."""
+        """Places that are withheld until the endpoint keeps up."""
         self._spared = 0
-        """Replies until the next decrease: those of calls that were sent before the last one say nothing new."""
+        """Replies until the next decrease; calls sent before the last decrease carry no new signal."""
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
@@ -45,13 +44,13 @@ class Pace:
             self._give_back()
 
     def kept_up(self) -> None:
-        """Note a reply."""
+        """Note a reply: regain places."""
         self._spared = max(0, self._spared - 1)
         self.places = min(float(self.most), self.places + REGAINED / self.places)
         self._give_back()
 
     def crowded(self) -> None:
-        """Note a sign that the endpoint has too much to do."""
+        """Note an overload: withhold places."""
         if self._spared:
             self._spared -= 1
             return
@@ -59,7 +58,7 @@ class Pace:
         self._spared = self.in_flight
 
     def _give_back(self) -> None:
-        """Let others have the places that are not lost."""
+        """Release the places that are no longer withheld."""
         while self._withheld > self.most - int(self.places):
             self._withheld -= 1
             self._free.release()

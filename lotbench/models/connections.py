@@ -1,4 +1,4 @@
-"""What openai's client sends and hears, over aiohttp: a prompt goes to no other host, and no answer fills the memory."""
+"""The HTTP transport of openai's client over aiohttp: no prompt goes to another host, and responses are bounded in size."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from lotbench.errors import Unescapable, UsageError
 from lotbench.models.retrying import MALFORMED_TRIES, PassingError
 
 MAX_BYTES = 16_000_000
-"""Bytes of a response, unpacked, at most: 4,096 tokens with their likeliest alternatives take some 7 MB."""
+"""The largest decompressed response; 4,096 tokens with alternatives take about 7 MB."""
 REDIRECTS = 3
-"""Redirections that are followed, each on the same host: a prompt goes nowhere that was not named."""
+"""The maximum number of redirects, each on the same host."""
 MOVED = frozenset({301, 302, 303, 307, 308})
 PACKED = ("gzip", "deflate")
-"""How a response may be packed: these unpack to a thousand times their size at most."""
+"""Accepted encodings of a response; they expand at most a thousandfold."""
 IDLE_S = 5.0
-"""How long a connection is kept for the next call."""
+"""Seconds for which an idle connection is kept."""
 PUBLIC = frozenset(
     [
         "accept",
@@ -36,7 +36,7 @@ PUBLIC = frozenset(
         "user-agent",
     ]
 )
-"""The headers that any address may see; openai's client has more, some of them out of the environment."""
+"""Headers that are sent to any address; openai's client has more, some from the environment."""
 
 
 class Connections(httpx2.AsyncBaseTransport):
@@ -44,11 +44,11 @@ class Connections(httpx2.AsyncBaseTransport):
 
     Args:
         url: The address.
-        timeout_s: The seconds that a whole exchange may take.
-        openai_itself: Whether all that openai's client says of its user is meant for this address.
+        timeout_s: The time limit of a whole exchange in seconds.
+        openai_itself: Whether the address is OpenAI's, which gets all headers of its client.
 
     Raises:
-        UsageError: The environment names a proxy that speaks no HTTP.
+        UsageError: The environment names a proxy that is not HTTP.
     """
 
     def __init__(self, url: str, timeout_s: float, *, openai_itself: bool = False) -> None:
@@ -57,18 +57,18 @@ class Connections(httpx2.AsyncBaseTransport):
         self._session: aiohttp.ClientSession | None = None
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request and read the response, unpacked, within the time of an attempt.
+        """Send a request and return the decompressed response within the time limit.
 
         Raises:
-            PassingError: There is none, or none that can be read.
-            Unescapable: The server sends elsewhere.
+            PassingError: No readable response came.
+            Unescapable: The server redirects to another host.
         """
         begun: list[bool] = []
         try:
             async with asyncio.timeout(self._timeout_s):
                 return await self._exchanged(request, begun)
         except (aiohttp.ClientError, OSError) as error:
-            # A broken connection comes under many names; what lies beneath tells a timeout.
+            # Broken connections raise many types; the chain of causes reveals a timeout.
             chain = _chain(error)
             billed = begun[-1:] == [True]
             if any(isinstance(link, TimeoutError) for link in chain):
@@ -79,14 +79,14 @@ class Connections(httpx2.AsyncBaseTransport):
             raise PassingError(message, refused=refused, billed=billed) from None
 
     async def aclose(self) -> None:
-        """Close them all."""
+        """Close all connections."""
         if self._session is not None:
             await self._session.close()
 
     async def _exchanged(self, request: httpx2.Request, begun: list[bool]) -> httpx2.Response:
-        """Return the response, from wherever on its host the request is sent to; `begun` is told of each whether it is paid for."""
+        """Return the response after redirects on the host; append to `begun` whether each response is billed."""
         if self._session is None:
-            # Here, where the loop is that of the calls.
+            # Made here, in the event loop of the calls.
             self._session = aiohttp.ClientSession(
                 connector=Pool(
                     limit=0,
@@ -111,19 +111,17 @@ class Connections(httpx2.AsyncBaseTransport):
                 begun.append(response.status // 100 == 2)
                 if response.status not in MOVED or "location" not in response.headers:
                     return httpx2.Response(
-                        response.status,
-                        headers=_read_headers(response.headers),
-                        content=await _whole(response),
+                        response.status, headers=_headers(response.headers), content=await _whole(response)
                     )
             address = self._moved(address, response.headers["location"])
         raise PassingError(f"{self._url} redirects in a circle")
 
     def _moved(self, address: httpx2.URL, location: str) -> httpx2.URL:
-        """Return where a server sends to, on its own host.
+        """Return the target of a redirect on the same host.
 
         Raises:
-            PassingError: It is no address.
-            Unescapable: It is another host's.
+            PassingError: The location is no valid URL.
+            Unescapable: The location is on another host.
         """
         try:
             target = address.join(location)
@@ -135,13 +133,13 @@ class Connections(httpx2.AsyncBaseTransport):
 
 
 class Pool(aiohttp.TCPConnector):
-    """Connections for as many calls as there are; one that spoke unasked is not used again.
+    """A connector without a limit that never reuses a connection with unread data.
 
-    aiohttp would take such words for the answer to the next question. The clients on httpcore look for that too.
+    aiohttp would take such data for the answer to the next request. Clients on httpcore check this too.
     """
 
     async def connect(self, *args: Any, **how: Any) -> Any:
-        """Return a connection that is free, or a new one."""
+        """Return a free or new connection."""
         connection = await super().connect(*args, **how)
         while connection.protocol is not None and connection.protocol.should_close:
             connection.close()
@@ -150,7 +148,7 @@ class Pool(aiohttp.TCPConnector):
 
 
 async def _whole(response: aiohttp.ClientResponse) -> bytes:
-    """Return the body of a response, unpacked piece by piece: a small one may unpack to more than the memory holds."""
+    """Return the body of a response, decompressed piece by piece up to MAX_BYTES."""
     packed = response.headers.get("content-encoding", "identity").strip().lower()
     if packed not in (*PACKED, "identity", ""):
         raise PassingError("the server's answer is packed as was not asked for", tries=2, billed=True)
@@ -164,17 +162,17 @@ async def _whole(response: aiohttp.ClientResponse) -> bytes:
     return b"".join(pieces)
 
 
-def _read_headers(headers: Any) -> list[tuple[str, str]]:
-    """Return the headers of a response without those that say nothing any more of a body that is unpacked."""
+def _headers(headers: Any) -> list[tuple[str, str]]:
+    """Return the headers of a response without those on the encoding of its body."""
     spent = ("content-encoding", "content-length", "transfer-encoding")
     return [(name, value) for name, value in headers.items() if name.lower() not in spent]
 
 
 def _proxy(address: httpx2.URL) -> str | None:
-    """Return the proxy through which the environment wants an address to be reached; this machine itself is beyond none.
+    """Return the proxy that the environment names for an address; None for this machine.
 
     Raises:
-        UsageError: It speaks no HTTP: aiohttp would say to it what it says to one that does.
+        UsageError: The proxy is not HTTP, which aiohttp does not support.
     """
     named = getproxies()
     proxy = named.get(address.scheme) or named.get("all") or ""
@@ -198,12 +196,12 @@ def _is_here(host: str) -> bool:
 
 @cache
 def _secure() -> SSLContext:
-    """Return how the certificate of a server is looked at: by the authorities that OpenAI's client trusts."""
+    """Return the SSL context with the certificate authorities of OpenAI's client."""
     return httpx2.create_ssl_context()
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    """Return an error and what caused it, down to the first cause."""
+    """Return an error and its causes, down to the first one."""
     errors = [error]
     while (beneath := errors[-1].__cause__ or errors[-1].__context__) is not None:
         errors.append(beneath)

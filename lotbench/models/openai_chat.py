@@ -1,7 +1,7 @@
-"""LangChain's ChatOpenAI for any server that speaks the OpenAI chat API, however loosely.
+"""LangChain's ChatOpenAI for any server with an OpenAI-compatible chat API.
 
-It sends what it is told to and no more, and says what other servers have beyond OpenAI's own (reasoning) in the message;
-callbacks hear of each try, with errors from which the key is taken out.
+It sends the given body unchanged, and puts fields of other servers (reasoning) into the message. Callbacks see every
+attempt; the API key is removed from errors.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from lotbench.models.retrying import MALFORMED_TRIES, PassingError
 
 
 class RefusedError(Exception):
-    """A status other than 200.
+    """A response with a status other than 200.
 
     Attributes:
-        text: What the server said of it, for us to read; a person is shown the error's own text, without the key.
+        text: The server's message, for parsing; the error's own text is without the API key.
     """
 
     def __init__(self, response: httpx2.Response, secret: str) -> None:
@@ -42,14 +42,14 @@ class Chat(ChatOpenAI):
     """A chat model at an address.
 
     Raises from `ainvoke`:
-        RefusedError: The server refuses.
-        PassingError: Nothing came that can be read.
-        Unescapable: The server sends elsewhere.
+        RefusedError: The server answered with an error status.
+        PassingError: No readable response came.
+        Unescapable: The server redirects to another host.
     """
 
     @classmethod
     def at(cls, url: str, model: str, secret: str, connections: Connections) -> Chat:
-        """Return the chat model of this name at an address."""
+        """Return the chat model with this name at an address."""
         return cls(
             model=model,
             api_key=SecretStr(secret),
@@ -59,7 +59,7 @@ class Chat(ChatOpenAI):
             http_async_client=openai.DefaultAioHttpClient(transport=connections, timeout=None),
             http_socket_options=(),
             use_responses_api=False,
-            # Draws must differ, and replies are journaled; neither is for another cache to undo.
+            # LangChain's cache would repeat replies; draws must differ.
             cache=False,
             disable_streaming=True,
         )
@@ -67,7 +67,7 @@ class Chat(ChatOpenAI):
     def _get_request_payload(
         self, input_: LanguageModelInput, *, stop: list[str] | None = None, **kwargs: Any
     ) -> dict[str, Any]:
-        # ChatOpenAI's own renames `max_tokens`, which is all that some servers know, and adds defaults.
+        # ChatOpenAI's own method renames `max_tokens`, the only name that some servers know, and adds defaults.
         payload = BaseChatOpenAI._get_request_payload(self, input_, stop=stop, **kwargs)
         return {name: payload[name] for name in ("model", "messages", *kwargs)}
 
@@ -88,7 +88,7 @@ class Chat(ChatOpenAI):
             "User-Agent": client.user_agent,
         }
         try:
-            # The body as it stands: `create` looks through every message, for more CPU than all else here.
+            # Post the body directly: `create` looks through every message, which takes most of the CPU time.
             response = await client.post(
                 "/chat/completions", body=payload, cast_to=httpx2.Response, options={"headers": headers}
             )
@@ -102,10 +102,10 @@ class Chat(ChatOpenAI):
 
 
 def _read(content: bytes, secret: str) -> dict[str, Any]:
-    """Return a message from the body of a response.
+    """Return the message in the body of a response.
 
     Raises:
-        PassingError: It is none.
+        PassingError: The body is no chat completion.
     """
     try:
         answer = json.loads(content)

@@ -1,4 +1,4 @@
-"""People as models, at the terminal or at a page: the same messages, the same rules, the same records."""
+"""People as models, at the terminal or on a page, with the same messages and records as other models."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from lotbench.report.markdown import visible
 from lotbench.types import Reply, Request
 
 GAVE_UP, SKIPPED = "The player gave up.", "The player had nothing to say here."
-"""What a journal has of a request that a person declines: a refusal in their words."""
+"""Refusals in the journal for requests that a person declines."""
 
 
 class PersonModel:
-    """Asks the person at the terminal in plain words; one person, one call at a time.
+    """Asks a person at the terminal, one call at a time.
 
     Args:
-        picture: The file of a sample's picture.
+        picture: Maps a sample id to the path of its picture.
     """
 
     def __init__(self, picture: Callable[[str], Path] | None = None) -> None:
@@ -32,10 +32,10 @@ class PersonModel:
         self._shown: set[str] = set()
 
     async def __call__(self, request: Request) -> Reply:
-        """Ask the person; what was shown once (the rules) is not shown again.
+        """Ask the person; rules are shown only once.
 
         Raises:
-            Unescapable: Nobody is there any more.
+            Unescapable: The terminal was closed.
         """
         async with self._turn:
             started = time.monotonic()
@@ -49,21 +49,19 @@ class PersonModel:
             for label, text in form.told:
                 print(visible(f"{label}: {text}" if label else text))
             try:
-                answers = {field.name: await asyncio.to_thread(_ask, field) for field in form.fields}
+                values = {field.name: await asyncio.to_thread(_ask, field) for field in form.fields}
             except EOFError:
                 raise Unescapable("human: the terminal was closed; the run can be resumed") from None
-            return Reply(
-                filled(request, answers), request.model, seconds=round(time.monotonic() - started, 3)
-            )
+            return Reply(filled(request, values), request.model, seconds=round(time.monotonic() - started, 3))
 
 
 class PageModel:
-    """A person at a page, or at a table of the terminal: a request waits until an answer to it is sent.
+    """A person on a page or in the terminal game: a request waits until `answer` is called.
 
     Attributes:
-        asked: The request that waits.
-        version: Moves whenever there is something new to show.
-        answered: How many requests the person has answered.
+        asked: The waiting request.
+        version: Increases with every new request.
+        answered: The number of answered requests.
     """
 
     takes_requests = True
@@ -78,7 +76,7 @@ class PageModel:
         self._since = 0.0
 
     async def __call__(self, request: Request) -> Reply:
-        """Wait for the person's answer; of an episode that was given up there is none, and nobody is asked."""
+        """Wait for the person's answer; requests of an episode that was given up are declined at once."""
         async with self._turn:
             if _episode(request) in self._given_up:
                 return Reply("", request.model, refusal=GAVE_UP)
@@ -95,30 +93,30 @@ class PageModel:
             return Reply(text, request.model, refusal=refusal, seconds=seconds)
 
     def shown(self) -> None:
-        """Count the time of an answer from here: its request has waited behind another page."""
+        """Begin to count the time of the waiting request again, which was hidden until now."""
         self._since = time.monotonic()
 
     def answer(self, version: int, fields: Mapping[str, object]) -> None:
-        """Take the answer to the request that was shown.
+        """Answer the waiting request.
 
         Raises:
-            UsageError: Nothing is asked, something else is by now, or the answer does not fit.
+            UsageError: No request waits, another one waits by now, or a field is invalid.
         """
         self._settle(filled(self._waiting(version), fields), None)
 
     def skip(self, version: int) -> None:
-        """Decline the request that was shown; raises UsageError as `answer` does."""
+        """Decline the waiting request; raises UsageError as `answer` does."""
         self._waiting(version)
         self._settle("", SKIPPED)
 
     def give_up(self, version: int) -> None:
-        """Decline the request that was shown and all that follow in its episode; raises UsageError as `answer` does."""
+        """Decline the waiting request and all later ones of its episode; raises UsageError as `answer` does."""
         request = self._waiting(version)
         self.ends(request.key.sample, request.key.repeat)
         self._settle("", GAVE_UP)
 
     def ends(self, sample: str, repeat: int) -> None:
-        """Decline all requests that follow in an episode."""
+        """Decline all later requests of an episode."""
         self._given_up.add((sample, repeat))
 
     def _waiting(self, version: int) -> Request:
@@ -128,7 +126,7 @@ class PageModel:
 
     def _settle(self, text: str, refusal: str | None) -> None:
         self._reply.set_result((text, refusal))
-        # At once: whoever looks before the episode goes on would see the same request again.
+        # Cleared at once, so that nobody sees an answered request as waiting.
         self.asked = None
         self.answered += 1
 
@@ -138,7 +136,7 @@ def _episode(request: Request) -> tuple[str, int]:
 
 
 def _ask(field: Field) -> str:
-    """Return one field at the terminal, until it can be read."""
+    """Ask for one field at the terminal until the input is valid."""
     hint = {"yes_no": " (yes or no)", "choice": f" ({', '.join(field.choices)})", "number": " (a number)"}
     name = "guess" if field.name == "guess" else field.name.replace("_", " ")
     about = f"{name}{hint.get(field.kind, '')}{': ' + field.about if field.about else ''}"

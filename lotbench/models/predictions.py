@@ -1,7 +1,7 @@
-"""Released predictions as a model: a JSON list of answers, one an idea, as RINoBench publishes them.
+"""Published predictions as a model: a JSON list with one answer for each idea, as RINoBench publishes them.
 
-An answer finds its idea by id. Where the file names no ids, it may be told to go by position; nothing then
-shows that an answer is of its idea, so it says so, and it refuses a file of another length.
+Answers are joined to ideas by id. Without ids they may be joined by position, which cannot be verified: this gives a
+warning, and files of another length are refused.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from lotbench.types import Reply, Request
 
 
 class PredictedModel:
-    """Answers a request with what was predicted for its sample, at every asking alike.
+    """Answers each request with the prediction for its sample.
 
     Args:
         path: The file.
-        rows: Its answers.
-        order: The ids of all samples in data order, if answers without ids may be joined by position.
+        rows: The predictions.
+        order: The ids of all samples in data order, if predictions may be joined by position; else empty.
 
     Attributes:
-        warning: What is doubtful about the join; "" if nothing is.
+        warning: A warning on the join, or "".
 
     Raises:
-        UsageError: Answers cannot be joined: ids are missing or come twice, or the number is another.
+        UsageError: Predictions cannot be joined: ids are missing or repeated, or the numbers differ.
     """
 
     def __init__(self, path: Path, rows: Sequence[Mapping[str, Any]], order: Sequence[str]) -> None:
@@ -49,10 +49,10 @@ class PredictedModel:
         self._texts = dict(zip(ids, texts, strict=True))
 
     async def __call__(self, request: Request) -> Reply:
-        """Return the predicted answer.
+        """Return the prediction.
 
         Raises:
-            CallFailed: Nothing was predicted for this sample.
+            CallFailed: There is no prediction for this sample.
         """
         text = self._texts.get(request.key.sample)
         if text is None:
@@ -74,7 +74,7 @@ class PredictedModel:
 
 
 def read_predictions(path: Path) -> list[dict[str, Any]] | None:
-    """Return the predictions in a file; None if it holds something else."""
+    """Return the predictions in a file; None if its content is something else."""
     try:
         text = path.read_text(encoding="utf-8")
         rows = document(text) if text.lstrip().startswith("[") else None

@@ -1,6 +1,6 @@
-"""Models given as Python objects: any async callable, and any LangChain chat model, which may be named instead.
+"""Models that are Python objects: async callables and LangChain chat models (which may also be given by name).
 
-They see OpenAI-style messages and nothing else of the run; what they raise is a call without a reply.
+They get OpenAI-style messages only. Their exceptions count as calls without a reply.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ SHORTEST_KEY = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallableModel:
-    """A model that is one async callable from OpenAI-style messages to text.
+    """A model made from an async callable from OpenAI-style messages to text.
 
     Attributes:
-        call: The callable; it may return a whole Reply instead of text.
-        picture: The data URL of a picture.
-        model_id: The name under which its replies are recorded.
-        timeout_s: Seconds that one call may take; None waits for ever.
+        call: The callable; it returns text or a Reply.
+        picture: Maps the sha256 of a picture to its data URL.
+        model_id: The model id in its replies.
+        timeout_s: The time limit of a call in seconds; None for no limit.
     """
 
     call: Callable[[list[dict[str, Any]]], Awaitable[str | Reply]]
@@ -49,8 +49,8 @@ class CallableModel:
         """Answer a request.
 
         Raises:
-            CallFailed: The callable raised something, or took too long.
-            Unescapable: It returned something that is no text.
+            CallFailed: The callable raised an exception, or took too long.
+            Unescapable: It returned neither text nor a Reply.
         """
         messages = chat_format.body(request, self.model_id, chat_format.Abilities(), self.picture)["messages"]
         started = time.monotonic()
@@ -64,13 +64,13 @@ class CallableModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LangChainModel:
-    """Any LangChain chat model, through its `ainvoke`.
+    """A LangChain chat model, called by `ainvoke`.
 
     Attributes:
-        chat: The chat model for a sampling; an object that was given keeps its own sampling.
-        picture: The data URL of a picture.
-        timeout_s: Seconds that one call may take; None waits for ever.
-        model_id: The name under which replies are recorded that name no model; by default what the object is called.
+        chat: Returns the chat model for a sampling.
+        picture: Maps the sha256 of a picture to its data URL.
+        timeout_s: The time limit of a call in seconds; None for no limit.
+        model_id: The model id of replies that name none; by default the object's own name.
     """
 
     chat: Callable[[Sampling], Any]
@@ -82,8 +82,8 @@ class LangChainModel:
         """Answer a request.
 
         Raises:
-            CallFailed: The chat model raised something, or took too long.
-            Unescapable: Its server refused the key, the model or the payment.
+            CallFailed: The chat model raised an exception, or took too long.
+            Unescapable: The server refused the key, the model or the payment.
         """
         chat = self.chat(request.sampling)
         named = getattr(chat, "model_name", None) or getattr(chat, "model", None) or type(chat).__name__
@@ -98,10 +98,10 @@ class LangChainModel:
 
 
 def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
-    """Make the LangChain chat model of a name for a sampling, one for each sampling.
+    """Return a function from a sampling to the LangChain chat model of a name; models are cached by sampling.
 
     Raises:
-        UsageError: The package of its provider is not installed, or it has no such model.
+        UsageError: The provider's package is not installed, or it refuses the model.
     """
 
     @cache
@@ -117,7 +117,7 @@ def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
                 name.model, model_provider=name.provider, max_retries=limits.retries, **chosen
             )
         except Exception as error:  # noqa: BLE001 - every provider has its own for a key that is not set
-            # LangChain says which package is wanted.
+            # LangChain's message names the missing package.
             raise UsageError(f"{name.text}: {chat_format.short(str(error), *_secrets())}") from None
 
     made(Sampling())
@@ -125,7 +125,7 @@ def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
 
 
 def _secrets(chat: object = None) -> list[str]:
-    """Return the keys that foreign code may repeat: those of the environment, and those that a chat model holds."""
+    """Return the keys that foreign code may repeat: those of the environment and of the chat model."""
     held = [
         one.get_secret_value() for one in getattr(chat, "__dict__", {}).values() if isinstance(one, SecretStr)
     ]
@@ -134,7 +134,7 @@ def _secrets(chat: object = None) -> list[str]:
 
 
 async def _await_reply(name: str, answering: Awaitable[Any], timeout_s: float | None, model: object) -> Any:
-    """Return what comes of foreign code; its errors become ours, without the keys that they may repeat."""
+    """Wait for a call of foreign code and turn its exceptions into ours, without the keys that they may repeat."""
     try:
         async with asyncio.timeout(timeout_s) as patience:
             return await answering
@@ -142,7 +142,7 @@ async def _await_reply(name: str, answering: Awaitable[Any], timeout_s: float | 
         raise
     except Exception as error:  # noqa: BLE001 - foreign code raises anything
         if patience.expired():
-            # Whoever is asked may go on and be paid for it.
+            # The provider may still finish and bill the call.
             discarded.get()(None)
             raise CallFailed(f"{name}: no answer within {timeout_s:g} s") from None
         message = chat_format.masked(f"{name}: {type(error).__name__}: {error}", *_secrets(model))

@@ -1,7 +1,7 @@
-"""Recorded replies as a model: a run's calls.jsonl or traces.jsonl, known by content.
+"""Recorded replies as a model: a run's calls.jsonl or traces.jsonl, recognised by content.
 
-A calls.jsonl answers by the place of the call in its episode (sample, repeat, round, step, draw, attempt);
-the wording of the prompt may differ. A traces.jsonl answers with what its steps were read as.
+Calls are found by sample, repeat, round, step, draw and attempt, so the prompt's wording may differ. A traces.jsonl
+gives the values that were read in its steps.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Place: TypeAlias = tuple[str, int, int, str, int, int]
 
 
 class RecordedModel:
-    """Answers a request with the reply that was recorded at its place.
+    """Answers each request with the recorded reply of the same call.
 
     Args:
         path: A calls.jsonl, a traces.jsonl, or a run folder with either.
-        role: Whose replies are wanted.
+        role: The role to replay.
 
     Raises:
         UsageError: The file is missing or of neither kind.
@@ -54,7 +54,7 @@ class RecordedModel:
         """Return the recorded reply.
 
         Raises:
-            CallFailed: Nothing was recorded at this place.
+            CallFailed: There is no recorded reply for this call.
         """
         reply = self._replies.get(_place(request.key))
         if reply is None:
@@ -81,7 +81,7 @@ class RecordedModel:
             self._replies[place] = self._reply(step["value"])
 
     def _reply(self, value: Mapping[str, Any]) -> Reply:
-        """Return the reply that was read as this value; one that was refused or cut off is so again."""
+        """Return a reply with this value; refused or truncated steps give such replies again."""
         name, status = f"recorded:{self._path.name}", value.get("status", "ok")
         if status in ("refused", "truncated"):
             return Reply("", name, "content_filter" if status == "refused" else "length")

@@ -1,4 +1,4 @@
-"""From model names to models: every name form of a run, built once, closed when the run ends."""
+"""The models of a run by name: each is built once, and closed when the run ends."""
 
 from __future__ import annotations
 
@@ -29,21 +29,20 @@ if TYPE_CHECKING:
     from lotbench.models.connections import Connections
 
 LOCAL_SLOTS = 3
-"""Requests that the embedded model works on together."""
+"""The number of requests that the embedded model processes together."""
 
 
 class Models:
-    """The models of a run, each built once however many roles it plays.
+    """The models of a run; each is built once for all its roles.
 
     Args:
-        pictures: Where a model that sees finds the pictures.
+        pictures: The pictures of the samples.
         limits: Timeouts, retries and rates.
-        own: Models given as Python objects, by name (`python:NAME`): async callables, LangChain chat
-            models, or anything that is a `Model` already.
-        order: The ids of the samples in data order, if recorded predictions may be joined to them by position.
+        own: Python objects by name (`python:NAME`): async callables, LangChain chat models, or a `Model`.
+        order: The ids of the samples in data order, if predictions may be joined by position.
 
     Attributes:
-        warnings: What a person should know of the models that were built.
+        warnings: Warnings on the models for the user.
     """
 
     def __init__(
@@ -62,9 +61,9 @@ class Models:
         self._built: dict[str, Model] = {}
         self._rates: dict[str, tuple[Bucket, Bucket]] = {}
         self.paces: dict[str, Pace] = {}
-        """The places of each endpoint that is reached over the network."""
+        """The concurrency of each remote endpoint."""
         self._connections: dict[str, Connections] = {}
-        """By address, so that three roles on one server open no more than one would."""
+        """Connections by address, shared by roles on one server."""
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Models:
@@ -76,19 +75,18 @@ class Models:
         await self._open.aclose()
 
     def role_models(self, names: Mapping[str, Sequence[ModelName]]) -> dict[str, tuple[RoleModel, ...]]:
-        """Return the models of every role, by index.
+        """Return the models of each role.
 
         Raises:
-            UsageError: A key, a file, a package or the weights of a model are missing, or it has no such service tier.
+            UsageError: A key, file, package or weights are missing, or a model has no such service tier.
         """
-        refuse_tier(self._limits, [name for role_names in names.values() for name in role_names])
+        refuse_tier(self._limits, [name for models in names.values() for name in models])
         return {
-            role: tuple(self._role_model(role, name) for name in role_names)
-            for role, role_names in names.items()
+            role: tuple(self._role_model(role, name) for name in models) for role, models in names.items()
         }
 
     def _role_model(self, role: str, name: ModelName) -> RoleModel:
-        # A recording answers for one role; anything else plays every role that names it.
+        # A recording answers for one role; other models are shared by all roles.
         place = f"{role} {name.text}" if name.kind == "file" else name.text
         if place not in self._built:
             try:
@@ -140,7 +138,7 @@ class Models:
 
     def _embedded(self, name: ModelName) -> Model:
         server = Embedded.start(weights(name.text), slots=LOCAL_SLOTS)
-        # Closing waits for the server's process, which must not hold up the loop.
+        # Closing waits for the server's process, so it must not run in the event loop.
         self._open.push_async_callback(asyncio.to_thread, server.close)
         model = self._chat(name, url=server.base_url, secret=server.api_key)
         self._open.push_async_callback(model.close)

@@ -1,4 +1,4 @@
-"""Calls that are tried again, in one place: how often, after how long a wait, and what is said in the end."""
+"""Retries of calls: number, waiting times and final errors."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from lotbench.types import Key, Usage
 
 T = TypeVar("T")
 MALFORMED_TRIES = 4
-"""Times that a response which is no chat completion is asked for: it was paid for, and often it stays one."""
+"""The number of tries after malformed responses; they are billed and often repeat."""
 TEST, REFUSED_TRIES = "preflight", 3
-"""Times that a connection test is tried where nothing listens: a server that is down is named in two seconds."""
+"""The number of tries of a connection test if nothing listens; a dead server is reported within two seconds."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
-"""Where the server names no time, each wait doubles from the first to the longest."""
+"""Without a time from the server, waits double from the first to the longest."""
 
 
 @dataclass(slots=True)
 class Waiting:
-    """How many calls wait to be tried again; for the progress display."""
+    """Counts calls that wait for a retry, for the progress display."""
 
     retries: int = 0
 
     async def wait(self, seconds: float) -> None:
-        """Wait before another try."""
+        """Wait before a retry."""
         self.retries += 1
         try:
             await asyncio.sleep(seconds)
@@ -40,15 +40,15 @@ class Waiting:
 
 @dataclass(eq=False)
 class PassingError(Exception):
-    """A trouble that another try may not meet.
+    """An error that a retry may avoid.
 
     Attributes:
-        reason: What is said of it.
-        wait: The seconds that the server asks to wait, if it names any.
-        tries: How often it is worth trying, whatever the limits say.
+        reason: The message.
+        wait: The seconds that the server asks to wait, if any.
+        tries: The maximum number of tries for this error.
         refused: Whether nothing listens at the address.
-        billed: Whether a reply had begun to come, which is paid for.
-        usage: What it used, if it said so.
+        billed: Whether a reply had begun, which is billed.
+        usage: The usage of that reply, if known.
     """
 
     reason: str
@@ -65,12 +65,12 @@ class PassingError(Exception):
 async def retried(
     once: Callable[[], Awaitable[T]], name: str, place: Key, limits: Limits, waiting: Waiting
 ) -> T:
-    """Return what comes of a call in the end.
+    """Call `once` until it succeeds, and return its result.
 
     Raises:
-        CallFailed: No other try is worth it.
-        Unreachable: It was a connection test, and nothing listens.
-        LimitReached: What was billed and thrown away leaves no room for another try.
+        CallFailed: The tries are used up, or the server asks for too long a wait.
+        Unreachable: In a connection test, nothing listens at the address.
+        LimitReached: Billed failures leave no budget for another try.
     """
     for attempt in itertools.count():
         try:
@@ -81,7 +81,7 @@ async def retried(
             discarded.get()(failure.usage)
         if failure.refused and place.step == TEST and attempt >= REFUSED_TRIES - 1:
             raise Unreachable(f"{name}: {failure}: is the server running?")
-        # A server that says 0 and still has too much to do has not said when that will end.
+        # An overloaded server that repeatedly says 0 gives no usable time.
         server_wait = failure.wait if failure.wait or not attempt else None
         wait = _backoff(attempt, place) if server_wait is None else server_wait
         if attempt >= min(limits.retries, failure.tries - 1):
@@ -94,6 +94,6 @@ async def retried(
 
 
 def _backoff(attempt: int, place: Key) -> float:
-    """Return the seconds before another try; calls that failed together come back apart."""
+    """Return the seconds before a retry, with jitter that spreads calls which failed together."""
     longest = min(FIRST_WAIT_S * 2.0**attempt, LONGEST_WAIT_S)
     return longest * random.Random(f"{place}:{attempt}").uniform(0.75, 1.0)

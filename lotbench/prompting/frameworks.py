@@ -1,4 +1,4 @@
-"""The ways in which a candidate is made to think before it answers (lotbench.txt, Sec. 7.4, Fig. 9)."""
+"""Reasoning frameworks for the candidate (Sec. 7.4, Fig. 9)."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ REASONING = prose(1200, "step by step")
 
 
 class Reasoned(Form):
-    """The reasoning that stands before an answer."""
+    """A form with reasoning before the answer."""
 
     reasoning: Annotated[str, REASONING]
 
 
 @cache
 def reasoned(form: type[F]) -> type[F]:
-    """Return the form with a reasoning before its own fields."""
+    """Return the form with a reasoning field before its own fields."""
     return cast("type[F]", create_model(f"Reasoned{form.__name__}", __base__=(form, Reasoned)))
 
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """How the candidate is made to think: a line of the prompt, reasoning in the form, votes, notes before."""
+    """A reasoning framework: the prompt line `method`, and whether it uses reasoning in the form, votes, or notes."""
 
     method: str
     reasoned: bool = False
@@ -36,7 +36,7 @@ class Framework:
     notes: bool = False
 
     def form(self, plain: type[F]) -> type[F]:
-        """Return the form of an answer, with reasoning where this framework asks for it."""
+        """Return the form of an answer, with reasoning if the framework uses it."""
         return reasoned(plain) if self.reasoned else plain
 
 

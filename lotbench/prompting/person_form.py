@@ -1,7 +1,7 @@
-"""What a request asks of a person: the same words without their JSON, and one plain field for each answer; pure.
+"""Requests for people: the text of a prompt without its JSON, and one input field for each field of the form.
 
-A model is told to fill a form in JSON. A person is asked for a line of text, yes or no, a number or a choice,
-and the form is filled in for them, so the records of both are alike.
+People answer with a line of text, yes or no, a number or a choice; the JSON of the form is made from that, so records of
+people and models have the same shape.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from lotbench.types import JSON, Image, Message, Request
 Kind: TypeAlias = Literal["line", "yes_no", "choice", "number", "lines"]
 
 _FORM = re.compile(r'(?:^[^\n]*[:：][ ]*\n)?^\{\n(?:  "[^"\n]+": .*\n)+\}[ ]*\n?', re.MULTILINE)
-"""The form, with the line that announces it."""
+"""The JSON form in a prompt, with the line before it."""
 _FILLED = re.compile(r'\{"[a-z_]+": ("(?:[^"\\\n]|\\.)*+")\}')
-"""A form of one text as an example shows it."""
+"""A form with one text field, as in an example."""
 _PROMPT = re.compile(r"\n[^\n:：]{1,12}[:：]\s*$")
-"""A last line that only says that the answer comes next."""
+"""A last line that only announces the answer."""
 _LABELLED = re.compile(r"^(?:- )?(?P<label>[A-Z][A-Z0-9 _-]{0,24}|[\u4e00-\u9fff]{1,8})[:：]\s?(?P<text>.*)$")
 _YES = ("yes", "y", "true", "是")
 _NO = ("no", "n", "false", "否")
@@ -37,22 +37,22 @@ _LABELS = {
     "FRAME": "part of the joke",
     "FOUND": "it counts",
 }
-"""Labels of a prompt in the words of people; others stay as they are."""
+"""Labels of prompts, reworded for people; other labels are unchanged."""
 _WORDS = {"<MASK>": "____", "WRONG-ANS": "NOT IT", "Q and A": "QUESTION and ANSWER", "guess": "guess"}
 _LABEL = re.compile(r"^([^\S\n]*+)(Q|A)(?=: )", re.MULTILINE)
-"""A question and its answer in an example."""
+"""The labels of a question and its answer in an example."""
 LONGEST = 4_000
-"""Characters of an answer whose form has no bound."""
+"""The longest answer in characters, if the form has no bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One thing that a person is asked for.
+    """One input field.
 
     Attributes:
-        about: What is to stand there; empty where the name says it.
-        choices: What may be chosen, of a choice.
-        longest: Characters at most, of a line.
+        about: The description; may be empty.
+        choices: The options of a choice.
+        longest: The maximum length of a line in characters.
     """
 
     name: str
@@ -64,12 +64,12 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Interview:
-    """A request as a person sees it.
+    """A request as shown to a person.
 
     Attributes:
-        rules: What stays the same from request to request.
-        told: What is asked about, line by line: a label, or "", and its text.
-        pictures: The sha256 of each picture.
+        rules: The system message, the same for all requests.
+        told: The other messages as lines of label (may be "") and text.
+        pictures: The sha256 digests of the pictures.
     """
 
     rules: str
@@ -79,7 +79,7 @@ class Interview:
 
 
 def interview(request: Request) -> Interview:
-    """Return what a request asks of a person."""
+    """Return a request in the form in which people see it."""
     rules = [_plain(_text(message.parts)) for message in request.messages if message.speaker == "system"]
     turns = [_turn(message) for message in request.messages if message.speaker != "system"]
     digests = (
@@ -95,10 +95,10 @@ def interview(request: Request) -> Interview:
 
 
 def filled(request: Request, answers: Mapping[str, object]) -> str:
-    """Return the reply to a request, from what a person gave for each of its fields.
+    """Return the reply to a request from a person's inputs by field.
 
     Raises:
-        UsageError: A field is missing, too long, or not what was asked for, by name.
+        UsageError: A field is missing, too long, or invalid; the message names it.
     """
     values = {field.name: read_field(field, answers.get(field.name)) for field in interview(request).fields}
     if request.schema is None:
@@ -107,10 +107,10 @@ def filled(request: Request, answers: Mapping[str, object]) -> str:
 
 
 def read_field(field: Field, value: object) -> JSON:
-    """Return what a person gave for a field, as the form wants it.
+    """Return the value of a field from a person's input.
 
     Raises:
-        UsageError: It is missing, too long, or not what was asked for.
+        UsageError: The input is missing, too long, or invalid.
     """
     text = value.strip() if isinstance(value, str) else ""
     name = field.name.replace("_", " ")
@@ -157,13 +157,13 @@ def _text(parts: tuple[str | Image, ...]) -> str:
 
 
 def _turn(message: Message) -> str:
-    """Return a turn of a conversation; the person's own is labelled as theirs."""
+    """Return the text of a message; messages of the person begin with YOU."""
     text = _PROMPT.sub("", _plain(_text(message.parts)))
     return f"YOU: {text}" if message.speaker == "assistant" else text
 
 
 def _plain(text: str) -> str:
-    """Return a text without its form, and examples without theirs."""
+    """Return a text without JSON forms and with labels for people."""
     plain = _FILLED.sub(lambda match: json.loads(match[1]), _FORM.sub("", text)).strip("\n")
     for written, meant in _WORDS.items():
         plain = plain.replace(written, meant)
@@ -171,7 +171,7 @@ def _plain(text: str) -> str:
 
 
 def _lines(text: str) -> list[tuple[str, str]]:
-    """Return lines with their labels; one that is empty, or a label with nothing after it, is left out."""
+    """Return the lines of a text as (label, text); leave out lines without text."""
     rows = []
     for line in text.splitlines():
         match = _LABELLED.match(line)

@@ -1,9 +1,8 @@
-"""A prompt is a text file with sections and `{{fields}}`; a pack is a folder of them, one folder a language.
+"""Prompts: text files with sections and `{{fields}}`. A pack is a folder of prompts, with one subfolder for each language.
 
-A field is replaced in a single pass, so braces in an example survive and an answer that contains
-`{{caption}}` cannot inject itself. A missing field and an unknown field are both errors: a prompt that
-silently lacks its keyword has made a leaderboard before. What several prompts say word for word stands in
-one file: a line `{{> criteria.rules}}` is replaced by the section [rules] of criteria.txt of its language.
+Fields are replaced in a single pass, so braces in examples survive and a value that contains `{{caption}}` is not
+expanded. Missing and unknown fields are errors. A line `{{> criteria.rules}}` is replaced by the section [rules] of
+criteria.txt in the same language.
 """
 
 from __future__ import annotations
@@ -27,25 +26,25 @@ Value: TypeAlias = str | Image | None
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The text of one prompt file: named sections, in order, each with its fields."""
+    """One prompt file: named sections in order, with fields."""
 
     name: str
     sections: Mapping[str, str]
 
     @property
     def fields(self) -> frozenset[str]:
-        """Every field that the sections name."""
+        """The fields of all sections."""
         return _fields(*self.sections.values())
 
     def messages(self, **values: Value) -> tuple[Message, ...]:
-        """Fill the prompt; one message for each section named for a speaker.
+        """Fill the prompt and return one message for each section.
 
         Args:
-            **values: A value for every field. None or "" empties it; a line that held nothing but
-                emptied fields is dropped. A picture becomes a part of its own.
+            **values: A value for every field. None or "" leaves it empty; a line of empty fields is dropped. A picture becomes
+                a part of its own.
 
         Raises:
-            UsageError: A field has no value, or a value has no field; or a section is of no speaker.
+            UsageError: A field has no value, a value has no field, or a section is not named for a speaker.
         """
         self._check(values.keys(), self.fields)
         if not self.sections or self.sections.keys() - set(SPEAKERS):
@@ -58,10 +57,10 @@ class Prompt:
         )
 
     def line(self, section: str, **values: str) -> str:
-        """Fill one section as plain text.
+        """Fill one section and return it as plain text.
 
         Raises:
-            UsageError: The section is not there, a field has no value, or a value has no field.
+            UsageError: The section is missing, a field has no value, or a value has no field.
         """
         if section not in self.sections:
             raise UsageError(f"prompt {self.name!r} has no section [{section}]")
@@ -80,18 +79,18 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """The prompts of one benchmark in every language it has, and the digest of all their text."""
+    """The prompts of a benchmark by language and name, and the digest of their texts."""
 
     prompts: Mapping[str, Mapping[str, Prompt]]
     files: Mapping[str, str]
-    """The text of each file, by path, with what it takes from others in its place."""
+    """The text of each file by path, with included sections expanded."""
     digest: str
 
     def get(self, language: str, name: str) -> Prompt:
-        """Return the prompt of that name in that language.
+        """Return a prompt by language and name.
 
         Raises:
-            UsageError: The pack has no such language or prompt.
+            UsageError: The pack has no such prompt.
         """
         try:
             return self.prompts[language][name]
@@ -100,10 +99,10 @@ class Pack:
 
 
 def parse(name: str, text: str) -> Prompt:
-    """Read a prompt file: `[section]` lines, each followed by its text.
+    """Return the prompt in a text of `[section]` lines, each followed by the section's text.
 
     Raises:
-        UsageError: Text stands before the first section, or a section comes twice.
+        UsageError: There is text before the first section, or a section occurs twice.
     """
     pieces = SECTION.split(text)
     if pieces[0].strip():
@@ -116,10 +115,10 @@ def parse(name: str, text: str) -> Prompt:
 
 
 def pack(files: Mapping[str, str]) -> Pack:
-    """Return a pack from the texts of its files, by path (`en/respond.txt`).
+    """Return the pack of some files, given as texts by path (`en/respond.txt`).
 
     Raises:
-        UsageError: A file is no prompt, or takes in a section that is not there.
+        UsageError: A file is no valid prompt, or includes a missing section.
     """
     files = {path: _with_partials(path, text, files) for path, text in files.items()}
     prompts: dict[str, dict[str, Prompt]] = {}
@@ -132,7 +131,7 @@ def pack(files: Mapping[str, str]) -> Pack:
 
 
 def _with_partials(path: str, text: str, files: Mapping[str, str]) -> str:
-    """Return a file with the sections of others that it names in its lines, in their place; these take in none."""
+    """Return a text with its `{{> file.section}}` lines expanded; included sections must not include others."""
 
     def section(match: re.Match[str]) -> str:
         file, _, name = match[1].strip().partition(".")
@@ -150,7 +149,7 @@ def _fields(*texts: str) -> frozenset[str]:
 
 
 def _fill(text: str, values: Mapping[str, Value]) -> tuple[str | Image, ...]:
-    """Replace the fields of a section; text between pictures is one part."""
+    """Return a section with its fields replaced, as parts: pictures, and the texts between them."""
     lines = [line for line in text.split("\n") if not _emptied(line, values)]
     parts: list[str | Image] = [""]
     for index, piece in enumerate(FIELD.split("\n".join(lines))):
@@ -164,6 +163,6 @@ def _fill(text: str, values: Mapping[str, Value]) -> tuple[str | Image, ...]:
 
 
 def _emptied(line: str, values: Mapping[str, Value]) -> bool:
-    """Return whether a line held nothing but fields, none of which has a value."""
+    """Return whether a line has only fields and none of them has a value."""
     names = FIELD.findall(line)
     return bool(names) and not FIELD.sub("", line).strip() and not any(values[name] for name in names)

@@ -1,8 +1,7 @@
-"""From raw text to a typed answer, or to the reason why there is none; pure, for candidates and judges alike.
+"""Reading of replies: from raw text to a typed answer, or to the reason why it cannot be read.
 
-A reply is read or refused, never guessed at: the answer is one JSON object that fills the form, and only a
-form with a single field may come as plain text. Reasoning is stripped first; a reasoning block that was
-never closed means that the reply was cut off.
+An answer is one JSON object that fits the form; only a form with a single field may also come as plain text. Reasoning
+blocks are removed first, and an unclosed one means that the reply was cut off. Candidates and judges are read alike.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ REASONING = ("think", "thinking", "thought", "reasoning", "reflection")
 _TAGS = "|".join(REASONING)
 _TAG = re.compile(rf"<(?P<ends>/?)(?P<name>{_TAGS})>", re.IGNORECASE)
 HALVES = re.compile("[\ud800-\udfff]")
-"""Half of a character pair: JSON can spell one, and no file can hold it."""
+"""Lone surrogates: JSON can hold them, UTF-8 files cannot."""
 _LABEL = r"^\W*(?:output|answer|{})\W*[:：]\s*"
 _CANNOT = r"i(?:['’]m| am)? (?:can(?:no|['’])t|not able to|unable to|won['’]t)"
 _HELP = r"(?:help|assist|comply)(?: you)?(?: with\b| in\b|[.,!;]|$)"
 _OBJECT = r"(?:that|this|the|your|an?|any)\b"
-# What a whole text says. "I can't help thinking of a clock" declines nothing.
+# Refusals at the start of a whole text. "I can't help thinking of a clock" is none.
 _REFUSAL = re.compile(
     r"^\W*(?:i['’]?m sorry|i am sorry|sorry,|i apologi[sz]e|抱歉|对不起|很遗憾"
     rf"|(?:as an? (?:ai|large language model)\b[^.!?\n]{{0,80}})?\b{_CANNOT} (?:{_HELP}|"
@@ -36,7 +35,7 @@ _REFUSAL = re.compile(
     r"|我(?:无法|不能)(?:提供|回答|协助|帮助|继续))",
     re.IGNORECASE,
 )
-# What a field of an answer says: narrower, since reasons may well begin with what one cannot tell.
+# Refusals in a field of an answer: narrower, since reasons may begin with "I cannot tell".
 _DECLINED = re.compile(
     rf"{_CANNOT} (?:{_HELP}|(?:provide|fulfil|create|generate) (?:that|this|your)\b)"
     r"|我(?:无法|不能)(?:为[您你])?(?:协助|(?:提供|回答|帮助)(?:[您你这该此，。,.!！]|$))",
@@ -46,27 +45,26 @@ _YES_NO = {"yes": True, "no": False, "true": True, "false": False, "是": True, 
 
 
 class Form(BaseModel):
-    """The shape of an answer that a model is asked to give; the schema and the example come from it."""
+    """The fields of an answer; the JSON schema and the example in prompts are made from it."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 def prose(limit: int, about: str = "...") -> Any:
-    """Return the annotation of a text field: bounded in the schema, so that a small model does not ramble.
+    """Return the annotation of a text field with a maximum length in the schema, so that small models stop.
 
-    A text that is longer all the same is read: servers that do not know the bound write what they like,
-    and a verdict with long reasons is still a verdict.
+    Longer texts are still accepted, since some servers ignore the bound.
     """
     return Field(description=about, json_schema_extra={"maxLength": limit})
 
 
 def yes_or_no(value: object) -> object:
-    """Return what a decision in words decides (`Yes.`, `no`, `是`); anything else as it is."""
+    """Return True or False for a decision in words (`Yes.`, `no`, `是`), and any other value unchanged."""
     return _YES_NO.get(value.strip(" .!。！").lower(), value) if isinstance(value, str) else value
 
 
 YesNo = Annotated[bool, Strict(), BeforeValidator(yes_or_no)]
-"""A decision in a form; 'yes' and 'no' are read as booleans, nothing else is."""
+"""A boolean field that also accepts yes and no in words."""
 
 
 F = TypeVar("F", bound=Form)
@@ -74,7 +72,7 @@ F = TypeVar("F", bound=Form)
 
 @cache
 def schema(form: type[Form]) -> dict[str, JSON]:
-    """Return the JSON schema of a form: flat, every field required, no other field, every string bounded."""
+    """Return the JSON schema of a form: flat, all fields required, no other fields, all strings bounded."""
     form_schema = form.model_json_schema()
     if "$defs" in form_schema:
         raise TypeError(f"{form.__name__}: an answer form must be flat")
@@ -93,7 +91,7 @@ def schema(form: type[Form]) -> dict[str, JSON]:
 
 @cache
 def shape(form: type[Form]) -> str:
-    """Return the form as an example to print in a prompt: its fields, each with what may stand there."""
+    """Return an example of the form for a prompt: its fields with placeholders."""
     lines = [
         f"  {json.dumps(name, ensure_ascii=False)}: {_example(field)}"
         for name, field in cast(dict[str, dict[str, Any]], schema(form)["properties"]).items()
@@ -102,7 +100,7 @@ def shape(form: type[Form]) -> str:
 
 
 def read_form(reply: Reply, form: type[F]) -> F:
-    """Read a reply as a form.
+    """Return the answer in a reply.
 
     Raises:
         Unread: `refused`, `truncated` or `unparsed`, with the reason.
@@ -123,24 +121,23 @@ def read_form(reply: Reply, form: type[F]) -> F:
 
 
 def verdict(answer: Answer, form: type[F], decide: Callable[[F], bool]) -> Verdict:
-    """Read an answer of a judge: the decision, and the parts that it rests on.
+    """Return the verdict of a judge: its decision and the fields of its answer.
 
-    There is no third way beside a Verdict and Unread, so a judge that could not be read can never be mistaken for one that
-    said no.
+    An unreadable reply raises Unread, so it cannot be mistaken for a no.
 
     Raises:
-        Unread: The reply is refused, truncated, or not the form.
+        Unread: `refused`, `truncated` or `unparsed`, with the reason.
     """
     filled = read_form(answer.reply, form)
     return Verdict(decide(filled), filled.model_dump(mode="json"))
 
 
 def plain(reply: Reply, *, cut: bool = False) -> str:
-    """Read a reply that was asked for as plain text.
+    """Return the text of a plain-text reply.
 
     Args:
         reply: The reply.
-        cut: Whether a text that was cut off at its longest is an answer all the same.
+        cut: Whether to accept a text that was cut off at the token limit.
 
     Raises:
         Unread: `refused`, `truncated` or `unparsed` (empty), with the reason.
@@ -158,7 +155,7 @@ def plain(reply: Reply, *, cut: bool = False) -> str:
 
 
 def fills(reply: Reply, schema: Mapping[str, JSON]) -> bool:
-    """Return whether a reply holds an object with every field that a schema requires; what they say is not looked at."""
+    """Return whether a reply has a JSON object with all required fields of a schema; values are not checked."""
     try:
         table = _object(visible(reply))
     except Unread:
@@ -170,7 +167,7 @@ def visible(reply: Reply) -> str:
     """Return the text of a reply without its reasoning.
 
     Raises:
-        Unread: `truncated`, if a reasoning block was opened and never closed.
+        Unread: `truncated`, if a reasoning block was never closed.
     """
     if "<" not in reply.text:
         return reply.text.strip()
@@ -183,7 +180,7 @@ def visible(reply: Reply) -> str:
 
 
 def _without_blocks(text: str) -> str:
-    """Return a text without what stands between a tag of reasoning and the next one that ends it."""
+    """Return a text without closed reasoning blocks."""
     tags = list(_TAG.finditer(text))
     last = {tag["name"].casefold(): tag.start() for tag in tags if tag["ends"]}
     pieces, start, inside = [], 0, ""
@@ -207,18 +204,17 @@ def _fill(text: str, table: dict[str, JSON] | None, form: type[F]) -> F:
     try:
         return form.model_validate(table)
     except ValidationError as error:
-        # A model is shown this when it is asked again: pydantic's own words, as earlier runs have them.
+        # The model sees this message in its second attempt: pydantic's own words, as in earlier runs.
         faults = faults_of(error, field=lambda name: name or form.__name__, message=itemgetter("msg"))
         raise Unread("unparsed", faults[0]) from None
 
 
 def _object(text: str) -> dict[str, JSON] | None:
-    """Return the one JSON object in a text: alone, in a single fence, or at the end after prose or a label.
+    """Return the JSON object in a text: alone, in a single code fence, or at the end after prose or a label.
 
-    It begins a line or follows a colon: an object in the middle of a sentence is something that is talked
-    about.
+    It must begin a line or follow a colon; an object inside a sentence does not count.
     """
-    # A pattern for a fence would try each of its spaces against each other one.
+    # Split instead of a regular expression, which could backtrack quadratically.
     parts = text.split("```")
     if len(parts) in (3, 4):
         text = (parts[1][4:] if parts[1][:4].lower() == "json" else parts[1]).strip()
@@ -237,7 +233,7 @@ def _object(text: str) -> dict[str, JSON] | None:
 
 
 def _no_twins(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
-    """Return a JSON object that says two things under one name says nothing."""
+    """Return a dict of the pairs of a JSON object; raise ValueError if a name occurs twice."""
     table = dict(pairs)
     if len(table) < len(pairs):
         raise ValueError("a field comes twice")
@@ -245,7 +241,7 @@ def _no_twins(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
 
 
 def _no_constant(name: str) -> JSON:
-    """Refuse NaN and Infinity, which are no JSON."""
+    """Raise ValueError for NaN and Infinity, which are not valid JSON."""
     raise ValueError(f"{name} is no number")
 
 
@@ -253,7 +249,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_no_twins, parse_constant=_no_cons
 
 
 def _plain_text(text: str, form: type[Form]) -> dict[str, JSON] | None:
-    """Read a one-field form, which may come as a bare line, with or without a label before it."""
+    """Return the answer to a one-field form that came as a bare line, with or without a label; None if it did not."""
     names = list(form.model_fields)
     if len(names) != 1 or "{" in text or "}" in text or text.startswith("["):
         return None
@@ -265,7 +261,7 @@ def _plain_text(text: str, form: type[Form]) -> dict[str, JSON] | None:
 
 
 def _plain(field: dict[str, Any]) -> dict[str, Any]:
-    """Return a property without what only pydantic reads."""
+    """Return a schema property without title and default."""
     return {name: value for name, value in field.items() if name not in ("title", "default")}
 
 
@@ -273,14 +269,14 @@ def _example(field: dict[str, Any]) -> str:
     if field["type"] == "array":
         return '["...", ...]'
     if field["type"] == "boolean":
-        # A model too small to judge copies what stands first; it must not end games by that.
+        # Very small models copy the first word; it must not end games.
         return "false or true"
     if "enum" in field:
         return " or ".join(json.dumps(option, ensure_ascii=False) for option in field["enum"])
     if field["type"] == "integer":
-        # In quotes it would invite a string.
+        # Quotes would invite a string.
         return str(field.get("description", "a whole number"))
     if field["type"] == "string":
-        # What it means stands in the prompt and in the schema: a small model would copy it as its answer.
+        # The description is in the prompt and the schema; a small model would copy it here.
         return '"..."'
     return json.dumps(field.get("description", "..."), ensure_ascii=False)

@@ -1,8 +1,8 @@
 """A transformers model in this process: `hf:BASE` or `hf:BASE+ADAPTER`, text or vision, CPU or GPU.
 
-Requests that wait together are answered as one batch, which is five times faster on a CPU, and every row of a
-batch keeps its own temperature, seed and length: a reply does not depend on the company it was drawn in.
-The event loop lives on meanwhile, and Ctrl-C ends a batch at its next token.
+Waiting requests are answered in batches, which is five times faster on a CPU. Each row of a batch has its own
+temperature, seed and length, so a reply does not depend on its batch. Generation runs in a thread beside the event loop,
+and Ctrl-C ends a batch at its next token.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from lotbench.storage.pictures.picture_file import decoded
 from lotbench.types import Image, Reply, Request
 
 BATCH = 16
-"""The most requests that are answered together."""
+"""The largest batch."""
 
 Picture: TypeAlias = Callable[[str], bytes]
-"""A picture's bytes, in any format that pillow reads, by the sha256 of its content."""
+"""Maps the sha256 of a picture to its bytes, in any format that pillow reads."""
 
 
 class TransformersModel:
-    """A causal language model, or a vision-language model, with an adapter or without.
+    """A causal or vision-language model, optionally with an adapter.
 
-    A prompt that leaves no room for a reply is answered by an empty reply that was cut off. A schema is
-    not enforced: the prompt has to show the form. Only temperature and top_p shape a draw, never top_k.
+    A prompt that fills the context gives an empty, truncated reply. Schemas are not enforced: the prompt must show the form.
+    Draws use temperature and top_p only, not top_k.
 
     Args:
         base: Name on the hub, or a local folder in the format of transformers.
         adapter: A peft adapter: name on the hub, or a local folder.
-        picture: Where a model that sees finds the pictures.
+        picture: The bytes of a picture, for vision models.
         packing: How the weights are loaded.
 
     Raises:
         UsageError: A package is missing, or the model or its adapter cannot be loaded.
 
     Attributes:
-        id: What every reply carries: base, adapter, and what identifies their versions where that is known.
+        id: The model id in every reply: base and adapter, with versions where known.
     """
 
     def __init__(
@@ -55,11 +55,11 @@ class TransformersModel:
         self._last: asyncio.Task[list[Reply]] | None = None
 
     async def __call__(self, request: Request) -> Reply:
-        """Answer a request, together with those that wait beside it and have as many pictures.
+        """Answer a request, in a batch with waiting requests of as many pictures.
 
         Raises:
-            CallFailed: The memory did not suffice.
-            Unescapable: There are pictures and the model is blind, or its template takes no such messages.
+            CallFailed: Out of memory.
+            Unescapable: The model takes no pictures and there are some, or the chat template refuses the messages.
         """
         prompt = self._asked(request)
         batch = self._open.get(len(prompt.pictures))
@@ -69,7 +69,7 @@ class TransformersModel:
         place = len(batch.asked)
         batch.asked.append(prompt)
         assert batch.task is not None
-        # A caller that gives up must not take the others' replies with it.
+        # A cancelled caller must not cancel the batch of the others.
         return (await asyncio.shield(batch.task))[place]
 
     def _asked(self, request: Request) -> Asked:
@@ -81,7 +81,7 @@ class TransformersModel:
         return Asked(rendered(self._loaded, request.messages), pictures, request.sampling)
 
     async def _answer(self, batch: _Batch, before: asyncio.Task[list[Reply]] | None) -> list[Reply]:
-        """Wait for the batch before, close this one, and generate."""
+        """Wait for the previous batch, close this one, and generate."""
         if before is not None and not before.done():
             await asyncio.wait([before])
         self._open = {kind: other for kind, other in self._open.items() if other is not batch}
@@ -94,7 +94,7 @@ class TransformersModel:
 
 @dataclass(slots=True)
 class _Batch:
-    """Requests that are answered together, open until its turn comes; `halt` ends it at its next token."""
+    """A batch that takes requests until its turn; `halt` ends it at its next token."""
 
     asked: list[Asked] = field(default_factory=list)
     task: asyncio.Task[list[Reply]] | None = None

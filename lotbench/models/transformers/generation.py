@@ -1,8 +1,7 @@
-"""Generation with a transformers model: a batch of prompts in, a reply for each out.
+"""Batched generation with a transformers model.
 
-The library draws with one temperature and one random stream for a whole batch. Here it only takes the argmax,
-and a logits processor does the drawing, row by row: a batch may mix sampling parameters, and a seed gives
-the same reply alone and in company.
+The library samples a whole batch with one temperature and one random stream. Here it takes the argmax, and a logits
+processor samples each row by itself: a batch may mix sampling parameters, and a seed gives the same reply in any batch.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from lotbench.models.transformers.loading import Loaded
 from lotbench.types import JSON, Finish, Reply, Sampling, Usage
 
 REPLY_TOKENS = 1024
-"""The longest reply where neither the request nor the model sets a limit."""
+"""The maximum tokens of a reply if neither request nor model sets a limit."""
 
 Written: TypeAlias = tuple[list[int], Finish]
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request as the model takes it: the text that its chat template makes, and pillow images."""
+    """A prepared request: the text from the chat template, and pillow images."""
 
     text: str
     pictures: tuple[Any, ...]
@@ -34,10 +33,10 @@ class Asked:
 
 
 def answer(loaded: Loaded, batch: Sequence[Asked], halt: threading.Event) -> list[Reply]:
-    """Answer a batch, whose requests have as many pictures each; `halt` ends it at the next token.
+    """Answer a batch of requests with equally many pictures; `halt` ends it at the next token.
 
     Raises:
-        CallFailed: The memory did not suffice.
+        CallFailed: Out of memory.
     """
     import torch
 
@@ -61,10 +60,10 @@ def answer(loaded: Loaded, batch: Sequence[Asked], halt: threading.Event) -> lis
 
 
 def inputs(loaded: Loaded, batch: Sequence[Asked]) -> Any:
-    """Return a batch as tensors where the model is, padded on the left."""
+    """Return a batch as left-padded tensors on the model's device."""
     texts = [request.text for request in batch]
     if loaded.sees:
-        # Some vision models leave the opening token to their processor, and some write it in the template.
+        # Some vision models add the opening token in the processor, others in the template.
         opening = loaded.tokenizer.bos_token
         opened = opening is not None and texts[0].startswith(opening)
         pictures = [list(request.pictures) for request in batch] if batch[0].pictures else None
@@ -81,14 +80,14 @@ def inputs(loaded: Loaded, batch: Sequence[Asked]) -> Any:
 
 
 def _lengths(tensors: Any) -> list[int]:
-    """Return tokens of each prompt, without padding."""
+    """Return the number of tokens of each prompt, without padding."""
     return [int(length) for length in tensors["attention_mask"].sum(dim=1)]
 
 
 def _generate(
     loaded: Loaded, samplings: Sequence[Sampling], tensors: Any, halt: threading.Event
 ) -> list[Written]:
-    """Return the tokens written for each row, with how they ended."""
+    """Return the generated tokens and the finish reason of each row."""
     model = loaded.model
     own = model.generation_config
     begin = tensors["input_ids"].shape[1]
@@ -107,7 +106,7 @@ def _generate(
 
 
 def _generation_config(loaded: Loaded, tokens: int) -> Any:
-    """Return the model's own configuration of generation, but the argmax instead of its way to draw."""
+    """Return the model's generation config, changed to take the argmax."""
     config = copy.deepcopy(loaded.model.generation_config)
     config.do_sample, config.num_beams = False, 1
     config.temperature = config.top_p = config.top_k = config.max_length = None
@@ -117,7 +116,7 @@ def _generation_config(loaded: Loaded, tokens: int) -> Any:
 
 
 def _cut(tokens: list[int], ends: Sequence[int]) -> Written:
-    """Return tokens up to and with the first that ends a reply."""
+    """Return the tokens up to and including the first end token, with the finish reason."""
     for place, token in enumerate(tokens):
         if token in ends:
             return tokens[: place + 1], "stop"
@@ -139,10 +138,10 @@ def _reply(loaded: Loaded, sampling: Sampling, prompt: int, written: Written, se
 
 
 class Draws:
-    """Draws the next token of each row with the row's own temperature, top_p and random stream.
+    """A logits processor that samples each row with its own temperature, top_p and random stream.
 
-    A logits processor whose argmax is the draw: of all p_i / e_i with e_i ~ Exp(1), the largest is at i with
-    probability p_i. What a request leaves open is taken from the model's own configuration.
+    The argmax of its scores is the sample: among p_i / e_i with e_i ~ Exp(1), the largest is at i with probability p_i.
+    Missing parameters are taken from the model's own configuration.
     """
 
     def __init__(self, samplings: Sequence[Sampling], own: Any, device: Any) -> None:
@@ -162,14 +161,14 @@ class Draws:
             )
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        """Return scores whose argmax is the token drawn; (rows, vocabulary) to the same shape."""
+        """Return scores whose argmax is the sampled token, [rows, vocabulary] to the same shape."""
         import torch
 
         return torch.stack([_raced(row, *how) for row, how in zip(scores, self._rows, strict=True)])
 
 
 def _raced(scores: Any, temperature: float, top_p: float, stream: Any) -> Any:
-    """Return the scores of one row, with the noise of a draw; unchanged at temperature 0."""
+    """Return the scores of one row with sampling noise; unchanged at temperature 0."""
     if temperature == 0:
         return scores
     logs = (scores.float() / temperature).log_softmax(dim=-1)
@@ -181,13 +180,13 @@ def _raced(scores: Any, temperature: float, top_p: float, stream: Any) -> Any:
 
 
 class Until:
-    """Ends each row at its own length, and all of them once nobody waits for the batch any more."""
+    """A stopping criterion: ends each row at its own length, and all rows when `halt` is set."""
 
     def __init__(self, lengths: Sequence[int], halt: threading.Event) -> None:
         self._lengths = lengths
         self._halt = halt
 
     def __call__(self, input_ids: Any, scores: Any, **more: Any) -> Any:
-        """Return which rows are done, as (rows,) booleans."""
+        """Return which rows are done, booleans [rows]."""
         now = input_ids.shape[1]
         return input_ids.new_tensor([self._halt.is_set() or now >= end for end in self._lengths]).bool()

@@ -1,8 +1,7 @@
-"""Weights, tokenizer and chat template of a transformers model, found on the hub or in a local folder.
+"""Loading of transformers models: weights, tokenizer and chat template from the hub or a local folder.
 
-torch takes seconds to import and is not there for everybody, so it is imported where a model is loaded and
-nowhere else. On a CPU weights are float32: bfloat16 was five times slower where the CPU has no instructions
-for it. The type is decided once, before anything is quantized: bitsandbytes computes in it.
+torch is optional and slow to import, so it is imported only where a model is loaded. On a CPU weights are float32:
+bfloat16 was five times slower without CPU instructions for it. bitsandbytes computes in the same type.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ class Packing:
 
     Attributes:
         dtype: `auto` is bfloat16 where the GPU has it, else float32.
-        quantize: `4bit` (NF4) or `8bit` by bitsandbytes; `none` leaves the weights as they are.
-        attn_implementation: As transformers names it (`sdpa`, `flash_attention_2`); empty: its own choice.
+        quantize: `4bit` (NF4) or `8bit` by bitsandbytes; `none` for no quantization.
+        attn_implementation: A name of transformers (`sdpa`, `flash_attention_2`); empty for its default.
         trust_remote_code: Run code that comes with the weights.
     """
 
@@ -46,13 +45,13 @@ PLAIN = Packing()
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A model with what turns messages into its tokens and back.
+    """A loaded model with its processor and tokenizer.
 
     Attributes:
-        id: Base and adapter, each with its version where that is known.
-        processor: What takes texts and pictures; the tokenizer itself, if the model reads text only.
+        id: Base and adapter, with versions where known.
+        processor: Processes texts and pictures; the tokenizer for text models.
         sees: Whether the model takes pictures.
-        room: Tokens of prompt and reply together that the model was made for.
+        room: The maximum tokens of prompt and reply together.
         ends: The tokens that end a reply.
     """
 
@@ -68,13 +67,13 @@ class Loaded:
 def load(
     base: str, adapter: str | None, packing: Packing = PLAIN, *, train: Mapping[str, Any] | None = None
 ) -> Loaded:
-    """Load a model, and an adapter onto it.
+    """Load a model, optionally with an adapter.
 
     Args:
         base: Name on the hub, or a folder in the format of transformers.
         adapter: The folder of a peft adapter, or its name on the hub.
         packing: How the weights are loaded.
-        train: What `from_pretrained` is told besides, by whoever is going to train the model; None to generate.
+        train: Further arguments of `from_pretrained` for training; None to generate.
 
     Raises:
         UsageError: A package is missing, or one of the two cannot be loaded.
@@ -85,7 +84,7 @@ def load(
     if missing := [package for package in needed if find_spec(package) is None]:
         raise UsageError(f"{name} needs {', '.join(missing)}: pip install 'lotbench[train]'")
     if "torch" not in sys.modules:
-        # Threads that spin while they wait for each other make a busy CPU ten times slower.
+        # Spinning OpenMP threads slow a busy CPU down tenfold.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         os.environ.setdefault("GOMP_SPINCOUNT", "0")
     with loading(name):
@@ -94,10 +93,10 @@ def load(
 
 @contextmanager
 def loading(name: str) -> Iterator[None]:
-    """Say of whatever goes wrong while a model is loaded which model it was.
+    """Turn any exception inside the block into a UsageError that names the model.
 
     Raises:
-        UsageError: It cannot be loaded.
+        UsageError: The model cannot be loaded.
     """
     try:
         yield
@@ -118,7 +117,7 @@ def loading(name: str) -> Iterator[None]:
 
 
 def decided(packing: Packing) -> Any:
-    """Return the torch type of the weights: the one named, else bfloat16 where the GPU has it, else float32."""
+    """Return the torch type of the weights; `auto` is bfloat16 where the GPU has it, else float32."""
     import torch
 
     if packing.dtype != "auto":
@@ -128,7 +127,7 @@ def decided(packing: Packing) -> Any:
 
 
 def rendered(loaded: Loaded, messages: Sequence[Message]) -> str:
-    """Return messages as the chat template writes them; where it takes no system, its words open the conversation.
+    """Return the text of messages by the chat template; if it refuses a system message, that is put into the first turn.
 
     Raises:
         Unescapable: The template refuses the messages either way.
@@ -146,25 +145,25 @@ def rendered(loaded: Loaded, messages: Sequence[Message]) -> str:
 
 
 def model_class(config: Any) -> Any:
-    """Return the class that loads a model of this configuration: one that takes pictures, if the model does."""
+    """Return the auto class of transformers for a configuration, by whether the model takes pictures."""
     import transformers
 
     return transformers.AutoModelForImageTextToText if _sees(config) else transformers.AutoModelForCausalLM
 
 
 def adapted(model: Any, adapter: str, *, trainable: bool = False) -> Any:
-    """Return a model with a peft adapter in it; warns if the adapter says that it was made for a base of another name.
+    """Return a model with a peft adapter; warn if the adapter names another base.
 
     Raises:
-        ValueError: It was made for a model of another shape: peft alone would load the part that fits.
+        ValueError: The adapter's matrices do not fit the model; peft alone would load a part of them.
         RuntimeError: Likewise.
     """
     import peft
 
     with warnings.catch_warnings():
-        # That one library uses what the other will drop is nothing a person here can help.
+        # The user cannot fix deprecated calls between libraries.
         warnings.simplefilter("ignore", FutureWarning)
-        # What does not fit is counted below, and is no warning then.
+        # Missing keys are counted below.
         warnings.filterwarnings("ignore", "Found missing adapter keys")
         peft_model = peft.PeftModel.from_pretrained(model, adapter, is_trainable=trainable)
     base = " ".join(visible(str(peft_model.peft_config["default"].base_model_name_or_path or "")).split())
@@ -189,7 +188,7 @@ def _read(base: str, adapter: str | None, packing: Packing, train: Mapping[str, 
 
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
-    # Said either way: transformers would ask a person at the terminal.
+    # Always given: transformers would otherwise ask at the terminal.
     trusted = {"trust_remote_code": packing.trust_remote_code}
     config = transformers.AutoConfig.from_pretrained(base, **trusted)
     how = _arguments(packing, training=train is not None) | trusted | dict(train or {})
@@ -207,7 +206,7 @@ def _read(base: str, adapter: str | None, packing: Packing, train: Mapping[str, 
     name = base
     if train is None:
         model.eval()
-        # On the left, so that every reply of a batch begins at one place.
+        # Left padding, so that all replies of a batch begin at the same position.
         tokenizer.padding_side = "left"
         name = _id(base, getattr(config, "_commit_hash", None), adapter, packing)
     return Loaded(
@@ -222,7 +221,7 @@ def _read(base: str, adapter: str | None, packing: Packing, train: Mapping[str, 
 
 
 def _arguments(packing: Packing, *, training: bool) -> dict[str, Any]:
-    """Return what `from_pretrained` is told: type, place, quantization, attention."""
+    """Return the arguments of `from_pretrained`: type, device, quantization, attention."""
     import torch
     import transformers
 
@@ -239,7 +238,7 @@ def _arguments(packing: Packing, *, training: bool) -> dict[str, Any]:
             bnb_4bit_quant_type="nf4",
             bnb_4bit_use_double_quant=True,
             bnb_4bit_compute_dtype=dtype,
-            # What is sharded with other weights has to be of their type.
+            # Quantized storage must have the type of the weights that it is sharded with.
             bnb_4bit_quant_storage=dtype,
         )
         if training and torch.cuda.is_available():
@@ -250,14 +249,14 @@ def _arguments(packing: Packing, *, training: bool) -> dict[str, Any]:
 def _sees(config: Any) -> bool:
     from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
 
-    # The mapping alone does not tell: it has text models that share a class with their vision siblings.
+    # The mapping alone is not enough: it has text models that share a class with vision models.
     return config.model_type in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES and hasattr(
         config, "vision_config"
     )
 
 
 def _id(base: str, commit: str | None, adapter: str | None, packing: Packing) -> str:
-    """Return base and adapter, each with 8 hex digits of its version: the hub's commit, or the adapter's weights."""
+    """Return base and adapter, each with 8 hex digits of its version: the hub's commit, or a digest of the weights."""
     text = base if packing.quantize == "none" else f"{base}:{packing.quantize}"
     text += f"@{commit[:8]}" if commit else ""
     if adapter is None:
@@ -270,7 +269,7 @@ def _id(base: str, commit: str | None, adapter: str | None, packing: Packing) ->
 
 
 def _ends(*token_ids: int | Sequence[int] | None) -> tuple[int, ...]:
-    """Return every token that ends a reply, whichever of the model's files names it."""
+    """Return all end tokens that the model's files name."""
     ends: set[int] = set()
     for ids in token_ids:
         if ids is not None:
@@ -289,7 +288,7 @@ def _turn(message: Message, sees: bool) -> dict[str, Any]:
 
 
 def _without_system(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the conversation with the system's words at the head of its first turn."""
+    """Return the conversation with the system message put in front of its first turn."""
     chat = [dict(turn) for turn in turns if turn["role"] != "system"]
     for turn in reversed([turn for turn in turns if turn["role"] == "system"]):
         words, rest = turn["content"], chat[0]["content"]
