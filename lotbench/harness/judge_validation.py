@@ -18,7 +18,7 @@ from lotbench.harness.state import State
 from lotbench.prompting.prompt import Pack
 from lotbench.report.sections import Section
 from lotbench.report.trust import Check
-from lotbench.types import JSON, Metric, Trace
+from lotbench.types import JSON, Metric, Question, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +204,8 @@ class Validation:
         deciding: The criteria that a score rests on, from role and settings, each with the bounds that it is held to (a
             name in `report.trust.BOUNDS`).
         draw: Verdicts of a run for people to label, at most so many; None if people label none.
+        redraw: A question as it is asked to get the causal chain of a number above 0, and not the kept one; None where judges
+            keep none.
         standing: How well a run's judges are known to judge; None goes by a check of each judge (`harness.judge_standing`).
     """
 
@@ -215,6 +217,7 @@ class Validation:
     rulings: Callable[[Sequence[tuple[Probe, ProbeResult]]], Sequence[Ruling]] = decided
     deciding: Callable[[str, Any], Mapping[str, str]] = lambda role, settings: {"": ""}
     draw: Callable[[Sequence[Trace], Mapping[str, Mapping[str, Any]], Any, int, int], Draw] | None = None
+    redraw: Callable[[Question, int], Question] | None = None
     standing: Callable[[Validation, JudgeContext], JudgeQuality] | None = None
     of_data: bool = False
 

@@ -10,11 +10,13 @@ What a check found comes as a `Check`, whoever made it; what is known of the run
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lotbench.config.makers import PEOPLE, one_maker
 from lotbench.config.model_names import Kind, related, without_address
+from lotbench.metrics.intervals import Z
 
 MOST_UNANSWERED = 0.05
 """The share of its samples that a run's primary metric may leave out, and of its episodes that may fail or have no score."""
@@ -69,7 +71,7 @@ class Rates:
         kappa: Cohen's with the labels; None where nothing can be said.
         negatives: Labelled negatives with a readable verdict; `positives` likewise.
         unreadable: The share of all verdicts that could not be read.
-        most_fpr: The upper end of the interval of the FPR on hard negatives; None where it is not known.
+        most_fpr: The upper end of the interval of the FPR on hard negatives; None where it is not known. `hard` are these negatives.
         rho: Spearman's with the labels where verdicts are marks, which have no two sides: then it stands in the place of
             fpr, fnr and kappa, and `positives` counts the rows.
         where: What the rates are of: `on the judge set`, `in the field`.
@@ -82,6 +84,7 @@ class Rates:
     positives: int
     unreadable: float = 0.0
     most_fpr: float | None = None
+    hard: int = 0
     rho: float | None = None
     where: str = "on the judge set"
 
@@ -97,7 +100,6 @@ class Check:
         who: Whose verdicts, by the ids that answered.
         rates: What was found; None if it was never checked under these conditions.
         task: What it is asked to do, if its role has several tasks: `originality`.
-        labels: Whose labels it was held against: `author`, `people`, `planted`.
         bound: Whose bounds it is held to: a name in BOUNDS.
     """
 
@@ -105,7 +107,6 @@ class Check:
     who: str
     rates: Rates | None
     task: str = ""
-    labels: str = ""
     bound: str = ""
 
 
@@ -287,9 +288,11 @@ def _decisions(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
         and rates.most_fpr is not None
         and rates.most_fpr > bounds.max_fpr >= (rates.fpr or 0.0)
     ):
+        fewest = math.ceil(Z**2 * (1 / bounds.max_fpr - 1))
+        few = f"; even a judge without an error takes at least {fewest}" if rates.hard < fewest else ""
         yield (
-            f"{name}'s FPR on hard negatives may be as high as {rates.most_fpr:.3f} (95 % interval), above max_fpr "
-            f"{bounds.max_fpr:g}"
+            f"{name}'s FPR on hard negatives may be as high as {rates.most_fpr:.3f} (95 % interval, n = {rates.hard}), above "
+            f"max_fpr {bounds.max_fpr:g}{few}"
         )
     if rates.kappa is None:
         yield f"{name}'s kappa with the labels is not known"

@@ -8,6 +8,7 @@ samples easy, smaller gaps are found.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 
 import numpy as np
 import scipy
@@ -67,13 +68,7 @@ def detectable(n: int, level: float = ALPHA) -> float:
 
 def _needed(effect: float) -> int:
     """Return samples with which a paired t test finds an effect."""
-    fewest, enough = 1, 2
-    while _power(effect, enough, ALPHA) < POWER:
-        fewest, enough = enough, enough * 2
-    while enough - fewest > 1:
-        middle = (fewest + enough) // 2
-        fewest, enough = (middle, enough) if _power(effect, middle, ALPHA) < POWER else (fewest, middle)
-    return enough
+    return bisect_left(range(1 << 32), POWER, lo=2, key=lambda n: _power(effect, n, ALPHA))
 
 
 def _power(effect: float, n: int, level: float) -> float:

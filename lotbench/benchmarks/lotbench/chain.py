@@ -9,6 +9,7 @@ rebuilt, up to three times, and the sample is named in the report.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 from typing import Any, TypeAlias
 
@@ -20,11 +21,14 @@ from lotbench.errors import Unread
 from lotbench.harness.episode import Reading
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import read_form
+from lotbench.types import Question
 
 REBUILDS = 3
 CONTROLS = 3
 REBUILD_TEMPERATURE = 0.7
 """A rebuild at temperature 0 would give the refused chain again."""
+REDRAWN = 1000
+"""How far apart the draws of two chains of a sample are: more than one takes with all its rebuilds."""
 Chains: TypeAlias = dict[str, Any]
 """The chains of a game so far, by `name`."""
 
@@ -132,6 +136,14 @@ def controls(episode: GameEpisode) -> list[str]:
         near = set(map(words.same, listed))
         strange = {other.key_text for other in others if words.same(other.key_text) not in near}
     return rng.sample(sorted(strange), min(CONTROLS, len(strange)))
+
+
+def redraw(question: Question, number: int) -> Question:
+    """Return a question as it is asked for the chain of this number; at the temperature of a rebuild, or it would be the same."""
+    if not question.shared:
+        return question
+    temperature = REBUILD_TEMPERATURE if question.step == "chain" else question.temperature
+    return replace(question, draw=question.draw + number * REDRAWN, temperature=temperature)
 
 
 def beyond(sample: Item, settings: Settings, episodes: int, models: Mapping[str, int]) -> dict[str, int]:
