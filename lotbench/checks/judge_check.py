@@ -240,6 +240,7 @@ def _keep_records(
             continue
         record["field"] = before["field"] if before else []
         of_panel = measure.settings is prepared.panels[0].settings and not measure.criterion
-        record["chains"] = (prepared.chains if of_panel else {}) or (before or {}).get("chains", {})
+        if found := (prepared.chains if of_panel else {}) or (before or {}).get("chains"):
+            record["chains"] = found
         paths.append(judge_records.keep(record))
     return replace(checked, kept=tuple(paths))
