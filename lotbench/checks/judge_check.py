@@ -16,12 +16,13 @@ from lotbench.calls import judge_records
 from lotbench.calls.budget import refuse_unpriced
 from lotbench.calls.caller import Caller
 from lotbench.calls.store import Store
-from lotbench.checks import judge_rates
+from lotbench.checks import chains, judge_rates
 from lotbench.checks.judge_check_plan import Prepared, WantedCheck, prepare
 from lotbench.checks.judge_rates import JudgedProbe, Measure
 from lotbench.checks.probes import key_of, put, side_by_side
 from lotbench.config.experiment import digest
 from lotbench.config.model_names import slug
+from lotbench.harness.judge_standing import chains_said
 from lotbench.harness.judge_validation import JudgePanel, Probe
 from lotbench.run import results
 from lotbench.run.calling import Calls, calling
@@ -60,6 +61,8 @@ async def judge_check(
         LotbenchError: The check was stopped; what has come so far is written.
     """
     prepared = prepare(spec)
+    if spec.chains:
+        chains.draw_rows(prepared)
     refuse_unpriced(prepared.plan.limits, {n.text: n for names in prepared.names.values() for n in names})
     judges = replace(prepared.plan, names=prepared.names)
     store, judged = Store(fresh=spec.fresh), list[JudgedProbe]()
@@ -73,6 +76,8 @@ async def judge_check(
                 if spec.preflight:
                     await calls.check()
                 await _judge_all(prepared, calls.caller, judged)
+                if spec.chains:
+                    prepared.chains = await chains.replay(prepared, calls.caller)
         finally:
             checked = _write(prepared, calls, judged)
         return _keep_records(prepared, checked, calls.caller.journal.totals.ids())
@@ -118,12 +123,10 @@ def _write(prepared: Prepared, calls: Calls, judged: Sequence[JudgedProbe]) -> C
     spent = results.spent(calls.caller.journal.totals, prepared.names)[0]
     place = calls.folder
     place.write("checks.jsonl", "".join(f"{_line(row)}\n" for row in rows))
-    labels = prepared.rows.about.labels
     sentences = judge_rates.sentences(
         measures,
         names,
         {role: prepared.validation.deciding(role, prepared.plan.settings) for role in names},
-        labels,
     )
     place.write("report.md", judge_rates.to_markdown(measures, names, notes, spent, sentences))
     place.write_json(
@@ -133,6 +136,7 @@ def _write(prepared: Prepared, calls: Calls, judged: Sequence[JudgedProbe]) -> C
             "complete": len(rows) == prepared.total,
             "notes": list(notes),
             "sentences": sentences,
+            **({"chains": prepared.chains} if prepared.chains else {}),
             "measures": [
                 {
                     "role": measure.role,
@@ -181,6 +185,8 @@ def _notes(prepared: Prepared, done: int) -> list[str]:
         )
     split = prepared.wanted.split
     notes.append(f"Split: {split}; {len(prepared.probes)} rows, each judged {prepared.repeats} times.")
+    if prepared.chains:
+        notes.append(chains_said(prepared.chains))
     if split != "test":
         notes.append("Only a check on the test split is kept: prompts may have been changed on the other.")
     return notes
@@ -233,5 +239,8 @@ def _keep_records(
         if before and before["set"].get("digest") == prepared.rows.digest and before["of"] > record["of"]:
             continue
         record["field"] = before["field"] if before else []
+        of_panel = measure.settings is prepared.panels[0].settings and not measure.criterion
+        if found := (prepared.chains if of_panel else {}) or (before or {}).get("chains"):
+            record["chains"] = found
         paths.append(judge_records.keep(record))
     return replace(checked, kept=tuple(paths))

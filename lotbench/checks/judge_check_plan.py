@@ -36,6 +36,7 @@ class WantedCheck:
         split: tune, test or all.
         limit: At most so many rows a role, from each kind alike.
         every: Measure every variant of the judge's settings, not only the one that is set.
+        chains: New causal chains that rows of some samples are judged with (`checks.chains`).
         stages: Where the chains go that people are to mark.
     """
 
@@ -44,6 +45,7 @@ class WantedCheck:
     split: str = "test"
     limit: int | None = None
     every: bool = False
+    chains: int = 0
     stages: Path | None = None
     out: Path = Path("runs")
     fresh: bool = False
@@ -64,6 +66,7 @@ class Prepared:
     panels: Sequence[JudgePanel]
     stats: CallStats = field(default_factory=CallStats)
     done: int = 0
+    chains: dict[str, JSON] = field(default_factory=dict)
 
     @property
     def repeats(self) -> int:
@@ -97,6 +100,7 @@ class Prepared:
             "split": spec.split,
             "limit": spec.limit,
             "every": spec.every,
+            **({"chains": spec.chains} if spec.chains else {}),
             "repeats": self.repeats,
             "digests": self.plan.digests,
         }

@@ -202,7 +202,6 @@ def sentences(
     results: Sequence[Measure],
     names: Mapping[str, Sequence[str]],
     deciding: Mapping[str, Mapping[str, str]],
-    labels: str,
 ) -> list[str]:
     """Return what each measure that a score could rest on came to, and whether that is good enough by the rule of trust.
 
@@ -219,9 +218,7 @@ def sentences(
             else f" ({', '.join(filter(None, (result.role, result.variant, result.what)))})"
         )
         rates = tested(counted(result))
-        conclusions.append(
-            sentence(Check(result.role, who + way, rates, result.criterion, labels, bound=bound))
-        )
+        conclusions.append(sentence(Check(result.role, who + way, rates, result.criterion, bound=bound)))
     return conclusions
 
 

@@ -26,8 +26,13 @@ from lotbench.run.plan import Plan, sampling_table
 from lotbench.types import JSON, Answer, Question
 
 
-async def put(caller: Caller, plan: Plan, panel: JudgePanel, probe: Probe, repeat: int) -> ProbeResult:
-    """Put a probe to a panel: the benchmark's own node asks, for the panel's indexes, under its settings."""
+async def put(
+    caller: Caller, plan: Plan, panel: JudgePanel, probe: Probe, repeat: int, chain: int = 0
+) -> ProbeResult:
+    """Put a probe to a panel: the benchmark's own node asks, for the panel's indexes, under its settings.
+
+    `chain` is which causal chain the judge works with, where that is not the kept one.
+    """
     validation = plan.benchmark.validation
     assert validation is not None
 
@@ -35,6 +40,8 @@ async def put(caller: Caller, plan: Plan, panel: JudgePanel, probe: Probe, repea
         # Two probes of a sample may come to the very same question: each is asked in its own name.
         about = probe.id if probe.task and not question.shared else question.about
         placed = replace(question, index=panel.indexes[question.index], about=about)
+        if chain and validation.redraw is not None:
+            placed = validation.redraw(placed, chain)
         # The benchmark reads its own question back: for it, the panel is all the judges there are.
         return replace(await caller.ask(episode, placed), question=question)
 

@@ -36,6 +36,7 @@ def check(parsed: argparse.Namespace) -> int:
         split=parsed.split,
         limit=parsed.limit,
         every=parsed.all_modes,
+        chains=parsed.chains,
         stages=Path(parsed.stages) if parsed.stages else None,
         out=Path(parsed.out),
         fresh=parsed.fresh,

@@ -300,6 +300,7 @@ def _judges(command: Declare) -> None:
             flag("--limit N", "at most N rows a role, of each kind alike", type=int),
             flag("--repeats K", "judgings of each row (default: 2)", type=int),
             flag("--all-modes", "every judge mode, not only the one that is set"),
+            flag("--chains N", "judge rows of 20 samples with N new causal chains too", type=int, default=0),
             CONFIG,
             SET,
             SEED,

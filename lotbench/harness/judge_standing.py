@@ -82,8 +82,7 @@ def _checks(judge: str, records: Mapping[str, Record], bounds: Mapping[str, str]
         return
     for criterion, bound in bounds.items():
         record = records.get(criterion)
-        rates, labels = (tested(record), record["set"].get("labels", "")) if record else (None, "")
-        yield Check(ROLE, judge, rates, task=criterion, labels=labels, bound=bound)
+        yield Check(ROLE, judge, tested(record) if record else None, task=criterion, bound=bound)
 
 
 def tested(record: Record) -> Rates:
@@ -95,7 +94,7 @@ def tested(record: Record) -> Rates:
     if "all" not in record["groups"]:
         # A record of field labels only: the judge was never checked on a judge set.
         return Rates(fpr=None, fnr=None, kappa=None, negatives=0, positives=0)
-    of = record["groups"]["all"]
+    of, hard = record["groups"]["all"], fpr(record) or {}
     return Rates(
         fpr=of["fpr"]["value"],
         fnr=of["fnr"]["value"],
@@ -103,7 +102,8 @@ def tested(record: Record) -> Rates:
         negatives=of["fpr"]["n"],
         positives=of["fnr"]["n"],
         unreadable=unreadable,
-        most_fpr=(fpr(record) or {}).get("high"),
+        most_fpr=hard.get("high"),
+        hard=hard.get("n", 0),
     )
 
 
@@ -129,6 +129,16 @@ def elsewhere(record: Record) -> str | None:
     return (
         f"Checked on the shipped judge set, which is about the samples of {record['set'].get('data')}, not on those that "
         "were played: what the judge gets wrong on these may be more or less; labels of the run's own verdicts say it."
+    )
+
+
+def chains_said(chains: Mapping[str, Any]) -> str:
+    """Return how often another causal chain changed a verdict; see `checks.chains`."""
+    changed, pairs = chains["changed"]
+    share = f" ({changed / pairs:.1%})" if pairs else ""
+    return (
+        f"Another causal chain changed {changed} of {pairs} verdicts{share}: rows of {chains['samples']} samples, "
+        f"{chains['chains']} new chains each."
     )
 
 

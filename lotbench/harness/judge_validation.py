@@ -18,7 +18,7 @@ from lotbench.harness.state import State
 from lotbench.prompting.prompt import Pack
 from lotbench.report.sections import Section
 from lotbench.report.trust import Check
-from lotbench.types import JSON, Metric, Trace
+from lotbench.types import JSON, Metric, Question, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +202,7 @@ class Validation:
         deciding: The criteria that a score rests on, from role and settings, each with the name of its bounds in
             `report.trust.BOUNDS`.
         draw: Draws at most n verdicts of a run for people to label; None if the benchmark has none to label.
+        redraw: The question of a causal chain, changed to get a new chain of a given number; None if judges keep no chain.
         standing: The quality of a run's judges; None takes one check for each judge (`harness.judge_standing`).
     """
 
@@ -213,6 +214,7 @@ class Validation:
     rulings: Callable[[Sequence[tuple[Probe, ProbeResult]]], Sequence[Ruling]] = decided
     deciding: Callable[[str, Any], Mapping[str, str]] = lambda role, settings: {"": ""}
     draw: Callable[[Sequence[Trace], Mapping[str, Mapping[str, Any]], Any, int, int], Draw] | None = None
+    redraw: Callable[[Question, int], Question] | None = None
     standing: Callable[[Validation, JudgeContext], JudgeQuality] | None = None
     of_data: bool = False
 

@@ -13,12 +13,14 @@ with a `Check` for each check of a judge or oracle.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, product
 
 from lotbench.config.makers import PEOPLE, one_maker
 from lotbench.config.model_names import Kind, related, without_address
+from lotbench.metrics.intervals import Z
 
 MOST_UNANSWERED = 0.05
 """The maximum share of samples that the primary metric may leave out, and of episodes that may fail or have no score."""
@@ -75,6 +77,7 @@ class Rates:
         positives: The number of labelled positives with a readable verdict; for marks, of all rows.
         unreadable: The share of all verdicts that could not be read.
         most_fpr: The upper end of the 95 % interval of the FPR on hard negatives; None if unknown.
+        hard: The number of hard negatives.
         rho: Spearman's rho with the labels, if verdicts are marks and not decisions; it replaces fpr, fnr and kappa.
         where: The rows that the rates are from: `on the judge set`, `in the field`.
     """
@@ -86,6 +89,7 @@ class Rates:
     positives: int
     unreadable: float = 0.0
     most_fpr: float | None = None
+    hard: int = 0
     rho: float | None = None
     where: str = "on the judge set"
 
@@ -109,7 +113,6 @@ class Check:
     who: str
     rates: Rates | None
     task: str = ""
-    labels: str = ""
     bound: str = ""
 
 
@@ -272,11 +275,16 @@ def _decisions(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
             yield f"{name}'s {rate} {rates.where} is not known"
         elif value > most:
             yield f"{name}'s {rate} {rates.where} is {value:.3f}, above max_{rate.lower()} {most:g}"
-    most_fpr = rates.most_fpr if bounds.upper_end else None
-    if most_fpr is not None and most_fpr > bounds.max_fpr >= (rates.fpr or 0.0):
+    if (
+        bounds.upper_end
+        and rates.most_fpr is not None
+        and rates.most_fpr > bounds.max_fpr >= (rates.fpr or 0.0)
+    ):
+        fewest = math.ceil(Z**2 * (1 / bounds.max_fpr - 1))
+        few = f"; even a judge without an error takes at least {fewest}" if rates.hard < fewest else ""
         yield (
-            f"{name}'s FPR on hard negatives may be as high as {most_fpr:.3f} (95 % interval), above max_fpr "
-            f"{bounds.max_fpr:g}"
+            f"{name}'s FPR on hard negatives may be as high as {rates.most_fpr:.3f} (95 % interval, n = {rates.hard}), above "
+            f"max_fpr {bounds.max_fpr:g}{few}"
         )
     if rates.kappa is None:
         yield f"{name}'s kappa with the labels is not known"

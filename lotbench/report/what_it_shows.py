@@ -7,6 +7,7 @@ independent of them. If both models find the same samples easy, smaller gaps are
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 
 import numpy as np
 import scipy
@@ -60,13 +61,7 @@ def detectable(n: int, level: float = ALPHA) -> float:
 
 def _needed(effect: float) -> int:
     """Return the smallest number of samples with which a paired t test detects an effect."""
-    fewest, enough = 1, 2
-    while _power(effect, enough, ALPHA) < POWER:
-        fewest, enough = enough, enough * 2
-    while enough - fewest > 1:
-        middle = (fewest + enough) // 2
-        fewest, enough = (middle, enough) if _power(effect, middle, ALPHA) < POWER else (fewest, middle)
-    return enough
+    return bisect_left(range(1 << 32), POWER, lo=2, key=lambda n: _power(effect, n, ALPHA))
 
 
 def _power(effect: float, n: int, level: float) -> float:

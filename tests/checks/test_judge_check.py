@@ -582,3 +582,48 @@ def test_marks_on_exported_chains_are_read_back_as_success_rates(
     put(file, [line(0, "chain", None)])
     assert main(["judge-check", "--marks", str(file)]) == 2
     assert "no line has a mark" in capsys.readouterr().err
+
+
+@dataclass
+class OfChains(PlantedJudge):
+    """Errs on every row of a sample where its chain is an odd new one."""
+
+    def __call__(self, request: Request) -> str | Mapping[str, Any]:
+        heard = hear(request)
+        if "same_function" not in heard.form and "answer" not in heard.form:
+            return {name: f"draw {request.key.draw} -> b" for name in heard.form}
+        said = super().__call__(request)
+        # A chain that has not the author's point is built again, up to three times.
+        if request.key.step != "check" or isinstance(said, str) or "draw 1003 ->" not in heard.text:
+            return said
+        return {name: not value if name.startswith("same") else value for name, value in said.items()}
+
+
+async def test_new_chains_say_how_far_verdicts_and_the_score_depend_on_the_kept_one(
+    data: Path, rows: Path, tmp_path: Path
+) -> None:
+    own = players(OfChains(ITEMS))
+    checked = await judge_check(wanted(data, rows, tmp_path, chains=2), own=own)
+    found = json.loads((checked.path / "summary.json").read_text(encoding="utf-8"))["chains"]
+    # Of three verdicts on a row one is another than the other two.
+    assert (
+        found["chains"] == 2 and found["samples"] == 20 and found["changed"][0] * 3 == found["changed"][1] * 2
+    )
+    assert found["accepted"][0] == [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
+    assert any("Another causal chain changed" in note for note in checked.notes)
+    (kept,) = [json.loads(path.read_text(encoding="utf-8")) for path in checked.kept]
+    assert kept["chains"] == found
+    calls = own["python:j0"].calls
+    again = await judge_check(wanted(data, rows, tmp_path, chains=2), own=own)
+    assert own["python:j0"].calls == calls and again.notes == checked.notes
+    text = section(await game(data, tmp_path, OfChains(ITEMS)))
+    assert "Another causal chain changed" in text
+    assert f"on creativity_score over {len(ITEMS)} samples" in text
+    # A check without new chains forgets none.
+    later = await judge_check(wanted(data, rows, tmp_path), own=own)
+    assert json.loads(later.kept[0].read_text(encoding="utf-8"))["chains"] == found
+    with pytest.raises(UsageError, match="no judge here keeps a causal chain"):
+        wrong = {"settings": {"judge_mode": "zero_shot"}}
+        await judge_check(wanted(data, rows, tmp_path, chains=2, experiment=wrong), own=own)
+    with pytest.raises(UsageError, match="takes one new chain or more"):
+        await judge_check(wanted(data, rows, tmp_path, chains=-1), own=own)

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from lotbench.metrics.agreement import rate
+from lotbench.metrics.intervals import wilson
 from lotbench.report.trust import Case, Check, Player, Rates, reasons, remarks
 from lotbench.storage import datasets
 
 GOOD = Rates(fpr=0.02, fnr=0.1, kappa=0.85, negatives=120, positives=60, unreadable=0.01)
-JUDGE = Check("judge", "gpt-4o-mini-2024-07-18", GOOD, labels="author")
+JUDGE = Check("judge", "gpt-4o-mini-2024-07-18", GOOD)
 GAME = replace(JUDGE, bound="game")
 ORACLE = Check("oracle", "o", replace(GOOD, fpr=0.1, fnr=0.15, kappa=0.75))
 
@@ -124,6 +125,17 @@ def checks(*found: Check) -> Case:
             checks(replace(GAME, rates=replace(GOOD, most_fpr=0.06)), TRUSTED.checks[1]),
             checks(replace(GAME, rates=replace(GOOD, most_fpr=0.05)), TRUSTED.checks[1]),
             "the judge's FPR on hard negatives may be as high as 0.060",
+        ),
+        (
+            checks(
+                replace(GAME, rates=replace(GOOD, most_fpr=wilson(0, 72)[1], hard=72)),
+                TRUSTED.checks[1],
+            ),
+            checks(
+                replace(GAME, rates=replace(GOOD, most_fpr=wilson(0, 73)[1], hard=73)),
+                TRUSTED.checks[1],
+            ),
+            "(95 % interval, n = 72), above max_fpr 0.05; even a judge without an error takes at least 73",
         ),
         # Kinship.
         (

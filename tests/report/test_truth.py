@@ -21,8 +21,18 @@ def test_failing_is_never_trusted_and_never_clear(
         assert "failing" not in better
 
 
-def test_an_answer_that_did_not_come_may_have_been_the_worst() -> None:
-    (honest, _), (other, case) = errors.silent(np.random.default_rng(1), 0.04)
+@pytest.mark.parametrize(
+    "world",
+    [
+        lambda rng: errors.silent(rng, 0.04),
+        lambda rng: errors.withheld(rng, 0.04),
+        errors.keywords_withheld,
+    ],
+)
+def test_an_answer_that_did_not_come_may_have_been_the_worst(
+    world: Callable[..., tuple[errors.Told, errors.Told]],
+) -> None:
+    (honest, _), (other, case) = world(np.random.default_rng(1))
     assert reasons(case) == () and other.least is not None and honest.least is not None
     values = list(other.records.values())
     assert other.measure(other.least(values, 0.0)).value < other.measure(values).value  # type: ignore[operator]

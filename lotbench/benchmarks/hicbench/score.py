@@ -159,22 +159,31 @@ def by_field(rated: Ratings, settings: Settings) -> dict[str, Mapping[str, Metri
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
     """Return IFS, task by task.
 
-    A task without a judged answer is left out; an answer that did not come counts as missing.
+    A task without a judged answer adds nothing; an answer that did not come counts as missing.
     """
     records: dict[str, Floats] = {}
     shares: list[float] = []
-    for name, episodes in by_sample(traces):
-        table, total = _table(rated := ratings(episodes), settings), settings.answers * len(episodes)
-        lacking = total - len(rated.texts) if table.any() else total
-        shares.append(lacking / total)
-        if table.any():
-            records[name] = np.pad(table[0], ((0, 0), (0, 1)), constant_values=lacking)
+    tasks_read = [
+        (
+            name,
+            _table(rated := ratings(episodes), settings),
+            len(rated.texts),
+            settings.answers * len(episodes),
+        )
+        for name, episodes in by_sample(traces)
+    ]
+    judges = max((table.shape[1] for _, table, *_ in tasks_read), default=0)
+    for name, table, judged, wanted in tasks_read:
+        counted = table[0] if table.any() else np.zeros((judges, 4))
+        lacking = wanted - judged if table.any() else wanted
+        shares.append(lacking / wanted)
+        records[name] = np.pad(counted, ((0, 0), (0, 1)), constant_values=lacking)
 
     def weighted(tasks: Sequence[Floats]) -> Weighted:
         return of_sums(_stacked(tasks), lambda sums: balance(sums, settings.w1))
 
     def measure(tasks: Sequence[Floats]) -> Metric:
-        return _balance(_stacked(tasks), settings, 0)
+        return _balance(_stacked(tasks)[..., :4], settings, 0)
 
     return PrimaryMetric(
         "ifs",

@@ -6,7 +6,8 @@ Metrics and sections read traces only through these records, so that both count 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 from statistics import fmean
 from typing import Any
 
@@ -15,6 +16,8 @@ from lotbench.harness.evidence import Evidence
 from lotbench.types import Trace
 
 FLUENCY = "fluency"
+MARKS = (1.0, 10.0)
+"""The least and the most that a judge can give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +134,23 @@ class Keyword:
                 whole([*(float(row.scores[name]) for name in version.dimensions), fluency]) for row in rows
             ]
         return [value for value in means if value is not None]
+
+
+def filled(keyword: Keyword, version: Version, ideas: int, highest: bool) -> Keyword:
+    """Return a keyword as if each of so many ideas and pairs of ideas that has no verdict had the lowest or the highest one."""
+    pick = max if highest else min
+    judged = {idea.number: idea for idea in keyword.ideas if idea.rows}
+    compared = {one.ideas: one for one in keyword.comparisons if one.letters}
+    pairs = list(combinations(range(1, ideas + 1), 2))
+    if len(judged) == ideas and len(compared) == len(pairs):
+        return keyword
+    row = Row(0, "", {name: pick(MARKS) for name in version.dimensions})
+    letter = pick(version.grades, key=lambda one: version.grades[one])
+    return replace(
+        keyword,
+        ideas=tuple(judged.get(at) or Idea(at, "missing", "", None, (row,), 0) for at in range(1, ideas + 1)),
+        comparisons=tuple(compared.get(pair) or Comparison(pair, (letter,), False, 0) for pair in pairs),
+    )
 
 
 def keyword_of(keyword: Keyword, evidence: Evidence) -> str:

@@ -14,7 +14,7 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from lotbench.benchmarks.liveideabench.judged import FLUENCY, Keyword, from_steps, mean, read_keyword
+from lotbench.benchmarks.liveideabench.judged import FLUENCY, Keyword, filled, from_steps, mean, read_keyword
 from lotbench.benchmarks.liveideabench.settings import KeywordEpisode, Settings, Version, lacks
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.intervals import Floats, bootstrap, divided, studentised
@@ -170,7 +170,7 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
 
 
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
-    """Return the average of the dimensions, keyword by keyword."""
+    """Return the average of the dimensions, keyword by keyword; a keyword without a verdict adds nothing."""
     version = settings.rules
     keywords = {
         name: [read_keyword(episode, version) for episode in episodes] for name, episodes in by_sample(traces)
@@ -181,12 +181,11 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
 def of_keywords(samples: Mapping[str, Sequence[Keyword]], settings: Settings) -> PrimaryMetric:
     """Return the average over keywords with a verdict; an idea that did not come counts as missing."""
     version, unit = settings.rules, settings.flexibility_unit
-    records = {name: own for name, own in samples.items() if any(each.has_verdict(version) for each in own)}
     lacking = missing(
         1 - sum(idea.ok for episode in episodes for idea in episode.ideas) / (settings.ideas * len(episodes))
-        if name in records
+        if any(episode.has_verdict(version) for episode in episodes)
         else 1
-        for name, episodes in samples.items()
+        for episodes in samples.values()
     )
 
     def weighted(keywords: Sequence[Sequence[Keyword]]) -> Weighted:
@@ -194,16 +193,23 @@ def of_keywords(samples: Mapping[str, Sequence[Keyword]], settings: Settings) ->
         apart = [replace(own, sample=str(at)) for at, each in enumerate(keywords) for own in each]
         return sheet(apart, version, unit).average
 
+    def moved(keywords: Sequence[Sequence[Keyword]], highest: bool) -> list[Sequence[Keyword]]:
+        records = [[filled(each, version, settings.ideas, highest) for each in own] for own in keywords]
+        # What nothing is missing from stays the record that it was.
+        return [own if now == list(own) else now for own, now in zip(keywords, records, strict=True)]
+
     def measure(keywords: Sequence[Sequence[Keyword]]) -> Metric:
         return dimensions([episode for episodes in keywords for episode in episodes], settings)["average"]
 
     return PrimaryMetric(
         "average",
-        records,
+        dict(samples),
         measure,
         weighted,
         lacking,
         played=len(samples),
+        least=lambda keywords, _: moved(keywords, highest=False),
+        most=lambda keywords: moved(keywords, highest=True),
         may_differ=frozenset({"roles.judge"} if settings.panel else ()),
         ends=composite_ends(version),
         lacks=lacks(settings),

@@ -8,6 +8,7 @@ sample's near misses. Otherwise it is rebuilt up to three times; the report name
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 from typing import Any, TypeAlias
 
@@ -19,11 +20,14 @@ from lotbench.errors import Unread
 from lotbench.harness.episode import Reading
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import read_form
+from lotbench.types import Question
 
 REBUILDS = 3
 CONTROLS = 3
 REBUILD_TEMPERATURE = 0.7
 """The temperature of a rebuild; at 0 the refused chain would come again."""
+REDRAWN = 1000
+"""The distance between the draws of two chains of a sample; a chain with all its rebuilds takes fewer."""
 Chains: TypeAlias = dict[str, Any]
 """The chains of a game so far, by `name`."""
 
@@ -135,6 +139,14 @@ def controls(episode: GameEpisode) -> list[str]:
         near = set(map(words.same, listed))
         strange = {other.key_text for other in others if words.same(other.key_text) not in near}
     return rng.sample(sorted(strange), min(CONTROLS, len(strange)))
+
+
+def redraw(question: Question, number: int) -> Question:
+    """Return the question of a new chain: another draw, at the temperature of a rebuild."""
+    if not question.shared:
+        return question
+    temperature = REBUILD_TEMPERATURE if question.step == "chain" else question.temperature
+    return replace(question, draw=question.draw + number * REDRAWN, temperature=temperature)
 
 
 def beyond(sample: Item, settings: Settings, episodes: int, models: Mapping[str, int]) -> dict[str, int]:

@@ -5,12 +5,16 @@ It is computed from the judge's checked FPR on easy negatives; it is unknown for
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+import scipy
+
 from lotbench.benchmarks.lotbench import leaps
-from lotbench.benchmarks.lotbench.score import expected
+from lotbench.benchmarks.lotbench.score import constant, creativity, expected
 from lotbench.benchmarks.lotbench.settings import Settings
+from lotbench.metrics.intervals import Floats
 
 Record = Mapping[str, Any]
 NAMES = (
@@ -47,6 +51,31 @@ def chance_line(
         f"{_with_interval(values['creativity_score'], low, high)}."
     )
     return values, sentence
+
+
+def chains_sd(
+    accepted: Sequence[Sequence[Sequence[float]]], score: float, n: int, settings: Settings
+) -> float:
+    """Return the standard deviation that other causal chains put on a score of n samples.
+
+    It is that of a player who says what is right with one chance in each round and what is wrong otherwise, and has this score.
+
+    Args:
+        accepted: By sample and chain, the shares of right and of wrong guesses that the judge accepts.
+        score: S_c.
+        n: Samples.
+        settings: Of the run.
+    """
+    right, wrong = np.moveaxis(np.array(accepted, dtype=float), -1, 0)
+
+    def scores(knows: float) -> Floats:
+        return creativity(settings)(constant(knows * right + (1 - knows) * wrong, settings.max_rounds))
+
+    least, most = (float(scores(end).mean()) for end in (0.0, 1.0))
+    knows = float(score >= most)
+    if least < score < most:
+        knows = float(scipy.optimize.brentq(lambda at: float(scores(at).mean()) - score, 0.0, 1.0))
+    return float(np.sqrt(scores(knows).var(axis=1, ddof=1).mean() / n))
 
 
 def _easy(check: Record | None) -> Mapping[str, Any] | None:

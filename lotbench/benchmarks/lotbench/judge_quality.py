@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from lotbench.benchmarks.lotbench import labelled
-from lotbench.benchmarks.lotbench.chance import chance_line
+from lotbench.benchmarks.lotbench.chance import chains_sd, chance_line
 from lotbench.benchmarks.lotbench.games import game
+from lotbench.benchmarks.lotbench.primary_metric import primary_metric
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.validation import BOUNDS, deciding_judges
 from lotbench.harness import judge_standing
@@ -52,7 +53,11 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     if decides is None:
         notes = [f"unchecked: {judge.who}", _nearest(context, declared, indexes)]
     else:
-        notes = [*_about(decides), *(_fielded(own, context) if own else [_how_to_label(context)])]
+        notes = [
+            *_about(decides),
+            *_chained(decides, context),
+            *(_fielded(own, context) if own else [_how_to_label(context)]),
+        ]
         if unused := ", ".join(entry["run"] for entry in fields if entry is not own):
             notes.append(f"Labels of other runs are not used here, for their guesses are others: {unused}.")
     line, sentence = chance_line(settings, decides, alone)
@@ -67,11 +72,8 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
 
 
 def _check(context: JudgeContext, role: str, indexes: Sequence[int], record: Record | None) -> Check:
-    who = judge_standing.who(context, role, indexes)
-    if record is None:
-        return Check(role, who, None)
-    labels = record["set"].get("labels", "")
-    return Check(role, who, judge_standing.tested(record), labels=labels, bound=BOUNDS[role])
+    rates = judge_standing.tested(record) if record else None
+    return Check(role, judge_standing.who(context, role, indexes), rates, bound=BOUNDS[role])
 
 
 def _in_the_field(rates: Rates, field: Field) -> Rates:
@@ -121,6 +123,21 @@ def _about(record: Record) -> list[str]:
     if pairs:
         notes.append(f"Judging a row again flipped {flipped} of {pairs} verdicts ({flipped / pairs:.1%}).")
     return notes
+
+
+def _chained(record: Record, context: JudgeContext) -> list[str]:
+    """Return how far the score depends on the causal chains, of which the judge kept one of each sample."""
+    if not (chains := record.get("chains")):
+        return []
+    note, metric = (
+        judge_standing.chains_said(chains),
+        primary_metric(context.traces, context.settings).whole(),
+    )
+    if metric.value is None or not chains["accepted"]:
+        return [note]
+    n = len({trace.sample for trace in context.traces})
+    sd = chains_sd(chains["accepted"], metric.value, n, context.settings)
+    return [f"{note} That puts a standard deviation of {sd:.4f} on creativity_score over {n} samples."]
 
 
 def _how_to_label(context: JudgeContext) -> str:

@@ -91,23 +91,24 @@ def expected(stop: float, first: float | None, settings: Settings) -> dict[str, 
         first: The same probability for the first judge alone. None if unknown.
         settings: The settings of the run.
     """
-    sums = _constant(stop, settings.max_rounds)
+    sums = constant(stop, settings.max_rounds)
     score = creativity(settings)
     return (leaps.expected(stop, settings) if settings.encore else {}) | {
         "creativity_score": float(score(sums)),
         "creativity_score_cap": float(creativity(settings, "cap")(sums)),
         "creativity_score_unconfirmed": (
-            None if first is None else float(score(_constant(first, settings.max_rounds)))
+            None if first is None else float(score(constant(first, settings.max_rounds)))
         ),
         "solve_rate": float(_solved(sums)),
         "mean_rounds": float(_attempts(sums)),
     }
 
 
-def _constant(stop: float, last: int) -> Floats:
-    """Return the tally [2, last] of one game that ends in each round with the same probability; see `tally`."""
-    at_risk = (1 - stop) ** np.arange(last)
-    return np.stack([at_risk, stop * at_risk])
+def constant(stop: Floats | float, last: int) -> Floats:
+    """Return the tallies, [..., 2, last], of games that end in each of their rounds with the same probability; see `tally`."""
+    ends = np.asarray(stop, dtype=float)[..., None]
+    at_risk = (1 - ends) ** np.arange(last)
+    return np.stack([at_risk, ends * at_risk], axis=-2)
 
 
 def estimate(

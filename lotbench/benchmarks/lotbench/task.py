@@ -80,6 +80,7 @@ benchmark = Benchmark(
         of_data=True,
         deciding=lambda role, settings: {"": validation.BOUNDS[role]},
         draw=validation.draw,
+        redraw=chain.redraw,
         standing=standing,
     ),
     ballot=BALLOT,

@@ -10,6 +10,7 @@ from tests.bench.truth import coverage, duels, errors, families
 
 TABLES: Mapping[str, tuple[Callable[[int], str], int]] = {
     "coverage": (coverage.coverage, 1000),
+    "few-units": (coverage.few_units, 500),
     "families": (families.families, 1000),
     "power": (families.power, 1000),
     "duels": (duels.errors, 4000),

@@ -82,6 +82,7 @@ def failing(sims: int) -> str:
         "game: 4 % of games fail, all unsolved": lambda rng: failed_games(rng, 0.04),
         "LiveIdea: a second idea that is the worse is withheld": lambda rng: withheld(rng, 1.0),
         "LiveIdea: the worst 4 % of ideas are": lambda rng: withheld(rng, 0.04),
+        "LiveIdea: both ideas are on the 3 keywords where they are worst": keywords_withheld,
         "HIC: silent instead of a false answer": lambda rng: silent(rng, 1.0),
         "HIC: silent in 4 % of answers, all false": lambda rng: silent(rng, 0.04),
     }.items():
@@ -151,6 +152,14 @@ def withheld(rng: Rng, most: float) -> tuple[Told, Told]:
         low = ((one.sample, min(one.ideas, key=lambda idea: idea.quality(version)).number) for one in other)
         gone = {(name, number) for name, number in low if number == 2}
     cut = [_without(one, gone) for one in other]
+    runs = [of_keywords({one.sample: [one] for one in each}, IdeaSettings()) for each in (honest, cut)]
+    return _case(runs[0], 66), _case(runs[1], 66)
+
+
+def keywords_withheld(rng: Rng) -> tuple[Told, Told]:
+    honest, other = keywords(66, rng), keywords(66, rng)
+    worst = sorted(other, key=lambda one: one.composite(IdeaSettings().rules) or 0.0)[:3]
+    cut = [_without(one, {(one.sample, idea.number) for idea in one.ideas if one in worst}) for one in other]
     runs = [of_keywords({one.sample: [one] for one in each}, IdeaSettings()) for each in (honest, cut)]
     return _case(runs[0], 66), _case(runs[1], 66)
 

@@ -35,7 +35,7 @@ def families(sims: int) -> str:
     """Family-wise error by models and samples a picture, and of two models by pictures; many models take longer, and have fewer."""
     rows = []
     for models, pictures in ROWS:
-        times = max(1, sims // max(1, models // 4))
+        times = max(1, min(sims, 6 * sims // models))
         for samples in (1, 2):
             hits = error(models, pictures, samples, times)
             rows.append((models, pictures, samples, times, share(hits, times)))

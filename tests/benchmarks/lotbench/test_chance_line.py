@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lotbench.benchmarks.lotbench.chance import NAMES
+from lotbench.benchmarks.lotbench.chance import NAMES, chains_sd
 from lotbench.benchmarks.lotbench.score import expected
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.config.model_names import parse
@@ -57,3 +57,15 @@ async def test_without_a_check_of_the_judge_the_chance_line_is_not_known(tmp_pat
 def test_the_placebo_of_before_is_no_model_of_openai() -> None:
     with pytest.raises(UsageError, match="placebo: it plays no more"):
         parse("placebo")
+
+
+def test_new_chains_move_a_score_as_far_as_what_they_accept_moves_it() -> None:
+    """Whoever speaks is accepted at .2 by one chain and at .4 by the other, so the score of a sample is one of two."""
+    ends = [expected(stop, None, CHOSEN)["creativity_score"] for stop in (0.2, 0.4)]
+    found = chains_sd([[[0.2, 0.2], [0.4, 0.4]]] * 3, 0.6, 50, CHOSEN)
+    assert found == pytest.approx(abs(ends[0] - ends[1]) / math.sqrt(2 * 50))  # type: ignore[operator]
+    # Of a player that is right so often that it has the score: chains differ on wrong guesses alone.
+    accepted = [[[1.0, 0.0], [1.0, 0.1]]] * 4
+    weak, strong = (chains_sd(accepted, score, 50, CHOSEN) for score in (0.2, 0.9))
+    assert 0 < strong < weak
+    assert chains_sd([[[0.9, 0.0]] * 3], 0.5, 50, CHOSEN) == pytest.approx(0.0)

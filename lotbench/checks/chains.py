@@ -1,0 +1,83 @@
+"""How far verdicts depend on the causal chain that a judge keeps of a sample: rows of some samples, judged with new chains.
+
+A kept chain is one draw, used in every game on its sample. Chain 0 is the kept one; `Validation.redraw` asks for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from random import Random
+from statistics import fmean
+
+from lotbench.calls.caller import Caller
+from lotbench.checks.judge_check_plan import Prepared
+from lotbench.checks.probes import put, side_by_side
+from lotbench.errors import UsageError
+from lotbench.harness.judge_validation import Probe, Ruling, decided
+from lotbench.metrics.agreement import flips
+from lotbench.types import JSON
+
+SAMPLES = 20
+
+
+def draw_rows(prepared: Prepared) -> list[Probe]:
+    """Return the rows of at most 20 samples that have right rows and wrong ones.
+
+    Raises:
+        UsageError: The judge keeps no chain, or fewer than two samples have both.
+    """
+    panel, by_sample = prepared.panels[0], dict[str, list[Probe]]()
+    depends = prepared.validation.depends(panel.role, panel.settings)[0]
+    if prepared.validation.redraw is None or depends.get("chain") != "stored":
+        raise UsageError("--chains: no judge here keeps a causal chain (judge_mode=causal, chain=stored)")
+    for probe in prepared.taken(panel):
+        by_sample.setdefault(probe.sample, []).append(probe)
+    both = [rows for rows in by_sample.values() if len({probe.label for probe in rows}) == 2]
+    if prepared.wanted.chains < 1 or len(both) < 2:
+        raise UsageError(
+            "--chains: takes one new chain or more, and two samples with right rows and wrong ones"
+        )
+    rng = Random(f"{prepared.plan.experiment.seed}:chains")
+    return [probe for rows in rng.sample(both, min(SAMPLES, len(both))) for probe in rows]
+
+
+async def replay(prepared: Prepared, caller: Caller) -> dict[str, JSON]:
+    """Judge the drawn rows with the kept chain and with each new one.
+
+    Returns:
+        How many new `chains` and `samples`; verdicts on one row that are `changed` from chain to chain, and their pairs; by sample
+        and chain the `accepted` shares of right and of wrong rows, of the samples where each chain gave both.
+    """
+    rows, chains = draw_rows(prepared), range(prepared.wanted.chains + 1)
+    rulings: list[tuple[str, int, Ruling]] = []
+
+    def piece(probe: Probe, chain: int) -> Callable[[], Awaitable[None]]:
+        async def judge() -> None:
+            # Nothing is asked twice in a check; the kept chain is asked about once more too, as each new one is.
+            repeat = prepared.repeats + 1 + chain
+            said = await put(caller, prepared.plan, prepared.panels[0], probe, repeat, chain)
+            read = [ruling for ruling in decided([(probe, said)]) if ruling.said is not None]
+            rulings.extend((probe.sample, chain, ruling) for ruling in read)
+
+        return judge
+
+    work = [piece(probe, chain) for probe in rows for chain in chains]
+    await side_by_side(prepared.plan.limits.concurrency, work)
+    by_row: dict[str, list[bool]] = {}
+    by_chain: dict[str, list[list[Ruling]]] = {probe.sample: [[] for _ in chains] for probe in rows}
+    for sample, chain, ruling in rulings:
+        by_row.setdefault(ruling.row, []).append(bool(ruling.said))
+        by_chain[sample][chain].append(ruling)
+    shares = [[_shares(each) for each in own] for own in by_chain.values()]
+    return {
+        "chains": prepared.wanted.chains,
+        "samples": len(by_chain),
+        "changed": list(flips(list(by_row.values()))),
+        "accepted": [own for own in shares if all(len(pair) == 2 for pair in own)],
+    }
+
+
+def _shares(rulings: Sequence[Ruling]) -> list[JSON]:
+    """Return the accepted shares of right and of wrong rows; fewer than two where nothing of one kind could be read."""
+    sides = ([bool(each.said) for each in rulings if each.truth is right] for right in (True, False))
+    return [fmean(side) for side in sides if side]
