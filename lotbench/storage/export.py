@@ -23,18 +23,21 @@ def write(rows: Sequence[Mapping[str, JSON]], path: Path | None) -> int:
     Raises:
         UsageError: The file cannot be written.
     """
-    text = _csv(rows) if path and path.suffix == ".csv" else _lines(rows)
+    content = text(rows, path.suffix if path else "")
     if path is None:
-        sys.stdout.write(text)
+        sys.stdout.write(content)
         return len(rows)
     try:
-        atomic_write.write(path, text)
+        atomic_write.write(path, content)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     return len(rows)
 
 
-def _lines(rows: Sequence[Mapping[str, JSON]]) -> str:
+def text(rows: Sequence[Mapping[str, JSON]], ending: str) -> str:
+    """Return rows as a file that ends so has them: .csv is a table, anything else a JSON line each."""
+    if ending == ".csv":
+        return _csv(rows)
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 

@@ -35,7 +35,7 @@ SHADES = 9
 def rendered(template: str, values: Mapping[str, Any]) -> str:
     """Return a page from a template of this package and the values that it names."""
     style = environment().get_template("style.css").render()
-    return sealed(environment(), template, style, "", {"drawn": _Drawings(), **values})[0]
+    return sealed(environment(), template, style, "", {"drawn": Drawings(), **values})[0]
 
 
 def sealed(
@@ -92,7 +92,7 @@ def _slug(title: str) -> str:
     return "-".join(letters.split())[:40]
 
 
-class _Drawings:
+class Drawings:
     """What the pictures of one page are drawn by; names them one after the other."""
 
     def __init__(self) -> None:
