@@ -118,6 +118,28 @@ def test_rounds_after_giving_up_are_none() -> None:
     assert until_given_up(rounds) == 3 and until_given_up(rounds[-2:]) == 0
 
 
+def test_a_persons_game_ends_in_one_line_where_they_gave_up(root: Path, tmp_path: Path) -> None:
+    for name, model in (("person", "human:Ann"), ("model", "gpt-4o-mini")):
+        shutil.copytree(root / "other", tmp_path / name)
+        table = json.loads((tmp_path / name / "run.json").read_text("utf-8"))
+        table["experiment"]["model"] = model
+        (tmp_path / name / "run.json").write_text(json.dumps(table), "utf-8")
+        lines = (tmp_path / name / "traces.jsonl").read_text("utf-8").splitlines()
+        first = json.loads(lines[0])
+        for step in first["steps"]:
+            if step["step"] == "respond" and step["round"] > 3:
+                step["value"] = {"guess": None, "status": "refused"}
+        (tmp_path / name / "traces.jsonl").write_text(
+            "\n".join([json.dumps(first), *lines[1:]]) + "\n", "utf-8"
+        )
+    pages = [
+        text(Gallery(tmp_path), f"game/{name}/{first['sample']}-1.html").split("<script>")[0]
+        for name in ("person", "model")
+    ]
+    assert [page.count('class="leap"') for page in pages] == [3, 7]
+    assert ["Given up after round 3." in page for page in pages] == [True, False]
+
+
 def test_of_two_games_the_one_with_a_score_alone_differs() -> None:
     def row(score: float | None, outcome: str = "scored") -> EpisodeRow:
         return EpisodeRow("a", 1, outcome, score, None, None, "", "")
