@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from clot_training.config import Config
+from lotbench.report.markdown import plain
 from lotbench.storage import atomic_write
 
 
@@ -15,13 +16,16 @@ def write(config: Config, out: Path) -> None:
     text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
     fields = {
         "quoted": json.dumps(config.model),
-        "stage": out.name,
+        "stage": plain(out.name),
         "remote": "yes: read that code before you load it" if config.weights.trust_remote_code else "no",
         "versions": ", ".join(f"{name} {version}" for name, version in about.pop("versions").items()),
-        "data": ", ".join(config.data),
+        "data": plain(", ".join(config.data)),
     }
     values = (
-        about | about["loss"] | config.weights.model_dump() | {"seed": config.seed, "model": config.model}
+        about
+        | about["loss"]
+        | config.weights.model_dump()
+        | {"seed": config.seed, "model": plain(config.model)}
     )
     atomic_write.write(out / "adapter" / "README.md", text.format(**(values | fields)))
     atomic_write.write(out / "adapter" / "config.toml", (out / "config.toml").read_text(encoding="utf-8"))

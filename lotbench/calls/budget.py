@@ -1,7 +1,7 @@
-"""What a run may use: budgets of money, tokens and time, and the rate of each endpoint.
+"""Budgets of money, tokens and time for a run, and the request and token rates of each endpoint.
 
-A budget is reserved from an estimate before a call and settled with what the call used, so the overspend
-is at most the calls in flight. All roles count, and so does what earlier sessions of the run used.
+A call's estimated use is reserved before the call and settled with its real use afterwards, so a run overspends by at
+most the calls in flight. All roles and all earlier sessions of the run count.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from lotbench.types import Usage
 
 
 def _count_nothing(usage: Usage | None) -> None:
-    """Ignore a discarded reply: what happens outside a run."""
+    """Count nothing; used outside a run."""
 
 
 discarded: ContextVar[Callable[[Usage | None], None]] = ContextVar("discarded", default=_count_nothing)
-"""Counts a reply that is paid for and cannot be used; None: what it used is not known. Raises where no other try fits."""
+"""Counts a reply that was billed and cannot be used. None stands for unknown usage. Raises if another try exceeds a limit."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """The money, tokens and time that a run may use, and what it has used so far."""
+    """Tracks the money, tokens and time that a run has used against its limits."""
 
     limits: Limits
     clock: Callable[[], float] = time.monotonic
@@ -43,7 +43,7 @@ class Budget:
         self.started = self.clock()
 
     def reserve(self, tokens: int, cost: float) -> None:
-        """Set a call's estimate aside.
+        """Reserve the estimated tokens and cost (US dollars) of a call.
 
         Raises:
             LimitReached: The call could exceed a limit.
@@ -58,7 +58,7 @@ class Budget:
         self._held_cost += cost
 
     def refuse_late(self) -> None:
-        """Refuse a call for which there is no time left; also after it waited for its turn at a rate.
+        """Raise if the time limit has passed. A call checks this again after it has waited for a rate limit.
 
         Raises:
             LimitReached: The time is used up.
@@ -68,14 +68,14 @@ class Budget:
             raise LimitReached(f"the time limit of {limit:g} s is used up")
 
     def settle(self, tokens: int, cost: float, usage: Usage, spent: float) -> None:
-        """Give an estimate back and count what the call really used."""
+        """Release a reservation and count what the call used."""
         self._held_tokens -= tokens
         self._held_cost -= cost
         self.count(usage, spent)
 
     @property
     def overspent(self) -> str:
-        """By how much a limit was overspent, in words; empty if none was. At most the calls in flight."""
+        """How much was spent beyond the limits, as text; empty if nothing was."""
         limits, over = self.limits, []
         if limits.token_limit is not None and self.tokens > limits.token_limit:
             over.append(f"{self.tokens - limits.token_limit:,} tokens")
@@ -90,10 +90,10 @@ class Budget:
 
 
 def refuse_unpriced(limits: Limits, names: Mapping[str, ModelName]) -> None:
-    """Refuse a cost limit where the price of a model is unknown.
+    """Raise if a cost limit is set and the price of a model is unknown.
 
     Raises:
-        UsageError: A model has none.
+        UsageError: A model has no known price.
     """
     if limits.cost_limit is None:
         return
@@ -106,10 +106,10 @@ def refuse_unpriced(limits: Limits, names: Mapping[str, ModelName]) -> None:
 
 
 def refuse_tier(limits: Limits, names: Iterable[ModelName]) -> None:
-    """Refuse the service tier `flex` for whoever does not have it.
+    """Raise if the service tier `flex` is asked of an endpoint that is not OpenAI's.
 
     Raises:
-        UsageError: A model is asked at an endpoint that is not OpenAI's.
+        UsageError: A model has no such tier.
     """
     others = sorted(
         {
@@ -125,7 +125,7 @@ def refuse_tier(limits: Limits, names: Iterable[ModelName]) -> None:
 
 
 class Bucket:
-    """A rate: so many units a minute, as a token bucket that begins with ten seconds' worth."""
+    """A rate limit in units a minute: a token bucket that starts with ten seconds' worth."""
 
     def __init__(self, per_minute: float | None, clock: Callable[[], float] = time.monotonic) -> None:
         self.rate = per_minute / 60 if per_minute else None
@@ -134,12 +134,12 @@ class Bucket:
         self._at = clock()
 
     async def take(self, amount: float) -> None:
-        """Wait until the units are there; a call larger than the bucket waits until its debt is paid."""
+        """Take units and wait until the bucket has refilled; an amount above its capacity waits longer."""
         if self.rate is not None and (wait := self.taken(amount)):
             await asyncio.sleep(wait)
 
     def taken(self, amount: float) -> float:
-        """Take the units now; returns the seconds after which they are there."""
+        """Take the units now and return how many seconds to wait for them."""
         assert self.rate is not None
         now = self._clock()
         full = max(1.0, self.rate * 10)

@@ -1,7 +1,7 @@
-"""The caller, which every call passes: journal, budget, rate, model, journal, budget.
+"""The path of every model call: look in the journal, reserve budget, wait for the rate, call, journal, settle.
 
-A question that the journal has a reply to costs nothing. A shared question is asked once for all episodes at
-the same time (single flight), taken from the store if any run ever asked it, and copied into the journal.
+A question that is answered in the journal costs nothing. A shared question is asked once for all episodes (single
+flight): it is read from the store if any run has asked it before, and is copied into the journal.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from lotbench.types import Answer, Key, Model, Question, Reply, Request, Samplin
 PICTURE_TOKENS = 1_000
 CHARACTERS_A_TOKEN = 3
 REPLY_TOKENS = 300
-"""What a reply is thought to cost before any has come."""
+"""Estimated output tokens of a reply before any reply of its step has come."""
 
 
 @dataclass(slots=True)
 class RoleModel:
-    """A model at its place in a role, with its price and the rate of its endpoint."""
+    """One model of a role, with its price and the rate limits of its endpoint."""
 
     name: str
     model: Model
@@ -45,64 +45,55 @@ class RoleModel:
     address: str = ""
     """See `config.model_names.address`."""
     outside: bool = False
-    """Whether somebody outside replies, whenever it suits: nothing is set aside for that, and no rate holds it up."""
+    """Whether the reply comes from outside (a stepped game): no budget is reserved and no rate applies."""
 
 
 @dataclass(slots=True)
 class CallStats:
-    """What this session has asked, for the progress display."""
+    """Counts of this session's calls, for the progress display."""
 
     in_flight: int = 0
     calls: int = 0
     open: dict[str, tuple[float, str]] = field(default_factory=dict)
-    """The calls in flight by key: since when (monotonic seconds), and of which model."""
+    """The calls in flight by key: start (monotonic seconds) and model name."""
     replied: float = field(default_factory=time.monotonic)
-    """When the last reply came."""
+    """Time of the last reply (monotonic seconds)."""
     cost: float | None = 0.0
-    """US dollars; None once a model is asked that has no price."""
+    """US dollars; None after a call to a model without a known price."""
 
 
+@dataclass(eq=False)
 class Caller:
-    """Asks questions of the models of a run.
+    """Calls the models of a run.
 
-    Args:
+    Attributes:
         role_models: The models of each role, by index.
-        sampling: How each role's replies are drawn, and whether a seed is sent.
-        journal: Where every reply goes.
-        store: Where replies to shared questions are kept.
-        budget: What the run may still use.
+        sampling: The sampling parameters of each role, and whether a seed is sent.
+        journal: Records every reply.
+        store: Keeps replies to shared questions across runs.
+        budget: The limits of the run.
         seed: The seed of the run.
     """
 
-    def __init__(
-        self,
-        role_models: Mapping[str, tuple[RoleModel, ...]],
-        sampling: Mapping[str, tuple[Sampling, bool]],
-        journal: Journal,
-        store: Store,
-        budget: Budget,
-        *,
-        seed: int,
-    ) -> None:
-        self.role_models = role_models
-        self.budget = budget
-        self.stats = CallStats()
-        self._sampling = sampling
-        self.journal = journal
-        self._store = store
-        self._seed = seed
-        self._shared: dict[str, asyncio.Task[Reply]] = {}
-        self._open: set[asyncio.Task[Any]] = set()
-        """The tasks that wait for a reply."""
-        self._mean_reply: dict[str, float] = {}
+    role_models: Mapping[str, tuple[RoleModel, ...]]
+    sampling: Mapping[str, tuple[Sampling, bool]]
+    journal: Journal
+    store: Store
+    budget: Budget
+    seed: int
+    stats: CallStats = field(default_factory=CallStats)
+    _shared: dict[str, asyncio.Task[Reply]] = field(default_factory=dict)
+    _open: set[asyncio.Task[Any]] = field(default_factory=set)
+    """The tasks that wait for a reply."""
+    _mean_reply: dict[str, float] = field(default_factory=dict)
 
     async def ask(self, episode: AnyEpisode, question: Question) -> Answer:
         """Put a question to the model of its role and index.
 
         Raises:
-            CallFailed: No reply came.
-            Unescapable: None can come.
-            LimitReached: A budget is used up.
+            CallFailed: The call brought no reply.
+            Unescapable: No call to this model can succeed.
+            LimitReached: A limit of the run is reached.
         """
         request = self.request(question, *owner(episode, question))
         if not question.shared:
@@ -112,24 +103,24 @@ class Caller:
         if task is None or task.done():
             task = self._shared[name] = asyncio.create_task(self._ask_once(question, request))
             task.add_done_callback(partial(self._forget_shared, name))
-        # Whoever asked first, the answer is one to this question (of another round, another index).
+        # The first asker may be at another round or index: the answer names this question.
         return Answer(question, request.key, await asyncio.shield(task))
 
     def _forget_shared(self, name: str, task: asyncio.Task[Reply]) -> None:
-        """Let go of a shared question: the journal has the reply, and the task would keep the episode that asked."""
+        """Drop the task of a shared question; the journal has the reply, and the task keeps its episode in memory."""
         if self._shared.get(name) is task:
             del self._shared[name]
 
     def request(self, question: Question, sample: str, repeat: int) -> Request:
-        """Return a question as it is addressed to its model, with its key."""
+        """Return the request of a question: model, messages, sampling and the key of the call."""
         role_model = self.role_models[question.role][question.index]
-        sampling, seeded = self._sampling[question.role]
+        sampling, seeded = self.sampling[question.role]
         if question.temperature is not None:
             sampling = replace(sampling, temperature=question.temperature)
         place = (sample, repeat, question.round, question.step, question.draw, question.attempt)
         if seeded:
             # A shared question outlives the run, so the run's seed must not be part of it.
-            first = "shared" if question.shared else str(self._seed)
+            first = "shared" if question.shared else str(self.seed)
             text = ":".join(map(str, (first, *place)))
             sampling = replace(sampling, seed=int(hashlib.sha256(text.encode()).hexdigest()[:7], 16))
         meant: dict[str, Any] = {
@@ -140,17 +131,10 @@ class Caller:
         }
         canonical = orjson.dumps(meant, option=orjson.OPT_SORT_KEYS)
         key = Key(*place, digest=hashlib.sha256(canonical).hexdigest()[:16])
-        return Request(
-            key,
-            role_model.name,
-            question.messages,
-            question.schema,
-            sampling,
-            question.role,
-        )
+        return Request(key, role_model.name, question.messages, question.schema, sampling, question.role)
 
     async def close(self) -> None:
-        """Give up the questions that no episode waits for any more: the journal is about to be closed."""
+        """Cancel all open calls before the journal is closed."""
         tasks = {*self._open, *self._shared.values()} - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
@@ -172,10 +156,10 @@ class Caller:
             self._open.discard(task)
 
     async def _fetch(self, question: Question, request: Request, role_model: RoleModel) -> Reply:
-        """Return a reply that this run does not have: of the store, or of the model."""
+        """Return a reply that is not in the journal: from the store, or from the model."""
         entry = partial(Entry, request.key, question.role, question.index, role_model.name)
         if question.shared and role_model.model_id:
-            stored_reply = self._store.get(request, role_model.model_id, role_model.address)
+            stored_reply = self.store.get(request, role_model.model_id, role_model.address)
             if stored_reply is not None:
                 self.journal.put(entry("store", _now(), stored_reply))
                 return stored_reply
@@ -184,9 +168,9 @@ class Caller:
         except BaseException:
             self.journal.forget(request.key)
             raise
-        # A reply that nobody can read must not come back in every run from now on.
+        # An unreadable reply must not be reused by later runs.
         if question.shared and (question.schema is None or fills(reply, question.schema)):
-            self._store.put(request, reply, role_model.address)
+            self.store.put(request, reply, role_model.address)
         return reply
 
     async def _call(self, request: Request, role_model: RoleModel, entry: Callable[..., Entry]) -> Reply:
@@ -226,7 +210,7 @@ class Caller:
     def _count_discarded(
         self, role_model: RoleModel, entry: Callable[..., Entry], most: Usage, used: Usage | None
     ) -> None:
-        """Count a reply that is paid for and cannot be used; what it used, if that is not told, as it was reserved.
+        """Count a reply that was billed and cannot be used; unknown usage is counted as `most`.
 
         Raises:
             LimitReached: Another try could exceed a limit.
@@ -241,12 +225,12 @@ class Caller:
 
 
 def owner(episode: AnyEpisode, question: Question) -> tuple[str, int]:
-    """Return the sample and the repeat under which an episode's question is asked."""
+    """Return the sample id and the repeat that go into the key of a question."""
     return question.about or episode.sample.id, 0 if question.shared else episode.repeat
 
 
 def sampling(default: Sampling, ours: RoleSampling | None, seeded: bool) -> tuple[Sampling, bool]:
-    """Return a role's sampling: the benchmark's, with what the experiment says instead; and whether it is seeded."""
+    """Return the sampling of a role and whether it is seeded; the experiment's values override the benchmark's."""
     if ours is None:
         return default, seeded
     overrides = ours.model_dump(exclude_none=True, exclude={"seed"})
@@ -258,7 +242,7 @@ def _now() -> float:
 
 
 def _estimate(request: Request) -> int:
-    """Return the input tokens of a request, roughly and rather too many."""
+    """Return an upper estimate of the input tokens of a request."""
     return sum(
         len(part) // CHARACTERS_A_TOKEN + 1 if isinstance(part, str) else PICTURE_TOKENS
         for message in request.messages
@@ -267,7 +251,7 @@ def _estimate(request: Request) -> int:
 
 
 def storable(reply: Reply) -> Reply:
-    """Return a reply that can be written down: half a character pair, which JSON can hold and UTF-8 cannot, is replaced."""
+    """Return the reply with lone surrogates replaced: JSON can hold them, UTF-8 cannot."""
     texts = {name: getattr(reply, name) for name in ("text", "model", "reasoning", "refusal")}
     whole: dict[str, Any] = {name: HALVES.sub("\ufffd", text) for name, text in texts.items() if text}
     return replace(reply, **whole)

@@ -1,7 +1,7 @@
-"""How many connections this process may have open: the limit on its files, read and raised before the first call.
+"""The limit on open files, read and raised before the first call.
 
-A run that meets the limit in its middle can neither call nor write its summary, and most systems begin a process with
-1,024 files although it may have many more.
+A run that hits the limit can neither call nor write its summary. Most systems start a process with a soft limit of
+1,024 files, far below the hard limit.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ import resource
 from contextlib import suppress
 
 RESERVED = 128
-"""Files that are no connections: journal, traces, pictures, what packages open, connections of before that end."""
+"""Files kept free for other uses: journal, traces, pictures, packages, connections that are closing."""
 
 
 def room(connections: int) -> tuple[int, str]:
-    """See that so many connections can be open at once.
+    """Raise the limit on open files so that this many connections fit.
 
     Returns:
-        How many can be, and what to tell a person; "" if there was room.
+        How many connections can be open, and a note for the user ("" if the limit was high enough).
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     need = connections + RESERVED
     if soft == resource.RLIM_INFINITY or soft >= need:
         return connections, ""
     able = need if hard == resource.RLIM_INFINITY else max(soft, min(need, hard))
-    # A system may have a limit of its own beside the one that it names.
+    # Some systems refuse values below the hard limit that they report.
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (able, hard))
     now = resource.getrlimit(resource.RLIMIT_NOFILE)[0]

@@ -1,8 +1,8 @@
-"""The one door to text embeddings: an encoder by name, each text embedded once, in batches.
+"""Text embeddings: an encoder by name, each text embedded once, in batches.
 
 An encoder is `minilm` (comes with the extra `embed`), the name or folder of a sentence-transformers model, or
-`NAME#pooler`, the pooler output of a plain transformers encoder (as SimCSE is used). Vectors have unit
-length, so that a dot product is a cosine. A run keeps those of its answers in its folder.
+`NAME#pooler`, the pooler output of a plain transformers encoder (as SimCSE is used). Vectors have unit length, so a dot
+product is a cosine. A run keeps the vectors of its answers in its folder.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ INSTALL = "pip install 'lotbench[embed]'"
 
 
 class Encoder:
-    """Turns texts into vectors of unit length; loads its weights when it is first needed.
+    """Turns texts into vectors of unit length; loads the weights at the first call.
 
     Args:
-        name: See the head of this file.
+        name: `minilm`, a sentence-transformers model, or `NAME#pooler` (see the top of this file).
 
     Raises:
-        UsageError: A package that it needs is not installed; the message has the command.
+        UsageError: A package is not installed; the message has the command that installs it.
     """
 
     def __init__(self, name: str = PACKAGED) -> None:
@@ -46,10 +46,10 @@ class Encoder:
         self._encode: Any = None
 
     def __call__(self, texts: Sequence[str]) -> Vectors:
-        """Embed texts.
+        """Return the vectors of texts.
 
         Returns:
-            float32, one row a text, each of unit length.
+            [texts, dimensions] of float32; each row has unit length.
 
         Raises:
             UsageError: The weights cannot be loaded.
@@ -64,12 +64,12 @@ class Encoder:
 def embedded(
     name: str, texts: Sequence[str], vectors: dict[str, Vectors] | None = None
 ) -> dict[str, Vectors]:
-    """Return the vectors of texts: those known, and the others embedded now, each text once.
+    """Return the vector of each text; embed only the texts that `vectors` lacks.
 
     Args:
         name: The encoder.
-        texts: In any order; doubles cost nothing.
-        vectors: Vectors that are at hand, by text.
+        texts: In any order; duplicates are embedded once.
+        vectors: Known vectors, by text.
 
     Raises:
         UsageError: The encoder is not installed or cannot be loaded.
@@ -81,7 +81,7 @@ def embedded(
 
 
 def table(name: str, vectors: dict[str, Vectors]) -> bytes:
-    """Return vectors as a .npz file: the encoder's name, the texts' digests and the matrix."""
+    """Return the content of a .npz file with the encoder's name, the digests of the texts and the matrix."""
     rows = np.stack(list(vectors.values())) if vectors else np.zeros((0, 0), np.float32)
     names = np.array([_digest(text) for text in vectors])
     file = BytesIO()
@@ -90,9 +90,9 @@ def table(name: str, vectors: dict[str, Vectors]) -> bytes:
 
 
 def read_vectors(path: Path, name: str, texts: Sequence[str]) -> dict[str, Vectors]:
-    """Return those of the texts that a file of `table` has vectors of, made by this encoder.
+    """Return the vectors of these texts that a file written from `table` has for this encoder.
 
-    A file that is damaged has none: they can be made again.
+    A damaged file counts as empty, since vectors can be computed again.
     """
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
@@ -106,7 +106,7 @@ def read_vectors(path: Path, name: str, texts: Sequence[str]) -> dict[str, Vecto
 
 
 def _load_encoder(name: str) -> Any:
-    # Threads that spin while they wait for each other make a busy CPU ten times slower.
+    # Spinning OpenMP threads slow a busy CPU down tenfold.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
     try:

@@ -1,7 +1,7 @@
-"""Energy and CO2e of a run's calls, estimated by ecologits from output tokens and seconds; an extra.
+"""Energy and CO2e of a run's calls, estimated by ecologits from output tokens and seconds (extra `footprint`).
 
-A provider does not say what a call costs the world: these are ranges of a model of their hardware, printed with
-the library's version. A model that it does not know, or one that runs here, has none.
+Providers publish no such figures: these are ranges from a model of their hardware, printed with the library's version.
+Models that run here, or that the library does not know, have no estimate.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from importlib.util import find_spec
 from lotbench.types import JSON
 
 PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "gemini": "google_genai", "mistral": "mistralai"}
-"""What our providers are called there."""
+"""Names of providers in ecologits, by our names."""
 
 
 @dataclass(slots=True)
 class Work:
-    """What one model at one provider did in a role: output tokens, and seconds of all its calls together."""
+    """Output tokens and seconds of all calls to one model of a provider in one role."""
 
     provider: str
     model: str
@@ -29,11 +29,11 @@ class Work:
 
 
 def footprint(by_role: Mapping[str, Iterable[Work]]) -> dict[str, JSON] | None:
-    """Return the estimate by role.
+    """Estimate energy and CO2e by role.
 
     Returns:
-        `library`, and for each role `energy_kwh` and `co2e_kg` as [lowest, highest], or None where a model
-        is not known; None without the extra `footprint`.
+        `library`, and in `by_role` for each role `energy_kwh` and `co2e_kg` as [lowest, highest], or None if a model is
+        unknown. None without the extra `footprint`.
     """
     if find_spec("ecologits") is None:
         return None
@@ -54,10 +54,10 @@ def _sum_impacts(works: list[Work]) -> JSON:
 
 
 def _impacts(work: Work) -> tuple[tuple[float, float], tuple[float, float]] | None:
-    """Return energy (kWh) and CO2e (kg), lowest and highest; the estimate is linear in tokens and seconds."""
+    """Return (lowest, highest) energy in kWh and CO2e in kg; the estimate is linear in tokens and seconds."""
     from ecologits.tracers.utils import llm_impacts
 
-    # It tells of unknown models in the log; here that is a null.
+    # ecologits logs unknown models; here they give None.
     logging.getLogger("ecologits").setLevel(logging.CRITICAL)
     provider = PROVIDERS.get(work.provider)
     if provider is None:

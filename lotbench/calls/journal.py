@@ -1,9 +1,8 @@
-"""The call journal: every reply that came, one line each, written before it is used.
+"""The call journal: one line for each reply, written before the reply is used.
 
-The journal is what persists a run. It is append-only and unbuffered, so that kill -9 costs only the calls
-in flight; a torn last line is cut when it is opened for writing again, which needs the run folder's lock:
-whoever only reads passes over it. Only a reply that came is written: a call that
-failed is asked again by a resumed run. Asking for a key twice in one run is a bug and raises.
+The journal makes a run resumable. It is append-only and unbuffered, so kill -9 loses only the calls in flight. A torn
+last line is skipped by readers and cut by the next writer, which holds the lock of the run folder. A failed call is
+not written, and a resumed run asks again. Asking for a key twice in one run is a bug and raises.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from lotbench.types import Key, Reply, Seconds, Usage
 
 Source: TypeAlias = Literal["call", "store", "discarded", "assumed"]
 CAME = ("call", "store")
-"""The sources of replies that could be used; the others were paid for alone."""
+"""Sources of usable replies; the other sources mark replies that were only billed."""
 DISCARDED = "discarded.jsonl"
-"""Beside the journal: what came, was paid for and could not be used; lines like the journal's, without a text."""
+"""File of replies that were billed and could not be used; lines as in the journal, without text."""
 MOST_MODELS = 1000
 
 
@@ -37,11 +36,11 @@ class Entry:
     """One line of the journal.
 
     Attributes:
-        role: The role that was asked.
+        role: The role of the model.
         index: Which of the role's models.
-        asked: The model as it was named.
-        source: Whether the reply came from a call of this run, was taken from the store, or could not be used; "assumed" if
-            that one did not say what it had used, either.
+        asked: The model name that was requested.
+        source: `call` or `store` for usable replies; `discarded` for billed and unusable ones, `assumed` if their usage is
+        also unknown and was estimated.
         started: When the call began, in seconds since the epoch.
     """
 
@@ -56,7 +55,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where replies came from: fields of their journal lines, and the id of the model that answered."""
+    """The source of replies: fields of their journal lines, and the id of the model that answered."""
 
     role: str
     index: int
@@ -67,7 +66,7 @@ class Origin:
 
 @dataclass(slots=True)
 class Total:
-    """How many replies came from one place, with all their tokens, seconds and US dollars (None: no price is known)."""
+    """Number, tokens, seconds and US dollars of the replies from one origin; the cost is None without a known price."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -78,23 +77,23 @@ class Total:
 
     @property
     def usage(self) -> Usage:
-        """The tokens alone."""
+        """The token counts."""
         return Usage(self.input_tokens, self.cached_input_tokens, self.output_tokens)
 
 
 @dataclass(slots=True)
 class Totals:
-    """What the lines of a journal add up to: all that a report wants of them.
+    """Sums over the lines of a journal.
 
     Attributes:
-        prices: Of the models, by the name that was asked for; a long call may have another price than a short one.
+        prices: The price of each model by its requested name; needed per call, since long calls may cost more a token.
     """
 
     prices: Mapping[str, Price | None] = field(default_factory=dict)
     by_origin: dict[Origin, Total] = field(default_factory=dict)
 
     def add(self, line: Entry) -> None:
-        """Count a line."""
+        """Add a line to the sums."""
         origin = Origin(line.role, line.index, line.asked, line.source, line.reply.model)
         total, usage = self.by_origin.setdefault(origin, Total()), line.reply.usage
         total.calls += line.source in CAME
@@ -106,7 +105,7 @@ class Totals:
         total.cost_usd = None if price is None or before is None else before + cost(price, line.reply)
 
     def ids(self) -> dict[str, list[list[str]]]:
-        """Return the ids that each index of each role returned."""
+        """Return for each role the model ids that were returned, a sorted list for each index."""
         by_role: dict[str, dict[int, set[str]]] = {}
         for origin in self.by_origin:
             if origin.source not in CAME:
@@ -119,7 +118,7 @@ class Totals:
 
 
 class Journal:
-    """A run's calls.jsonl, open for reading, and for appending by the one who holds the lock of its folder."""
+    """A run's calls.jsonl, open for reading, and for appending by the holder of the folder's lock."""
 
     def __init__(
         self,
@@ -129,27 +128,27 @@ class Journal:
         *,
         writes: bool = True,
     ) -> None:
-        """Open a journal, or begin one.
+        """Open or create a journal.
 
         Args:
             path: The file.
-            before: Another journal, whose replies count as if they stood here; nothing is written to it.
+            before: Another journal whose replies are used too; it is only read.
             prices: See `Totals`.
-            writes: Whether lines will be added; if not, the file stays as it is, and may be missing.
+            writes: Whether lines will be appended; otherwise the file is not changed and may be missing.
 
         Raises:
-            RunFolderError: The file cannot be opened, or is a link and lines will be added.
+            RunFolderError: The file cannot be opened, or is a symbolic link and `writes` is set.
         """
         self.path = path
         self.damaged: list[int] = []
-        """Lines, from 1, that could not be read: their calls are asked again."""
+        """Line numbers, from 1, that could not be read; their calls are made again."""
         self.totals = Totals(prices or {})
-        """What the lines of this file add up to, those of `before` not among them."""
+        """Sums over this file, without `before`."""
         self._places: dict[bytes, tuple[int, int]] = {}
         self._asked: set[bytes] = set()
         self._retried: set[bytes] = set()
         self._end = 0
-        """Where the next line begins; a run folder has one writer."""
+        """Offset of the next line; a run folder has one writer."""
         self._before = Journal(before, writes=False) if before is not None else None
         try:
             self._file = _open_file(path, writes)
@@ -171,10 +170,10 @@ class Journal:
         return len(self._places)
 
     def ask(self, key: Key) -> None:
-        """Note that a key is asked for.
+        """Note that a call is being made.
 
         Raises:
-            LotbenchError: It was asked for before in this run.
+            LotbenchError: The key was asked for before in this run.
         """
         name = _name(str(key))
         if name in self._asked:
@@ -182,20 +181,20 @@ class Journal:
         self._asked.add(name)
 
     def forget(self, key: Key) -> None:
-        """Allow a key to be asked for again: no reply came to it."""
+        """Allow a key to be asked for again after its call brought no reply."""
         self._asked.discard(_name(str(key)))
 
     def get(self, key: Key) -> Entry | None:
-        """Return the line of a key, if a reply to it ever came that is not to be asked for again."""
+        """Return the entry of a key; None if there is no reply, or if the call is to be retried."""
         name = _name(str(key))
         again = name in self._retried
         if self._before is None:
             return None if again else self._at(name)
-        # Where there are lines of before, it is one of those that could not be read: a line here is newer.
+        # A retried key of `before` was unreadable there: an entry here is newer.
         return self._at(name) or (None if again else self._before.get(key))
 
     def last(self, key: str) -> Entry | None:
-        """Return the last line of a key in this file, also if it is to be asked for again."""
+        """Return the last entry of a key in this file, even if it is to be retried."""
         return self._at(_name(key))
 
     def _at(self, name: bytes) -> Entry | None:
@@ -205,11 +204,11 @@ class Journal:
         return entry(os.pread(self._file.fileno(), place[1], place[0]))
 
     def retry(self, key: str) -> None:
-        """Ask for a key again in this run although a reply came to it: that reply could not be read."""
+        """Mark a key to be asked again, because its reply could not be read."""
         self._retried.add(_name(key))
 
     def put(self, line: Entry) -> None:
-        """Append a line; on return it is in the hands of the operating system.
+        """Append an entry; on return the operating system has it.
 
         Raises:
             RunFolderError: The disk is full or the file cannot be written.
@@ -226,7 +225,7 @@ class Journal:
         self.totals.add(line)
 
     def discard(self, line: Entry) -> None:
-        """Note what was paid for and could not be used, so that a resumed run counts it too.
+        """Record a billed and unusable reply, so that a resumed run counts it too.
 
         Raises:
             RunFolderError: The disk is full or the file cannot be written.
@@ -258,7 +257,7 @@ def _open_file(path: Path, writes: bool) -> FileIO:
 
 
 def read_journal(path: Path) -> Iterator[Entry]:
-    """Yield the lines of a journal that nobody writes to, in order, if it is there; lines that cannot be read are passed over."""
+    """Yield the entries of a journal that nobody writes to, in order; skip unreadable lines and a missing file."""
     if not path.is_file():
         return
     with path.open("rb") as lines:
@@ -270,7 +269,7 @@ def read_journal(path: Path) -> Iterator[Entry]:
 
 
 def called(path: Path) -> tuple[float, float]:
-    """Return when the first and the last call of a journal began, in seconds since 1970; 0 of one without calls."""
+    """Return the start times of the first and the last call of a journal, in seconds since 1970; 0 without calls."""
     first, last = inf, 0.0
     for line in read_journal(path):
         if line.source == "call":
@@ -279,7 +278,7 @@ def called(path: Path) -> tuple[float, float]:
 
 
 def read_totals(path: Path, prices: Mapping[str, Price | None] | None = None) -> Totals:
-    """Return what the lines of a journal add up to; of one that is not there, nothing."""
+    """Return the sums over a journal and its discarded replies; zero if the file is missing."""
     totals = Totals(prices or {})
     for line in (*read_journal(path), *read_journal(path.with_name(DISCARDED))):
         totals.add(line)
@@ -290,21 +289,21 @@ LINE = TypeAdapter(Entry)
 
 
 def entry(text: bytes) -> Entry:
-    """Return a line of the journal from its JSON.
+    """Return the entry in one line of JSON.
 
     Raises:
-        ValueError: It is no journal line.
+        ValueError: The text is no journal line.
     """
     return LINE.validate_json(text, strict=True)
 
 
 def journal_line(line: Entry) -> bytes:
-    """Return a line of the journal, with its line feed."""
+    """Return an entry as a line of the journal, with checksum and line feed."""
     table = fields(line)
     table["from"] = table.pop("source")
     return sealed(table)
 
 
 def _name(key: str) -> bytes:
-    """Return sixteen bytes for a key: an index of 300,000 calls stays small."""
+    """Return a 16-byte digest of a key, which keeps the index small for 300,000 calls."""
     return blake2b(key.encode(), digest_size=16).digest()

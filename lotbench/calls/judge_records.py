@@ -1,8 +1,8 @@
-"""The judge checks in the store: how well a model judged, by what its verdicts depend on.
+"""Records of judge checks in the store, by everything that the verdicts depend on.
 
-A record's name is the digest of its key (the ids that the models returned and their addresses, prompts, settings, data set), so a
-judge that changes in any of them is unchecked until it is checked again. One thing may differ: a judge is checked as
-a judge of the benchmark, so what it did on the shipped judge set counts for every data set on which it was not checked.
+A record's file name is the digest of its key: ids and addresses of the models, prompts, settings and data set. A judge
+that changes in any of them counts as unchecked. Only the data set may differ: a check on the shipped judge set also
+counts for data sets on which the judge was not checked.
 """
 
 from __future__ import annotations
@@ -28,22 +28,21 @@ def place(root: Path | None = None) -> Path:
 
 
 def find(key: Mapping[str, Any], root: Path | None = None) -> dict[str, Any] | None:
-    """Return the record of a key, if there is one that can be read."""
+    """Return the record of a key; None if it is missing or damaged."""
     return _read(_path(key, root))
 
 
 def every(root: Path | None = None) -> list[dict[str, Any]]:
-    """Return all records, in order of their names."""
+    """Return all readable records, ordered by file name."""
     records = (_read(path) for path in sorted(place(root).glob("*.json")))
     return [record for record in records if record is not None]
 
 
 def counting(data: str, root: Path | None = None) -> list[dict[str, Any]]:
-    """Return the records that count for a data set, named by its digest: none has another one in its key.
+    """Return the records that count for a data set, given by its digest, each with that digest in its key.
 
-    They are the checks whose verdicts depend on no data set, those on that very one, and, where there is none, those on
-    the benchmark's shipped judge set; these say so (`set.elsewhere`). What people labelled of runs stays with the data
-    set of the runs.
+    These are checks that depend on no data set, checks on this data set, and otherwise checks on the shipped judge set,
+    marked `set.elsewhere`. Labels of people on a run count only for the data set of the run.
     """
     records = every(root)
     here = {digest(record["key"]): record for record in records if record["key"].get("data", data) == data}
@@ -60,12 +59,12 @@ def counting(data: str, root: Path | None = None) -> list[dict[str, Any]]:
 
 
 def find_counting(key: Mapping[str, Any], root: Path | None = None) -> dict[str, Any] | None:
-    """Return the record that counts for a key; see `counting`."""
+    """Return the record that counts for a key, if any; see `counting`."""
     return next((record for record in counting(key.get("data", ""), root) if record["key"] == key), None)
 
 
 def keep(record: Mapping[str, Any], root: Path | None = None) -> Path:
-    """Keep a record in the place of the one that has its key; returns its file.
+    """Write a record, replacing the one with the same key, and return its path.
 
     Raises:
         RunFolderError: The store cannot be written to.

@@ -1,7 +1,7 @@
-"""One call per role before the first task: does the key work, does the model take pictures and forms?
+"""One test call to each model before the first task: checks the key, and that pictures and forms are accepted.
 
-A wrong key then costs one call, not 318 games; the id that the model returns is known before the store is
-asked. The calls are counted and journaled like any other.
+A wrong key then costs one call instead of a whole run, and the model's id is known before the store is read. The calls
+are counted and journaled like any other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lotbench.prompting.reply import Form, prose, schema, shape
 from lotbench.types import Image, Message, Question
 
 UNTESTED = ("file", "human")
-"""Recordings have no reply to a test, and a person is not asked to fill in JSON."""
+"""Kinds of models without a test call: recordings have no reply to it, and people are not asked for JSON."""
 TEXT = "This is a connection test. Answer with one JSON object of this form:\n"
 
 
@@ -32,13 +32,13 @@ class Ready(Form):
 async def check(
     caller: Caller, episode: AnyEpisode, benchmark: Benchmark, settings: Any, without: Collection[str] = ()
 ) -> None:
-    """Ask every model of every role once, but for roles of which it is known that somebody plays them.
+    """Call each model of each role once, except the roles in `without`.
 
     Raises:
-        UnknownModel: Models are not served under their names, or no longer; all of them are named.
-        Unescapable: A model cannot be reached at all, with the reason in one line.
+        UnknownModel: Models are not served under their names; the message lists them.
+        Unescapable: A model cannot be used, with the reason in one line.
     """
-    pictures = benchmark.shows_pictures(settings)
+    picture = episode.pictures.get(episode.sample.id) if benchmark.shows_pictures(settings) else None
     places = [
         (role, number)
         for role, models in caller.role_models.items()
@@ -46,9 +46,7 @@ async def check(
         if role not in without and parse(model.name).kind not in UNTESTED
     ]
     questions = [
-        _question(
-            role, index, number, _picture(episode) if pictures and benchmark.roles[role].pictures else None
-        )
+        _question(role, index, number, picture if benchmark.roles[role].pictures else None)
         for number, (role, index) in enumerate(places)
     ]
     gone: list[str] = []
@@ -65,7 +63,7 @@ async def check(
     except CallFailed as error:
         raise Unescapable(f"the connection test failed: {error}") from None
     finally:
-        # One that failed is reason enough; the others must not go on in a run that is over.
+        # After one failure the run is over: the other calls must not go on.
         for task in asking:
             task.cancel()
         await asyncio.gather(*asking, return_exceptions=True)
@@ -76,13 +74,6 @@ async def check(
 
 
 def _question(role: str, index: int, number: int, picture: Image | None) -> Question:
-    parts: tuple[str | Image, ...] = (TEXT + shape(Ready),)
-    if picture is not None:
-        parts = (picture, *parts)
-    messages = (Message("user", parts),)
-    return Question(role, "preflight", messages, schema(Ready), index=index, draw=number)
-
-
-def _picture(episode: AnyEpisode) -> Image | None:
-    picture = episode.pictures.get(episode.sample.id)
-    return picture if isinstance(picture, Image) else None
+    text = TEXT + shape(Ready)
+    message = Message("user", (text,) if picture is None else (picture, text))
+    return Question(role, "preflight", (message,), schema(Ready), index=index, draw=number)

@@ -1,6 +1,6 @@
-"""What a model costs: a table of one's own first, then the list prices that the package genai-prices carries.
+"""Prices of models: the user's own table first, then the list prices in the package genai-prices.
 
-Nothing is fetched: the prices are those of the installed package, as they stand today.
+Nothing is downloaded: prices are those of the installed package for today's date.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from lotbench.types import Reply, Usage
 FREE_KINDS = ("hf", "local", "file", "human", "python")
 FREE_PROVIDERS = ("ollama", "vllm")
 FLEX = 0.5
-"""The share of its price that a call of OpenAI's service tier `flex` costs."""
+"""Factor on the price of a call at OpenAI's service tier `flex`."""
 LISTED_AS = {name: name for name in ("openai", "openrouter", "deepseek", "anthropic")} | dict.fromkeys(
     ("gemini", "google_genai"), "google"
 )
-"""Our providers under the names that genai-prices has for them; it does not list the others."""
+"""Names of providers in genai-prices, by our names; it does not list the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Price:
     """US dollars for a million tokens.
 
     Attributes:
-        above: Prices of all tokens of a call whose input is longer than so many tokens, longest first.
+        above: (tokens, price) for calls with longer input, largest threshold first; the price then holds for all tokens.
     """
 
     input: float
@@ -44,7 +44,7 @@ class Price:
     above: tuple[tuple[int, Price], ...] = ()
 
     def of(self, usage: Usage) -> float:
-        """Return the price of one call, in US dollars."""
+        """Return the cost of one call in US dollars."""
         for tokens, longer in self.above:
             if usage.input_tokens > tokens:
                 return longer.of(usage)
@@ -56,19 +56,19 @@ class Price:
 
 
 def total_cost(costs: Iterable[float | None]) -> float | None:
-    """Return the sum of costs; None if one of them is not known."""
+    """Return the sum of costs; None if any cost is unknown."""
     costs = list(costs)
     amounts = [cost for cost in costs if cost is not None]
     return sum(amounts) if len(amounts) == len(costs) else None
 
 
 def cost(price: Price, reply: Reply) -> float:
-    """Return what a reply cost, in US dollars: the price of its tokens, and half of it where the server says `flex`."""
+    """Return the cost of a reply in US dollars; half the price if the server answered at tier `flex`."""
     return price.of(reply.usage) * (FLEX if reply.sent.get("service_tier") == "flex" else 1.0)
 
 
 def asked_cost(name: ModelName, usage: Usage, limits: Limits) -> float | None:
-    """Return what a call of so many tokens would cost at its service tier, in US dollars; None if no price is known."""
+    """Return the expected cost of a call in US dollars at the requested service tier; None without a known price."""
     model_price = price(name)
     if model_price is None:
         return None
@@ -85,9 +85,9 @@ class PriceTable(BaseModel):
 
 
 def price(name: ModelName) -> Price | None:
-    """Return the price of a model: nothing for one that runs here, None where it is not known.
+    """Return the price of a model; 0 for models that run locally, None if it is unknown.
 
-    A table of one's own can name a model in full (`my-model@http://host/v1`) or by its base.
+    The user's table can name a model in full (`my-model@http://host/v1`) or by its base model.
 
     Raises:
         UsageError: The file named by `$LOTBENCH_PRICES` cannot be read, with file and field.
@@ -105,7 +105,7 @@ def price(name: ModelName) -> Price | None:
 
 
 def price_date() -> str:
-    """Return the date of the prices: that of one's own table, else the day on which the newest list price began.
+    """Return the date of the user's table, else the start date of the newest list price.
 
     Raises:
         UsageError: See `price`.
@@ -115,7 +115,7 @@ def price_date() -> str:
 
 
 def own_table() -> PriceTable | None:
-    """Return the table named by `$LOTBENCH_PRICES`, if there is one.
+    """Return the table that `$LOTBENCH_PRICES` names, if it is set.
 
     Raises:
         UsageError: See `price`.
@@ -126,7 +126,7 @@ def own_table() -> PriceTable | None:
 
 @cache
 def read_table(path: str) -> PriceTable:
-    """Return the price table in a file.
+    """Read a price table from a TOML file.
 
     Raises:
         UsageError: It cannot be read or does not fit, with file and field.
@@ -140,7 +140,7 @@ def _today() -> date:
 
 @cache
 def _list_price(provider: str, model: str, day: date) -> Price | None:
-    """Return the list price of a model, or of its base where an id with a date or a variant is not listed itself."""
+    """Return the list price of a model id, or else of its base model (without date or variant)."""
     if provider not in LISTED_AS:
         return None
     maker = model.rpartition("/")[0]
@@ -153,7 +153,7 @@ def _list_price(provider: str, model: str, day: date) -> Price | None:
 
 
 def _dearest(model: str, provider: str, day: date) -> Price | None:
-    """Return the highest of a day's list prices, so that a budget holds at any hour; None if the list has no figures.
+    """Return the highest list price of the day, so that a budget holds at any hour; None if there are no figures.
 
     Raises:
         LookupError: The model is not listed.
@@ -171,7 +171,7 @@ def _dearest(model: str, provider: str, day: date) -> Price | None:
 
 
 def _read_listed(listed: Mapping[str, Any]) -> Price | None:
-    """Return a price as genai-prices states it; cached input without a price of its own costs what input costs."""
+    """Return a Price from fields of genai-prices; without a cached price, cached input costs as much as other input."""
     fresh, output = listed.get("input_mtok"), listed.get("output_mtok")
     if fresh is None or output is None:
         return None
@@ -183,7 +183,7 @@ def _read_listed(listed: Mapping[str, Any]) -> Price | None:
 
 
 def _above(rows: tuple[Any, Any, Any], start: int) -> Price:
-    """Return the price of calls with more than so many tokens of input; a row has tiers, in ascending order, or is one figure."""
+    """Return the price of calls with more than `start` input tokens; a row is one figure or has ascending tiers."""
     fresh, cached, output = (
         [
             getattr(row, "base", row),

@@ -1,8 +1,7 @@
-"""The store: what outlives a run because it depends on no run (causal chains, gold arguments, captions).
+"""The store: replies that do not depend on a run and are reused by others (causal chains, gold arguments, captions).
 
-An entry's name is the digest of all that it depends on: the request as it was meant, the id of the model that
-answered, and its address where two models may have one id. Entries are written whole or not at all. A run copies what it takes into its own
-journal, so that a run folder is complete by itself.
+An entry's file name is the digest of the request, the id of the model that answered, and its address where two models
+may share an id. Entries are written atomically. A run copies entries into its own journal, so a run folder is complete.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ REPLY = TypeAdapter(Reply)
 
 
 class Store:
-    """Replies to shared questions, by what they depend on.
+    """Replies to shared questions, by request and model.
 
     Args:
         root: The folder; `home()` by default.
-        fresh: Take nothing out, but keep what comes in.
+        fresh: Read nothing, but write new replies.
     """
 
     def __init__(self, root: Path | None = None, *, fresh: bool = False) -> None:
@@ -35,10 +34,10 @@ class Store:
         self.fresh = fresh
 
     def get(self, request: Request, model_id: str, address: str = "") -> Reply | None:
-        """Return the reply that a model gave to this request, if it was ever asked.
+        """Return the stored reply of a model to this request, if any.
 
         Args:
-            request: What is to be asked.
+            request: The request.
             model_id: The id that the model returns.
             address: See `config.model_names.address`.
         """
@@ -51,7 +50,7 @@ class Store:
             return None
 
     def put(self, request: Request, reply: Reply, address: str = "") -> None:
-        """Keep a reply; a store that cannot be written to costs a call in the next run, no more."""
+        """Write a reply. Errors of the file system are ignored: the next run calls the model again."""
         path = self._path(request, reply.model, address)
         table = {"step": request.key.step, "sample": request.key.sample, "reply": asdict(reply)}
         try:
@@ -74,5 +73,5 @@ class Store:
 
 
 def by_content(part: str | Image) -> object:
-    """Return a part of a message as it goes into a digest."""
+    """Return a message part as it enters a digest: text as it is, a picture by its sha256."""
     return part if isinstance(part, str) else {"sha256": part.sha256}

@@ -1,7 +1,7 @@
-"""Free responses of several models on one ballot, and what the votes say (Sec. 7.1.1, Fig. 13).
+"""Ballots with free responses of several models, and the count of votes (Sec. 7.1.1, Fig. 13).
 
-A ballot hides who wrote what: the order is shuffled for each prompt, and the names stand in a key of its own.
-It shows all responses to a prompt at once, or two at a time: pairs are rated by Bradley and Terry's model.
+A ballot hides the models: responses are shuffled for each prompt, and a separate key has the names. It shows all
+responses to a prompt at once, or pairs; votes on pairs are rated by the model of Bradley and Terry.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lotbench.metrics.intervals import Floats, bounded, divided
 from lotbench.types import Trace
 
 Key: TypeAlias = dict[str, dict[str, str]]
-"""Who wrote each response: the model, by item and letter."""
+"""The model of each response, by item and letter."""
 
 
 class Response(BaseModel):
@@ -36,9 +36,9 @@ class Response(BaseModel):
 
 
 class Item(BaseModel):
-    """One prompt on a ballot, or a pair of responses to it: a line of the ballot file.
+    """A line of the ballot file: a prompt with all responses, or with a pair of them.
 
-    `image` is relative to the folder of `data`; `prompt` is the sample's id where `id` is that of a pair.
+    `image` is relative to the folder of `data`. For a pair, `id` is the pair's and `prompt` the sample's id.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -63,7 +63,7 @@ class Scored(BaseModel):
 
 
 class Names(BaseModel):
-    """Who wrote what on a ballot, and the scores of the runs by model: the file beside it."""
+    """The key file of a ballot: the model of each response, and the scores of the runs by model."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -72,7 +72,7 @@ class Names(BaseModel):
 
 
 class Vote(BaseModel):
-    """What one person chose for one prompt: a line of a votes file; none is a vote too."""
+    """A line of a votes file: the letters that one person chose for one item; choosing none is a vote too."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -82,38 +82,38 @@ class Vote(BaseModel):
 
 
 class Task(Protocol):
-    """What is answered: the part of a sample that people see before they vote, and a template fills in."""
+    """The part of a sample that people see before they vote."""
 
     @property
     def type(self) -> str:
-        """Shares are counted by it."""
+        """The type by which shares are counted."""
         ...
 
     @property
     def language(self) -> str:
-        """Of the prompt."""
+        """The language of the prompt."""
         ...
 
     @property
     def question(self) -> str | None:
-        """The text, if it has one."""
+        """The question, if any."""
         ...
 
     @property
     def image(self) -> str | None:
-        """The picture, relative to the data set, if it has one."""
+        """The path of the picture, relative to the data set, if any."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """How a benchmark's free responses are put to the vote.
+    """How free responses of a benchmark are put to the vote.
 
     Attributes:
-        how: The command that makes a run of free responses.
-        responses: What the model of a run wrote, by sample, from its traces, the fields of its samples and its settings; None
-            if these ask for nothing of the kind.
-        prompt: What people see of a sample, from its fields.
+        how: The command that starts a run of free responses.
+        responses: The responses by sample, from a run's traces, the fields of its samples and its settings; None if the
+            settings ask for no free responses.
+        prompt: The part of a sample that people see, from its fields.
     """
 
     how: str
@@ -129,14 +129,14 @@ def ballot(
     *,
     pairs: bool = False,
 ) -> tuple[list[Item], Key]:
-    """Return the ballot of what models wrote, and its key; prompts that fewer than two of them answered are left out.
+    """Return the items of a ballot and its key; leave out prompts with fewer than two responses.
 
     Args:
-        written: By model, the response to each prompt, by id.
-        prompts: By id.
-        data: The data set that has the pictures.
-        seed: Of the order.
-        pairs: Whether each pair of models is an item of its own; a pair that wrote the same is none.
+        written: The response to each prompt id, by model.
+        prompts: The prompts by id.
+        data: The data set with the pictures.
+        seed: The seed of the order of responses.
+        pairs: Whether each pair of models is an item; pairs with equal responses are left out.
     """
     items, key = [], {}
     for name, task in prompts.items():
@@ -152,7 +152,7 @@ def ballot(
 
 
 def _groups(models: Sequence[str], pairs: bool) -> list[list[str]]:
-    """Return whose responses stand together: all, or two at a time."""
+    """Return the groups of models that share an item: all together, or each pair."""
     return [list(pair) for pair in combinations(models, 2)] if pairs else [list(models)]
 
 
@@ -179,7 +179,7 @@ def _item(
 
 
 def key_faults(items: Sequence[Item], key: Key) -> list[str]:
-    """Return which items a key says nothing of, or something else than the ballot shows; pairs are of two."""
+    """Return a fault for each item whose letters differ between ballot and key, or that is no pair among pairs."""
     paired = any(item.prompt for item in items)
     return [
         f"models.{item.id}: is not of this ballot"
@@ -191,7 +191,7 @@ def key_faults(items: Sequence[Item], key: Key) -> list[str]:
 
 
 def faults(votes: Sequence[Vote], key: Key) -> dict[int, str]:
-    """Return what is wrong with votes, by index: another ballot's, or a second vote of one person."""
+    """Return the faults of votes, by index: votes on another ballot, or a second vote of one person."""
     problems: dict[int, str] = {}
     seen: set[tuple[str, str]] = set()
     for index, vote in enumerate(votes):
@@ -210,11 +210,11 @@ def faults(votes: Sequence[Vote], key: Key) -> dict[int, str]:
 def shares(
     items: Sequence[Item], key: Key, votes: Sequence[Vote]
 ) -> list[tuple[str, str, int, float, float | None, float | None]]:
-    """Return the share of the votes that each model has, by type, and the mean over types (Avg. of Fig. 13).
+    """Return each model's share of the votes by type, and the mean over types (Avg. of Fig. 13).
 
     Returns:
-        Rows of type, model, votes, share, and the ends of its 95 % interval over prompts;
-        within a type from the greatest share to the least. A type on which nobody voted has none.
+        Rows of type, model, votes, share, and the ends of its 95 % interval over prompts; within a type sorted by
+        descending share. Types without votes have no rows.
     """
     models = sorted({model for letters in key.values() for model in letters.values()})
     by_item = {item.id: np.zeros(len(models)) for item in items}
@@ -238,9 +238,9 @@ def shares(
 
 
 def rated(items: Sequence[Item], key: Key, votes: Sequence[Vote]) -> dict[str, Rating]:
-    """Return the rating of each model from votes on pairs, best first; intervals over voters and prompts.
+    """Return the rating of each model from votes on pairs, best first, with intervals over voters and prompts.
 
-    Who chooses both of a pair, or neither, has voted for a tie.
+    Choosing both or neither of a pair counts as a tie.
     """
     models = sorted({model for letters in key.values() for model in letters.values()})
     prompt_of = {item.id: item.prompt or item.id for item in items}
@@ -262,14 +262,14 @@ def rated(items: Sequence[Item], key: Key, votes: Sequence[Vote]) -> dict[str, R
 
 
 def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]:
-    """Return the responses of a ballot as rows that models rank: likes are the votes; nobody's name is on them (Fig. 14)."""
+    """Return the responses of a ballot as rows for models to rank, with votes as likes and without names (Fig. 14)."""
     chosen = Counter((vote.id, letter) for vote in votes for letter in vote.letters)
     by_response: dict[tuple[str, str], dict[str, Any]] = {}
     numbers = Counter[str]()
     for item in items:
         prompt = item.prompt or item.id
         for response in item.responses:
-            # Of pairs, a response stands in several items: its votes add up.
+            # Among pairs a response is in several items: its votes add up.
             if (name := (prompt, response.text)) not in by_response:
                 numbers[prompt] += 1
                 by_response[name] = {
@@ -287,5 +287,5 @@ def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]
 
 
 def _share(sums: Floats, place: int) -> Floats:
-    """Return the share of one model, the mean over types, of votes summed by type and model; nan where nobody voted on a type."""
+    """Return one model's mean share over types, [..., types, models] to [...]; NaN if a type has no votes."""
     return np.asarray(divided(sums[..., place], sums.sum(axis=-1)).mean(axis=-1))

@@ -1,7 +1,7 @@
-"""The seam: what a benchmark declares.
+"""The interface of a benchmark.
 
-A benchmark is a record of nodes, which ask, and of pure functions: what a finished episode is worth (`grade`), and what
-all of them together say. The graph says when a node is visited. docs/development.md has a whole one.
+A benchmark declares the nodes of its graph, which ask models, and pure functions: the score of a finished episode
+(`grade`) and the metrics of a run. docs/development.md has a complete example.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ Runs: TypeAlias = Mapping[str, tuple[Sequence[Trace], Any]]
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A part that a model plays beside the candidate: a `default` model, or one that the run must name."""
+    """A role that models play; it has a `default` model, or the run names one."""
 
     about: str
     sampling: Sampling
     default: tuple[str, ...] = ()
     required: bool = True
     pictures: bool = False
-    """Whether it is shown the picture."""
+    """Whether it sees the picture."""
     impartial: bool = False
-    """Whether it must not be played by the candidate or its sibling."""
+    """Whether the candidate and its siblings must not play it."""
     checked: bool = False
-    """Whether scores rest on its verdicts, so that it must have been checked (`report.trust`)."""
+    """Whether scores rest on its verdicts; it then needs a judge check to be trusted (`report.trust`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """Samples that are not the lines of a data set but made of them.
+    """Samples that are composed from the lines of a data set.
 
     Attributes:
-        Sample: Their pydantic model.
-        make: The samples, from the items, the settings and the run's seed.
-        data: The data set that they are made of.
+        Sample: The pydantic model of a sample.
+        make: Makes the samples from the items, the settings and the run's seed.
+        data: The name of the data set.
     """
 
     Sample: type[Any]
@@ -62,9 +62,9 @@ class Composed:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What people are asked of a run: `rows` of it to label, without what judges said, and the `Label` of a row filled in.
+    """How people label the answers of a run: `rows` to fill in, without verdicts of judges, and the model `Label` of a row.
 
-    What is to be filled in is None in a row.
+    The fields to fill in are None in a row.
     """
 
     rows: Callable[[Sequence[Trace], Any, Evidence], Sequence[Mapping[str, JSON]]]
@@ -73,46 +73,44 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """What a benchmark declares; every function but the nodes is pure. The first nine are all that a small one needs.
+    """The declaration of a benchmark; all functions except the nodes are pure. A small benchmark needs only the first nine.
 
-    Some settings are known by name, where a benchmark has them: `max_rounds` (of a game), `arm` (which sets the variant; one
-    with "image" in it shows pictures), `encoder` (what embeds `answers`), `join` ("position" joins recorded predictions
-    to samples by position). `config.setting_marks` has what a setting says of itself.
+    Some settings have a meaning by their name: `max_rounds` (of a game), `arm` (the variant; pictures are shown if its name
+    contains "image"), `encoder` (embeds `answers`), `join` ("position" joins recorded predictions to samples by position).
 
     Attributes:
-        roles: By name; `candidate` is the model under test.
-        Settings: Frozen pydantic model of the named settings.
-        Item: Pydantic model of one line of samples.jsonl.
-        nodes: The nodes of its graph, by name: `respond`, `judge`, `grade` of a panel; `respond`, `check`, `ask`,
-            `answer`, `reveal` of a game. An `outcome` in what a node changes ends the episode.
-        grade: What a finished episode is worth, from the episode in its last state; no number where it failed.
-        metrics: The run's numbers, by name, from its traces and settings.
-        calls: The most calls an episode can make, by role, for the plan of a dry run.
-        version: Printed in every report; moves when a change moves a published number.
-        sections: What the report says beside the metrics.
-        cast: The settings with what depends on the models in each role filled in, and who sits in each role and in which
-            order (a judge that is the candidate's sibling may have to leave); from the settings, the names by role
-            (candidate included) and the run's seed.
-        composed: How samples are made of the lines of a data set; None if each line is a sample.
+        roles: Roles by name; `candidate` is the model under test.
+        Settings: The frozen pydantic model of the settings.
+        Item: The pydantic model of one line of samples.jsonl.
+        nodes: The nodes of the graph by name: `respond`, `judge`, `grade` for a panel; `respond`, `check`, `ask`, `answer`,
+            `reveal` for a game. A node that sets `outcome` ends the episode.
+        grade: The score of a finished episode, from the episode in its last state; None as value if it failed.
+        metrics: The metrics of a run by name, from traces, settings and evidence.
+        calls: The maximum number of calls of an episode by role, from the settings; used by a dry run.
+        version: Printed in every report; changes whenever published numbers change.
+        sections: Sections of the report beside the metrics.
+        cast: The settings and the names by role to use, from the settings, the names by role (candidate included) and the
+            run's seed. It may, for example, remove a judge that is the candidate's sibling.
+        composed: How samples are composed from the lines of a data set; None if each line is a sample.
         strata: Fields of samples over which `--limit` spreads its draw, the most important first.
-        alike: What samples have in common that bring the same requests under these settings (a scene without its
-            caption); a draw takes one of each. None: no two do.
-        beside: Fields of every sample of the data set, next to id and language, that nodes read in `episode.data` (for
-            drawing controls): a run folder keeps them. None: nodes see no sample but those that are played.
-        lints: What makes samples weak, from the samples, the settings and what was seen of their pictures by id.
-        published: The samples in what others have published of it.
-        right: The texts of a sample that are right answers: who was trained on one of them is not measured by it.
-        repeats: The episodes of a sample if nothing is said.
-        sequences: How the episodes of a repeat hand their memory on: `each` is alone, or all follow each other, `shuffled` or
-            in the order of the `data`.
-        beyond: The most calls that `calls` leaves out, by role; from a sample, settings, its episodes and the models of roles.
-        validation: How judges are checked; None if there is no judge set.
-        review: How people review the answers of a run.
-        ballot: How what models wrote is put to the vote.
-        replay: How an episode is told again, from its sample's fields and its trace; None tells it step by step.
-        primary_metric: The metric by which runs are ranked, and what may keep a run from it.
-        answers: What the candidate said in an episode, to see how much of it is alike.
-        across: Sections on several runs at once, from the traces and settings of each by its name.
+        alike: A key for samples that give the same requests under these settings; a draw takes one for each key. None for
+            a sample like no other.
+        beside: Fields of all samples, next to id and language, that nodes read in `episode.data` (to draw controls); a run
+            folder keeps them. None: nodes see only the samples that are played.
+        lints: Findings on weak samples, from the samples, the settings and facts about their pictures by id.
+        published: Reads the samples from files that others have published.
+        right: The right answers in a sample; models trained on one of them are not trusted on the sample.
+        repeats: The default number of repeats.
+        sequences: How episodes of a repeat pass on memory: `each` alone, or all in sequence, `shuffled` or in `data` order.
+        beyond: The maximum number of calls that `calls` does not count, by role, from a sample, the settings, its number
+            of episodes and the number of models by role.
+        validation: How judges are checked; None without a judge set.
+        review: How people label the answers of a run.
+        ballot: How responses are put to the vote.
+        replay: Renders an episode from its sample's fields and its trace; None renders it step by step.
+        primary_metric: The metric that ranks runs, with its data.
+        answers: The candidate's answers in an episode, for measures of likeness.
+        across: Sections of a comparison, from the traces and settings of several runs by name.
     """
 
     name: str
@@ -151,12 +149,12 @@ class Benchmark:
 
     @property
     def graph(self) -> Literal["game", "panel"]:
-        """Which graph its nodes are of."""
+        """The graph of the nodes."""
         return "game" if "reveal" in self.nodes else "panel"
 
     @property
     def judged(self) -> bool:
-        """Whether scores rest on verdicts of judges; if not, there are none for people to label, or to check."""
+        """Whether scores rest on verdicts of judges."""
         return any(role.checked for role in self.roles.values())
 
     @property
@@ -166,26 +164,26 @@ class Benchmark:
 
     @property
     def Sample(self) -> type[Any]:  # noqa: N802 - it is a type, as Item and Settings are
-        """The pydantic model of what is played."""
+        """The pydantic model of a sample that is played."""
         return self.composed.Sample if self.composed else self.Item
 
     def supersteps(self, settings: Any) -> int:
-        """Return the most nodes that an episode can visit, for the graph's recursion limit."""
+        """Return the maximum number of nodes that an episode visits, for the graph's recursion limit."""
         return 5 * getattr(settings, "max_rounds", 1) + 5
 
     def shows_pictures(self, settings: Any) -> bool:
-        """Return whether episodes with these settings show a picture to anybody."""
+        """Return whether any role sees pictures under these settings."""
         return "image" in getattr(settings, "arm", "image") and any(
             role.pictures for role in self.roles.values()
         )
 
     def answers_by_sample(self, traces: Sequence[Trace], settings: Any) -> dict[str, list[str]]:
-        """Return what the candidate said to each sample."""
+        """Return the candidate's answers by sample."""
         answers: dict[str, list[str]] = {}
         for trace in traces:
             answers.setdefault(trace.sample, []).extend(self.answers(trace, settings))
         return answers
 
     def samples(self, items: Sequence[Any], settings: Any, seed: int) -> tuple[Any, ...]:
-        """Return the samples that the lines of a data set are, or make."""
+        """Return the samples of a data set: its items, or what is composed from them."""
         return tuple(self.composed.make(items, settings, seed) if self.composed else items)

@@ -1,4 +1,4 @@
-"""What is found in a data set: how its pictures look to a lint, and what a lint has to say; data, no logic."""
+"""Records for `data check`: facts about pictures, and findings of lints."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What was seen of a picture file.
+    """Facts about a picture file.
 
     Attributes:
-        hash: The difference hash of the picture, an integer of 256 bits; near pictures differ in few bits.
-        metadata: The names of what the file holds beside the picture itself.
+        hash: The difference hash, an integer of 256 bits; similar pictures differ in few bits.
+        metadata: The names of the metadata in the file.
     """
 
     hash: int
@@ -20,7 +20,7 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a lint has found in a sample, or in all together (`sample` is empty); `grave` is a fault, anything else a note."""
+    """A finding on a sample, or on the whole data set if `sample` is empty; a fault if `grave`, else a note."""
 
     sample: str
     field: str

@@ -1,8 +1,8 @@
-"""An episode: one sample played once. It is the runtime context of every node, and the one way to ask a model.
+"""An episode: one sample played once. It is the runtime context of every node, and nodes ask models only through it.
 
-A node is an async function of the state and LangGraph's runtime. It asks through `runtime.context.ask(...)`, which
-renders the prompt, calls, reads the form, asks once more with the reason where a reply cannot be read, and records
-the steps of the trace.
+A node is an async function of the state and LangGraph's runtime. `runtime.context.ask(...)` renders the prompt, calls the
+model and reads the form. It asks a second time with the reason if the reply cannot be read, and records each reply as a
+step of the trace.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ U = TypeVar("U")
 
 AnyEpisode: TypeAlias = "Episode[Any, Any]"
 Call: TypeAlias = Callable[[AnyEpisode, Question], Awaitable[Answer]]
-"""What puts a question of an episode to its model: the caller of a run, or what stands in its place."""
+"""Puts a question of an episode to its model: the caller of a run, or a replacement."""
 Render: TypeAlias = Callable[[str | None], Sequence[Message]]
-"""Writes a request, given what was wrong with the last reply, None the first time."""
+"""Writes the messages of a request, given the fault of the previous reply (None at first)."""
 
 
 class Place(TypedDict, total=False):
-    """Where among the calls of an episode a question stands, and how it is put; see `types.Question`."""
+    """Optional fields of a question; see `types.Question`."""
 
     round: int
     index: int
@@ -47,7 +47,7 @@ class Place(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Reading(Generic[T]):
-    """What came of asking: the value that was read, or None, with the status and the reason of the last reply."""
+    """The result of asking: the value, or None with the status and reason of the last reply."""
 
     value: T | None
     status: str = "ok"
@@ -56,17 +56,17 @@ class Reading(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Episode(Generic[Item, Settings]):
-    """What a node knows of the episode beside its state.
+    """The context of an episode that nodes receive beside the state.
 
     Attributes:
-        data: Every sample of the data set, in its order, with its id, its language and the fields that the
-            benchmark names in `beside`; without `beside`, the samples that are played.
+        data: Every sample of the data set, in its order, with id, language and the fields in the benchmark's `beside`;
+        without `beside`, the samples that are played.
         models: The number of models in each role.
-        pictures: The picture of each sample that has one.
-        call: Puts a question to its model.
-        state: The state as the present node found it.
-        steps: The steps of the trace that the present node has added.
-        usage: Calls and tokens of the present node's own questions.
+        pictures: The pictures, by sample id.
+        call: Calls the model of a question.
+        state: The state at the start of the current node.
+        steps: The steps that the current node has added to the trace.
+        usage: Calls and tokens of the current node.
     """
 
     sample: Item
@@ -84,16 +84,16 @@ class Episode(Generic[Item, Settings]):
 
     @property
     def round(self) -> int:
-        """The present round of a game, from 1."""
+        """The current round of a game, from 1."""
         return int(self.state["round"])
 
     @property
     def recorded(self) -> list[dict[str, JSON]]:
-        """Every step of the trace so far."""
+        """All steps of the trace so far."""
         return [*self.state["steps"], *self.steps]
 
     def at(self, state: State) -> Episode[Item, Settings]:
-        """Return the episode as a node finds it that begins in this state."""
+        """Return the episode as the context of a node that starts in this state."""
         return replace(self, state=state, steps=[], usage={})
 
     def prompt(self, name: str) -> Prompt:
@@ -121,28 +121,28 @@ class Episode(Generic[Item, Settings]):
         refusal_stands: bool = False,
         **place: Unpack[Place],
     ) -> Reading[T]:
-        """Ask a model, and once more with the reason if its reply cannot be read; every reply is a step of the trace.
+        """Ask a model, and ask again with the reason if the reply cannot be read; record each reply as a step.
 
         Args:
-            role: Whose model is asked.
-            step: What the question is for.
-            prompt: The prompt, or a function that writes the whole request.
+            role: The role to ask.
+            step: The name of the step.
+            prompt: The prompt, or a function that writes the messages.
             form: The form of the reply; None for free text.
-            values: Values of the prompt's fields, beside `shape` and `again`.
+            values: Values of the prompt's fields, except `shape` and `again`.
             read: Reads a reply; raises Unread.
-            value: What the trace keeps of what was read.
-            missing: What the trace keeps of a reply that could not be read.
-            common: What the trace keeps first of every reply.
-            once: Whether a reply that cannot be read stands.
-            unread: Why an earlier reply could not be read; this is the second asking then.
-            refusal_stands: Whether a refusal is not asked for again.
+            value: Fields of the step for a value that was read.
+            missing: Fields of the step for a reply that could not be read.
+            common: Fields of the step for every reply; they come first.
+            once: Do not ask again after an unreadable reply.
+            unread: Why an earlier reply could not be read; this call is then the second attempt.
+            refusal_stands: Do not ask again after a refusal.
             **place: See `Place`.
 
         Raises:
-            EpisodeFailed: No reply came.
-            LotbenchError: No other call can succeed either, or a limit is reached.
+            EpisodeFailed: The call brought no reply.
+            LotbenchError: No other call can succeed, or a limit is reached.
         """
-        render = prompt if callable(prompt) else self._guess(prompt, form, values or {})
+        render = prompt if callable(prompt) else self._renderer(prompt, form, values or {})
         for attempt in (0, 1) if unread is None else (1,):
             messages = tuple(render(None if unread is None else self.again(unread)))
             question = Question(
@@ -173,10 +173,10 @@ class Episode(Generic[Item, Settings]):
         read: Callable[[Answer], Mapping[str, Any]],
         **place: Unpack[Place],
     ) -> dict[str, Any]:
-        """Ask for something without which the episode cannot go on; see `ask`.
+        """Ask as `ask` does, and fail the episode if no reply can be read.
 
         Raises:
-            EpisodeFailed: It could not be read twice, or no reply came.
+            EpisodeFailed: Two replies could not be read, or the call brought none.
         """
         reading = await self.ask(
             role,
@@ -194,29 +194,29 @@ class Episode(Generic[Item, Settings]):
         return dict(reading.value)
 
     async def reply(self, question: Question) -> Answer:
-        """Put a question to its model, unread and unrecorded; its tokens are counted.
+        """Call the model of a question and count its tokens; the reply is neither read nor recorded.
 
         Raises:
-            EpisodeFailed: No reply came.
+            EpisodeFailed: The call brought no reply.
         """
         try:
             answer = await self.call(self, question)
         except CallFailed as error:
             raise EpisodeFailed(question.role, str(error), arrived=False) from error
         if not question.shared:
-            # What is shared by all episodes is counted by the run alone.
+            # Shared questions count for the run, not for an episode.
             self.usage.update(plus(self.usage, used(answer)))
         return answer
 
     async def each(
         self, ask: Callable[[Episode[Item, Settings], U], Awaitable[T]], items: Iterable[U]
     ) -> list[T]:
-        """Ask for all items at once; the trace has the steps in the order of the items.
+        """Ask for all items concurrently; steps are recorded in the order of the items.
 
-        All replies are waited for, also where one fails: they are paid for.
+        After a failure the other replies are still awaited, since they are billed.
 
         Raises:
-            LotbenchError: Of several failures, one that ends the run before one that ends the episode.
+            LotbenchError: A failure that ends the run, else one that ends the episode.
         """
         branches = [(replace(self, steps=[], usage={}), item) for item in items]
         results = await asyncio.gather(*(ask(*branch) for branch in branches), return_exceptions=True)
@@ -231,13 +231,13 @@ class Episode(Generic[Item, Settings]):
         return [result for result in results if not isinstance(result, BaseException)]
 
     def remark(self, step: str, value: Mapping[str, JSON], round: int | None = None) -> None:
-        """Add a step to the trace for which no model was asked."""
+        """Add a step without a model call to the trace."""
         self.steps.append(remark(step, self.round if round is None else round, value))
 
     def again(self, reason: str) -> str:
-        """Return the line that says what was wrong with a reply, in the language of the sample; the reason itself without `lines`.
+        """Return a line in the sample's language that states the fault of a reply; `reason` itself if the pack has no `lines`.
 
-        The pack's `reasons` are looked up by the words of the reason; numbers in it fill the fields `first` and `second`.
+        The reason's words name a section of the pack's `reasons`; its numbers fill the fields `first` and `second`.
         """
         pack = self.prompts.prompts.get(self.sample.language, {})
         reasons = pack.get("reasons")
@@ -248,8 +248,8 @@ class Episode(Generic[Item, Settings]):
             reason = reasons.line(section, **(numbers if section == name else {}))
         return self.line("again", reason=reason) if "lines" in pack else reason
 
-    def _guess(self, prompt: Prompt, form: type[Form] | None, values: Mapping[str, Value]) -> Render:
-        """Return a function that fills the prompt; `shape` and `again` are filled in where it has these fields."""
+    def _renderer(self, prompt: Prompt, form: type[Form] | None, values: Mapping[str, Value]) -> Render:
+        """Return a function that fills the prompt, with `shape` and `again` if it has these fields."""
 
         def render(again: str | None) -> Sequence[Message]:
             ours: dict[str, Value] = {"shape": shape(form) if form else None, "again": again}
@@ -261,17 +261,17 @@ class Episode(Generic[Item, Settings]):
 
 
 class Node(Protocol):
-    """A node of a graph: asks through `runtime.context`, and returns what it changes of the state."""
+    """A node of a graph: asks through `runtime.context` and returns its changes of the state."""
 
     async def __call__(self, state: EpisodeState, runtime: Runtime[AnyEpisode]) -> Update:
-        """Visit the node."""
+        """Run the node."""
         ...
 
 
 def recorded(node: Node) -> Node:
-    """Return a node whose steps and usage join the state, and whose failure ends the episode as ROLE_failed.
+    """Return a node that adds its steps and usage to the state, and whose failure gives the outcome ROLE_failed.
 
-    A failure is an outcome and not a score. LangGraph drops a key that no state declares, so that is an error here.
+    LangGraph silently drops undeclared keys, so a node that changes one raises here.
     """
 
     async def visited(state: EpisodeState, runtime: Runtime[AnyEpisode]) -> Update:
@@ -288,14 +288,14 @@ def recorded(node: Node) -> Node:
 
 
 async def visit(node: Node, state: State, episode: AnyEpisode) -> Update:
-    """Return what one node changes, visited without a graph."""
+    """Run one node without a graph and return its changes of the state."""
     from langgraph.runtime import Runtime  # noqa: PLC0415 - its import takes long, and most of what imports this plays nothing
 
     return await recorded(node)(EpisodeState(**state), Runtime(context=episode))  # type: ignore[typeddict-item]
 
 
 def record(answer: Answer, value: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Return one step of a trace: who was asked what for, and what the reply was read as."""
+    """Return the step of a trace for an answer and the value that was read."""
     question = answer.question
     return {
         "step": question.step,
@@ -309,13 +309,13 @@ def record(answer: Answer, value: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def remark(step: str, round: int, value: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Return one step of a trace for which no model was asked."""
+    """Return a step of a trace without a model call."""
     place: dict[str, JSON] = {"step": step, "round": round, "role": None, "draw": 0}
     return place | {"call": None, "value": dict(value), "seconds": 0.0}
 
 
 def used(answer: Answer) -> dict[str, int]:
-    """Return what one call used."""
+    """Return the calls (1) and tokens of one answer."""
     usage = answer.reply.usage
     return {
         "calls": 1,
@@ -326,14 +326,14 @@ def used(answer: Answer) -> dict[str, int]:
 
 
 async def scored(state: EpisodeState, runtime: Runtime[AnyEpisode]) -> Update:
-    """Return the last node of a panel that asks nothing there: the episode is over."""
+    """Set the outcome `scored`: the last node of a panel that needs no call there."""
     return {"outcome": "scored"}
 
 
 async def nobody(episode: AnyEpisode, question: Question) -> Answer:
-    """Return the call of an episode in which nobody is asked.
+    """Refuse every question: the `call` of episodes that are graded without models.
 
     Raises:
-        LotbenchError: Somebody is.
+        LotbenchError: Always.
     """
     raise LotbenchError(f"nobody is here to be asked: {question.role}, {question.step}")

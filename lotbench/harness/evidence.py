@@ -1,7 +1,6 @@
-"""What the numbers of a report rest on beside the traces: the samples, embeddings, and labels that people gave.
+"""The inputs of metrics beside the traces: samples, embeddings and labels of people.
 
-It is read from the run folder and handed to the pure functions that count, so that a score can be made
-again without the store, the network or the encoder.
+They are read from the run folder, so scores can be computed again without the store, the network or the encoder.
 """
 
 from __future__ import annotations
@@ -18,16 +17,15 @@ from lotbench.types import JSON
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known beside the traces.
+    """The inputs of metrics beside the traces.
 
     Attributes:
         samples: The samples of the data set, by id.
-        candidate: The name of the model under test, as it was asked for.
-        vectors: The embedding of each text that the benchmark wants embedded, by text; unit length,
-            float32, one dimension. Empty where there is none.
-        encoder: The name of the encoder that made them.
-        why: Why there are no vectors, with the command that helps; None if there are.
-        labels: What people said of the run's answers, a row each.
+        candidate: The requested name of the model under test.
+        vectors: The embedding of each answer, by text: [dimensions] of float32, unit length. May be empty.
+        encoder: The name of the encoder.
+        why: Why there are no vectors, with the command that helps; None if there are vectors.
+        labels: Labels of people on the run's answers, one row each.
     """
 
     samples: Mapping[str, Any] = field(default_factory=dict)
@@ -39,4 +37,4 @@ class Evidence:
 
 
 NOTHING = Evidence()
-"""No more than the traces."""
+"""No inputs beside the traces."""

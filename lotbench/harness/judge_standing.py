@@ -1,7 +1,7 @@
-"""How well the judges of a run are known to judge, for benchmarks in which each judge judges alone.
+"""The measured quality of a run's judges, for benchmarks in which each judge judges alone.
 
-What a check found is read from its record in the store, and told to the rule of trust (`report.trust`): a check for
-each judge and each criterion that scores rest on.
+Results of judge checks are read from their records in the store and passed to the rule of trust (`report.trust`): one
+check for each judge and each criterion that scores rest on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ROLE = "judge"
 
 
 def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
-    """Return how well a run's judges are known to judge, as the benchmark says it, or each by itself."""
+    """Return the quality of a run's judges, by the benchmark's own function or by a check of each judge."""
     if declared.standing is not None:
         return declared.standing(declared, context)
     records_by_index = {
@@ -27,7 +27,7 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     }
     used = [record for records in records_by_index.values() for record in records.values()]
     if not used:
-        # Nobody was ever checked: the rule says so by itself, in one reason.
+        # No judge was checked: the rule of trust gives one reason for all.
         return JudgeQuality()
     bounds = declared.deciding(ROLE, context.settings)
     checks = [
@@ -39,20 +39,20 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
 
 
 def ids(context: JudgeContext, role: str, index: int) -> Sequence[str]:
-    """Return the ids that a judge returned; none if no call came back."""
+    """Return the model ids that a judge returned; empty if no call was answered."""
     answered = context.ids.get(role, ())
     return answered[index] if index < len(answered) else ()
 
 
 def who(context: JudgeContext, role: str, indexes: Sequence[int]) -> str:
-    """Return the judges by the ids that they returned."""
+    """Return the ids that the judges returned, as text."""
     return ", ".join(name for index in indexes for name in ids(context, role, index)) or "no call came back"
 
 
 def wanted_key(
     context: JudgeContext, declared: Validation, role: str, indexes: Sequence[int], settings: Any
 ) -> dict[str, Any] | None:
-    """Return what names the check of these judges, beside its criterion; None if it is not known who judged."""
+    """Return the key of the check of these judges, without its criterion; None unless each judge has one id."""
     models = [ids(context, role, index) for index in indexes]
     if any(len(id_set) != 1 for id_set in models):
         return None
@@ -65,7 +65,7 @@ def wanted_key(
 def by_criterion(
     context: JudgeContext, declared: Validation, role: str, indexes: Sequence[int], settings: Any
 ) -> dict[str, Record]:
-    """Return the checks of these judges together under these settings, by criterion; none where it is not known who judged."""
+    """Return the checks of these judges as a panel under these settings, by criterion."""
     judge_key = wanted_key(context, declared, role, indexes, settings)
     checks: dict[str, Record] = {}
     for record in context.records:
@@ -87,13 +87,13 @@ def _checks(judge: str, records: Mapping[str, Record], bounds: Mapping[str, str]
 
 
 def tested(record: Record) -> Rates:
-    """Return what a check in the store found, over all its rows."""
+    """Return the rates over all rows of a check in the store."""
     unreadable = record["unreadable"] / record["of"] if record["of"] else 0.0
     if marks := record.get("marks", {}).get("all"):
         rho = marks["spearman"]["value"]
         return Rates(None, None, None, 0, marks["n"], unreadable, rho=0.0 if rho is None else rho)
     if "all" not in record["groups"]:
-        # People have labelled verdicts of it, and it has judged no judge set.
+        # A record of field labels only: the judge was never checked on a judge set.
         return Rates(fpr=None, fnr=None, kappa=None, negatives=0, positives=0)
     of = record["groups"]["all"]
     return Rates(
@@ -108,14 +108,14 @@ def tested(record: Record) -> Rates:
 
 
 def fpr(record: Record) -> dict[str, Any] | None:
-    """Return the judge's FPR that a check found, on hard negatives where the set has any; None where it has judged no negatives."""
+    """Return the FPR of a check, on hard negatives if the set has any; None without negatives."""
     groups = record.get("groups", {})
     rate: dict[str, Any] | None = groups.get("hard", groups.get("all", {})).get("fpr")
     return rate
 
 
 def ceiling(record: Record) -> str | None:
-    """Return what two labellings of the set agree to, which no judge can be held above; None where there is one."""
+    """Return a note on how far two labellings of the set agree, the ceiling for judges; None with one labelling."""
     agreement = record["set"].get("ceiling")
     if not agreement or agreement.get("kappa") is None:
         return None
@@ -123,7 +123,7 @@ def ceiling(record: Record) -> str | None:
 
 
 def elsewhere(record: Record) -> str | None:
-    """Return what a reader must know of a check on other samples than those that were played; None where they are the same."""
+    """Return a note if the check was made on other samples than those played, else None."""
     if not record["set"].get("elsewhere"):
         return None
     return (

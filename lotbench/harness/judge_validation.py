@@ -1,7 +1,7 @@
-"""Rows with a known answer, put to a judge as the game would put them; what the core knows of validation.
+"""Judge validation: labelled rows are put to a judge by the benchmark's own nodes.
 
-A probe is a place in an episode: the node that asks, and what the round has come to. The benchmark's own node
-then asks its own questions, so that what is measured is what is used.
+A probe is a point in an episode: a node, and the state when it is reached. The node asks the judge exactly as in a run,
+so the check measures the judge as it is used.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from lotbench.types import JSON, Metric, Trace
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One labelled row, or the part of it that a judge is put at once.
+    """One labelled row, or the part of it that is judged at once.
 
     Attributes:
-        id: Stable while the row says the same.
-        step: The node of the graph that asks.
-        turn: What has come of the round when that node is reached.
-        label: The right answer where that is a yes or a no; else what `rulings` makes of `known` counts.
-        kind: What makes the row easy or hard; None where that means nothing.
-        contested: The two labellings differ: the row is left out of rates.
-        state: What else of the episode's state is there when that node is reached (steps, draft).
-        task: Which of the things that a role is asked for this is; panels of the same task take it.
-        group: What is ruled on together: a limit takes all of a group or none; each probe is its own if empty.
-        known: What the row says of the truth, for `rulings`.
+        id: Does not change while the row stays the same.
+        step: The name of the node.
+        turn: The current round in the state, when the node is reached.
+        label: The right answer of a yes/no question; otherwise `rulings` derives the truth from `known`.
+        kind: `easy` or `hard`; None if that has no meaning.
+        contested: Whether the two labellings differ; contested rows are left out of rates.
+        state: Other fields of the state, when the node is reached (steps, draft).
+        task: Which of the role's questions this is; panels of the same task judge it.
+        group: Probes that are ruled on together; a limit takes whole groups. Empty: the probe is its own group.
+        known: The truth in the row, for `rulings`.
     """
 
     id: str
@@ -57,9 +57,9 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What became of a probe: the first judge's verdict, and that of all the judges it takes.
+    """The result of a probe: the verdict of the first judge, and of the whole panel.
 
-    None is a verdict that could not be read (`why`); a probe that words decide without a judge has `how`.
+    A verdict is None if it could not be read (`why`). `how` differs from `judge` if no judge was needed.
     """
 
     first: bool | None
@@ -67,20 +67,20 @@ class ProbeResult:
     why: str | None = None
     how: str = "judge"
     stages: Mapping[str, str] | None = None
-    """What the judge wrote on its way, by stage, for people to mark."""
+    """Texts that the judge wrote on the way, by stage, for people to mark."""
     values: Mapping[str, JSON] | None = None
-    """What the judge said, by name, where that is more than a yes or a no."""
+    """The judge's answer by name, if it is more than a yes or no."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """One thing that a judge said where the truth is known: a decision beside a decision, or a number beside one.
+    """A judge's decision or number, with the known truth.
 
     Attributes:
-        criterion: What is ruled on; each has rates of its own.
-        row: What is ruled on, unique in its criterion.
-        item: What rows have in common that err together (a story, a task): the cluster of intervals.
-        said: None if it could not be read.
+        criterion: The criterion; each has its own rates.
+        row: The id of the object of the ruling, unique in its criterion.
+        item: The cluster for intervals (a story, a task): rulings on one item err together.
+        said: The judge's answer; None if it could not be read.
     """
 
     criterion: str
@@ -94,13 +94,13 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class JudgePanel:
-    """Who judges together, under which settings.
+    """The judges that judge together, and their settings.
 
     Attributes:
-        indexes: Their places among the models of the role, in the order in which they judge.
-        variant: What is compared with other panels of the role (the judge mode, what the oracle sees).
-        alone: The settings under which the first verdict would stand alone; None if it does.
-        task: Which probes it takes; see `Probe`.
+        indexes: Indexes among the models of the role, in the order of judging.
+        variant: The name of the variant (the judge mode, what the oracle sees), for comparison with other panels.
+        alone: The settings under which the first verdict would decide alone; None if it already does.
+        task: The task of the probes it judges; see `Probe`.
     """
 
     role: str
@@ -113,13 +113,13 @@ class JudgePanel:
 
 @dataclass(frozen=True, slots=True)
 class JudgeContext:
-    """What is known of a run when it is asked how well its judges judge.
+    """The facts of a run that its judges' quality depends on.
 
     Attributes:
-        ids: The ids that each index of each role returned.
-        addresses: Of each index of each role; see `config.model_names.address`.
+        ids: The returned model ids of each index of each role.
+        addresses: The address of each index of each role; see `config.model_names.address`.
         run: The name of the run's folder.
-        records: Every judge check in the store, or kept with the run.
+        records: All judge checks in the store, or those kept with the run.
     """
 
     traces: Sequence[Trace]
@@ -136,14 +136,13 @@ class JudgeContext:
 
 @dataclass(frozen=True, slots=True)
 class JudgeQuality:
-    """How well a run's judges are known to judge: what the report says, and what the rule of trust is told.
+    """The measured quality of a run's judges, for the report and for the rule of trust.
 
     Attributes:
-        checks: What is known of the verdicts that the scores rest on, a check for each role, task and judge: what the
-            rule of trust decides by (`report.trust`).
-        used: The records that this rests on; a run keeps them.
-        chance: The chance line: what wrong guesses get in each metric; None where that is not known.
-        said: Where the chance line comes from.
+        checks: One check for each role, task and judge that scores rest on; input of the rule of trust (`report.trust`).
+        used: The records that this is computed from; a run keeps them.
+        chance: The chance line: the value that wrong guesses reach in each metric; None if unknown.
+        said: The source of the chance line.
     """
 
     checks: tuple[Check, ...] = ()
@@ -160,14 +159,14 @@ Place: TypeAlias = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Verdicts of a run, drawn for people to label.
+    """Verdicts of a run that are drawn for people to label.
 
     Attributes:
-        rows: What people see: nothing of the verdict.
+        rows: The rows that people see, without the verdict.
         strata: The stratum of each row, in order.
-        sizes: How many verdicts of the run each stratum has, and whether they accept.
-        places: Where each row stands in the run.
-        role: Who gave the verdicts, and which indexes of the role together.
+        sizes: For each stratum the number of verdicts in the run, and whether they accept.
+        places: Sample, repeat and round of each row.
+        role: The role that gave the verdicts; `indexes` of it judged together.
     """
 
     rows: Sequence[Mapping[str, JSON]]
@@ -179,7 +178,7 @@ class Draw:
 
 
 def decided(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
-    """Return a ruling a probe: its last verdict beside its label; what words decided without a judge is none of a judge's."""
+    """Return one ruling for each probe that a judge decided: the panel's verdict and the label."""
     return [
         Ruling("", probe.id, probe.sample, probe.kind, probe.language, probe.label, result.last)
         for probe, result in judged
@@ -189,22 +188,21 @@ def decided(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """How a benchmark's judges are checked; every function is pure.
+    """How the judges of a benchmark are checked; all functions are pure.
 
     Attributes:
-        rows: The model of a line of each file of a judge set, by role and file name.
-        probes: The probes of a file's rows, and every fault of them against the data set; of no rows, the probes that a data
-            set brings itself.
-        panels: Who is measured how, from a role, its number of indexes and the settings; a last argument of `True` wants
-            every variant there is.
-        read: What became of a probe, from the state after its step.
-        depends: What a role's verdicts depend on beside the models, from role and settings: the benchmark's name with those
-            settings, and the names of the prompts that it hears. `of_data` says whether they depend on the data set too.
-        rulings: What a panel's results come to, from all probes that it was put once.
-        deciding: The criteria that a score rests on, from role and settings, each with the bounds that it is held to (a
-            name in `report.trust.BOUNDS`).
-        draw: Verdicts of a run for people to label, at most so many; None if people label none.
-        standing: How well a run's judges are known to judge; None goes by a check of each judge (`harness.judge_standing`).
+        rows: The pydantic model of a line of each file of a judge set, by role and file name.
+        probes: The probes of a role from the rows of a file and the data set, and the faults of the rows. Without rows: the
+            probes that the data set itself contains.
+        panels: The panels to measure, from a role, its number of models, the settings, and whether to take every variant.
+        read: The result of a probe, from the state after its step.
+        depends: The settings (with the benchmark's name) and the names of the prompts that verdicts depend on, from role
+            and settings. `of_data` says whether verdicts also depend on the data set.
+        rulings: The rulings of a panel, from the results of all probes of one repeat.
+        deciding: The criteria that a score rests on, from role and settings, each with the name of its bounds in
+            `report.trust.BOUNDS`.
+        draw: Draws at most n verdicts of a run for people to label; None if the benchmark has none to label.
+        standing: The quality of a run's judges; None takes one check for each judge (`harness.judge_standing`).
     """
 
     rows: Mapping[str, Mapping[str, type[BaseModel]]]
@@ -220,24 +218,24 @@ class Validation:
 
     @property
     def files(self) -> dict[str, type[BaseModel]]:
-        """The model of a line of each file, whoever judges it."""
+        """The pydantic model of a line of each file, over all roles."""
         return {name: row for files in self.rows.values() for name, row in files.items()}
 
     def key(self, role: str, settings: Any, prompts: Pack, sampling: JSON, data: str) -> dict[str, JSON]:
-        """Return what a role's verdicts depend on beside the models; `data` is the digest of the data set."""
+        """Return the part of a check's key that does not name the models; `data` is the digest of the data set."""
         depends, heard = self.depends(role, settings)
         parts = {**depends, "role": role, "prompts": prompts_heard(prompts, heard), "sampling": sampling}
         return parts | ({"data": data} if self.of_data else {})
 
 
 def judged_by(models: Sequence[str], addresses: Sequence[str]) -> dict[str, JSON]:
-    """Return the judges in the name of a check, by index: the ids that they returned, and addresses where ids are not enough."""
+    """Return the part of a check's key that names the models: ids by index, and addresses if any model has one."""
     table: dict[str, JSON] = {"models": [*models]}
     return table | ({"addresses": [*addresses]} if any(addresses) else {})
 
 
 def stratified(probes: Sequence[Probe], n: int, seed: str) -> list[Probe]:
-    """Take at most n probes or groups of probes, in turn from each stratum of task, kind, language and label; in their order."""
+    """Return at most n probes (or groups), taken in turn from each stratum of task, kind, language and label."""
     first: dict[str, Probe] = {}
     for probe in probes:
         first.setdefault(probe.group or probe.id, probe)
@@ -252,7 +250,7 @@ def stratified(probes: Sequence[Probe], n: int, seed: str) -> list[Probe]:
 
 
 def prompts_heard(pack: Pack, names: Set[str]) -> str:
-    """Return the digest of the prompts of these names, in every language."""
+    """Return the digest of the prompts with these names, in every language."""
     return digest(
         {path: text for path, text in pack.files.items() if path.split("/")[-1].removesuffix(".txt") in names}
     )

@@ -1,8 +1,7 @@
-"""The loop: takes tasks through a graph, side by side by sequence, and yields each finished trace.
+"""The loop: plays episodes through a graph, N sequences concurrently, and yields each finished trace.
 
-It is given everything: it imports no graph and no model. Episodes of one sequence run in order and hand their
-memory on; N sequences are in flight. An episode that fails is a trace like any other; an error that no other episode
-can escape stops the run, and a bug in one episode does not stop the others.
+Episodes of one sequence run in order and pass on their memory. A failed episode gives a trace too. An error that would
+hit every episode stops the run; a bug in one episode does not stop the others. The loop imports no graph and no model.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from lotbench.harness.state import start
 from lotbench.types import JSON, Score, Trace
 
 Sequences: TypeAlias = Literal["each", "shuffled", "data"]
-"""How the episodes of a repeat hand memory on: each is alone, or all follow each other, in this order."""
+"""How the episodes of a repeat pass on memory: each alone, or all in sequence, in this order."""
 
 
 class Graph(Protocol):
-    """A graph, as far as the loop uses it."""
+    """The part of a compiled graph that the loop uses."""
 
     async def ainvoke(self, input: Any, config: Any = None, *, context: Any = None) -> Any:
-        """Run from the first node to the last; returns the last state."""
+        """Run the graph and return the last state."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """An episode to take: one repeat on one sample, in its sequence."""
+    """An episode to play: sample, repeat and sequence."""
 
     sample: str
     repeat: int
@@ -40,12 +39,12 @@ class Planned:
 
 
 def sequence(how: Sequences, sample: str, repeat: int) -> str:
-    """Return the sequence of an episode."""
+    """Return the name of an episode's sequence."""
     return f"{sample}/{repeat}" if how == "each" else f"order-{repeat}"
 
 
 def sequences(how: Sequences, samples: Sequence[str], repeats: int, seed: int) -> list[list[Planned]]:
-    """Return the episodes of these samples by sequence, each sequence in the order in which it is played."""
+    """Return the episodes of these samples, grouped by sequence in the order of play."""
     groups: dict[str, list[Planned]] = {}
     for sample in samples:
         for repeat in range(1, repeats + 1):
@@ -58,14 +57,14 @@ def sequences(how: Sequences, samples: Sequence[str], repeats: int, seed: int) -
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """How episodes are played: through which graph, in which context, and what they are worth.
+    """How episodes are played.
 
     Attributes:
         graph: The compiled graph of the benchmark.
-        episode: The context of an episode, by sample and repeat.
-        grade: What a finished episode is worth.
-        supersteps: The most nodes that an episode may visit.
-        config: What LangChain's callbacks are told beside: callbacks, tags, metadata of every episode.
+        episode: Makes the context of an episode from sample and repeat.
+        grade: Scores a finished episode.
+        supersteps: The maximum number of nodes that an episode may visit.
+        config: LangChain's config for every episode: callbacks, tags, metadata.
     """
 
     graph: Graph
@@ -80,9 +79,9 @@ class Loop:
     """One session of a run.
 
     Attributes:
-        done: The traces of earlier sessions, which are not played again.
-        max_failed: How many episodes may end as ROLE_failed.
-        crashed: Episodes that a bug ended, with the error: no trace is written, a resumed run tries them again.
+        done: The traces of earlier sessions; these episodes are not played again.
+        max_failed: The number of episodes that may end as ROLE_failed.
+        crashed: Errors of episodes that hit a bug; they have no trace, and a resumed run plays them again.
     """
 
     course: Course
@@ -95,12 +94,12 @@ class Loop:
     _failed: int = 0
 
     async def traces(self, sequences: Iterable[Sequence[Planned]]) -> AsyncGenerator[Trace, None]:
-        """Take the episodes of every sequence; traces come as they are finished.
+        """Play all sequences and yield each trace when it is finished.
 
-        Episodes of earlier sessions that failed count towards `max_failed`.
+        Failed episodes of earlier sessions count towards `max_failed`.
 
         Raises:
-            LotbenchError: What stopped the run, after the episodes in flight have ended.
+            LotbenchError: The error that stopped the run, raised after the episodes in flight have ended.
         """
         finished: asyncio.Queue[Trace | None] = asyncio.Queue()
         self._failed = sum(trace.outcome.endswith("_failed") for trace in self.done.values())
@@ -155,15 +154,15 @@ class Loop:
 
 
 async def play(course: Course, planned: Planned, memory: JSON = None) -> Trace:
-    """Play one episode, from its first node to its trace.
+    """Play one episode and return its trace.
 
     Args:
         course: How episodes are played.
         planned: The sample and the repeat.
-        memory: What the episode before in its sequence ended with.
+        memory: The memory of the previous episode in its sequence.
 
     Raises:
-        LotbenchError: What no other episode can escape either, or a budget that is used up.
+        LotbenchError: An error that would hit every episode, or a limit that is reached.
     """
     episode = course.episode(planned.sample, planned.repeat)
     about = {"sample": planned.sample, "repeat": planned.repeat}

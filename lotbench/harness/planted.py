@@ -1,4 +1,4 @@
-"""Rows with planted truths: what somebody wrote into a text on purpose, and what a reader who was not told found."""
+"""Judge set rows with planted truths: a writer put something into a text, and a blind checker says what they found."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from lotbench.harness.sample_row import Id, Text
 
 
 class PlantedRow(BaseModel):
-    """What every row of a planted set has; fields whose name begins with `blind` are the checker's."""
+    """Common fields of the rows of a planted set; fields whose name begins with `blind` are the checker's."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: Id
-    """Unique in its file; by convention the sample's and the writer's, `hic-001-a-figure`."""
+    """Unique in its file; by convention sample and writer, `hic-001-a-figure`."""
     sample: Text
     """The sample of the data set that the row is about."""
     split: Literal["tune", "test"]
-    """By sample: all rows of one are in one split."""
+    """All rows of a sample are in one split."""
     writer: Text
     """Who planted it: a model's name, or `people`."""
     checker: str = ""
-    """Who read it without being told what was planted; empty while nobody has."""
+    """The blind checker; empty until somebody has checked the row."""
     canary: str = ""
 
     @property
     def contested(self) -> bool:
-        """Whether the checker found something else than what was planted."""
+        """Whether the checker disagrees with the writer."""
         raise NotImplementedError
 
 
 def faults_of_rows(rows: Sequence[PlantedRow], samples: Set[str]) -> list[str]:
-    """Return what is wrong with the rows of a file together, as `ROW: field: reason`, rows counted from 1."""
+    """Return the faults across the rows of a file, as `ROW: field: reason` with rows counted from 1."""
     faults: list[str] = []
     ids: dict[str, int] = {}
     splits: dict[str, str] = {}

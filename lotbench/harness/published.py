@@ -1,4 +1,4 @@
-"""What others have published, as a benchmark reads it: rows with their places, whatever disk they come from."""
+"""The interface through which a benchmark reads published files: rows with their line numbers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class Source(Protocol):
-    """A file or a folder of others; what cannot be read raises DataError, by file, line and column."""
+    """A published file or folder. Unreadable content raises DataError with file, line and column."""
 
     @property
     def path(self) -> Path:
-        """Where it is."""
+        """The path."""
         ...
 
     def has(self, name: str) -> bool:
@@ -24,13 +24,13 @@ class Source(Protocol):
         ...
 
     def lines(self, name: str = "") -> list[tuple[int, str]]:
-        """Return the lines of a text (of that name in a folder) that are not empty, each with its number."""
+        """Return the non-empty lines of a text file (in a folder: by name), each with its number."""
         ...
 
     def items(self, make: Callable[[str, Any], M]) -> list[M]:
-        """Return what is made of each row of a JSON list, given a name for it (`test-0001`)."""
+        """Return `make(name, row)` for each row of a JSON list; names are like `test-0001`."""
         ...
 
     def table(self, columns: set[str], name: str = "") -> list[tuple[int, dict[str, str]]]:
-        """Return the rows of a CSV file (of that name in a folder) with the line that each ends on."""
+        """Return the rows of a CSV file (in a folder: by name), each with the number of its last line."""
         ...

@@ -1,4 +1,4 @@
-"""What the samples of the benchmarks have in common."""
+"""Common fields of the samples of all benchmarks."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ class SampleRow(BaseModel):
 
     id: Id
     writer: str = ""
-    """Who wrote it: a model's name or family, or `people`; empty where it is not said."""
+    """A model's name or family, or `people`; empty if unknown."""
     licence: str = ""
     canary: str = ""
 
 
 class NoPicture:
-    """Samples that are texts alone."""
+    """Mixin for samples without pictures."""
 
     __slots__ = ()
 
     @property
     def image(self) -> None:
-        """There is no picture."""
+        """Always None."""
         return None

@@ -1,4 +1,4 @@
-"""Which samples a run plays: those that are named, or a draw by the run's seed that is spread over kinds of samples."""
+"""Selection of samples: by id, or by a seeded draw that is spread over strata."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def select(
 
     Args:
         data: All samples, in their order.
-        ids: Those wanted; none means all.
-        limit: How many at most: of ids the first, of all a draw.
+        ids: The ids to take; empty means all.
+        limit: The maximum number: the first of `ids`, or a draw of all samples.
         strata: Fields of samples over which the draw is spread, the most important first.
-        seed: Of the draw; with one seed, a larger draw holds every smaller one.
-        group_of: What samples have in common of which a draw takes one; None for a sample that is like no other.
+        seed: The seed of the draw; with the same seed, a larger draw contains every smaller one.
+        group_of: A key of each sample; a draw takes one sample for each key. None marks a sample like no other.
 
     Raises:
-        UsageError: There is no sample of an id.
+        UsageError: An id is unknown.
     """
     by_id = {sample.id: sample for sample in data}
     if unknown := [name for name in ids if name not in by_id]:
@@ -43,11 +43,10 @@ def select(
 
 
 def spread(data: Sequence[Any], strata: Sequence[str], seed: int | str) -> list[Any]:
-    """Return all samples in an order of which every beginning is spread over the strata in proportion.
+    """Return all samples in an order in which every prefix is spread over the strata in proportion.
 
-    The first field goes first: of any n samples each of its values has its share, rounded up or down, and
-    within each value the next field alike. Inside a stratum the order is by hash, so that what is drawn
-    hardly moves when a data set grows.
+    Among the first n samples, each value of the first field has its share, rounded up or down; within a value the same
+    holds for the next field. Inside a stratum samples are ordered by hash, so a draw changes little when data are added.
     """
     if not strata:
         return sorted(data, key=lambda sample: _chance(seed, sample.id))
@@ -62,12 +61,12 @@ def spread(data: Sequence[Any], strata: Sequence[str], seed: int | str) -> list[
 
 
 def _turns(sizes: Mapping[str, int], seed: int | str) -> list[str]:
-    """Return whose turn it is, n times: Balinski and Young's quota method (1975), which shares out places.
+    """Return the order in which values take turns, by Balinski and Young's quota method (1975).
 
-    Every value has at any time its share of the turns, rounded up or down, and a later turn takes none away.
+    After any number of turns every value has had its share, rounded up or down.
     """
     total, counts, turns = sum(sizes.values()), dict.fromkeys(sizes, 0), []
-    # Between values of one size, chance says which is first, in every stratum anew.
+    # Ties between values of one size are broken by chance, anew in every stratum.
     order = sorted(sizes, key=lambda value: _chance(seed, value))
     for turn in range(1, total + 1):
         open_ = [value for value in order if counts[value] * total < turn * sizes[value]]

@@ -1,6 +1,6 @@
-"""The state of an episode, as small plain JSON that LangGraph hands from node to node.
+"""The state of an episode: plain JSON that LangGraph passes from node to node.
 
-Pictures, models and settings are not here: a node reaches them through the runtime context (`harness.episode`).
+Pictures, models and settings are in the runtime context instead (`harness.episode`).
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ class EpisodeState(TypedDict, total=False):
     sample: str
     repeat: int
     round: int
-    """The present round of a game, from 1."""
+    """The current round of a game, from 1."""
     turn: dict[str, Any]
-    """What has come of the present round so far."""
+    """The current round so far."""
     history: Annotated[list[dict[str, Any]], operator.add]
     """The finished rounds."""
     shared: dict[str, Any]
-    """What belongs to the sample and was found once for all episodes (a causal chain)."""
+    """Data of the sample that all episodes share (a causal chain)."""
     steps: Annotated[list[dict[str, Any]], operator.add]
     """The trace so far."""
     outcome: str | None
-    """How the episode ended; None while it goes on."""
+    """The outcome of the episode; None while it runs."""
     why: str | None
     arrived: bool
     usage: Annotated[dict[str, int], plus]
     """Calls and tokens of this episode's own questions."""
     memory: Any
-    """What an episode hands to the next one of its sequence."""
+    """Passed on to the next episode of the sequence."""
 
 
 REDUCED = {"history": operator.add, "steps": operator.add, "usage": plus}
-"""The reducers of EpisodeState, for those who visit a single node without a graph."""
+"""The reducers of EpisodeState, for running a single node without a graph."""
 
 
 def start(sample: str, repeat: int, memory: JSON = None) -> EpisodeState:
-    """Return the state in which an episode begins."""
+    """Return the initial state of an episode."""
     return EpisodeState(
         sample=sample,
         repeat=repeat,
@@ -68,7 +68,7 @@ def start(sample: str, repeat: int, memory: JSON = None) -> EpisodeState:
 
 
 def joined(state: State, update: Update) -> dict[str, Any]:
-    """Return the state after a node's update, by the graph's own reducers."""
+    """Return the state after a node's update, with the same reducers as the graph."""
     result = dict(state)
     for name, value in update.items():
         result[name] = REDUCED[name](result[name], value) if name in REDUCED and name in result else value

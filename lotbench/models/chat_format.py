@@ -261,16 +261,17 @@ def complaint(answer: object) -> str:
     return json.dumps(error, default=str, ensure_ascii=False) if error else ""
 
 
-def masked(text: str, secret: str) -> str:
-    """Return text without our key, which some servers repeat; also where characters that nobody sees stand within it."""
-    if secret in ("", "none"):
-        return text
-    return re.sub(_UNSEEN.join(map(re.escape, secret)), "***", text)
+def masked(text: str, *secrets: str) -> str:
+    """Return text without our keys, which some servers repeat; also where characters that nobody sees stand within them."""
+    # One key may begin with another.
+    for secret in sorted({*secrets} - {"", "none"}, key=len, reverse=True):
+        text = re.sub(_UNSEEN.join(map(re.escape, secret)), "***", text)
+    return text
 
 
-def short(text: str, secret: str) -> str:
-    """Return an error message for one line, without our key; JSON only if there is no more."""
-    clean = masked(text, secret)
+def short(text: str, *secrets: str) -> str:
+    """Return an error message for one line, without our keys; JSON only if there is no more."""
+    clean = masked(text, *secrets)
     clean = clean.partition(' {"')[0] or clean
     return " ".join(visible(clean).split())[:300]
 

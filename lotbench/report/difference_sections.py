@@ -1,4 +1,4 @@
-"""The differences of a ranking's runs laid out: who was clearly different, and what the runs can show at all."""
+"""The section of a ranking's paired differences, with their tests and the smallest detectable differences."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from lotbench.report.sections import Section, Table
 
 
 def sections(ranking: Board) -> list[Section]:
-    """Return the pairs of a ranking; nothing of a single run."""
+    """Return the section of paired differences; none for a single run."""
     return [_differences(ranking)] if ranking.pairs else []
 
 
 def _detectable(pair: Pair) -> float | None:
-    """Return the difference that two runs show as they are, at the level at which theirs is tested; None where none varies."""
+    """Return the smallest detectable difference of two runs at the level of their test; None if it is not defined."""
     seen = pair.difference
     if seen.sd is None or seen.n < 2 or smallest_p(seen.n) >= pair.level:
         return None
@@ -59,7 +59,7 @@ def _differences(ranking: Board) -> Section:
 
 
 def _judge(ranking: Board) -> list[str]:
-    """Return what the judge's errors may have to do with differences of scores that are not corrected for them."""
+    """Return notes on how the judge's error rates affect the differences."""
     notes = []
     rates = {_rate(place.entry.checked) for place in ranking.places if place.entry.checked} - {""}
     notes += [
@@ -88,7 +88,7 @@ def _rate(rate: Mapping[str, Any]) -> str:
 
 
 def _detectable_notes(detectable: Sequence[float]) -> list[str]:
-    """Return what a comparison can show at all."""
+    """Return a note on the smallest differences that the comparison can detect."""
     if not detectable:
         return []
     low, high = number(min(detectable)), number(max(detectable))

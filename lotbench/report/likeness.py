@@ -1,7 +1,7 @@
-"""Do they all make the same joke? How alike the answers of models are, laid out; and those of one model alone.
+"""The likeness of answers, as sections: between several models, and among the answers of one model.
 
-A benchmark says what its candidates said, by sample; short answers are compared as a whole, longer ones by their words
-too, and by their meaning where the run has embedded them.
+The benchmark gives its candidates' answers by sample. Short answers are compared as a whole, longer ones also by their
+words, and by the cosine of their embeddings where the run has them.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from lotbench.types import JSON, Metric
 TITLE = "Likeness of answers"
 NAME = "likeness"
 SHOWN = 15
-"""Answers that are shown of those that models share, or that a model gives again."""
+"""The maximum number of repeated answers that are listed."""
 FEW_WORDS = 3
-"""Words up to which an answer is compared as a whole alone."""
+"""If no answer has more words, answers are compared as a whole only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A way in which answers are compared: what it is called, the ends of its scale, what it means."""
+    """A measure of likeness: its name, its function, what it means, and the ends of its scale."""
 
     name: str
     measure: Measure
@@ -38,8 +38,8 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a run's candidate said to each sample, and the vectors that there are of it, by text."""
+class Replies:
+    """The candidate's answers to each sample, and their embeddings by text."""
 
     answers: Answers = field(default_factory=dict)
     vectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
@@ -57,8 +57,8 @@ WORDS = Measured(
 )
 
 
-def across(runs: Mapping[str, Said]) -> Section:
-    """Return how alike the answers of several models are; a run without answers is left out."""
+def across(runs: Mapping[str, Replies]) -> Section:
+    """Return the section on the likeness of several models' answers; runs without answers are left out."""
     spoke = {name: replies for name, replies in runs.items() if replies.texts}
     answers = {name: replies.answers for name, replies in spoke.items()}
     if len(answers) < 2:
@@ -83,13 +83,13 @@ def across(runs: Mapping[str, Said]) -> Section:
         "common, which is the likeness that means nothing. Intervals are over samples.",
     )
     numbers: dict[str, JSON] = {
-        measured.name: [_numbers(each) for each in pairs] for measured, pairs in pairs_of.items()
+        key.name: [_numbers(each) for each in pairs] for key, pairs in pairs_of.items()
     }
     return Section(TITLE, notes, tuple(tables), grids=grids, name=NAME, numbers=numbers)
 
 
-def alone(replies: Said) -> Section:
-    """Return how alike the answers of one model are: of one sample, and of samples that have nothing in common."""
+def alone(replies: Replies) -> Section:
+    """Return the section on the likeness of one model's answers: to the same sample, and to unrelated samples."""
     rows, numbers = [], {}
     measures = _measures([replies])
     for measured in measures:
@@ -108,8 +108,8 @@ def alone(replies: Said) -> Section:
     return Section(TITLE, notes, tuple(tables), name=NAME, numbers=numbers)
 
 
-def _measures(runs: Sequence[Said]) -> list[Measured]:
-    """Return what these answers can be compared by: words where they have several, meaning where all were embedded alike."""
+def _measures(runs: Sequence[Replies]) -> list[Measured]:
+    """Return the measures that apply: words if answers have several, meaning if one encoder embedded all answers."""
     texts = [text for run in runs for text in run.texts]
     vectors = {text: vector for run in runs for text, vector in run.vectors.items()}
     measures = [SAME]
@@ -121,8 +121,8 @@ def _measures(runs: Sequence[Said]) -> list[Measured]:
     return measures
 
 
-def _notes(measures: Sequence[Measured], runs: Sequence[Said]) -> list[str]:
-    """Return what each measure is, and why meaning is none of them where an encoder is named."""
+def _notes(measures: Sequence[Measured], runs: Sequence[Replies]) -> list[str]:
+    """Return notes on the measures, and why meaning is missing if a run names an encoder."""
     notes = [f"{measured.about}." for measured in measures]
     if any(run.encoder for run in runs) and "meaning" not in [measured.name for measured in measures]:
         notes.append(
@@ -132,7 +132,7 @@ def _notes(measures: Sequence[Measured], runs: Sequence[Said]) -> list[str]:
 
 
 def _grid(measured: Measured, pairs: Sequence[Likeness], names: tuple[str, ...]) -> Grid:
-    # Intervals stand in the table: in as many cells as there are pairs of models they would hide the values.
+    # The table has the intervals; in the cells of a heat map they would hide the values.
     by_pair = {
         frozenset((each.one, each.another)): Metric(each.same.value, n=each.same.n, why=each.same.why)
         for each in pairs
@@ -147,7 +147,7 @@ def _cut(rows: Sequence[object]) -> str:
 
 
 def _summary_notes(likenesses: Mapping[Measured, Sequence[Likeness]]) -> list[str]:
-    """Return the mean likeness between models beside that of a model with itself, by each measure."""
+    """Return for each measure the mean likeness between models and that of a model with itself."""
     notes = []
     for measured, pairs in likenesses.items():
         between = [each for each in pairs if each.one != each.another]
@@ -166,15 +166,12 @@ def _summary_notes(likenesses: Mapping[Measured, Sequence[Likeness]]) -> list[st
 
 
 def _numbers(each: Likeness) -> dict[str, JSON]:
-    return {
-        "models": [each.one, each.another],
-        "same_sample": _metric_numbers(each.same),
-        "other_samples": each.other,
-    }
+    same = _metric_numbers(each.same)
+    return {"models": [each.one, each.another], "same_sample": same, "other_samples": each.other}
 
 
 def _metric_numbers(metric: Metric) -> dict[str, JSON]:
-    """Return a share for programs: its value, interval and counts."""
+    """Return the value, interval and counts of a share, for summary.json."""
     return {
         "value": metric.value,
         "low": metric.low,

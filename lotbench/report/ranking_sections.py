@@ -1,8 +1,7 @@
-"""A ranking laid out as sections: places, pairs, people, and correlations."""
+"""The sections of a ranking: places, paired differences, people, and correlations."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from itertools import pairwise
 from statistics import fmean
@@ -12,29 +11,30 @@ from lotbench.metrics.correlation import Correlation, coefficient
 from lotbench.report import bounds, difference_sections
 from lotbench.report.leaderboard import Board, Place, labels_of
 from lotbench.report.markdown import number
-from lotbench.report.sections import Cell, Plot, Section, Table
-from lotbench.types import Metric
+from lotbench.report.sections import Cell, Plot, Section, Table, band
 
 
 def sections(ranking: Board) -> list[Section]:
-    """Return a ranking laid out: places, pairs, people."""
-    all_sections = [_ranking(ranking)] if ranking.places else []
-    all_sections += difference_sections.sections(ranking)
-    if ranking.people:
-        all_sections.append(_people(ranking))
-    return all_sections
+    """Return the sections of a ranking: places, paired differences, people."""
+    places = [_ranking(ranking)] if ranking.places else []
+    persons = [_people(ranking)] if ranking.people else []
+    return [*places, *difference_sections.sections(ranking), *persons]
 
 
 def correlations(
     title: str, x: tuple[str, Mapping[str, float]], y: tuple[str, Mapping[str, float]]
 ) -> Section:
-    """Return how two measures of the same models go together; each a name and values by model."""
+    """Return the section on the correlation of two measures of models.
+
+    Args:
+        title: The title of the section.
+        x: The name of the first measure, and its values by model.
+        y: The same of the second.
+    """
     models = sorted(x[1].keys() & y[1].keys())
     ours, second = [x[1][name] for name in models], [y[1][name] for name in models]
     coefficients = (coefficient("pearson", ours, second), coefficient("spearman", ours, second))
-    rows = tuple(
-        _correlation(name, value) for name, value in zip(("Pearson", "Spearman"), coefficients, strict=True)
-    )
+    rows = tuple(map(_correlation, ("Pearson", "Spearman"), coefficients))
     plot = Plot(
         "scatter", x[0], y[0], {"models": tuple(zip(ours, second, strict=True))},
         f"{y[0]} by {x[0]}, a point a model", labels={"models": tuple(models)},
@@ -50,7 +50,8 @@ def correlations(
 
 
 def _ranking(ranking: Board) -> Section:
-    broken = any(place.mean.bounds for place in ranking.places)
+    means = {place.label: place.mean for place in ranking.places}
+    broken = any(mean.bounds for mean in means.values())
     rows = tuple(
         (
             place.label,
@@ -67,7 +68,7 @@ def _ranking(ranking: Board) -> Section:
         for place in ranking.places
     )
     points = tuple((float(at), place.mean.value or 0.0) for at, place in enumerate(ranking.places))
-    bands = tuple(_ends(place.mean) for place in ranking.places)
+    bands = tuple(band(place.mean) for place in ranking.places)
     plot = Plot(
         "scatter",
         "",
@@ -82,7 +83,9 @@ def _ranking(ranking: Board) -> Section:
         "Models that share a letter were not clearly different; intervals that overlap do not say so, since the samples "
         "are the same.",
         *([bounds.ABOUT] if broken else []),
-        *(note for place in ranking.places if (note := _moving(place))),
+        *filter(
+            None, (bounds.moving(name, mean.bounds, mean.low, mean.high) for name, mean in means.items())
+        ),
         *(_unpaired(place, ranking) for place in ranking.places if _has_others(place, ranking)),
     )
     columns = (
@@ -92,31 +95,21 @@ def _ranking(ranking: Board) -> Section:
     return Section("Ranking", notes, (Table(columns, rows),), (plot,))
 
 
-def _moving(place: Place) -> str | None:
-    """Return the sentence that a place depends on how broken episodes would have ended."""
-    return bounds.moving(place.label, place.mean.bounds, place.mean.low, place.mean.high)
-
-
 def summed_up(ranking: Board) -> str:
-    """Return a ranking in a sentence: who beats whom, neighbour by neighbour, how many pairs are clear, who stands apart."""
+    """Return a ranking in one sentence: neighbours compared, the number of clear pairs, and the runs that abstained."""
     pairs = {frozenset((pair.better, pair.other)): pair for pair in ranking.pairs}
     ranked = [place.label for place in ranking.places if not place.entry.abstained]
     sentences = []
     for both in pairwise(ranked):
         pair = pairs[frozenset(both)]
-        first, second = (pair.better, pair.other) if pair.apart else both
-        sentences.append(
-            f"{first} beats {second}" if pair.apart else f"{first} and {second} are not clearly different"
-        )
+        a, b = (pair.better, pair.other) if pair.apart else both
+        sentences.append(f"{a} beats {b}" if pair.apart else f"{a} and {b} are not clearly different")
     parts = [", ".join(sentences)] if sentences else []
-    if clear := sum(pair.apart for pair in ranking.pairs) if len(ranking.pairs) > 1 else 0:
-        parts.append(
-            "all pairs are clear"
-            if clear == len(ranking.pairs)
-            else f"{clear} of {len(ranking.pairs)} pairs are clear"
-        )
-    elif len(ranking.pairs) > 1:
-        parts.append(f"none of {len(ranking.pairs)} pairs is clear")
+    clear, n = sum(pair.apart for pair in ranking.pairs), len(ranking.pairs)
+    if n > 1 and clear:
+        parts.append("all pairs are clear" if clear == n else f"{clear} of {n} pairs are clear")
+    elif n > 1:
+        parts.append(f"none of {n} pairs is clear")
     parts += [
         f"{place.label} stands last: its score rests on {place.entry.played - place.entry.metric.unanswered} of "
         f"{place.entry.played} samples"
@@ -131,7 +124,7 @@ def _has_others(place: Place, ranking: Board) -> bool:
 
 
 def _unpaired(place: Place, ranking: Board) -> str:
-    """Return what of a run could not be paired."""
+    """Return a note on the samples of a run that the ranking leaves out."""
     own = place.entry.metric
     if place.entry.abstained:
         return (
@@ -144,10 +137,13 @@ def _unpaired(place: Place, ranking: Board) -> str:
 
 
 def _people(ranking: Board) -> Section:
-    """Return what people reach (Fig. 10)."""
+    """Return the section on the scores of people, in thirds (Fig. 10)."""
     label = dict(zip(labels_of(ranking.people), ranking.people, strict=True))
     means = {name: fmean(entry.values.values()) for name, entry in label.items() if entry.values}
-    rows = tuple((f"people, {name}", *_cells(metric)) for name, metric in people.thirds(means).items())
+    rows = tuple(
+        (f"people, {name}", metric.value, metric.low, metric.high, metric.n, metric.why)
+        for name, metric in people.thirds(means).items()
+    )
     note = "High, medium and low are the best, the middle and the last third of people by mean score."
     table = Table(
         ("third", "mean", "low", "high", "n", "why none"), rows, "What people reach; n counts people"
@@ -155,22 +151,5 @@ def _people(ranking: Board) -> Section:
     return Section("People", (note,), (table,))
 
 
-def _cells(metric: Metric) -> tuple[Cell, ...]:
-    return (metric.value, metric.low, metric.high, metric.n, metric.why)
-
-
 def _correlation(name: str, result: Correlation) -> tuple[Cell, ...]:
-    return (
-        name,
-        result.n,
-        result.value,
-        result.low,
-        result.high,
-        result.p,
-    )
-
-
-def _ends(metric: Metric) -> tuple[float, float]:
-    if metric.low is None or metric.high is None:
-        return (math.nan, math.nan)
-    return (metric.low, metric.high)
+    return (name, result.n, result.value, result.low, result.high, result.p)

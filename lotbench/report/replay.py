@@ -1,8 +1,7 @@
-"""A task told again from its trace, for a terminal and as JSON: step by step, who was asked, and what was read.
+"""An episode replayed from its trace, step by step, as text for a terminal and as JSON.
 
-`replay` knows no benchmark: a value is told as it stands in the trace, name by name. What a benchmark has to
-say of the episode itself, its readings, comes after the steps. A benchmark that can tell an episode better does so
-with the other parts of this file.
+`replay` works for all benchmarks: it prints each value of the trace by name, and then the benchmark's readings of the
+episode. A benchmark with a replay of its own uses the other functions of this module.
 """
 
 from __future__ import annotations
@@ -19,22 +18,22 @@ from lotbench.types import JSON, Trace
 
 WIDTH = 100
 HIDDEN = frozenset({"id", "language", "canary", "licence", "source"})
-"""What of a sample says nothing about what was asked."""
+"""Fields of a sample that are not printed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """An episode as it is told."""
+    """A replayed episode, as text and as a table for JSON."""
 
     text: str
     table: Mapping[str, JSON]
 
 
 def find_trace(traces: Sequence[Trace], sample: str | None, repeat: int | None) -> Trace:
-    """Return the trace of a sample and repeat; by default the first that there is.
+    """Return the trace of a sample and repeat; if one is None, the first that matches.
 
     Raises:
-        UsageError: It was not played, or is not finished.
+        UsageError: There is no such finished episode.
     """
     for trace in traces:
         if sample in (None, trace.sample) and repeat in (None, trace.repeat):
@@ -44,7 +43,7 @@ def find_trace(traces: Sequence[Trace], sample: str | None, repeat: int | None) 
 
 
 def replay(sample: Mapping[str, Any], trace: Trace, readings: Sequence[Reading]) -> Replay:
-    """Return an episode through the panel: its sample, its steps, and what there is to read of it."""
+    """Return the replay of an episode: its sample, its steps, and its readings."""
     lines = [f"{trace.sample}, repeat {trace.repeat}"]
     lines += _value_lines({name: value for name, value in sample.items() if name not in HIDDEN}, 2)
     for step in trace.steps:
@@ -54,13 +53,11 @@ def replay(sample: Mapping[str, Any], trace: Trace, readings: Sequence[Reading])
         for name, text in reading.texts:
             lines += wrapped(name, text)
     steps = [dict(step) for step in trace.steps]
-    return ended(
-        sample, trace, lines, {"steps": steps, "readings": [asdict(reading) for reading in readings]}
-    )
+    return ended(sample, trace, lines, {"steps": steps, "readings": list(map(asdict, readings))})
 
 
 def ended(sample: Mapping[str, Any], trace: Trace, lines: Sequence[str], parts: Mapping[str, JSON]) -> Replay:
-    """Return what was told of an episode, with how it ended."""
+    """Return the replay of an episode whose text so far is `lines`, with its outcome and score added."""
     worth = "no score" if trace.score.value is None else f"score {trace.score.value:.4f}"
     end = f"{trace.outcome}, {worth}" + (f": {trace.why}" if trace.why else "")
     table = {
@@ -75,7 +72,7 @@ def ended(sample: Mapping[str, Any], trace: Trace, lines: Sequence[str], parts: 
 
 
 def wrapped(name: str, text: str, indent: int = 2) -> list[str]:
-    """Return a labelled text for a terminal; what would steer the terminal is shown as a sign."""
+    """Return a labelled text as wrapped lines for a terminal; control characters are replaced by U+FFFD."""
     head = " " * indent + f"{name:10}  "
     lines: list[str] = []
     for part in _harmless(text).splitlines() or [""]:
@@ -92,13 +89,13 @@ def _harmless(text: str) -> str:
 
 
 def _heading(step: Mapping[str, Any]) -> str:
-    """Return which step it is, which of several drawings of it, and who was asked."""
+    """Return the heading of a step: its name, the number of its draw, and its role."""
     name = str(step["step"]).replace("_", " ") + (f" {step['draw'] + 1}" if step["draw"] else "")
     return f"{name}, by the {step['role']}" if step["role"] else name
 
 
 def _value_lines(value: Any, indent: int) -> Iterator[str]:
-    """Yield a value name by name; rows of a table are counted, not told."""
+    """Yield the lines of a value, name by name; of a list of tables only the length is printed."""
     for name, content in value.items():
         label = str(name).replace("_", " ")
         if isinstance(content, Mapping):

@@ -1,4 +1,4 @@
-"""Runs and a table of published scores, read and compared: the one way to a comparison."""
+"""Comparison of runs with each other and with a table of published scores."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from lotbench.storage.published_scores import read_published_scores
 
 
 def compare_runs(runs: Sequence[Run], table: Path | None = None) -> Comparison:
-    """Compare runs with each other, and with a CSV file of scores that others published.
+    """Compare runs with each other, and with a CSV file of published scores.
 
     Args:
-        runs: Two or more, each once.
-        table: The file, if there is one.
+        runs: Two or more different runs.
+        table: The CSV file.
 
     Raises:
-        UsageError: They cannot be compared, with what differs; or the table cannot be read.
-        DataError: Cells of the table are no numbers, by line and column.
+        UsageError: The runs cannot be compared, with the differences; or the table cannot be read.
+        DataError: Cells of the table are not numbers; with line and column.
     """
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise UsageError("a run is named twice")

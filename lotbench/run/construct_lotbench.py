@@ -1,8 +1,7 @@
-"""Games made of pictures with responses that people voted on: chosen by votes, written around, decided by people.
+"""Construction of game samples from pictures with responses that people voted on.
 
-A model proposes, a person decides: DEST/proposals is a folder that `lotbench data review` opens, and DEST/dataset
-has what was accepted, once the same command is given again after the review. Contests and cartoons of others stay
-in DEST: nothing of them is shipped.
+A model writes proposals into DEST/proposals, and a person decides about them with `lotbench data review`. The same command,
+run again after the review, writes the accepted samples into DEST/dataset. The source material is not shipped.
 """
 
 from __future__ import annotations
@@ -29,20 +28,20 @@ from lotbench.run.construction import Dropped, Wanted
 from lotbench.storage import datasets, review_decisions, run_folder
 
 LICENCE = "not cleared: the picture and the responses are their owners'"
-"""What a sample says of its rights; who publishes a set has to know better."""
+"""The licence field of the samples; whoever publishes a set must clear the rights."""
 PROPOSALS, DATASET = "proposals", "dataset"
 Language: TypeAlias = Literal["en", "zh"]
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltGames:
-    """What came of it.
+    """The result of a construction.
 
     Attributes:
-        stages: How many pictures were left after each stage.
+        stages: The number of pictures left after each stage.
         proposals: The folder to review.
-        dataset: The data set of what was accepted.
-        accepted: Its samples; None before there is a decision.
+        dataset: The folder of the accepted samples.
+        accepted: The number of accepted samples; None if there is no decision yet.
     """
 
     stages: Mapping[str, int]
@@ -52,15 +51,15 @@ class BuiltGames:
 
 
 async def build(order: Wanted, own: Mapping[str, Any] | None = None) -> BuiltGames:
-    """Propose samples, then make a data set of those that were accepted; again to go on after a stop or a review.
+    """Propose samples, and write a data set of those that were accepted; call it again after a stop or a review.
 
     Args:
-        order: What is to be built; its sources are data sets of Oogiri rows.
+        order: The order; its sources are data sets of Oogiri rows.
         own: Models given as Python objects, by name.
 
     Raises:
-        DataError: A source or the file of decisions has faults, or no picture has enough votes.
-        LotbenchError: A model cannot be reached, or a limit is used up.
+        DataError: A source or the decisions have faults, or no picture has enough votes.
+        LotbenchError: A model cannot be reached, or a limit is reached.
     """
     dropped: list[Dropped] = []
     scenes = list(_scenes(order.sources, order.rules, dropped))
@@ -71,41 +70,34 @@ async def build(order: Wanted, own: Mapping[str, Any] | None = None) -> BuiltGam
         traces = await construction.played(calls, preflight=order.preflight)
         models = construction.models(calls)
         rest = f"the rest proposed by {models['writer']}"
-        done = construction.finished_drafts(
-            "proposed", scenes, traces, dropped, lambda scene: f"{scene.group}: "
-        )
-        items = [
-            item(scene, memory, f"{scene.group}: response {scene.responses[0].id}; {rest}")
-            for scene, memory in done
-        ]
+        done = construction.finished("proposed", scenes, traces, dropped, lambda scene: f"{scene.group}: ")
+        items = [item(s, memory, f"{s.group}: response {s.responses[0].id}; {rest}") for s, memory in done]
         left_out: Counter[str] = Counter()
-        accepted = _apply_review(
-            order.out, items, {scene.id: Path(scene.image) for scene in scenes}, left_out
-        )
+        images = {scene.id: Path(scene.image) for scene in scenes}
+        accepted = _apply_review(order.out, items, images, left_out)
         stages = {
             "pictures": len(scenes) + sum(entry.stage == "votes" for entry in dropped),
             "with responses that enough people voted on": len(scenes),
             "proposed": len(items),
         }
-        stages |= {} if accepted is None else {"accepted": len(accepted)}
+        count = None if accepted is None else len(accepted)
+        stages |= {} if count is None else {"accepted": count}
         construction.note_dropped(calls.folder, "scene", dropped)
         card = construction.card(plan, order, models, stages, dropped)
         calls.folder.write_json("card.json", card | {"left_out": dict(left_out)})
-    return BuiltGames(
-        stages, order.out / PROPOSALS, order.out / DATASET, None if accepted is None else len(accepted)
-    )
+    return BuiltGames(stages, order.out / PROPOSALS, order.out / DATASET, count)
 
 
 def _apply_review(
     out: Path, items: Sequence[Item], pictures: Mapping[str, Path], left_out: Counter[str]
 ) -> list[Item] | None:
-    """Write the proposals, and the data set of those that were accepted; None before there is a decision."""
+    """Write the proposals and the data set of accepted samples; return these, or None if there is no decision yet."""
     proposals, dataset, declared = out / PROPOSALS, out / DATASET, benchmarks.get("lotbench")
     review_decisions.refuse_changed(declared, items, proposals)
     review_decisions.write(proposals, [(entry, pictures[entry.id]) for entry in items])
     accepted = review_decisions.accepted(declared, items, proposals, left_out)
     if accepted is not None and not dataset.is_symlink():
-        # What else lies there is somebody's work: blind plays, a judge set.
+        # Other files stay: they may be blind plays or a judge set.
         shutil.rmtree(dataset / "images", ignore_errors=True)
         (dataset / "samples.jsonl").unlink(missing_ok=True)
     if accepted:
@@ -114,9 +106,9 @@ def _apply_review(
 
 
 def _scenes(sources: Sequence[Path], rules: Rules, dropped: list[Dropped]) -> Iterator[Scene]:
-    """Yield the pictures with responses that enough people voted on."""
+    """Yield the pictures that have responses with enough votes."""
     for folder in sources:
-        # Of hundreds of thousands of rows, those are kept that enough people voted on.
+        # There are hundreds of thousands of rows; only those with enough votes are kept in memory.
         groups: dict[tuple[Language, str, str | None], tuple[str, list[Voted]]] = {}
         for row in datasets.read_on(folder, Row):
             if row.image and row.preference is not None and row.language != "ja" and not row.guessed:
@@ -140,7 +132,7 @@ def _scenes(sources: Sequence[Path], rules: Rules, dropped: list[Dropped]) -> It
 
 
 def _read_votes(row: Row, rules: Rules) -> Voted | None:
-    """Return a row with its votes: of ratings their mean and its lower end, else of likes; None for too few of them."""
+    """Return a row's response with its votes, from ratings or else from likes; None if there are too few."""
     counts, likes = row.ratings, row.star or 0
     if counts is not None and counts.n > 1:
         rated = counts.n >= rules.min_votes

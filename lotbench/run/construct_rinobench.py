@@ -1,7 +1,7 @@
-"""A data set of ideas built from reviewed papers: filter, bin, write, check, split (rinobench.txt, Sec. 4.1).
+"""Construction of a data set of ideas from reviewed papers: filter, bin, write, check, split (RINoBench, Sec. 4.1).
 
-Every model step passes the caller, journal and store of a run, so a build that was stopped goes on where it was
-when the same command is given again. What was dropped stands beside what was kept, paper by paper.
+Model calls go through the journal and store of a run, so the same command continues a stopped construction. The dropped
+papers are listed with reasons in dropped.jsonl.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lotbench.storage.importers import published
 
 @dataclass(frozen=True, slots=True)
 class BuiltIdeas:
-    """What came of it: both splits, and how many papers were left after each stage."""
+    """The result of a construction: both splits, and the number of papers left after each stage."""
 
     train: tuple[Item, ...]
     test: tuple[Item, ...]
@@ -35,25 +35,23 @@ class BuiltIdeas:
 
 
 async def build(order: Wanted, own: Mapping[str, Any] | None = None) -> BuiltIdeas:
-    """Build a data set; the same call again goes on where an earlier one was stopped.
+    """Build a data set; the same call continues a stopped construction.
 
     Args:
-        order: What is to be built.
+        order: The order.
         own: Models given as Python objects, by name.
 
     Raises:
         DataError: A source has faults, or no paper is left.
-        LotbenchError: A model cannot be reached, or a limit is used up.
+        LotbenchError: A model cannot be reached, or a limit is reached.
     """
     papers = _papers(order.sources)
     dropped: list[Dropped] = []
-    agreed = _filter_papers(papers, "ratings", screening.disagreement, order.rules, dropped)
+    agreed = _filter(papers, "ratings", screening.disagreement, order.rules, dropped)
     if not agreed:
         raise DataError([f"{order.sources[0]}: of {len(papers)} papers none has ratings that agree"])
     rated, edges = screening.binned(agreed, order.rules)
-    rich = {
-        paper.id for paper in _filter_papers(agreed, "related works", screening.poverty, order.rules, dropped)
-    }
+    rich = {paper.id for paper in _filter(agreed, "related works", screening.poverty, order.rules, dropped)}
     drafts = [Draft(rating.paper, rating.score) for rating in rated if rating.paper.id in rich]
     if not drafts:
         raise DataError([f"{order.sources[0]}: no paper has {order.rules.min_works} related works"])
@@ -61,7 +59,7 @@ async def build(order: Wanted, own: Mapping[str, Any] | None = None) -> BuiltIde
     async with calling(plan, partial(run_folder.Folder, order.out), own) as calls:
         traces = await construction.played(calls, preflight=order.preflight)
         models = construction.models(calls)
-        writer, done = models["writer"], construction.finished_drafts("kept", drafts, traces, dropped)
+        writer, done = models["writer"], construction.finished("kept", drafts, traces, dropped)
         items = [item(draft, memory, [writer]) for draft, memory in done]
         stages = {
             "papers": len(papers),
@@ -72,7 +70,7 @@ async def build(order: Wanted, own: Mapping[str, Any] | None = None) -> BuiltIde
         built = _split(items, order, stages)
         _write(calls.folder, built, dropped)
         card = construction.card(plan, order, models, built.stages, dropped)
-        calls.folder.write_json("card.json", card | _card_facts(built, edges, rated))
+        calls.folder.write_json("card.json", card | _facts(built, edges, rated))
     return built
 
 
@@ -84,17 +82,13 @@ def _papers(sources: Sequence[Path]) -> list[Paper]:
     return papers
 
 
-def _filter_papers(
+def _filter(
     papers: Sequence[Paper], stage: str, why: Any, rules: Rules, dropped: list[Dropped]
 ) -> list[Paper]:
-    """Return the papers that a rule has nothing against; the others are noted with its reason."""
-    good = []
-    for paper in papers:
-        if reason := why(paper, rules):
-            dropped.append(Dropped(paper.id, stage, reason))
-        else:
-            good.append(paper)
-    return good
+    """Return the papers that pass a rule; the others are added to `dropped` with its reason."""
+    reasons = [(paper, why(paper, rules)) for paper in papers]
+    dropped += [Dropped(paper.id, stage, reason) for paper, reason in reasons if reason]
+    return [paper for paper, reason in reasons if not reason]
 
 
 def _split(items: Sequence[Item], order: Wanted, stages: Mapping[str, int]) -> BuiltIdeas:
@@ -108,7 +102,7 @@ def _split(items: Sequence[Item], order: Wanted, stages: Mapping[str, int]) -> B
 
 
 def _write(place: run_folder.Folder, built: BuiltIdeas, dropped: Sequence[Dropped]) -> None:
-    """Write each split that has samples as a data set of its own, and the list of papers that are none."""
+    """Write each non-empty split as a data set, and the list of dropped papers."""
     for name, items in (("train", built.train), ("test", built.test)):
         if items:
             lines = (f"{entry.model_dump_json(exclude_defaults=True)}\n" for entry in items)
@@ -116,10 +110,8 @@ def _write(place: run_folder.Folder, built: BuiltIdeas, dropped: Sequence[Droppe
     construction.note_dropped(place, "paper", dropped)
 
 
-def _card_facts(
-    built: BuiltIdeas, edges: Mapping[str, Sequence[float]], rated: Sequence[Rated]
-) -> dict[str, Any]:
-    """Return how the scores came about, and how many of each there are."""
+def _facts(built: BuiltIdeas, edges: Mapping[str, Sequence[float]], rated: Sequence[Rated]) -> dict[str, Any]:
+    """Return the bin edges of the scores, and the number of samples with each score."""
 
     def support(scores: Sequence[int]) -> dict[str, int]:
         return {str(label): sum(score == label for score in scores) for label in LABELS}

@@ -1,7 +1,7 @@
-"""A data set under construction: the tasks of its drafts, through the caller, journal and store of a run.
+"""Construction of data sets: each draft is an episode, played with the caller, journal and store of a run.
 
-A build that was stopped goes on where it was when the same command is given again: what was asked stands in the
-journal of the folder that is made, and what depends on the material alone in the store.
+The same command continues a stopped construction: its replies stand in the journal of the output folder, and those that
+depend on the material only in the store.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from lotbench.types import Sample, Trace
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be built, of what, and by which models.
+    """The order for a data set.
 
     Attributes:
-        sources: The files or folders that it is made of.
-        out: The folder that is made.
-        models: The model of each role, by name.
+        sources: The source files or folders.
+        out: The output folder.
+        models: The name of each role's model.
         rules: The settings of the construction.
+        preflight: Whether to make one call per role first.
     """
 
     sources: tuple[Path, ...]
@@ -49,7 +50,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A piece of the material that is no sample, at which stage, and why."""
+    """A piece of the material that was dropped: the stage at which, and the reason why."""
 
     id: str
     stage: str
@@ -57,19 +58,19 @@ class Dropped:
 
 
 def plan(order: Wanted, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan:
-    """Return the episodes of all drafts as a run's, though no experiment of a user's.
+    """Return the plan of a construction, with an episode for each draft.
 
     Args:
-        order: What is to be built.
-        benchmark: The steps of the construction.
-        drafts: What is played; pictures are named by whole paths.
+        order: The order.
+        benchmark: The construction, as a benchmark.
+        drafts: The drafts, with pictures as absolute paths.
 
     Raises:
         UsageError: A limit of cost is set and a model has no price.
     """
     names = {role: (parse(order.models[role]),) for role in benchmark.roles}
     refuse_unpriced(order.limits, {panel[0].text: panel[0] for panel in names.values()})
-    run_plan = Plan(
+    return Plan(
         benchmark=benchmark,
         experiment=Experiment(benchmark=benchmark.name, seed=order.seed, repeats=1),
         limits=order.limits,
@@ -84,14 +85,13 @@ def plan(order: Wanted, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan:
         names=names,
         by_id={draft.id: draft for draft in drafts},
     )
-    return run_plan
 
 
 async def played(calls: Calls, *, preflight: bool) -> dict[str, Trace]:
-    """Return the episodes of all drafts, by id.
+    """Play the episodes of all drafts, and return their traces by id.
 
     Raises:
-        LotbenchError: A model cannot be reached, or a limit is used up.
+        LotbenchError: A model cannot be reached, or a limit is reached.
     """
     if preflight:
         await calls.check()
@@ -102,16 +102,21 @@ async def played(calls: Calls, *, preflight: bool) -> dict[str, Trace]:
     return traces
 
 
-def finished_drafts(
+def finished(
     outcome: str,
     drafts: Sequence[Sample],
     traces: Mapping[str, Trace],
     dropped: list[Dropped],
     about: Callable[[Any], str] = lambda draft: "",
 ) -> list[tuple[Any, Any]]:
-    """Return the drafts that came to this outcome, each with what its episode made of it; the others are noted with their reason.
+    """Return the drafts with this outcome, each with its episode's memory.
 
-    `about` says what stands before the reason.
+    Args:
+        outcome: The outcome of a kept draft.
+        drafts: All drafts.
+        traces: Their traces, by id.
+        dropped: A list to which the other drafts are added.
+        about: Returns a text to put before the reason of a dropped draft.
     """
     ended = []
     for draft in drafts:
@@ -125,12 +130,12 @@ def finished_drafts(
 
 
 def models(calls: Calls) -> dict[str, str]:
-    """Return the model of each role, by the id that it gave itself, if it gave one."""
+    """Return the model id of each role as its replies name it, or else the configured name."""
     return {role: panel[0].model_id or panel[0].name for role, panel in calls.caller.role_models.items()}
 
 
 def note_dropped(folder: Folder, of: str, dropped: Sequence[Dropped]) -> None:
-    """Write what is no sample, a line each; `of` says what it is."""
+    """Write the dropped pieces to dropped.jsonl, one per line; `of` is the field name of their ids."""
     rows = ({of: entry.id, "stage": entry.stage, "reason": entry.reason} for entry in dropped)
     folder.write("dropped.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
@@ -142,7 +147,7 @@ def card(
     stages: Mapping[str, int],
     dropped: Sequence[Dropped],
 ) -> dict[str, Any]:
-    """Return what a user of the data has to know of how they came about, whatever the benchmark."""
+    """Return the content of card.json that all benchmarks share: how the data set was made."""
     return {
         "schema": 1,
         "sources": [source.name for source in order.sources],
@@ -157,7 +162,7 @@ def card(
 
 
 def _prompts(benchmark: Benchmark) -> Pack:
-    """Return the prompts of the benchmark that the data are for, and those of the construction alone."""
+    """Return the prompts of the benchmark and those of its construction."""
     of = benchmark.name.removesuffix("-construction")
     more = benchmarks.folder(of) / "construction" / "prompts"
     return pack({**datasets.prompts(of).files, **datasets.prompt_files(more)})

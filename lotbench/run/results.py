@@ -1,7 +1,7 @@
-"""From a run folder to what it says: traces, spending, the reasons why it may not be ranked, the report.
+"""The results of a run: its report, written to its folder, and its entry in a ranking.
 
-Scores come from the traces and spending from the journal, so a report can be made again from the folder
-alone, by any later version, without a call.
+Scores are computed from the traces and costs from the journal, so any later version can write the report again from the
+folder, without calls.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from lotbench.run.folder_shapes import read_checks, read_run_json
 from lotbench.run.loading import Run, planned
 from lotbench.run.plan import Plan, reference, sampling_table
 from lotbench.storage import run_folder
-from lotbench.storage.jsonl import rows
+from lotbench.storage.jsonl import rows, tables
 from lotbench.types import RUN_SCHEMA, Trace
 
 LABELS = "labels.jsonl"
-"""What people said of the answers of a run, in its folder."""
+"""The file with people's labels of the answers of a run, in its folder."""
 VECTORS = "vectors.npz"
 
 
@@ -55,18 +55,18 @@ def write(
     embed: bool = False,
     full: bool = False,
 ) -> tuple[Run, Report]:
-    """Write summary.json, report.md and report.html of a run as far as it has come; returns both, as they are now.
+    """Write summary.json, report.md and report.html of a run, complete or not; return the run and its report.
 
     Args:
-        run: The run, with the traces that it has come to.
+        run: The run, with its traces so far.
         plan: Its plan.
-        out: Its folder; None if nothing can be written to it, and nothing is.
-        wall_s: The seconds of all its sessions.
-        totals: What its journal adds up to.
+        out: Its folder; None to write nothing.
+        wall_s: The seconds of all sessions.
+        totals: The totals of its journal.
         embed: See `evidence`.
-        full: Whether the report has all that there is to say, not only what everybody reads.
+        full: Whether report.md and report.html have all sections.
     """
-    # Drawing takes matplotlib, which nothing before the end of a run has a use for.
+    # Imported late: it imports matplotlib, which is needed only at the end of a run.
     from lotbench.report.html.run_report import page  # noqa: PLC0415
 
     report, quality = _build_report(plan, run.path, run.traces, wall_s, totals, out, embed=embed)
@@ -78,15 +78,15 @@ def write(
         short = report if full else brief(report)
         out.write("report.md", to_markdown(short))
         out.write("report.html", page(short))
-    # As whoever reads the file has it: its lists are no tuples.
+    # The summary as it is read from the file, with lists for tuples.
     return replace(run, summary=json.loads(json.dumps(summary))), report
 
 
 @dataclass(frozen=True, slots=True)
 class _Results:
-    """What is worked out of a run once, for all parts of its report that want it.
+    """Intermediate results of a run that several parts of its report need.
 
-    `spending`, `ids` and `works` are those of `spent`.
+    `spending`, `ids` and `works` are the three results of `spent`.
     """
 
     traces: Sequence[Trace]
@@ -109,7 +109,7 @@ def _build_report(
     *,
     embed: bool = False,
 ) -> tuple[Report, JudgeQuality]:
-    """Return the report of a run, and what is known of its judges."""
+    """Return the report of a run, and the quality of its judges."""
     benchmark, settings = plan.benchmark, plan.settings
     answers = benchmark.answers_by_sample(traces, settings)
     quality = _judge_quality(plan, path, traces, totals)
@@ -122,16 +122,12 @@ def _build_report(
         *spent(totals, plan.names),
     )
     scored = benchmark.metrics(traces, settings, results.evidence)
-    scores = {
-        name: replace(metric, baselines={**metric.baselines, "chance": quality.chance[name]})
-        if name in quality.chance
-        else metric
-        for name, metric in scored.items()
-    }
-    preset_settings = reference(benchmark)[1]
-    rescored = settings.model_copy(
-        update={name: getattr(preset_settings, name) for name in score_settings(settings)}
-    )
+    scores = dict(scored)
+    for name in scored.keys() & quality.chance.keys():
+        baselines = {**scored[name].baselines, "chance": quality.chance[name]}
+        scores[name] = replace(scored[name], baselines=baselines)
+    preset = reference(benchmark)[1]
+    rescored = settings.model_copy(update={name: getattr(preset, name) for name in score_settings(settings)})
     report = build(
         traces,
         {**scores, **(quality.scores or {})},
@@ -143,7 +139,7 @@ def _build_report(
 
 
 def _facts(plan: Plan, results: _Results, wall_s: float) -> Facts:
-    """Return what is known of a run beside its traces."""
+    """Return the facts of a run for its report."""
     benchmark, settings, quality = plan.benchmark, plan.settings, results.quality
     preset, preset_settings = reference(benchmark)
     case = _case(plan, results.ids, results.primary_metric, results.traces, quality)
@@ -173,10 +169,11 @@ def _facts(plan: Plan, results: _Results, wall_s: float) -> Facts:
 
 
 def _sections(plan: Plan, results: _Results) -> Sequence[Section]:
-    """Return the sections of a run's report: what the score rests on first, the benchmark's own, and what is long to read last."""
+    """Return the sections of a run's report: judges, power, the benchmark's own sections, and last those with readings."""
     own = plan.benchmark.sections(results.traces, plan.settings, results.evidence)
     last = max((at for at, section in enumerate(own) if section.readings), default=len(own))
-    alike = likeness.alone(likeness.Said(results.answers, results.evidence.vectors, results.evidence.encoder))
+    replies = likeness.Replies(results.answers, results.evidence.vectors, results.evidence.encoder)
+    alike = likeness.alone(replies)
     shows = what_it_shows.section(results.primary_metric)
     return [*results.quality.sections, shows, *own[:last], alike, *own[last:]]
 
@@ -189,11 +186,11 @@ def evidence(
     *,
     embed: bool,
 ) -> Evidence:
-    """Return what a run's numbers rest on beside its traces; the answers are embedded if the benchmark names an encoder.
+    """Return the data that metrics need in addition to traces; answers are embedded if the settings name an encoder.
 
-    Vectors are kept in the run folder, if it is open for writing (`out`), so that a score can be made again without
-    the encoder. A run.json from somebody else may name any encoder: a folder here, or weights that are fetched with
-    the user's token. So none but the packaged one is loaded unless the user runs or asks for it (`embed`).
+    The vectors are saved in the run folder if it is open for writing (`out`), so that rescoring does not need the encoder. A
+    run.json from somebody else may name any encoder, such as a local folder, or weights that are fetched with the user's
+    token. So an encoder other than the packaged one is loaded only if the user runs the run or asks for it (`embed`).
     """
     encoder = str(getattr(plan.settings, "encoder", ""))
     texts = [text for replies in answers.values() for text in replies] if encoder else []
@@ -223,36 +220,28 @@ def evidence(
 
 
 def readings(run: Run, trace: Trace) -> tuple[Reading, ...]:
-    """Return what a run's sections give to read of one episode; nothing if what it carries is not what it was."""
+    """Return the readings of one episode in a run's sections; none if the run's recorded data have changed."""
     try:
         plan = planned(run, Limits())
     except UsageError:
         return ()
     data = Evidence(plan.by_id, plan.names["candidate"][0].text, why="no texts are embedded for one task")
     sections = plan.benchmark.sections([trace], plan.settings, data)
-    return tuple(
-        reading
-        for section in sections
-        for reading in section.readings
-        if (reading.sample, reading.repeat) == (trace.sample, trace.repeat)
-    )
+    every = (reading for section in sections for reading in section.readings)
+    return tuple(each for each in every if (each.sample, each.repeat) == (trace.sample, trace.repeat))
 
 
 def _labels(path: Path, benchmark: Benchmark) -> tuple[dict[str, Any], ...]:
-    """Return what people said of a run's answers; raises DataError where a line is none of the benchmark's labels."""
-    review = benchmark.review
-    if review is None or not path.is_file():
+    """Return people's labels of a run's answers; raises DataError if a line is not a label of the benchmark."""
+    if benchmark.review is None or not path.is_file():
         return ()
-
-    def read(row: dict[str, Any]) -> dict[str, Any]:
-        review.Label.model_validate(row)
-        return row
-
-    return tuple(row for _, row in rows(path, read))
+    for _ in rows(path, benchmark.review.Label.model_validate):
+        pass
+    return tuple(row for _, row in tables(path))
 
 
 def _judge_quality(plan: Plan, path: Path, traces: Sequence[Trace], totals: Totals) -> JudgeQuality:
-    """Return what is known of the run's judges, from the store and from what the run has kept of it."""
+    """Return the quality of the run's judges, by checks in the store and in the run folder."""
     validation = plan.benchmark.validation
     if validation is None:
         return JudgeQuality()
@@ -277,7 +266,7 @@ def _judge_quality(plan: Plan, path: Path, traces: Sequence[Trace], totals: Tota
 def spent(
     totals: Totals, names: Mapping[str, Sequence[ModelName]]
 ) -> tuple[dict[str, Spent], dict[str, set[str]], dict[str, list[Work]]]:
-    """Return what each role used, the ids that its models returned, and what each of them did."""
+    """Return three tables by role: the usage, the ids that its models returned, and the work of each model."""
     spending = {role: Spent() for role in names}
     ids: dict[str, set[str]] = {}
     works: dict[str, dict[tuple[str, str], Work]] = {role: {} for role in names}
@@ -315,7 +304,7 @@ def _case(
     traces: Sequence[Trace],
     quality: JudgeQuality,
 ) -> trust.Case:
-    """Return what the rule of trust is told of a run."""
+    """Return the facts of a run for the rule of trust."""
     benchmark, settings = plan.benchmark, plan.settings
     roles = {role: names for role, names in plan.names.items() if role != "candidate"}
     players = {
@@ -327,15 +316,12 @@ def _case(
         for role, names in plan.names.items()
     }
     most = benchmark.calls(settings)
+    called = [role for role in roles if benchmark.roles[role].checked and most.get(role)]
     return trust.Case(
         candidate=players["candidate"],
         others={role: players[role] for role in roles},
         impartial=[role for role in roles if benchmark.roles[role].impartial],
-        checked=[
-            role
-            for role in roles
-            if benchmark.roles[role].checked and most.get(role) and players[role].kinds != {"human"}
-        ],
+        checked=[role for role in called if players[role].kinds != {"human"}],
         checks=quality.checks,
         writers=_writers(plan.chosen),
         samples=len(plan.chosen),
@@ -349,7 +335,7 @@ def _case(
 
 
 def _writers(samples: Sequence[Any]) -> dict[str, int]:
-    """Return how many samples each writer wrote, or their gold."""
+    """Return how many samples, or golds of samples, each writer wrote."""
     return Counter(
         name
         for sample in samples
@@ -359,14 +345,14 @@ def _writers(samples: Sequence[Any]) -> dict[str, int]:
 
 
 def entry(run: Run, *, answers: bool = False) -> Entry:
-    """Return a run as a ranking sees it.
+    """Return a run's entry for a ranking.
 
     Args:
-        run: A run that has ended.
+        run: A run with a summary.
         answers: Whether the entry carries the candidate's answers.
 
     Raises:
-        RunFolderError: It has not ended in order yet.
+        RunFolderError: The run has no summary yet.
     """
     if not run.summary:
         raise RunFolderError(f"{run.path}: no summary.json yet; go on with: lotbench resume {run.path}")
@@ -389,7 +375,7 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
         failed=played.failed,
         conditions={"version": record.get("version"), **digests, **_conditions(config)},
         ids={
-            # A role that was never called stands in the summary as it was asked for.
+            # A role that was never called has its configured names in the summary.
             role: _answering_models(names, {*models[role]} - {*names})
             for role, names in config.roles.items()
             if role in models
@@ -401,50 +387,42 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
         primary_metric=primary_metric,
         by_labels=by_labels,
         checked=judge_standing.fpr(checks[0]) if checks else None,
-        said=_candidate_answers(run.path, run.traces, declared, settings) if answers else likeness.Said(),
+        answers=_answers(run.path, run.traces, declared, settings) if answers else likeness.Replies(),
     )
 
 
 def _conditions(config: Experiment) -> dict[str, Any]:
-    """Return what of an experiment must be the same for runs to be ranked together: all but who is measured, and how much."""
+    """Return the parts of an experiment that must be equal for runs to be ranked together: all but candidate and samples."""
     roles = {role: [identity(parse(name)) for name in names] for role, names in config.roles.items()}
     sampling = {role: chosen.model_dump() for role, chosen in config.sampling.items() if role != "candidate"}
-    return {
-        "benchmark": config.benchmark,
-        "roles": roles,
-        "settings": config.settings,
-        "sampling": sampling,
-        "max_image_px": config.max_image_px,
-    }
+    equal = {name: getattr(config, name) for name in ("benchmark", "settings", "max_image_px")}
+    return {**equal, "roles": roles, "sampling": sampling}
 
 
 def _answering_models(names: Sequence[str], ids: AbstractSet[str]) -> list[str]:
-    """Return who answered in a role; of several models the ids alone, since it is not known which of them is whose."""
+    """Return the models that answered in a role; for several models the ids only, since their order is unknown."""
     return sorted(identity(parse(names[0]), model_id) for model_id in ids) if len(names) == 1 else sorted(ids)
 
 
 def rewritten(run: Run, *, full: bool = False) -> tuple[Run, Report]:
-    """Write the report of a run folder anew, if it can be written to, from what is in it; returns both, as they are now."""
+    """Write the report of a run folder again, unless it is read-only; return the run and its report."""
     plan, wall_s = planned(run, Limits()), run.summary.get("wall_s", 0.0)
     prices = {name.text: price(name) for panel in plan.names.values() for name in panel}
     with run_folder.opened(run.path) as out:
         return write(run, plan, out, wall_s, run.totals(prices), full=full)
 
 
-def _candidate_answers(
-    path: Path, traces: Sequence[Trace], declared: Benchmark, settings: Any
-) -> likeness.Said:
-    """Return what the candidate said, with the vectors that the folder has of it: no encoder is loaded to compare."""
+def _answers(path: Path, traces: Sequence[Trace], declared: Benchmark, settings: Any) -> likeness.Replies:
+    """Return the candidate's answers with the vectors in the run folder; no encoder is loaded."""
     encoder = str(getattr(settings, "encoder", ""))
     answers = declared.answers_by_sample(traces, settings)
     all_texts = [text for texts in answers.values() for text in texts]
-    return likeness.Said(
-        answers, embeddings.read_vectors(path / VECTORS, encoder, all_texts) if encoder else {}, encoder
-    )
+    vectors = embeddings.read_vectors(path / VECTORS, encoder, all_texts) if encoder else {}
+    return likeness.Replies(answers, vectors, encoder)
 
 
 def _labelled_verdicts(records: Sequence[Mapping[str, Any]], run: str) -> dict[Place, bool]:
-    """Return what people said of the run's own guesses, as its report has it."""
+    """Return people's labels of the run's own guesses, from the first record that has them."""
     field_records = [own for record in records for own in record.get("field", ()) if own["run"] == run]
     return {
         (sample, repeat, at): right

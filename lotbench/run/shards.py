@@ -1,8 +1,8 @@
-"""A run on several processes: each is an ordinary session on its share of the samples, with a journal of its own.
+"""Runs in several processes: each shard is a session on a share of the samples, with a journal of its own.
 
-Each has its share of every ceiling and rate, so that all together never go over those of the run. What a game comes to
-depends on its own calls only, so the number of shards changes no score. Ray begins a process that dies again, which
-finds its journal; what a kill of the whole left behind is merged when the run is gone on with.
+Each shard has its share of all limits and rates, so that together they keep those of the run. An episode depends on its own
+calls only, so the number of shards does not change scores. Ray restarts a process that dies, and it continues from its
+journal. Shards left behind by a kill are merged when the run is resumed.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from lotbench.storage.traces import Traces
 
 SHARDS = "shards"
 FAILED = "_failed"
-"""How the outcome of an episode ends that broke off."""
+"""The suffix of the outcome of an episode that broke off."""
 ENDING_S, POLL_S = 30.0, 0.25
-"""Seconds that the processes of a run that was killed have to end, and between two looks whether they have."""
+"""Seconds to wait for the processes of a killed run to end, and between two checks whether they have."""
 DIED: tuple[str, Any] | None = ("LotbenchError", "a worker process died; the run can be resumed")
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """What one process is to do; it can be pickled and holds no secret."""
+    """The task of one process; it can be pickled and holds no secret."""
 
     run: str
     share: tuple[int, int]
@@ -52,17 +52,17 @@ class Shard:
 
 
 async def take(calls: Calls, shards: int, *, fresh: bool, check: bool, retry_failed: bool = False) -> None:
-    """Take the episodes that are not done in so many processes; what they came to is merged, whatever ends this.
+    """Play the unfinished episodes in several processes, and merge their results even after an error.
 
     Args:
-        calls: What the run asks with, and its plan, with the limits of the whole.
-        shards: How many.
-        fresh: Take nothing out of the store.
-        check: Whether one call per role is in the journal, from which every shard learns the ids of the models.
+        calls: The open resources of the run.
+        shards: The number of processes.
+        fresh: Whether to ignore stored replies.
+        check: Whether the journal has one call per role, from which shards learn the ids of the models.
         retry_failed: See `Session.continues`.
 
     Raises:
-        LotbenchError: What stopped a shard, an error before a limit; or Ray is not installed.
+        LotbenchError: The error that stopped a shard (limits come last), or Ray is not installed.
     """
     path, journal = calls.folder.path, calls.caller.journal
     limits = divide_limits(calls.plan.limits, shards, budget(calls.plan, journal))
@@ -80,10 +80,10 @@ async def take(calls: Calls, shards: int, *, fresh: bool, check: bool, retry_fai
 
 
 def refuse_links(path: Path) -> None:
-    """Refuse shards that are links: nothing is read or removed outside the run's folder.
+    """Refuse shard folders that are symbolic links, which could lead out of the run's folder.
 
     Raises:
-        RunFolderError: One is.
+        RunFolderError: There is such a link.
     """
     for place in (path / SHARDS, *(path / SHARDS).glob("*")):
         if place.is_symlink():
@@ -94,7 +94,7 @@ def refuse_local_models(plan: Plan) -> None:
     """Refuse models that other processes cannot reach.
 
     Raises:
-        UsageError: One is a Python object, a person, or an embedded model.
+        UsageError: A model is a Python object, a person, or an embedded model.
     """
     here = ("python", "human", "local")
     alone = [n.text for panel in plan.names.values() for n in panel if n.kind in here]
@@ -103,7 +103,7 @@ def refuse_local_models(plan: Plan) -> None:
 
 
 def divide_limits(limits: Limits, shards: int, used: Budget) -> dict[str, Any]:
-    """Return the limits of one shard: its part of every rate and of what is left of every ceiling; time is the same for all."""
+    """Return the limits of one shard: its share of each rate and of the remaining cost and tokens; the time limit is unchanged."""
     part = {
         "concurrency": max(1, limits.concurrency // shards),
         "rpm": limits.rpm and limits.rpm / shards,
@@ -117,7 +117,7 @@ def divide_limits(limits: Limits, shards: int, used: Budget) -> dict[str, Any]:
 
 
 def play(shard: Shard) -> tuple[str, Any] | None:
-    """Take one share of a run, in the process that calls this; an error is returned, class and words: few can be pickled."""
+    """Play one share of a run in this process; an error is returned as class name and message, since few can be pickled."""
     collect_rarely()
     try:
         asyncio.run(_play_share(shard))
@@ -128,7 +128,7 @@ def play(shard: Shard) -> tuple[str, Any] | None:
 
 
 async def _play_share(shard: Shard) -> None:
-    """Take a share; one that another process began is gone on with."""
+    """Play a share, or the rest of it if another process began it."""
     run, (number, _) = load_run(shard.run), shard.share
     plan = replace(planned(run, validate(Limits, dict(shard.limits))), share=shard.share)
     place = run.path / SHARDS / str(number)
@@ -143,17 +143,17 @@ async def _play_share(shard: Shard) -> None:
 
 
 def merge(path: Path, opened: Journal | None = None) -> None:
-    """Put the calls and episodes of shards into the run that they are part of.
+    """Put the calls and episodes of shards into their run.
 
-    What is there already stays, but for replies and episodes that were wanted anew and came later: those hold now. A process
-    that has outlived the one that began it is waited for.
+    Existing calls and episodes stay, except those that a shard repeated: the repeated ones replace them. The function waits
+    for shard processes that are still running.
 
     Args:
         path: The run folder, locked.
-        opened: Its journal, if it is open.
+        opened: The run's journal, if it is open.
 
     Raises:
-        RunFolderError: A shard does not end.
+        RunFolderError: A shard process does not end.
     """
     if not (path / SHARDS).is_dir():
         return
@@ -161,16 +161,14 @@ def merge(path: Path, opened: Journal | None = None) -> None:
     places = sorted((path / SHARDS).glob("*/"))
     for place in places:
         _await_end(place)
-    outcomes = {
-        (trace.sample, trace.repeat): trace.outcome
-        for trace in Traces(path / run_folder.TRACES, strict=False)
-    }
+    ended = Traces(path / run_folder.TRACES, strict=False)
+    outcomes = {(trace.sample, trace.repeat): trace.outcome for trace in ended}
     merged: set[str] = set()
     with nullcontext(opened) if opened is not None else Journal(path / CALLS) as journal:
         for place in places:
             for entry in read_journal(place / CALLS):
                 there = journal.last(key := str(entry.key))
-                # Not "later": a clock may be put back. Of a question that two shards asked the first reply holds.
+                # Times are not compared, since a clock may be set back. If two shards asked a question, the first reply counts.
                 if there is None or (there.started != entry.started and key not in merged):
                     journal.put(entry)
                     merged.add(key)
@@ -190,7 +188,7 @@ def _await_end(place: Path) -> None:
     """Wait until no process writes to the folder of a shard.
 
     Raises:
-        RunFolderError: One still does.
+        RunFolderError: A process still does after `ENDING_S` seconds.
     """
     until = time.monotonic() + ENDING_S
     while True:

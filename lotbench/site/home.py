@@ -157,12 +157,8 @@ def boards(entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]] 
     by_variant: dict[tuple[str, str | None], list[Entry]] = {}
     for entry in entries:
         by_variant.setdefault((entry.benchmark, variant(entry)), []).append(entry)
-    all_boards = [
-        _board(name, of_variant, each, summaries or {}) for (name, of_variant), each in by_variant.items()
-    ]
-    return sorted(
-        all_boards, key=lambda table: (not any(row.trusted for row in table.rows), -len(table.rows))
-    )
+    tables = [_board(name, arm, each, summaries or {}) for (name, arm), each in by_variant.items()]
+    return sorted(tables, key=lambda table: (not any(row.trusted for row in table.rows), -len(table.rows)))
 
 
 def across(tables: Sequence[Board]) -> dict[str, list[Row | None]]:
@@ -191,15 +187,12 @@ def badge(reasons: Sequence[str], *, complete: bool = True) -> Badge:
 
 
 def _board(
-    benchmark: str,
-    of_variant: str | None,
-    entries: Sequence[Entry],
-    summaries: Mapping[str, Mapping[str, Any]],
+    benchmark: str, arm: str | None, entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]
 ) -> Board:
     # Trusted ones first: what is not trusted stands with those that it was measured like.
     groups = alike(sorted(entries, key=lambda entry: bool(entry.reasons)))
     first = groups[0][0].metric
-    return Board(benchmark, of_variant, first.name, tuple(_group(group, summaries) for group in groups))
+    return Board(benchmark, arm, first.name, tuple(_group(group, summaries) for group in groups))
 
 
 def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -> Group:

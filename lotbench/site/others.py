@@ -56,9 +56,7 @@ def others(gallery: Gallery, sample: str, own_run: Path) -> list[Standing]:
         elif rounds:
             models.append(Standing(shelf.run.config.model.partition("@http")[0], tuple(rounds)))
     standings = [*models, *([Standing("", tuple(people))] if people else [])]
-    return sorted(
-        standings, key=lambda standing: (standing.round is None, standing.round or 0, standing.name)
-    )
+    return sorted(standings, key=lambda row: (row.round is None, row.round or 0, row.name))
 
 
 def _conditions(path: Path) -> Mapping[str, Any]:

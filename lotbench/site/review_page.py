@@ -143,10 +143,8 @@ def with_past(card: Card, line: Mapping[str, Any] | None) -> Card:
         return card
     changes = line.get("changes", {})
     fields = tuple(
-        replace(open_field, edited=_text(changes[open_field.name]))
-        if open_field.name in changes
-        else open_field
-        for open_field in card.fields
+        replace(field, edited=_text(changes[field.name])) if field.name in changes else field
+        for field in card.fields
     )
     return replace(card, fields=fields, before=line["decision"])
 
@@ -179,7 +177,7 @@ def decision(cards: Sequence[Card], sent: object) -> tuple[Card, dict[str, Any]]
 
 def _read_changes(card: Card, message: Message) -> dict[str, JSON]:
     """Return the fields that an edit has changed, in their own form."""
-    open_fields = {open_field.name: open_field for open_field in card.fields if not open_field.locked}
+    open_fields = {field.name: field for field in card.fields if not field.locked}
     if unknown := sorted(message.changes.keys() - open_fields.keys()):
         raise UsageError(f"{', '.join(unknown)}: cannot be edited")
     if message.changes and message.decision != "edit":

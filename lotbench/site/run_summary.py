@@ -173,9 +173,7 @@ def episode_row(trace: Trace, answers: Sequence[str] = ()) -> EpisodeRow:
         outcome=trace.outcome,
         score=trace.score.value,
         rounds=last,
-        solved=next(
-            (each.number for each in rounds if each.leap), last if trace.outcome == "solved" else None
-        ),
+        solved=next((at.number for at in rounds if at.leap), last if trace.outcome == "solved" else None),
         answer=said[0] if said else "",
         earlier=", ".join(said[1:])[:LONGEST],
     )

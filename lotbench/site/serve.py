@@ -240,12 +240,8 @@ def _admitted(runner: web.AppRunner, busy: set[object]) -> asyncio.Protocol:
     closed counts for a moment yet: so all that are too many are closed here, and none twice.
     """
     assert runner.server is not None
-    here = [
-        connection
-        for connection in runner.server.connections
-        if connection.transport and not connection.transport.is_closing()
-    ]
-    idle = [connection for connection in here if connection not in busy]
-    for connection in idle[: max(0, len(here) - MAX_OPEN + 1)]:
-        connection.force_close()
+    here = [wire for wire in runner.server.connections if wire.transport and not wire.transport.is_closing()]
+    idle = [wire for wire in here if wire not in busy]
+    for wire in idle[: max(0, len(here) - MAX_OPEN + 1)]:
+        wire.force_close()
     return runner.server()

@@ -111,9 +111,7 @@ class Polls:
         numbers = set(chosen.choice)
         if unknown := numbers - {str(number) for number in range(1, len(responses) + 1)}:
             raise UsageError(f"there is no response {min(unknown)[:20]}")
-        letters = sorted(
-            response.letter for number, response in enumerate(responses, 1) if str(number) in numbers
-        )
+        letters = sorted(row.letter for number, row in enumerate(responses, 1) if str(number) in numbers)
         vote = Vote(id=chosen.item, voter=voter, letters=tuple(letters))
         append(self.votes, [vote.model_dump_json().encode() + b"\n"])
         self.voted.add((voter.casefold(), chosen.item))
@@ -125,18 +123,15 @@ class Polls:
         return responses
 
     def _page(self, voter: str) -> Served:
-        open_items = [name for name in self.items if (voter.casefold(), name) not in self.voted]
+        names = [name for name in self.items if (voter.casefold(), name) not in self.voted]
         # An order of each person's own that does not change as prompts are voted on.
         name = min(
-            open_items,
-            key=lambda open_item: hashlib.sha256(f"{voter.casefold()}:{open_item}".encode()).digest(),
+            names,
+            key=lambda name: hashlib.sha256(f"{voter.casefold()}:{name}".encode()).digest(),
             default=None,
         )
-        fields: dict[str, Any] = {
-            "name": voter,
-            "done": len(self.items) - len(open_items),
-            "total": len(self.items),
-        }
+        total = len(self.items)
+        fields: dict[str, Any] = {"name": voter, "done": total - len(names), "total": total}
         if name is None:
             return screen("vote", item=None, responses=[], picture=None, **fields)
         item = self.items[name]

@@ -11,7 +11,8 @@ from playwright.sync_api import Browser
 
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.cli import main
-from lotbench.site.daily import hash_text, masked, rough
+from lotbench.site.daily import _game, hash_text, masked, rough
+from lotbench.site.page import screen
 from lotbench.storage import datasets
 from tests import browsing
 
@@ -40,6 +41,23 @@ def test_the_folder_has_a_page_and_its_pictures_and_no_answer_in_the_open(tmp_pa
         told = json.dumps({name: value for name, value in game.items() if name not in ("joke", "scene")})
         item = by_id[game["id"]]
         assert item.key_text not in told and item.clues[-1] not in told and item.explanation not in told
+
+
+def test_no_text_of_a_sample_breaks_out_of_the_page() -> None:
+    """Quotes, an end of the script, and line ends that only JavaScript knows."""
+    hostile = "</script><script>x()</script>\u2028\u2029'\"`<!--\ud83d"
+    fields = {
+        "id": "lot-0001</script>",
+        "caption": hostile,
+        "frame": f"{hostile}<MASK>{hostile}",
+        "key_text": "ski",
+    }
+    item = EASY[0].model_copy(update=fields | {"response": f"{hostile}ski{hostile}", "explanation": hostile})
+    told = json.dumps({"first": "2026-01-01", "rounds": 6, "games": [_game(item)]})
+    page = screen("daily", rounds=6, games=told).body.decode()
+    [data] = re.findall(r'<script type="application/json" id="games">(.*?)</script>', page, re.DOTALL)
+    assert json.loads(data)["games"][0]["joke"] == [hostile, hostile]
+    assert page.count("</script>") == 2 and not re.search("[\u2028\u2029]", data)
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
-"""What the report says of the answers themselves: their spread, their likeness, their fields, some to read.
+"""The report's sections on the answers themselves: spread, similarity, fields, and some answers to read.
 
-Where a measure can be taken in two ways, both stand in the table, and a note says what each takes in.
+Where a measure has two definitions, the table shows both, and a note explains each.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from lotbench.harness.evidence import Evidence
 from lotbench.report.sections import Cell, Plot, Reading, Section, Table
 
 SHOWN = 3
-"""Answers of each class that are shown."""
+"""How many answers of each class the report prints."""
 
 
 def spread(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
-    """Return flexibility with its sampling part, and kwPrec."""
+    """Return the section on flexibility, with the part that sampling adds, and on kwPrec."""
     means = task_originality(rated)
     total = float(np.var(means[~np.isnan(means)])) if (~np.isnan(means)).any() else None
     noise = sampling_part(rated)
@@ -45,7 +45,10 @@ def spread(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
 
 
 def _keywords(rated: Ratings, settings: Settings, evidence: Evidence) -> list[float]:
-    """Return what kwPrec is of each answer that has a keyword; where a model was to name them, an answer for which it did not has none."""
+    """Return kwPrec of each answer that has a keyword.
+
+    With `settings.keywords` on, an answer whose keywords no model named is left out.
+    """
     models = [named_keywords(episode.steps) for episode in rated.episodes] if settings.keywords else []
     precisions = []
     for text, task, episode, draw in zip(rated.texts, rated.task, rated.episode, rated.draw, strict=True):
@@ -56,7 +59,10 @@ def _keywords(rated: Ratings, settings: Settings, evidence: Evidence) -> list[fl
 
 
 def likeness(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
-    """Return how alike all answers, IH and DH are, over pairs of different tasks and over all pairs (Table 9)."""
+    """Return the section on the similarity of all answers, of IH and of DH (Table 9).
+
+    Each is given over pairs from different tasks and over all pairs.
+    """
     title, vectors = "Similarity of answers", similarity.matrix(rated.texts, evidence.vectors)
     if vectors is None:
         why = f"There is none: {evidence.why or 'the answers are not embedded'}."
@@ -78,7 +84,7 @@ def likeness(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
 
 
 def fields(rated: Ratings, settings: Settings) -> Section:
-    """Return every measure by field, as a table and as bars (Fig. 3 and 5)."""
+    """Return the section on every measure by field, as a table and as bars (Fig. 3 and 5)."""
     metrics = by_field(rated, settings)
     rows: list[tuple[Cell, ...]] = []
     for name, measured in metrics.items():
@@ -94,25 +100,26 @@ def fields(rated: Ratings, settings: Settings) -> Section:
     return Section("Fields", (), (Table(("field", "answers", *measures), tuple(rows)),), plots)
 
 
-def _bars(rows: Sequence[Sequence[Cell]], at: int) -> tuple[tuple[float, float], ...]:
-    """Return a column of numbers as points, rows without one left out."""
-    return tuple((float(x), row[at]) for x, row in enumerate(rows) if isinstance(row[at], float))  # type: ignore[misc]
+def _bars(rows: Sequence[Sequence[Cell]], column: int) -> tuple[tuple[float, float], ...]:
+    """Return a column of numbers as points (row, value); rows without a number are left out."""
+    return tuple((float(x), row[column]) for x, row in enumerate(rows) if isinstance(row[column], float))  # type: ignore[misc]
 
 
 def to_read(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
-    """Return the IH with the highest marks, and some DH, to be read."""
+    """Return the section with the texts of the IH with the highest marks and of the DH with the lowest."""
     ih, dh = classes_of(rated, settings.classes)
     totals = together(rated.marks, rated.hallucinated)[0][:, 0].sum(axis=-1)
-    best = sorted(np.flatnonzero(ih).tolist(), key=lambda at: (-totals[at], at))
-    worst = sorted(np.flatnonzero(dh).tolist(), key=lambda at: (totals[at], at))
+    best = sorted(np.flatnonzero(ih).tolist(), key=lambda index: (-totals[index], index))
+    worst = sorted(np.flatnonzero(dh).tolist(), key=lambda index: (totals[index], index))
     names = reviewing.names(rated)
 
-    def make_reading(kind: str, at: int) -> Reading:
-        task, episode = rated.tasks[rated.task[at]], rated.episodes[rated.episode[at]]
+    def make_reading(kind: str, index: int) -> Reading:
+        task, episode = rated.tasks[rated.task[index]], rated.episodes[rated.episode[index]]
         sample = evidence.samples.get(task)
         question = (("question", sample.question),) if sample else ()
-        return Reading(f"{kind}: {names[at]}", (*question, ("answer", rated.texts[at])), task, episode.repeat)
+        texts = (*question, ("answer", rated.texts[index]))
+        return Reading(f"{kind}: {names[index]}", texts, task, episode.repeat)
 
     chosen = (("IH", best[:SHOWN]), ("DH", worst[:SHOWN]))
-    readings = tuple(make_reading(kind, at) for kind, places in chosen for at in places)
+    readings = tuple(make_reading(kind, index) for kind, places in chosen for index in places)
     return Section("Answers to read", (f"{int(ih.sum())} IH and {int(dh.sum())} DH.",), readings=readings)

@@ -1,6 +1,6 @@
-"""What the report of a HIC-Bench run says beside its metrics: replies, judges, readings, weights.
+"""The report's sections of a HIC-Bench run: replies, judges, panel rules, weights, and those of `answers`.
 
-Every share stands with the numbers it was made of, and a note under each table works its definition out.
+Every share is shown with its counts, and a note under each table gives the definition.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from lotbench.report.sections import Cell, Section, Table
 from lotbench.types import Trace
 
 VARIANTS = {"IIFS": 0.9, "RIFS": 0.1}
-"""w1 of the variants that weigh invention or reliability higher."""
+"""w1 of the variants that weigh invention (IIFS) or reliability (RIFS) higher."""
 
 
 def sections(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> tuple[Section, ...]:
-    """Return the sections of a report; those that have nothing to say are left out."""
+    """Return the sections of a report; without a judged answer, only that on replies."""
     rated = ratings(traces)
     parts = [_answers(traces, settings)]
     if rated.texts:
@@ -58,7 +58,7 @@ def sections(
 
 
 def _answers(traces: Sequence[Trace], settings: Settings) -> Section:
-    """Return what became of the answers."""
+    """Return the section on the status of each reply."""
     replies = [reply for trace in traces for reply in read_answered(trace.steps)]
     seen = Counter(reply.status for reply in replies)
     rows: list[tuple[Cell, ...]] = [
@@ -75,14 +75,10 @@ def _answers(traces: Sequence[Trace], settings: Settings) -> Section:
 
 
 def _judges(rated: Ratings, settings: Settings) -> Section:
-    """Return each judge alone, and how far two of them agree."""
+    """Return the section on each judge alone and on the agreement of every two judges."""
     rows: list[tuple[Cell, ...]] = []
     for index in range(rated.judges):
-        alone = replace(
-            rated,
-            marks=rated.marks[:, [index]],
-            hallucinated=rated.hallucinated[:, [index]],
-        )
+        alone = replace(rated, marks=rated.marks[:, [index]], hallucinated=rated.hallucinated[:, [index]])
         read = int((~np.isnan(alone.hallucinated)).sum())
         marks = [mean_mark(alone, at) for at in range(3)]
         ih, dh = shares(alone, "mean_of_rates", settings.classes)
@@ -109,7 +105,7 @@ def _pairs(rated: Ratings, settings: Settings) -> Iterator[tuple[Cell, ...]]:
 
 
 def _readings(rated: Ratings, settings: Settings) -> Section:
-    """Return IH, DH and IFS by every panel rule and both readings of the classes, and how far the classes overlap."""
+    """Return the section on IH, DH and IFS by each panel rule, with exclusive and overlapping classes."""
     rows: list[tuple[Cell, ...]] = []
     for rule in RULES:
         for classes in READINGS:
@@ -132,7 +128,7 @@ def _readings(rated: Ratings, settings: Settings) -> Section:
 
 
 def _balance(rated: Ratings, settings: Settings) -> Section:
-    """Return IFS with other weights, between its least and its most, and rescaled."""
+    """Return the section on IFS by weight, as it is and rescaled."""
     ih, dh = shares(rated, settings.panel_rule, settings.classes)
     if np.isnan(ih):
         return Section("IFS by weight", ("No verdict could be read.",))

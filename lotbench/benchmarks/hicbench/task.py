@@ -1,8 +1,7 @@
-"""HIC-Bench: how many answers to open scientific tasks are fruitful inventions, and how many faulty ones.
+"""HIC-Bench: how many answers to open scientific tasks are fruitful inventions (IH), and how many faulty (DH).
 
-This file is the benchmark's table of contents. `candidate.py` has the candidate's half, `judge.py` the
-judges', `memory.py` what a dynamic prompt remembers; `ratings.py` turns traces into classes, `score.py` into
-numbers.
+This file declares the benchmark. `candidate.py` asks the candidate, `judge.py` the judges, `memory.py` keeps the
+examples of a dynamic prompt, `ratings.py` turns traces into classes and `score.py` into metrics.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ ROLES = {
 
 
 def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
-    """Return the panel without the candidate and its siblings, the number of judges, and the judge of the examples where one is needed.
+    """Return the settings and models of a run: the panel without the candidate and its siblings.
 
     Raises:
-        UsageError: Nobody is left to judge, or another number than was asked for; or the judge of the examples is missing
-            or scores too, or nobody names keywords.
+        UsageError: No judge is left, or another number than `judges`; the judge of the examples is missing or scores
+            answers too; or `keywords` is on without a model for it.
     """
     judges, candidate = names["judge"], names["candidate"][0]
     if settings.exclude_self:
@@ -68,7 +67,7 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
-    """Return the most calls that one episode makes, by role, askings-again left out."""
+    """Return the largest number of calls of one episode, by role, without repeated requests."""
     separate = settings.dhp and settings.dhp_judge == "separate"
     return {
         "candidate": settings.answers,

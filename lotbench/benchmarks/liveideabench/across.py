@@ -1,7 +1,7 @@
-"""Several models side by side: categories (Fig. 3), the front (Fig. 5), their ideas (Fig. 6, Supp. Fig. S1-S3, S5, Note 5).
+"""Comparison of runs: categories (Fig. 3), the Pareto front (Fig. 5), ideas (Fig. 6, Supp. Fig. S1-S3, S5, Note 5).
 
-What goes with what is looked for in all ideas of all models together, as in the papers, and in those of each model: a
-correlation over models pooled can come of what tells models apart.
+Correlations are computed over the ideas of all runs together, as in the papers, and over those of each run, since a
+pooled correlation can reflect differences between the models.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from lotbench.types import Metric
 
 Read = Mapping[str, tuple[Sequence[Keyword], Settings]]
 BIN = 10
-"""Words that a bar of the histogram of lengths takes in."""
+"""The width of a bar in the histogram of lengths, in words."""
 
 
 def across(runs: Runs) -> tuple[Section, ...]:
-    """Return the sections on several runs, from the traces and settings of each by its name."""
+    """Return the sections that compare runs."""
     read_as = {
         name: ([read_keyword(trace, settings.rules) for trace in traces], settings)
         for name, (traces, settings) in runs.items()
@@ -49,7 +49,7 @@ def across(runs: Runs) -> tuple[Section, ...]:
 
 
 def _heat(runs: Read) -> Section:
-    """Return the composite of each model on each category, with interval and n."""
+    """Return the section on the composite of each run in each category, with interval and n."""
     names = sorted({keyword.category for keywords, _ in runs.values() for keyword in keywords})
     cells = tuple(
         tuple(
@@ -67,7 +67,7 @@ def _heat(runs: Read) -> Section:
 
 
 def _front(runs: Read) -> Section:
-    """Return originality against feasibility, one point a run."""
+    """Return the section on originality against feasibility, one point for each run."""
     metrics = {name: dimensions(keywords, settings) for name, (keywords, settings) in runs.items()}
     points = {
         name: (x, y)
@@ -94,7 +94,10 @@ def _front(runs: Read) -> Section:
 
 
 def _quality(runs: Read) -> Section:
-    """Return the mean quality, length and dimensions of the ideas of each run, with intervals over keywords (Fig. 6 a-e)."""
+    """Return the section on mean quality, length and dimensions of each run's ideas (Fig. 6 a-e).
+
+    Intervals are over keywords.
+    """
     versions = [settings.rules for _, settings in runs.values()]
     dimensions = list(dict.fromkeys(name for version in versions for name in version.dimensions))
     metrics = {name: _measures(keywords, settings, dimensions) for name, (keywords, settings) in runs.items()}
@@ -128,7 +131,7 @@ def _quality(runs: Read) -> Section:
 def _measures(
     keywords: Sequence[Keyword], settings: Settings, dimensions: Sequence[str]
 ) -> dict[str, Metric]:
-    """Return quality, length and each judged dimension of a run's ideas."""
+    """Return the mean quality, length and judged dimensions of a run's ideas."""
     rules = settings.rules
     metrics = {
         "quality": _mean(keywords, lambda idea: idea.quality(rules) if idea.rows else None, 10.0),
@@ -141,7 +144,13 @@ def _measures(
 
 
 def _mean(keywords: Sequence[Keyword], of: Callable[[Idea], float | None], most: float) -> Metric:
-    """Return the mean of something over ideas, with its interval over keywords."""
+    """Return the mean over ideas, with its interval over keywords.
+
+    Args:
+        keywords: The keywords of a run.
+        of: The value of an idea; None leaves it out.
+        most: The highest possible value.
+    """
     values: dict[str, list[float]] = {}
     for keyword in keywords:
         for value in (value for idea in keyword.ideas if (value := of(idea)) is not None):
@@ -152,7 +161,7 @@ def _mean(keywords: Sequence[Keyword], of: Callable[[Idea], float | None], most:
 
 
 def _pooled(runs: Read) -> Section:
-    """Return length against quality, and the dimensions against each other, over all runs and in each."""
+    """Return the section on correlations of length, quality and dimensions, over all runs and in each."""
     ours = {name: verdicts(keywords, settings.rules) for name, (keywords, settings) in runs.items()}
     shared = [
         name
@@ -203,7 +212,7 @@ def _pooled(runs: Read) -> Section:
 
 
 def _histogram(x: str, values: Mapping[str, Sequence[float]], width: int, y: str = "ideas") -> Plot:
-    """Return how often values come, in bins of one width that begin at 0 (Supp. Fig. S1, S3)."""
+    """Return the histogram of values, in bins of equal width that begin at 0 (Supp. Fig. S1, S3)."""
     counted = {name: Counter(int(value // width) for value in numbers) for name, numbers in values.items()}
     bins = sorted({at for count in counted.values() for at in count})
     span = range(bins[0], bins[-1] + 1) if bins else range(0)
@@ -216,7 +225,7 @@ def _histogram(x: str, values: Mapping[str, Sequence[float]], width: int, y: str
 
 
 def _refusals(runs: Read) -> Section:
-    """Return how often each run's candidate declined, and what came of asking again."""
+    """Return the section on refusals: how often each run's candidate refused, and its replies when asked again."""
     rows: list[tuple[Cell, ...]] = []
     for name, (keywords, _) in runs.items():
         ideas = [idea for keyword in keywords for idea in keyword.ideas]
@@ -237,7 +246,7 @@ def _refuses(idea: Idea) -> bool:
 
 
 def metric_cell(metric: Metric) -> str | None:
-    """Return a metric in a cell: its value, interval and n."""
+    """Return a metric as text for a table cell: value, interval and n; None without a value."""
     if metric.value is None:
         return None
     if metric.low is None or metric.high is None:

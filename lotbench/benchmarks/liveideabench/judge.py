@@ -1,8 +1,7 @@
-"""The panel's half: three judges score each idea, and one compares the ideas of a keyword (v2, Methods).
+"""The panel's part: three judges score each idea, and one judge compares the ideas of a keyword (v2, Methods).
 
-Judges come from a rotation over the data set's own order, so --limit, resume and the order of finishing never
-change who judges what. A verdict that cannot be read is asked for once more and is then a judge failure: it
-lowers n and is never filled in.
+Judges rotate over the data set's own order, so --limit, resume and the order of finishing do not change who judges
+what. A verdict that cannot be read is asked for once more; after that it is missing and lowers n.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def _letter(value: object) -> object:
 
 
 class Likeness(Form):
-    """The answer of the judge of fluency, from completely different to identical."""
+    """The answer of the judge of fluency, from A (completely different) to D (identical)."""
 
     grade: Annotated[Literal["A", "B", "C", "D"], BeforeValidator(_letter)]
 
@@ -61,13 +60,13 @@ SCORES: Mapping[str, type[Form]] = {"v1": Scores, "v2": Review}
 """The form of a judge's answer, by version."""
 Pair = tuple[int, int]
 Position = tuple[int, int, int]
-"""Of a question to the panel: the number of the idea or the pair, the draw, and who is asked."""
+"""The position of a question to the panel: the number of the idea or pair, the draw, and the judge's index."""
 PanelQuestion = tuple[type[Form], str, Position, Mapping[str, str], Mapping[str, JSON]]
-"""A question to the panel: its form, step and place, what fills the prompt, and what the trace keeps beside."""
+"""A question to the panel: its form, step and position, its prompt values, and further fields of the step value."""
 
 
 async def judge(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update:
-    """Return each idea to each of its judges, each pair in each order to one of them."""
+    """Ask the judges of each idea for scores, and one judge for the likeness of each pair in each order."""
     episode = runtime.context
     form = SCORES[episode.settings.version]
     questions: list[PanelQuestion] = [(form, "judge", *place) for place in _scoring(episode)]
@@ -77,7 +76,11 @@ async def judge(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update
 
 
 async def grade(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update:
-    """Give D to ideas that are the same word for word, without a call; then the episode is over."""
+    """Record grade D for ideas that are word for word the same, without a call, and end the episode.
+
+    Raises:
+        EpisodeFailed: No verdict of any judge can be read.
+    """
     episode = runtime.context
     for number, pair in enumerate(pairs(episode), 1):
         if _identical(episode, pair):
@@ -90,7 +93,7 @@ async def grade(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update
 
 
 async def _verdict(episode: KeywordEpisode, question: PanelQuestion) -> None:
-    """Record what one judge says: a step of the trace, with a status and no scores where it cannot be read."""
+    """Ask one judge; a verdict that cannot be read is recorded with its status and without scores."""
     form, step, (number, draw, index), values, about = question
     await episode.ask(
         "judge",
@@ -109,40 +112,40 @@ async def _verdict(episode: KeywordEpisode, question: PanelQuestion) -> None:
 
 
 def judged_ideas(episode: KeywordEpisode) -> dict[int, str]:
-    """Return the ideas that are judged, by number."""
+    """Return the ideas to judge, by number."""
     values = {step["round"]: step["value"] for step in episode.state["steps"] if step["role"] == "candidate"}
     return {number: value["idea"] for number, value in sorted(values.items()) if value["status"] == "ok"}
 
 
 def pairs(episode: KeywordEpisode) -> list[Pair]:
-    """Return the pairs of ideas that are compared: all."""
+    """Return the pairs of ideas to compare: all pairs."""
     return list(combinations(judged_ideas(episode), 2))
 
 
 def indexes(episode: KeywordEpisode, number: int) -> list[int]:
     """Return the indexes of an idea's judges: a window on the panel that moves on by one with each idea.
 
-    Every judge sits in as many windows as any other.
+    Over a full turn of the rotation, every judge is in the same number of windows.
     """
     first = _turn(episode) * episode.settings.ideas + number - 1
     return [(first + place) % episode.models["judge"] for place in range(episode.settings.judges)]
 
 
 def _turn(episode: KeywordEpisode) -> int:
-    """Return the place of the episode among all there could be, in the data set's own order."""
+    """Return the episode's place in the order of repeats and of the data set."""
     place = next(index for index, item in enumerate(episode.data) if item.id == episode.sample.id)
     return (episode.repeat - 1) * len(episode.data) + place
 
 
 def _scoring(episode: KeywordEpisode) -> Iterator[tuple[Position, Mapping[str, str], Mapping[str, JSON]]]:
-    """Yield where each score is asked for, with what its prompt is filled with and what the trace keeps beside."""
+    """Yield the position, the prompt values and the further fields of each score to ask for."""
     for number, idea in judged_ideas(episode).items():
         for place, index in enumerate(indexes(episode, number)):
             yield (number, place, index), {"idea": idea}, {}
 
 
 def _comparing(episode: KeywordEpisode) -> Iterator[tuple[Position, Mapping[str, str], Mapping[str, JSON]]]:
-    """Yield the same of each comparison."""
+    """Yield the position, the prompt values and the further fields of each comparison to ask for."""
     ideas, index = judged_ideas(episode), _turn(episode) % episode.models["judge"]
     for number, pair in enumerate(pairs(episode), 1):
         if _identical(episode, pair):
@@ -163,5 +166,5 @@ def _identical(episode: KeywordEpisode, pair: Pair) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Return a text without what does not make another idea: case, width, punctuation, spacing."""
+    """Return the normal form of an idea, without case, width, punctuation and spacing."""
     return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))

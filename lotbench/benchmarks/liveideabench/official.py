@@ -1,4 +1,4 @@
-"""The official keyword list as a data set, with the categories of v2 and how near each keyword is to its own."""
+"""Reader of the official keyword list, with v2's category of each keyword and its similarity to the category."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from lotbench.errors import DataError, at
 from lotbench.harness.published import Source
 
 UNKNOWN = "without a category"
-"""The category of a keyword that the official file gives none."""
+"""The category of a keyword without one in the official file."""
 
 
 def published(source: Source) -> list[Item]:
     """Return the official keywords, from the folder of kws.csv and keyword_classifications.csv.
 
     Raises:
-        DataError: A file cannot be read or lacks a column, a keyword comes twice, a score is no number.
+        DataError: A file cannot be read or lacks a column, a keyword comes twice, or a similarity is not a number.
     """
     keywords = "kws.csv"
     lines = [(line, row["Keyword"].strip()) for line, row in source.table({"Keyword"}, keywords)]
@@ -37,10 +37,10 @@ def published(source: Source) -> list[Item]:
 
 
 def categories(source: Source) -> dict[str, tuple[str, float]]:
-    """Return the category of each keyword in keyword_classifications.csv with how near it is; none without the file.
+    """Return each keyword's category and similarity from keyword_classifications.csv; empty without the file.
 
     Raises:
-        DataError: The file cannot be read or lacks a column, or a score is no number.
+        DataError: The file cannot be read or lacks a column, or a similarity is not a number.
     """
     name = "keyword_classifications.csv"
     by_word: dict[str, tuple[str, float]] = {}
@@ -57,7 +57,7 @@ def categories(source: Source) -> dict[str, tuple[str, float]]:
 
 
 def items(words: Sequence[str], by_word: Mapping[str, tuple[str, float]]) -> list[Item]:
-    """Return the samples of these keywords, each once, in their order, with their categories where these are known."""
+    """Return the samples of these keywords, in order, with their categories where known."""
     return [
         Item(
             id=f"official-{number:04}",

@@ -1,4 +1,4 @@
-"""The judges of a run: how much each judged, how severe it is, how steady fluency is."""
+"""The report's sections on the judges: how many verdicts each gave, their severity, and the steadiness of fluency."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from lotbench.report.sections import Section, Table
 
 
 def judges(keywords: Sequence[Keyword], version: Version) -> tuple[Section, Section]:
-    """Return the section on severity, and that on the judge of fluency."""
+    """Return the section on severity and the section on fluency."""
     return _severity(keywords, version), _fluency(keywords)
 
 
 def severity(keywords: Sequence[Keyword], dimension: str) -> dict[int, float] | None:
-    """Return what each index gives above the mean of the panel; None if the indexes did not meet on enough ideas."""
+    """Return each judge's mean deviation from the panel; None if the judges share too few ideas."""
     rows = [
         (number, row.index, row.scores[dimension])
         for number, idea in enumerate(idea for keyword in keywords for idea in keyword.ideas)
@@ -55,7 +55,7 @@ def _severity(keywords: Sequence[Keyword], version: Version) -> Section:
 
 
 def _fluency(keywords: Sequence[Keyword]) -> Section:
-    """Return the letters of fluency, and how often the order of the two ideas changed one."""
+    """Return the section on the letters of fluency, and on how often the order of two ideas changed the letter."""
     comparisons = [comparison for keyword in keywords for comparison in keyword.comparisons]
     letters = Counter(letter for comparison in comparisons for letter in comparison.letters)
     both = [comparison for comparison in comparisons if len(comparison.letters) == 2]

@@ -1,6 +1,6 @@
-"""People beside the panel: ideas for them to score, and how far judges agree with them (v2, Supplementary Note 7).
+"""Human review: ideas for people to score, and the judges' agreement with them (v2, Supplementary Note 7).
 
-A row holds an idea as the judges saw it and nothing of what they said of it.
+A row holds an idea as the judges saw it, and nothing of their verdicts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEAST = 3
 
 
 class Label(BaseModel):
-    """What one person said of one idea; a dimension that was left out is not judged."""
+    """One person's scores of one idea; None for a dimension that was left out."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -36,7 +36,7 @@ class Label(BaseModel):
 
 
 def review(traces: Sequence[Trace], settings: Settings, evidence: Evidence) -> list[Mapping[str, JSON]]:
-    """Return every idea that was judged, a row each; a dimension that is None is to be filled in, 1 to 10."""
+    """Return one row for every idea that was judged, with empty dimensions to fill in, 1 to 10."""
     rows: list[Mapping[str, JSON]] = []
     for keyword in (read_keyword(trace, settings.rules) for trace in traces):
         blanks: dict[str, JSON] = dict.fromkeys(settings.rules.dimensions)
@@ -54,12 +54,12 @@ def review(traces: Sequence[Trace], settings: Settings, evidence: Evidence) -> l
 
 
 def name(keyword: Keyword, idea: Idea) -> str:
-    """Return the name of an idea in a table of labels."""
+    """Return the name of an idea in a table of labels: `sample/repeat/number`."""
     return f"{keyword.sample}/{keyword.repeat}/{idea.number}"
 
 
 def agreement(keywords: Sequence[Keyword], version: Version, labels: Sequence[Mapping[str, Any]]) -> Section:
-    """Return Pearson, Spearman and ICC of people and judges, for each dimension."""
+    """Return the section on Pearson, Spearman and ICC between people and judges, for each dimension."""
     judged = {name(keyword, idea): idea for keyword in keywords for idea in keyword.ideas}
     by_row: dict[str, list[Label]] = {}
     for label in (Label.model_validate(row) for row in labels):
@@ -83,7 +83,10 @@ def agreement(keywords: Sequence[Keyword], version: Version, labels: Sequence[Ma
 def _ceiling(
     version: Version, judged: Mapping[str, Idea], by_row: Mapping[str, Sequence[Label]]
 ) -> tuple[Table, ...]:
-    """Return one person against another, and the judges against one person; nothing where no idea has two people."""
+    """Return the table of agreement between people, and of the judges with one person.
+
+    There is none unless an idea has labels of two people.
+    """
     if all(len(labels) < 2 for labels in by_row.values()):
         return ()
     rows: list[tuple[Cell, ...]] = []
@@ -104,7 +107,10 @@ def _ceiling(
 
 
 def _together(pairs: Sequence[tuple[float, float]]) -> tuple[Cell, Cell, Cell]:
-    """Return Pearson, Spearman and ICC(2,1) of pairs of scores; none for fewer than three, or where one side never changes."""
+    """Return Pearson, Spearman and ICC(2,1) of pairs of scores.
+
+    All are None for fewer than three pairs, or if one side is constant.
+    """
     table = np.array(pairs, dtype=float).reshape(-1, 2)
     if len(table) < LEAST or (table.min(axis=0) == table.max(axis=0)).any():
         return None, None, None

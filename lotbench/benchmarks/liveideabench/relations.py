@@ -1,7 +1,7 @@
-"""How the numbers of ideas go together: length, reasoning, quality and the dimensions.
+"""Correlations between the numbers of ideas: length, reasoning, quality and the dimensions.
 
-The unit is a verdict of one judge on one idea, as in the papers' figures (v1 Fig. S.2, S.4; v2 Supp. Fig. S2, S5, Note 8);
-intervals draw whole keywords again.
+The unit is one judge's verdict on one idea, as in the papers' figures (v1 Fig. S.2, S.4; v2 Supp. Fig. S2, S5, Note 8);
+intervals resample whole keywords.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ ABOUT = (
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What is known of every verdict on some keywords, by name, NaN where it is not; `samples` are the keywords' ids."""
+    """The measures of every verdict, by name, NaN where missing; `samples` are the keywords' ids."""
 
     samples: Sequence[str]
     measures: Mapping[str, Floats]
 
 
 def length(idea: Idea) -> float:
-    """Count words; a CJK character counts as half of one, as in the limits of an idea."""
+    """Return the length of an idea in words; a CJK character counts as half a word, as in the limits of an idea."""
     return idea.words + idea.characters / 2
 
 
 def verdicts(keywords: Iterable[Keyword], version: Version) -> Verdicts:
-    """Return every verdict on some keywords."""
+    """Return the measures of every verdict on some keywords."""
     judged = [(keyword, idea, row) for keyword in keywords for idea in keyword.ideas for row in idea.rows]
     rows: list[list[float | None]] = []
     for keyword, idea, row in judged:
@@ -68,7 +68,7 @@ def correlated(source: Verdicts, pairs: Iterable[tuple[str, str]]) -> list[tuple
 
 
 def lengths(keywords: Sequence[Keyword], version: Version) -> Section:
-    """Return what goes with what: length and reasoning with quality and each dimension, the dimensions with each other."""
+    """Return the section on correlations: length and reasoning with quality and dimensions, and between dimensions."""
     source, dimensions = verdicts(keywords, version), version.dimensions
     pairs = [(LENGTH, each) for each in (QUALITY, *dimensions)]
     pairs += [(REASONING, each) for each in (QUALITY, *dimensions, FLUENCY, ALL)]

@@ -1,7 +1,7 @@
-"""The ideas and critiques that the authors released (v1, Table S.1; v2, Supp. Table S1), read as episodes would have told of them.
+"""Reader of the ideas and critiques that the authors released (v1, Table S.1; v2, Supp. Table S1), as episodes.
 
-A row is one critic's verdict on one idea. Rows of one idea stand together by model, keyword and text; whatever their
-order, the first idea of a keyword is the one that comes first. Nothing is looked for in them and no row is left out.
+A row is one critic's verdict on one idea. Rows are grouped by model, keyword and text; the ideas of a keyword keep the
+order of their first rows. Texts are not checked for refusals, and no row is left out.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ COLUMNS = {
     "idea": (),
     "parsed_scores": ("parsed_score",),
 }
-"""The columns that are needed, with other names that they have. There may be full_response, parsed_reasoning,
-raw_critique, first_was_rejected, first_reject_response and, in v1, flue (fluency)."""
+"""The required columns, with their other spellings. Optional: full_response, parsed_reasoning, raw_critique,
+first_was_rejected, first_reject_response and, in v1, flue (fluency)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Critique:
-    """What one critic said of an idea.
+    """One critic's verdict on an idea.
 
     Attributes:
-        scores: As they stand in the row; None where it has none.
-        fluency: What the row has of it; v2 has none.
+        scores: The scores of the row; None if they cannot be read.
+        fluency: The fluency of the row; v2 has none.
     """
 
     critic: str
@@ -52,7 +52,7 @@ class Critique:
 
 @dataclass(slots=True)
 class Idea:
-    """An idea with its critiques; `declined` is what was said to the first asking, if that was refused."""
+    """An idea with its critiques; `declined` is the reply to the first request, if that was refused, else ""."""
 
     text: str
     full: str
@@ -61,11 +61,11 @@ class Idea:
 
 
 Ideas = Mapping[str, Mapping[str, Sequence[Idea]]]
-"""By model, then by keyword."""
+"""Ideas by model, then by keyword."""
 
 
 def read_released(source: Source, name: str = "") -> tuple[str, Ideas]:
-    """Return the version and the ideas of a CSV file of released rows; rows with a clarity are of v2.
+    """Return the version and the ideas of a CSV file of released rows; rows with a clarity score are v2.
 
     Raises:
         DataError: The file cannot be read, lacks a column, or has a row without keyword, model or critic.
@@ -95,7 +95,7 @@ def read_released(source: Source, name: str = "") -> tuple[str, Ideas]:
 
 
 def _rename(rows: Sequence[tuple[int, dict[str, str]]], path: str) -> list[tuple[int, dict[str, str]]]:
-    """Return the rows with the names of v2 for their columns.
+    """Return the rows with v2's names for their columns.
 
     Raises:
         DataError: There is no row, or a column is missing.
@@ -112,7 +112,7 @@ def _rename(rows: Sequence[tuple[int, dict[str, str]]], path: str) -> list[tuple
 
 
 def _declined(row: Mapping[str, str]) -> str:
-    """Return what a model said to a keyword that it first refused; the code's mark alone, without a text, is no refusal."""
+    """Return the text of a first, refused reply; "" if there was none, or the row has the mark alone without a text."""
     reply = row.get("first_reject_response", "").strip()
     return (
         reply
@@ -122,7 +122,7 @@ def _declined(row: Mapping[str, str]) -> str:
 
 
 def _table(text: str) -> Mapping[str, Any]:
-    """Return the scores of a verdict, spelled as JSON or as Python spells a table; empty for anything else."""
+    """Return the scores of a verdict, spelled as JSON or as a Python literal; empty for anything else."""
     for read in (json.loads, ast.literal_eval):
         try:
             value = read(text)
@@ -133,7 +133,7 @@ def _table(text: str) -> Mapping[str, Any]:
 
 
 def _scores(text: str, dimensions: Iterable[str]) -> Mapping[str, float] | None:
-    """Return the scores of a verdict as they are; None unless each is a number."""
+    """Return the scores of a verdict; None unless each is a number."""
     table = _table(text)
     scores = {name: _number(table.get(name)) for name in dimensions}
     numbers = {name: value for name, value in scores.items() if value is not None}
@@ -149,9 +149,9 @@ def _number(cell: Any) -> float | None:
 
 
 def leaderboard(version: str, ideas: Ideas) -> list[dict[str, JSON]]:
-    """Return a row a model with the numbers that the authors' table has, over critiques as their code counts; the best first.
+    """Return one row for each model with the numbers of the authors' table, the best model first.
 
-    Fluency is the mean over critiques of what stands in their rows, and flexibility the 30th percentile over critiques.
+    All are over critiques, as in the authors' code: fluency is the mean of the rows' values, flexibility the 30th percentile.
     """
     rows: list[dict[str, JSON]] = []
     for model, by_word in ideas.items():
@@ -172,12 +172,12 @@ def leaderboard(version: str, ideas: Ideas) -> list[dict[str, JSON]]:
 
 
 def steps(ideas: Sequence[Idea], indexes: Mapping[str, int], version: str) -> list[dict[str, Any]]:
-    """Return the steps of an episode on one keyword; no calls stand behind them.
+    """Return the steps of an episode on one keyword; they have no calls.
 
     Args:
-        ideas: Of one model on one keyword.
-        indexes: The place of each critic on the panel.
-        version: Of the benchmark.
+        ideas: One model's ideas on one keyword.
+        indexes: The index of each critic on the panel.
+        version: The version of the benchmark.
     """
     result: list[dict[str, Any]] = []
     for number, idea in enumerate(ideas, 1):
@@ -202,7 +202,7 @@ def steps(ideas: Sequence[Idea], indexes: Mapping[str, int], version: str) -> li
 
 
 def _letter(ideas: Sequence[Idea], grades: Mapping[str, float]) -> str:
-    """Return the letter of two ideas whose rows all have its score (6.666666 is that of B); "" where there is none."""
+    """Return the letter of two ideas if all their rows have its score (6.666666 is B's); else ""."""
     values = {critique.fluency for idea in ideas for critique in idea.critiques}
     value = values.pop() if len(ideas) == 2 and len(values) == 1 else None
     near = (letter for letter, score in grades.items() if value is not None and abs(score - value) < 1e-5)

@@ -1,7 +1,7 @@
-"""The dimensions of a run: means over keywords, their 30th percentile, and the average of all (v1 and v2, Methods).
+"""The metrics of a run: dimensions as means over keywords, flexibility, and the average of all (v1 and v2, Methods).
 
-The unit is the keyword: a dimension is the mean over keywords of the mean over ideas of the mean over
-judges, and intervals are over whole keywords. What could not be judged lowers n and is never filled in.
+A dimension is averaged over judges, then over ideas, then over keywords. Intervals are over whole keywords. What could
+not be judged is left out and lowers n.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def grade(episode: KeywordEpisode) -> Score:
     return Score(value, None if value is not None else _why(episode.state["outcome"], keyword), parts)
 
 
-def composite_ends(settings: Settings) -> tuple[float, float]:
-    """Return the least and the most that a composite can be: judges give 1 to 10, and fluency has grades of its own."""
-    grades = settings.rules.grades.values()
+def composite_ends(version: Version) -> tuple[float, float]:
+    """Return the lowest and the highest possible composite, from judges' scores (1 to 10) and the grades of fluency."""
+    grades = version.grades.values()
     return min(1.0, *grades), max(grades)
 
 
@@ -65,9 +65,9 @@ class Sheet:
 
     Attributes:
         names: The judged dimensions and fluency.
-        values: [keywords, names]; the mean over repeats, NaN where there is none.
-        composites: [units]; what flexibility is a percentile of, in rising order.
-        owner: [units]; the keyword of each.
+        values: [keywords, names] means over repeats, NaN where missing.
+        composites: [units] composites in rising order. Flexibility is their percentile.
+        owner: [units] index of each unit's keyword.
     """
 
     names: tuple[str, ...]
@@ -76,7 +76,7 @@ class Sheet:
     owner: NDArray[np.intp]
 
     def mean(self, name: str) -> Callable[[Floats], Floats]:
-        """Return the mean of a dimension over keywords with weights [draws, keywords]."""
+        """Return the mean of a dimension as a function of keyword weights [draws, keywords]."""
         column = self.values[:, self.names.index(name)]
         present = ~np.isnan(column)
 
@@ -86,7 +86,11 @@ class Sheet:
         return statistic
 
     def flexibility(self, weights: Floats) -> Floats:
-        """Return the 30th percentile of the composites, linear between neighbours, each as often as its keyword is drawn."""
+        """Return the 30th percentile of the composites, [draws], interpolated linearly.
+
+        Args:
+            weights: [draws, keywords] how often each keyword is drawn.
+        """
         if not len(self.composites):
             return np.full(weights.shape[:-1], np.nan)
         counts = weights[..., self.owner].cumsum(axis=-1)
@@ -99,12 +103,12 @@ class Sheet:
         return np.where(counts[..., -1] > 0, low + (place - np.floor(place)) * (high - low), np.nan)
 
     def composite(self, weights: Floats) -> Floats:
-        """Return the mean of the composites."""
+        """Return the mean of the composites, [draws]."""
         counts = weights[..., self.owner]
         return divided(counts @ self.composites, counts.sum(axis=-1))
 
     def average(self, weights: Floats) -> Floats:
-        """Return the mean of all dimensions, flexibility included."""
+        """Return the mean of all dimensions, flexibility included, [draws]."""
         means = [self.mean(name)(weights) for name in self.names]
         return np.asarray(np.mean([*means, self.flexibility(weights)], axis=0))
 
@@ -115,9 +119,13 @@ class Sheet:
         why: str,
         ends: tuple[float, float] | None = None,
     ) -> Metric:
-        """Return a statistic with its interval over the keywords that are known.
+        """Return a statistic with its interval over the keywords that have a value.
 
-        `ends` are the least and the most that a mean can be; None draws keywords again, for what has a percentile in it.
+        Args:
+            statistic: A function of keyword weights.
+            present: [keywords] whether a keyword has a value.
+            why: The reason if there is no value.
+            ends: The lowest and the highest value of a mean; None bootstraps keywords, for statistics with a percentile.
         """
         weights, n = np.eye(len(self.values)), int(present.sum())
         value = float(statistic(weights.sum(axis=0))) if n else math.nan
@@ -131,7 +139,7 @@ class Sheet:
 
 
 def sheet(keywords: Sequence[Keyword], version: Version, unit: str) -> Sheet:
-    """Return the sheet of some keywords; the unit is that of flexibility."""
+    """Return the sheet of some keywords; `unit` is the unit of flexibility."""
     samples: dict[str, list[Keyword]] = {}
     for keyword in keywords:
         samples.setdefault(keyword.sample, []).append(keyword)
@@ -162,7 +170,7 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
 
 
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
-    """Return the average of the dimensions, keyword by keyword; a keyword of which nothing was judged is left out."""
+    """Return the average of the dimensions, keyword by keyword."""
     version = settings.rules
     keywords = {
         name: [read_keyword(episode, version) for episode in episodes] for name, episodes in by_sample(traces)
@@ -171,7 +179,7 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
 
 
 def of_keywords(samples: Mapping[str, Sequence[Keyword]], settings: Settings) -> PrimaryMetric:
-    """Return the average of the keywords that something was judged of; an idea that did not come is an answer that is missing."""
+    """Return the average over keywords with a verdict; an idea that did not come counts as missing."""
     version, unit = settings.rules, settings.flexibility_unit
     records = {name: own for name, own in samples.items() if any(each.has_verdict(version) for each in own)}
     lacking = missing(
@@ -182,7 +190,7 @@ def of_keywords(samples: Mapping[str, Sequence[Keyword]], settings: Settings) ->
     )
 
     def weighted(keywords: Sequence[Sequence[Keyword]]) -> Weighted:
-        # A keyword of two runs is two records.
+        # A keyword that two runs have is two records.
         apart = [replace(own, sample=str(at)) for at, each in enumerate(keywords) for own in each]
         return sheet(apart, version, unit).average
 
@@ -197,13 +205,13 @@ def of_keywords(samples: Mapping[str, Sequence[Keyword]], settings: Settings) ->
         lacking,
         played=len(samples),
         may_differ=frozenset({"roles.judge"} if settings.panel else ()),
-        ends=composite_ends(settings),
+        ends=composite_ends(version),
         lacks=lacks(settings),
     )
 
 
 def dimensions(keywords: Sequence[Keyword], settings: Settings) -> dict[str, Metric]:
-    """Return the metrics of some keywords; the baseline is the lowest grade that judges can give."""
+    """Return the metrics of some keywords; the baseline is what the lowest grades would give."""
     version = settings.rules
     table = sheet(keywords, version, settings.flexibility_unit)
     present, composed = ~np.isnan(table.values), np.isin(np.arange(len(table.values)), table.owner)

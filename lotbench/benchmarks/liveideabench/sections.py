@@ -1,4 +1,4 @@
-"""What the report says beside the metrics: categories, the front, judges, refusals, ideas to read."""
+"""The report's sections of a LiveIdeaBench run: replies, refusals, categories, lengths, judges, and ideas to read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lotbench.benchmarks.liveideabench.judged import FLUENCY, Idea, Keyword, key
 from lotbench.benchmarks.liveideabench.panelists import judges
 from lotbench.benchmarks.liveideabench.people import agreement
 from lotbench.benchmarks.liveideabench.relations import lengths
-from lotbench.benchmarks.liveideabench.score import Sheet, sheet
+from lotbench.benchmarks.liveideabench.score import Sheet, composite_ends, sheet
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.report.markdown import out_of, share
@@ -43,7 +43,7 @@ def sections(
 
 
 def answers(trace: Trace, settings: Settings) -> list[str]:
-    """Return the ideas."""
+    """Return the ideas of an episode."""
     return [idea.text for idea in read_keyword(trace, settings.rules).ideas if idea.ok]
 
 
@@ -64,7 +64,7 @@ def _replies(keywords: Sequence[Keyword]) -> Section:
 
 
 def _refusals(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
-    """Return every refused keyword with both texts."""
+    """Return the section on refused keywords, with both replies."""
     ideas = [(keyword, idea) for keyword in keywords for idea in keyword.ideas]
     asked_again = [(keyword, idea) for keyword, idea in ideas if idea.declined is not None]
     still = sum(idea.status == "refused" or idea.declines for _, idea in asked_again)
@@ -81,7 +81,7 @@ def _refusals(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
 
 
 def _categories(keywords: Sequence[Keyword], version: Version) -> Section:
-    """Return means of each category, with intervals over its keywords."""
+    """Return the section on the means of each category, with intervals over its keywords."""
     names = sorted({keyword.category for keyword in keywords})
     groups = {name: [keyword for keyword in keywords if keyword.category == name] for name in names}
     columns = (*version.dimensions, FLUENCY, "composite")
@@ -101,10 +101,9 @@ def _categories(keywords: Sequence[Keyword], version: Version) -> Section:
 
 
 def category_row(keywords: Sequence[Keyword], version: Version) -> tuple[Metric, ...]:
-    """Return the dimensions and the composite of some keywords."""
+    """Return the metrics of some keywords: dimensions, fluency and composite."""
     table = sheet(keywords, version, "keyword")
-    grades = version.grades.values()
-    ends = (min(1.0, *grades), max(grades))
+    ends = composite_ends(version)
     cells = [_cell(table, name, ends) for name in table.names]
     composed = np.isin(np.arange(len(table.values)), table.owner)
     return (*cells, table.metric(table.composite, composed, "no keyword has every dimension judged", ends))
@@ -116,7 +115,7 @@ def _cell(table: Sheet, name: str, ends: tuple[float, float]) -> Metric:
 
 
 def _readings(keywords: Sequence[Keyword], version: Version, evidence: Evidence) -> Section:
-    """Return the best, the median and the worst idea by the mean of the judged dimensions, and what was refused."""
+    """Return the section with the best, the median and the worst idea by quality, and some refusals."""
     judged = [(keyword, idea) for keyword in keywords for idea in keyword.ideas if idea.rows]
     judged.sort(key=lambda pair: -pair[1].quality(version))
     last = len(judged) - 1

@@ -1,4 +1,4 @@
-"""The candidate's half of a round, and the oracle's: respond, ask, answer, reveal (Alg. 1; App. A-C)."""
+"""The candidate's and the oracle's parts of a round: respond, ask, answer, reveal (Alg. 1; App. A-C)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 async def respond(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
-    """Propose a guess (Alg. 1 line 3): of several draws the one that most agree on, the first of them in a tie."""
+    """Ask for a guess (Alg. 1 line 3); of several draws, keep the most frequent guess, or the first of those in a tie."""
     episode = runtime.context
     framework = FRAMEWORKS[episode.settings.framework]
     notes = await _notes(episode) if framework.notes else ""
@@ -31,7 +31,7 @@ async def respond(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     readings = await episode.each(partial(_draw, notes=notes), draws)
     unread = [reading.reason for reading in readings if reading.status not in ("ok", "refused")]
     if unread and not any(reading.value for reading in readings):
-        # One guess of several is enough; only where none can be read are all drawn again, with the reason.
+        # One readable guess is enough; if there is none, all are drawn again with the reason.
         readings = await episode.each(partial(_draw, notes=notes, unread=unread[-1]), draws)
     guesses = [reading.value for reading in readings if reading.value]
     if not guesses:
@@ -44,9 +44,12 @@ async def respond(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 
 
 async def ask(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
-    """Ask a yes/no question about the missing text (Alg. 1 line 7); one that cannot be read twice is none."""
+    """Ask for a yes/no question about the missing text (Alg. 1 line 7).
+
+    A question that cannot be read is asked for once more; then the round has none.
+    """
     episode, turn = runtime.context, state["turn"]
-    # An answer that counted is followed by no question: the game goes on from it only where there is an encore.
+    # No question follows an answer that counted; only an encore goes on from it.
     if not episode.settings.ask or turn.get("verdict"):
         return {"turn": {**turn, "question": None}}
     framework = FRAMEWORKS[episode.settings.framework]
@@ -70,7 +73,7 @@ async def ask(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 
 
 async def answer(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
-    """Ask E2 for Yes, No or Unclear (Alg. 1 line 8); a reply that cannot be read is counted and shown to nobody."""
+    """Ask the oracle E2 for Yes, No or Unclear (Alg. 1 line 8); an unreadable reply is counted and not shown."""
     episode, turn = runtime.context, state["turn"]
     form, name = ANSWERS[episode.settings.oracle_says], whole.prompt("answer", episode.settings)
     values = _known_to_oracle(episode) | unclear(episode, name, "may_be_unclear")
@@ -90,9 +93,9 @@ async def answer(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 
 
 async def reveal(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
-    """Close the round: guess, question and answer join I_t as its history (Alg. 1 line 9).
+    """Close the round: its guess, question and answer join the history I_t (Alg. 1 line 9).
 
-    Every `clue_interval` failed rounds clues join it too, and an earned frame.
+    After every `clue_interval` failed rounds, clues and an earned frame join it too.
     """
     episode, turn = runtime.context, state["turn"]
     sample, settings = episode.sample, episode.settings
@@ -114,7 +117,7 @@ async def reveal(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 async def _draw(
     episode: GameEpisode, number: int, *, notes: str, unread: str | None = None
 ) -> Reading[dict[str, Any]]:
-    """Return one guess, or what came in its place."""
+    """Ask for one guess."""
     form, _ = _guess_form(episode)
     return await episode.ask(
         "candidate",
@@ -132,10 +135,10 @@ async def _draw(
 
 
 def _guess(episode: GameEpisode, answer: Answer) -> dict[str, Any]:
-    """Return what one reply is as a guess, or as a whole response where no frame is shown.
+    """Return the step value of a reply: a guess, or a whole response where no frame is shown.
 
     Raises:
-        Unread: It is none.
+        Unread: The reply is neither.
     """
     settings, (form, field) = episode.settings, _guess_form(episode)
     raw = str(getattr(read_form(answer.reply, form), field))
@@ -149,7 +152,7 @@ def _guess(episode: GameEpisode, answer: Answer) -> dict[str, Any]:
 
 
 def _guess_form(episode: GameEpisode) -> tuple[type[Form], str]:
-    """Return the form of a guess, and its field that holds the guess."""
+    """Return the form of a guess, and the name of its field with the guess."""
     framework, settings = FRAMEWORKS[episode.settings.framework], episode.settings
     if settings.whole:
         return framework.form(whole.Written), "response"
@@ -159,7 +162,7 @@ def _guess_form(episode: GameEpisode) -> tuple[type[Form], str]:
 
 
 async def _notes(episode: GameEpisode, draw: int = 0) -> str:
-    """Return small questions with their answers (DDCoT); notes that cannot be read are none, and the game goes on."""
+    """Ask for notes, small questions with answers (DDCoT); "" if they cannot be read."""
     reading = await episode.ask(
         "candidate",
         "decompose",
@@ -176,7 +179,7 @@ async def _notes(episode: GameEpisode, draw: int = 0) -> str:
 
 
 def _known_to_oracle(episode: GameEpisode) -> dict[str, Value]:
-    """Return what the oracle answers by: as much as `oracle_sees` says; of a whole response it always sees all."""
+    """Return the prompt values of what the oracle knows, by `oracle_sees`; of a whole response it knows all."""
     sees, sample = episode.settings.oracle_sees, episode.sample
     if episode.settings.whole:
         return {

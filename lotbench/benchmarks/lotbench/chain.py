@@ -1,9 +1,8 @@
 """E1's first step: the causal chains of response and scene, built once per sample and judge (Sec. 5.5.3).
 
-A chain does not depend on the guess, so it is a shared question: asked once, kept in the store, used in
-every game and for every model. It is accepted only if it has the words of the point that the author fixed
-and the judge can use it: with it the key text passes and the near misses of the sample fail. Otherwise it is
-rebuilt, up to three times, and the sample is named in the report.
+A chain does not depend on the guess, so it is asked for once and used in every game and for every model. It is
+accepted if it contains the author's creative point, and if with it the judge accepts the key text and refuses the
+sample's near misses. Otherwise it is rebuilt up to three times; the report names samples without an accepted chain.
 """
 
 from __future__ import annotations
@@ -24,21 +23,21 @@ from lotbench.prompting.reply import read_form
 REBUILDS = 3
 CONTROLS = 3
 REBUILD_TEMPERATURE = 0.7
-"""A rebuild at temperature 0 would give the refused chain again."""
+"""The temperature of a rebuild; at 0 the refused chain would come again."""
 Chains: TypeAlias = dict[str, Any]
 """The chains of a game so far, by `name`."""
 
 
 def name(index: int, target: int = 0) -> str:
-    """Return the place of a judge's chain in the shared part of the state."""
+    """Return the key of a judge's chain in the state's `shared` part."""
     return f"chain {index}" + (f" of {target}" if target else "")
 
 
 async def causal_chain(episode: GameEpisode, index: int, target: int, chains: Chains) -> str | None:
-    """Return the chain that a judge is given, built if it is not there yet; None if it works without one.
+    """Return the chain for a judge, built on first use; None in modes without a chain.
 
     Raises:
-        Unread: The judge wrote none that can be read.
+        Unread: The judge wrote no readable chain.
     """
     if episode.settings.judge_mode != "causal" or episode.settings.chain != "stored":
         return None
@@ -48,10 +47,10 @@ async def causal_chain(episode: GameEpisode, index: int, target: int, chains: Ch
 
 
 async def _built(episode: GameEpisode, index: int, target: int) -> dict[str, Any]:
-    """Return the first chain that the judge can use, or the last that can be read; reports count those it cannot use.
+    """Return the first accepted chain, or else the last readable one, with whether it is accepted.
 
     Raises:
-        Unread: None of them can be read.
+        Unread: No chain can be read.
     """
     text, usable = None, False
     for build in range(REBUILDS + 1):
@@ -68,7 +67,7 @@ async def _built(episode: GameEpisode, index: int, target: int) -> dict[str, Any
 
 
 async def _written(episode: GameEpisode, index: int, target: int, build: int) -> Reading[str]:
-    """Return the chain of the response that is looked for (Eq. 2-4)."""
+    """Ask the judge for the chain of a target response (Eq. 2-4)."""
     sample, goal = episode.sample, whole.targets(episode.sample)[target]
     marked: dict[str, Value] = {"key_text": sample.key_text}
     if episode.settings.whole:
@@ -96,7 +95,10 @@ async def _written(episode: GameEpisode, index: int, target: int, build: int) ->
 
 
 async def _usable(episode: GameEpisode, chain: str, index: int, target: int, build: int) -> bool:
-    """Return whether the chain has the author's point, and the judge accepts what is looked for with it and refuses every control."""
+    """Return whether a chain is accepted.
+
+    It must contain the author's point, and with it the judge must accept the target and refuse every control.
+    """
     goal = whole.targets(episode.sample)[target]
     if _fixed(episode, target) and not judge.contains(chain, goal.point):
         return False
@@ -116,9 +118,10 @@ def _fixed(episode: GameEpisode, target: int) -> dict[str, Value]:
 
 
 def controls(episode: GameEpisode) -> list[str]:
-    """Return what must fail: the sample's near misses, or, where it has none, key texts of other samples, drawn by sample.
+    """Return the guesses that must fail: the sample's near misses or, without any, key texts of other samples.
 
-    Where no frame is shown, responses of other samples. Never a guess of its own lists, on which judges are measured.
+    Where no frame is shown they are responses of other samples. They are drawn with the sample's id as seed, and never
+    taken from the sample's own lists of guesses, on which judges are measured.
     """
     sample, rng = episode.sample, Random(f"{episode.sample.id}:chain")
     others = [other for other in episode.data if other.language == sample.language]
@@ -135,7 +138,10 @@ def controls(episode: GameEpisode) -> list[str]:
 
 
 def beyond(sample: Item, settings: Settings, episodes: int, models: Mapping[str, int]) -> dict[str, int]:
-    """Return the most calls that games on a sample make beyond `settings.calls`: chains, and checks against further responses."""
+    """Return the largest number of calls on a sample beyond `settings.calls`, by role.
+
+    These are the calls for chains, and for checks against further responses.
+    """
     count = len(whole.targets(sample)) if settings.whole else 1
     stored = settings.judge_mode == "causal" and settings.chain == "stored"
     chains = (REBUILDS + 1) * (2 + CONTROLS) * models.get("judge", 0) if stored else 0
@@ -144,5 +150,5 @@ def beyond(sample: Item, settings: Settings, episodes: int, models: Mapping[str,
 
 
 def _target_field(target: int) -> dict[str, int]:
-    """Return which response a chain is of, where that is another than the sample's own."""
+    """Return the target's index as a field; empty for the sample's own response."""
     return {"target": target} if target else {}

@@ -1,6 +1,6 @@
-"""The chance line: what wrong guesses alone get, because the judge errs.
+"""The chance line: the scores of wrong guesses, which come from the judge's errors.
 
-It follows from the judge's checked FPR on easy negatives; where the judge was never checked it is not known.
+It is computed from the judge's checked FPR on easy negatives; it is unknown for a judge that was never checked.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ NAMES = (
 def chance_line(
     settings: Settings, check: Record | None, alone: Record | None
 ) -> tuple[Mapping[str, float | None], str]:
-    """Return what wrong guesses get in each metric, None where that is not known; and a sentence on where it comes from.
+    """Return the expected value of each metric for wrong guesses, None where unknown, and a sentence on its source.
 
     Args:
-        settings: Of the run.
-        check: The check of those who decide.
+        settings: The settings of the run.
+        check: The check of the judges who decide.
         alone: The check of the first judge alone.
     """
     fpr, first = _easy(check), _easy(alone)

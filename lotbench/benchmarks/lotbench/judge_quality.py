@@ -1,7 +1,7 @@
-"""What a report says about the judge of a run: its error rates, whether they still hold, the corrected scores.
+"""The report's section on the judge of a run: error rates, whether they still apply, corrected scores.
 
-Rates on the judge set stand beside the score; only labels of this very run's guesses correct it.
-Whether judge and oracle are good enough is decided in `report.trust`, which is told here what is known of them.
+Rates on the judge set are shown beside the score; only labels of this run's own guesses correct it. `report.trust`
+decides whether judge and oracle are good enough.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from lotbench.types import Metric
 
 Record = Mapping[str, Any]
 LABEL_ERRORS = (0.01, 0.02)
-"""Shares of wrong labels at which the corrected score is given beside it; our own two labellers differ on 3.8 %."""
+"""The shares of wrong labels for which the corrected score is also given; our two labellers differ on 3.8 %."""
 
 
 def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
-    """Return how well judge and oracle of a run are known to judge, and what wrong guesses get from the judge."""
+    """Return the known quality of judge and oracle, and the chance line."""
     settings, indexes = context.settings, deciding_judges(context.settings)
 
     def record(role: str, indexes: Sequence[int], settings: Settings) -> Record | None:
@@ -43,7 +43,7 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     others = [("check alone", alone), ("oracle", oracle)]
     checks = [("the run's judge", decides), *(pair for pair in others if pair[1] is not decides)]
     records = [(name, check) for name, check in checks if check is not None]
-    # Labels of other runs are other candidates': they would correct this one wrongly.
+    # Labels of other runs are on other candidates' guesses and do not apply to this run.
     fields = decides["field"] if decides is not None else ()
     own = next((entry for entry in fields if entry["run"] == context.run), None)
     judge = _check(context, "judge", indexes, decides)
@@ -75,8 +75,8 @@ def _check(context: JudgeContext, role: str, indexes: Sequence[int], record: Rec
 
 
 def _in_the_field(rates: Rates, field: Field) -> Rates:
-    """Return the rates by the labels of this run, and the others as the judge set has them."""
-    # A candidate that never says the right thing leaves no right guess to be refused.
+    """Return the rates measured on labels of this run, and the others from the judge set."""
+    # Without a right guess among the labelled ones, the FNR is NaN.
     fpr, fnr, kappa = (None if np.isnan(rate) else rate for rate in (*field.point(), field.kappa()))
     return replace(
         rates,
@@ -90,7 +90,7 @@ def _in_the_field(rates: Rates, field: Field) -> Rates:
 
 
 def _nearest(context: JudgeContext, declared: Validation, indexes: Sequence[int]) -> str:
-    """Return what the same judges were checked with, if not with what this run has."""
+    """Return a note on the stored check that is nearest to this run's settings, or on how to check the judge."""
     key = judge_standing.wanted_key(context, declared, "judge", indexes, context.settings)
     run_key = key or {"models": None}
     near = [record["key"] for record in context.records if record["key"].get("models") == run_key["models"]]
@@ -135,7 +135,7 @@ def _field(own: Record) -> Field:
 
 
 def _fielded(own: Record, context: JudgeContext) -> list[str]:
-    """Return what the labels of this run say of its judge, and of the people who gave them."""
+    """Return notes on the judge's error rates by the labels of this run, and on the people's agreement."""
     rates = _field(own)
     draws = rates.draw(np.random.default_rng([abs(context.seed), 1]), 4000)
     texts = [
@@ -160,12 +160,12 @@ def _fielded(own: Record, context: JudgeContext) -> list[str]:
 
 
 def _mislabelled(own: Record, context: JudgeContext) -> list[str]:
-    """Return what the corrected score would be if some labels were wrong."""
+    """Return a note on the corrected score if some labels were wrong; empty without labels."""
     if not (labels := _labels(own)):
         return []
     games = [game(trace) for trace in context.traces]
-    at = {error: labelled.at_error(games, labels, context.settings, error) for error in LABEL_ERRORS}
-    texts = [f"{value:.4f} at {error:.0%}" for error, value in at.items() if value is not None]
+    values = {error: labelled.at_error(games, labels, context.settings, error) for error in LABEL_ERRORS}
+    texts = [f"{value:.4f} at {error:.0%}" for error, value in values.items() if value is not None]
     if not texts:
         return []
     return [f"creativity_score_corrected if so many labels were wrong, either way: {', '.join(texts)}."]
@@ -179,7 +179,7 @@ def _kappa(rate: Mapping[str, Any]) -> str:
 
 
 def _rate(value: float, draws: Floats) -> str:
-    """Return a rate with its interval; no right guess at all leaves none to be refused."""
+    """Return a rate with its interval; the FNR is not known if no right guess was labelled."""
     if np.isnan(value):
         return "not known (no right guess was labelled)"
     low, high = np.quantile(draws[~np.isnan(draws)], (0.025, 0.975))
@@ -187,11 +187,11 @@ def _rate(value: float, draws: Floats) -> str:
 
 
 def _labels(own: Record) -> dict[Place, bool]:
-    return {(sample, repeat, at): right for sample, repeat, at, right in own.get("labels", ())}
+    return {(sample, repeat, number): right for sample, repeat, number, right in own.get("labels", ())}
 
 
 def _scores(own: Record, context: JudgeContext) -> dict[str, Metric]:
-    """Return the scores by the labels of this run."""
+    """Return the scores corrected by the labels of this run; empty without labels."""
     if not (labels := _labels(own)):
         return {}
     rate, score = labelled.corrected([game(trace) for trace in context.traces], labels, context.settings)
@@ -199,7 +199,7 @@ def _scores(own: Record, context: JudgeContext) -> dict[str, Metric]:
 
 
 def _tables(records: Sequence[tuple[str, Record]]) -> tuple[Table, ...]:
-    """Return the rates of each check, all rows first, then by language and kind."""
+    """Return the table of each check's rates: all rows first, then by language and kind."""
     names = {"accuracy": "accuracy", "fpr": "FPR", "fnr": "FNR", "kappa": "kappa"}
     rows: list[tuple[Cell, ...]] = []
     for name, record in records:

@@ -1,6 +1,6 @@
-"""What a whole response may be, and what half of a frame is: one line, one joke, nothing said to a judge.
+"""The rule for whole responses: one line, one joke, no instruction to a judge; and half of a frame.
 
-Pure text in, text or a reason out, by the same rule for every model.
+All functions map text to text or to a reason, by the same rule for every model.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from lotbench.errors import Unread
 _LABEL = re.compile(r"^\W*(?:response|caption|配文)\s*[:：]\s*", re.IGNORECASE)
 _NUMBERING = re.compile(r"^\s*(?:\(?\d+[.)、](?!\d)|[-*•])\s*")
 _PIECES = re.compile(rf"{MASK}|{CJK.pattern}|(?:(?!{CJK.pattern})[^\s<])+|\S")
-"""What a frame is counted in: the mask, words, Chinese characters and marks."""
+"""The units in which a frame is counted: the mask, words, Chinese characters and marks."""
 _TWO_QUOTED = re.compile(r"[\"”」』]\s*+(?:[,;，；、/]|or\b|或者?)++\s*+[\"“「『]", re.IGNORECASE)
 _FIRST = re.compile(r"(?:^|\s)\(?1[.)、]")
 _SECOND = re.compile(r"\s\(?2[.)、]")
 
 
 def response(text: str, max_words: int, max_cjk: int) -> str:
-    """Return a candidate's whole response, without the label or the quotes around it.
+    """Return a candidate's whole response, without a label or quotes around it.
 
     Raises:
         Unread: `not_a_response`, with the reason.
@@ -50,7 +50,7 @@ def response(text: str, max_words: int, max_cjk: int) -> str:
 
 
 def _unquoted(text: str) -> str:
-    """Return a text without the one pair of quotes around all of it."""
+    """Return a text without a pair of quotes around all of it."""
     for opens, closes in ('""', "“”", "「」", "『』", "**", "__"):
         if len(text) > 2 and text[0] == opens and text[-1] == closes and not {opens, closes} & {*text[1:-1]}:
             return text[1:-1].strip()
@@ -58,6 +58,6 @@ def _unquoted(text: str) -> str:
 
 
 def half(framed: str) -> str:
-    """Return the first half of a frame, its words (Chinese: its characters) and the mask counted; the rest is left open."""
+    """Return the first half of a frame, counted in words (Chinese: characters), mask included, with an ellipsis."""
     pieces = list(_PIECES.finditer(framed))
     return f"{framed[: pieces[(len(pieces) + 1) // 2 - 1].end()]} …"

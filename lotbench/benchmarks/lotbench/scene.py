@@ -1,8 +1,8 @@
-"""What the candidate is shown: the scene, how it is to think, and all that the rounds before have told it (App. A-C).
+"""The candidate's prompts: the scene, the way to think, and the history of the game (App. A-C).
 
-Nothing that the candidate may not know is ever put into one of its prompts: they are written here, from the picture,
-the caption, the frame and the history alone. A request tells all that is known anew (`conversation=fresh`), or the game
-is one growing conversation: the rules and the scene, then each attempt, question, answer and clue as a turn.
+They are made only from the picture, the caption, the frame and the history, so the candidate cannot learn anything
+else. With `conversation=fresh`, each request tells all that is known. With `growing`, the game is one conversation:
+the rules and the scene, then each attempt, question, answer and clue as a turn.
 """
 
 from __future__ import annotations
@@ -22,11 +22,18 @@ from lotbench.types import Message
 
 
 def request(episode: GameEpisode, step: str, form: type[Form], notes: str = "") -> Render:
-    """Return what writes the request of a step: respond, ask or decompose; `notes` are those of DDCoT."""
+    """Return the function that renders the messages of a step: respond, ask or decompose.
+
+    Args:
+        episode: The episode.
+        step: Its name.
+        form: The form of the answer.
+        notes: The notes of DDCoT.
+    """
     rationale = episode.line("rationale", text=notes) if notes else None
 
     def fresh(again: str | None) -> Sequence[Message]:
-        # The static part first, the history last, so that prefixes can be cached.
+        # The static part comes first and the history last, so that prefixes can be cached.
         name = whole.prompt(step, episode.settings)
         values: dict[str, Value] = {**_scene(episode), **_tips_of(episode), "shape": shape(form)}
         if step != "decompose":
@@ -46,7 +53,7 @@ def request(episode: GameEpisode, step: str, form: type[Form], notes: str = "") 
 
 
 def unclear(episode: GameEpisode, name: str, line: str) -> dict[str, Value]:
-    """Return what a prompt says of the answer Unclear, if it has a field for it."""
+    """Return the prompt value about the answer Unclear, if the prompt has a field for it."""
     if "unclear" not in prompt(episode, name).fields:
         return {}
     return {"unclear": episode.line(line) if episode.settings.oracle_says != "yes_no" else None}
@@ -57,7 +64,7 @@ def _method(episode: GameEpisode) -> str:
 
 
 def _limits(episode: GameEpisode) -> dict[str, Value]:
-    """Return how long a guess, or a whole response, may be."""
+    """Return the prompt values of the longest guess, or whole response."""
     limits = episode.settings
     most = (limits.max_words, limits.max_characters)
     if limits.whole:
@@ -66,7 +73,7 @@ def _limits(episode: GameEpisode) -> dict[str, Value]:
 
 
 def _scene(episode: GameEpisode) -> dict[str, Value]:
-    """Return what the candidate is shown of the sample: its arm of the scene, and the frame if it is shown."""
+    """Return the prompt values of the sample: its arm of the scene, and the frame if it is shown."""
     arm, sample = episode.settings.arm, episode.sample
     picture = episode.pictures.get(sample.id) if "image" in arm else None
     scene: dict[str, Value] = {
@@ -86,7 +93,7 @@ def _tips_of(episode: GameEpisode) -> dict[str, Value]:
 
 
 def _blocks(episode: GameEpisode) -> list[str]:
-    """Return the same in the paper's three blocks (App. A, B): what is wrong, clues, questions with answers."""
+    """Return the history as lines in the paper's three blocks (App. A, B): wrong guesses, clues, answered questions."""
     past = [*episode.state["history"], episode.state["turn"]]
     blocks: dict[str, list[dict[str, str]]] = {
         "wrong": [{"text": entry["guess"]} for entry in past if entry.get("guess")],
@@ -105,7 +112,7 @@ def _blocks(episode: GameEpisode) -> list[str]:
 
 
 def _tips(episode: GameEpisode) -> list[str]:
-    """Return one line for each thing that the candidate knows, oldest first."""
+    """Return the history as lines, one for each known thing, the oldest first."""
     lines: list[str] = []
     for past in [*episode.state["history"], episode.state["turn"]]:
         if past.get("guess"):
@@ -120,7 +127,7 @@ def _tips(episode: GameEpisode) -> list[str]:
 
 
 def _grown(episode: GameEpisode, step: str, form: type[Form]) -> list[Message]:
-    """Return the conversation of a game up to the turn in which a step is asked for."""
+    """Return the messages of a game up to the turn that asks for a step."""
     framework = FRAMEWORKS[episode.settings.framework]
     responding: type[Form] = whole.Written if episode.settings.whole else Guess
     shapes: dict[str, type[Form]] = {
@@ -151,7 +158,7 @@ def _grown(episode: GameEpisode, step: str, form: type[Form]) -> list[Message]:
 def _show_attempt(
     episode: GameEpisode, messages: list[Message], past: Mapping[str, Any], shapes: Mapping[str, type[Form]]
 ) -> None:
-    """Show an attempt and its verdict; an attempt that could not be read is left out."""
+    """Add an attempt and its verdict to the messages, unless it could not be read."""
     if past.get("guess"):
         field = [*shapes["respond"].model_fields][-1]
         messages.append(Message("assistant", (_object(field, past["guess"]),)))
@@ -159,7 +166,7 @@ def _show_attempt(
 
 
 def _show_question(episode: GameEpisode, messages: list[Message], past: Mapping[str, Any]) -> None:
-    """Show a question and the oracle's answer."""
+    """Add a question and the oracle's answer to the messages."""
     if past.get("question"):
         messages.append(Message("assistant", (_object("question", past["question"]),)))
         if past.get("answer"):
@@ -174,7 +181,7 @@ def _show_clues(episode: GameEpisode, messages: list[Message], past: Mapping[str
 
 
 def _say(messages: list[Message], text: str) -> None:
-    """Add to the host's turn, or begin one: two turns of one speaker are no conversation."""
+    """Add a text to the host's turn, or begin one, since two turns of one speaker may not follow each other."""
     if messages[-1].speaker == "user":
         *before, last = messages[-1].parts
         joined = (*before, f"{last}\n{text}") if isinstance(last, str) else (*before, last, text)

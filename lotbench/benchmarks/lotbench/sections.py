@@ -1,6 +1,6 @@
-"""What the report of a game run says beside its metrics: tables of what happened, and what each number means.
+"""The report's sections of a game run: survival, leaps, outcomes, rounds, judging, groups, and games to read.
 
-Every share stands with the numbers it was made of, and a note under each table works its definition out.
+Every share is shown with its counts, and a note under each table gives the definition.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def sections(
 
 
 def _survival(games: Sequence[Game], settings: Settings) -> Section:
-    """Return who was still unsolved after each round."""
+    """Return the section on the games at risk, solved and broken off in each round, with the survival curve."""
     last = settings.max_rounds
     tallies = tally(games, last)
     counts = tallies.sum(axis=0)
@@ -90,7 +90,7 @@ def _survival(games: Sequence[Game], settings: Settings) -> Section:
 
 
 def _band(tallies: Floats, k: int) -> tuple[float, float]:
-    """Return the 95 % interval of S after round k, over samples; nothing is unknown of S_0."""
+    """Return the 95 % interval of S after round k, over samples; S_0 is 1."""
     if k == 0:
         return 1.0, 1.0
     low, high = bounded(tallies[:, :2], lambda sums: survival.curve(sums)[..., k])
@@ -98,15 +98,15 @@ def _band(tallies: Floats, k: int) -> tuple[float, float]:
 
 
 def _leaps(games: Sequence[Game], settings: Settings) -> tuple[Section, ...]:
-    """Return how many answers of a game counted, and what became of those that did not; nothing without an encore."""
+    """Return the section on leaps and on the attempts after the solve; none without an encore."""
     if not settings.encore:
         return ()
     over = [played for played in games if not played.broke_off]
     counts = Counter(len(played.leaps) for played in over)
     shares = tuple((k, counts[k], counts[k] / len(over)) for k in sorted(counts))
-    solved = [(at, played.solved) for played in games for at in played.rounds if played.solved is not None]
-    after = [at for at, end in solved if at.number > end]
-    seen = Counter(at.decision if not at.leap else "leap" for at in after if at.opinions)
+    solved = [played for played in games if played.solved is not None]
+    after = [round_ for played in solved for round_ in played.rounds if round_.number > (played.solved or 0)]
+    seen = Counter(round_.decision if not round_.leap else "leap" for round_ in after if round_.opinions)
     names = ("leap", "alike", "overturned", "refused", "none")
     rows = tuple((name, seen[name], seen[name] / len(after) if after else None) for name in names)
     notes = (
@@ -125,7 +125,7 @@ def _leaps(games: Sequence[Game], settings: Settings) -> tuple[Section, ...]:
 
 
 def _outcomes(games: Sequence[Game]) -> Section:
-    """Return how the games ended; games without any valid guess are shown apart."""
+    """Return the section on the ends of the games, with those that had no valid guess."""
     seen = Counter(played.outcome for played in games)
     rows: list[tuple[Cell, ...]] = [
         (outcome, seen[outcome], share(seen[outcome], len(games)))
@@ -143,28 +143,30 @@ def _outcomes(games: Sequence[Game]) -> Section:
 
 
 def _rounds(games: Sequence[Game], settings: Settings) -> Section:
-    """Return what came of the rounds: replies, guesses that come again, questions that gave the answer away, missing answers."""
-    rounds = [at for played in games for at in played.rounds]
-    replies, valid = [at for at in rounds if at.status], [at for at in rounds if at.status == "ok"]
-    decided = [at.check for at in rounds if at.check and at.check.how != "none"]
-    begun = [at for played in games for at in played.rounds[:1] if at.status == "ok"]
+    """Return the section on rounds: replies, repeated guesses, leaking questions, missing answers."""
+    rounds = [round_ for played in games for round_ in played.rounds]
+    replies = [round_ for round_ in rounds if round_.status]
+    valid = [round_ for round_ in rounds if round_.status == "ok"]
+    decided = [round_.check for round_ in rounds if round_.check and round_.check.how != "none"]
+    first = [round_ for played in games for round_ in played.rounds[:1]]
+    exact = [round_.decision == "exact" for round_ in first if round_.status == "ok"]
     several, alike = _openings(games)
-    asks = [at for at in rounds if at.asked is not None]
-    leaks = [at.leak for at in asks if at.question]
-    answers = [at.answer for at in rounds if at.answered]
-    seen = Counter(at.status for at in replies)
-    tight = [played for played in games if not any(at.leak for at in played.rounds)]
+    asks = [round_ for round_ in rounds if round_.asked is not None]
+    leaks = [round_.leak for round_ in asks if round_.question]
+    answers = [round_.answer for round_ in rounds if round_.answered]
+    seen = Counter(round_.status for round_ in replies)
+    tight = [played for played in games if not any(round_.leak for round_ in played.rounds)]
     score = estimate(tight, settings)
     counts: tuple[tuple[str, int, Sequence[Any]], ...] = (
         *((status, seen[status], replies) for status in (*STATUSES, *sorted(seen.keys() - set(STATUSES)))),
-        ("language_mismatch, of the ok", sum(at.language_mismatch for at in valid), valid),
+        ("language_mismatch, of the ok", sum(round_.language_mismatch for round_ in valid), valid),
         (
             "guesses judged that had been judged before in their game",
             sum(check.how == "repeat" for check in decided),
             decided,
         ),
         ("samples whose repeats all open with the same guess", alike, several),
-        ("first guesses that are the very key text", sum(at.decision == "exact" for at in begun), begun),
+        ("first guesses that are the very key text", sum(exact), exact),
         ("rounds that were to have a question and have none", len(asks) - len(leaks), asks),
         ("oracle_leaks: questions with the key text or a tried guess", sum(leaks), leaks),
         ("oracle_failures: answers that are neither Yes nor No", answers.count(None), answers),
@@ -188,7 +190,7 @@ def _rounds(games: Sequence[Game], settings: Settings) -> Section:
 
 
 def _openings(games: Sequence[Game]) -> tuple[Sequence[Any], int]:
-    """Return the samples of which several games open with a guess, and in how many of them all open with the same."""
+    """Return the first guesses of samples with several games, and in how many samples they are all the same."""
     samples: dict[str, list[str]] = {}
     for played in games:
         if played.rounds and (opening := played.rounds[0].guess) is not None:
@@ -198,11 +200,11 @@ def _openings(games: Sequence[Game]) -> tuple[Sequence[Any], int]:
 
 
 def _judging(games: Sequence[Game], settings: Settings) -> Section:
-    """Return how verdicts came about, what the second look overturned, and which chains stayed in doubt."""
-    rounds = [at for played in games for at in played.rounds]
-    confirms = [at.confirm for at in rounds if at.confirm]
-    unread = sum(opinion.accepted is None for at in rounds for opinion in at.opinions)
-    how = Counter((at.check.how, at.check.accepted) for at in rounds if at.check)
+    """Return the section on verdicts: who gave them, what second opinions overturned, which chains were not accepted."""
+    rounds = [round_ for played in games for round_ in played.rounds]
+    confirms = [round_.confirm for round_ in rounds if round_.confirm]
+    unread = sum(opinion.accepted is None for round_ in rounds for opinion in round_.opinions)
+    how = Counter((round_.check.how, round_.check.accepted) for round_ in rounds if round_.check)
     kinds = sorted({kind for kind, _ in how})
     rows: list[tuple[Cell, ...]] = [(kind, how[kind, True], how[kind, False]) for kind in kinds]
     agreed = sum(bool(confirm.accepted) for confirm in confirms)
@@ -220,7 +222,7 @@ def _judging(games: Sequence[Game], settings: Settings) -> Section:
 
 
 def _groups(traces: Sequence[Trace], games: Sequence[Game], settings: Settings) -> Section:
-    """Return the score by language and by tier, as far as the graded episodes name them."""
+    """Return the section on the score by language and by tier, where episodes have them."""
     rows: list[tuple[Cell, ...]] = []
     for name in ("language", "tier"):
         labels = [parts(trace, name) for trace in traces]
@@ -237,7 +239,7 @@ def _groups(traces: Sequence[Trace], games: Sequence[Game], settings: Settings) 
 def _unaided(played: Game) -> bool:
     """Return whether a game was solved before any clue."""
     solved = played.solved
-    return solved is not None and not any(at.clues for at in played.rounds if at.number < solved)
+    return solved is not None and not any(round_.clues for round_ in played.rounds if round_.number < solved)
 
 
 def _with_interval(metric: Metric) -> str:

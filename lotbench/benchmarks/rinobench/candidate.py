@@ -1,7 +1,7 @@
-"""The candidate's half: one judgment of an idea, its reasoning first and then the score (Sec. 5, Fig. 6).
+"""The candidate's part: one judgment of an idea, first the reasoning and then the score (Sec. 5, Fig. 6).
 
-A score outside 1..5 is asked for once more and is then an outcome of its own: it is wrong, but not unread, and
-the reasoning beside it is judged like any other.
+A score outside 1..5 is asked for once more. If it comes again, the answer is `invalid`: its score is wrong, and its
+reasoning is judged like any other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
 NOTHING: dict[str, JSON] = {"novelty_score": None, "reasoning": ""}
-"""What an answer says that cannot be read."""
+"""The fields of an answer that cannot be read."""
 OUT_OF_RANGE = "novelty_score is not one of 1, 2, 3, 4, 5"
 
 
@@ -37,14 +37,14 @@ def label(value: object) -> int | None:
 
 
 def says_something(text: str) -> bool:
-    """Return whether a text has a letter or a digit: a small model copies the `...` of the form."""
+    """Return whether a text has a letter or a digit, since a small model copies the `...` of the form."""
     return any(map(str.isalnum, text))
 
 
 class Judgment(Form):
     """The answer of the candidate."""
 
-    # A shortest length, too: else a small model copies the dots of the form.
+    # The minimum length keeps a small model from copying the dots of the form.
     reasoning: Annotated[
         str,
         Field(
@@ -58,7 +58,7 @@ class Judgment(Form):
 
 
 async def respond(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
-    """Return the idea and its related works, once, and once more after an answer that cannot be used."""
+    """Ask for a judgment of the idea, and once more if the answer cannot be used."""
     episode = runtime.context
     reading = await _judgment(episode)
     if reading.value and reading.value["status"] == "invalid":
@@ -69,7 +69,7 @@ async def respond(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
 
 
 async def _judgment(episode: IdeaEpisode, unread: str | None = None) -> Reading[dict[str, Any]]:
-    """Return one asking; `unread` says what was wrong with the answer before."""
+    """Ask once for a judgment; `unread` says what was wrong with the previous answer."""
     idea = episode.sample
     works = show_works(idea.related_works, episode.settings.works_chars)
     extra: dict[str, JSON] = {"shortened": works.cut, "works": len(idea.related_works)}
@@ -88,10 +88,10 @@ async def _judgment(episode: IdeaEpisode, unread: str | None = None) -> Reading[
 
 
 def _judged(answer: Answer) -> dict[str, Any]:
-    """Return a judgment, `ok` or, with a score that is none of the rubric, `invalid`.
+    """Return the step value of a judgment, with status `ok`, or `invalid` if its score is not in the rubric.
 
     Raises:
-        Unread: The reply is not the form, or its reasoning says nothing.
+        Unread: The reply is not the form, or its reasoning is empty.
     """
     judgment = read_form(answer.reply, Judgment)
     if not says_something(judgment.reasoning):

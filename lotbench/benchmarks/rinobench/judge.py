@@ -1,7 +1,7 @@
-"""The judge's half: what a justification argues, what of it is in the gold or grounded, and how well it aligns.
+"""The judge's part: the arguments of a justification, their match with the gold and their grounds, and alignment.
 
-Two stages, each asked all at once: arguments and evaluation steps first, then what rests on them. A judge
-failure costs the idea its justification scores and never its novelty score.
+There are two stages, each asked all at once: first arguments and evaluation steps, then checks and alignment. If the
+judge fails, the idea keeps its novelty score and has no justification scores.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Work = Callable[[IdeaEpisode], Awaitable[Any]]
 
 
 async def judge(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
-    """Return arguments of gold and answer, then which of them hold (Eq. 1-3), and k alignment scores (Sec. 4.2.1)."""
+    """Ask for the arguments of gold and answer, then for their checks (Eq. 1-3) and k alignment scores (Sec. 4.2.1)."""
     episode, turn, settings = runtime.context, state["turn"], runtime.context.settings
     if not settings.justification or not turn["reasoning"]:
         return {}
@@ -32,7 +32,7 @@ async def judge(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
         "claims": lambda at: claims.extract(at, turn["reasoning"], settings.max_claims),
         "steps": alignment.evaluation_steps,
     }
-    # A judge check gives the claims, and wants no alignment.
+    # In a judge check the claims are there already, and alignment is off.
     names = [name for name in first if name not in turn and (name != "steps" or settings.alignment_calls)]
     values = await episode.each(_run, [first[name] for name in names])
     inputs = {**turn, **dict(zip(names, values, strict=True))}
@@ -53,7 +53,7 @@ async def judge(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
 
 
 async def grade(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
-    """Return the end of an episode that nothing broke off: scored, or invalid where there is no score of the rubric."""
+    """End the episode as scored, or as invalid where there is no score of the rubric."""
     return {"outcome": "scored" if state["turn"]["status"] == "ok" else "invalid"}
 
 

@@ -1,4 +1,4 @@
-"""The official rows of RINoBench as samples: what they lack (ids) is given, what is of no use here left out."""
+"""Reader of the official RINoBench rows: ids are added, and fields without use here left out."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ def published(source: Source) -> list[Item]:
     """Return the ideas of the official train.json or test.json, with ids for ideas (`test-0001`) and works (`w1`).
 
     Raises:
-        DataError: The file is no list, or each row that is no idea, with its number and field.
+        DataError: The file is not a list, or rows are not ideas, each with number and field.
     """
     return source.items(lambda name, row: item(row, name))
 
 
 def item(row: object, name: str) -> Item:
-    """Return an official row as a sample; ideas are named in the order of the file, works w1, w2, ...
+    """Return an official row as a sample, its works named w1, w2, ...
 
     Args:
         row: `{"research_idea", "related_works", "novelty_score", "novelty_reasoning", ...}`.
         name: The id of a row that has none.
 
     Raises:
-        ValidationError: The row is no idea.
+        ValidationError: The row is not an idea.
     """
     fields: Mapping[str, Any] = row if isinstance(row, Mapping) else {}
     idea, works = fields.get("research_idea"), fields.get("related_works")
@@ -54,6 +54,6 @@ def item(row: object, name: str) -> Item:
 
 
 def _chosen(table: object, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the named fields of a row that it has; the hub spells a missing abstract or year as null."""
+    """Return those of the named fields that a row has; a missing abstract or year is null on the hub."""
     fields: Mapping[str, Any] = table if isinstance(table, Mapping) else {}
     return {name: fields[name] for name in names if fields.get(name) is not None}

@@ -1,6 +1,6 @@
-"""People beside the judge: claims for them to check, and how far the judge agrees with them (Sec. 4.2.2).
+"""Human review: claims for people to check, and the judge's agreement with them (Sec. 4.2.2).
 
-A row holds a claim and all that the judge was shown of it, and nothing of what it said.
+A row holds a claim and the texts that the judge saw with it, and nothing of the judge's answer.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from lotbench.report.sections import Cell, Section, Table
 from lotbench.types import JSON, Trace
 
 QUESTIONS = ("grounded", "in_gold")
-"""What people say of a claim: whether works (or the idea) bear it out, whether a gold argument makes the same point."""
+"""The questions about a claim: do works (or the idea) support it, and does a gold argument make the same point?"""
 
 
 class Label(BaseModel):
-    """What one person said of one claim; a question that was left out is not answered."""
+    """One person's answers about one claim; None for a question that was left out."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -39,7 +39,7 @@ class Label(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """A claim that the judge checked: its kind, what the judge said of it, and how it is shown to people."""
+    """A claim that the judge checked, with the judge's answers to QUESTIONS."""
 
     row: str
     sample: str
@@ -52,7 +52,7 @@ class _Claim:
 def review(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> list[Mapping[str, JSON]]:
-    """Return every claim that was checked, a row each, with the two questions to be answered by true or false."""
+    """Return one row for every claim that was checked, with the two questions to answer by true or false."""
     return [
         {
             "row": claim.row,
@@ -67,7 +67,7 @@ def review(
 
 
 def people(traces: Sequence[Trace], labels: Sequence[Mapping[str, Any]]) -> Section | None:
-    """Return accuracy, both error rates and kappa of the judge against people, and of one person against another."""
+    """Return the section on accuracy, error rates and kappa of the judge against people, and on people among themselves."""
     claims = {claim.row: claim for claim in _claims(traces)}
     by_row: dict[str, list[Label]] = {}
     for label in (Label.model_validate(row) for row in labels):
@@ -126,7 +126,7 @@ def _gold(claim: _Claim) -> str:
 
 
 def _evidence_text(kind: str, item: Item, settings: Settings) -> str:
-    """Return what a claim of this kind rests on, as the judge was shown it."""
+    """Return the text that a claim of this kind is checked against, as the judge saw it."""
     if kind == "known":
         return show_works(item.related_works, settings.works_chars).text
     return item.research_idea.text()
@@ -135,15 +135,15 @@ def _evidence_text(kind: str, item: Item, settings: Settings) -> str:
 def _against(
     question: str, kind: str, votes: Mapping[str, Mapping[str, bool]], claims: Mapping[str, _Claim]
 ) -> Iterator[tuple[Cell, ...]]:
-    """Yield the judge beside people as one, on one question about claims of one kind; nothing if nobody answered it."""
+    """Yield the table row of the judge against the majority of people, for one question and kind; none without labels."""
     if not votes:
         return
     majority = [2 * sum(answers.values()) > len(answers) for answers in votes.values()]
-    ours = [claims[row].verdict[question] for row in votes]
-    rates = agreement(majority, ours, [claims[row].sample for row in votes])
+    judge_answers = [claims[row].verdict[question] for row in votes]
+    rates = agreement(majority, judge_answers, [claims[row].sample for row in votes])
     right = rates.accuracy
     yield (
-        question, kind, len(votes), sum(majority), sum(ours), right.value, right.low, right.high, rates.fpr.value,
+        question, kind, len(votes), sum(majority), sum(judge_answers), right.value, right.low, right.high, rates.fpr.value,
         rates.fnr.value, *_kappa(rates.kappa),
     )  # fmt: skip
 
@@ -151,7 +151,10 @@ def _against(
 def _among(
     question: str, kind: str, votes: Mapping[str, Mapping[str, bool]], claims: Mapping[str, _Claim]
 ) -> Iterator[tuple[Cell, ...]]:
-    """Yield one person beside another, and the judge beside one person; nothing where no claim has two people."""
+    """Yield the rows of one person against another and of the judge against one person.
+
+    There are none unless a claim has labels of two people.
+    """
     verdicts = {row: claims[row].verdict[question] for row in votes}
     rates = ceiling(votes, verdicts, {row: claims[row].sample for row in votes})
     for who, rate in zip(("one person and another", "the judge and one person"), rates or (), strict=False):

@@ -1,4 +1,4 @@
-"""Some ideas to read: what the candidate said, and of each argument what it matched and what grounds it."""
+"""Ideas to read in the report: the candidate's justification, argument by argument, with matches and grounds."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SHOWN = 5
 
 
 def readings(traces: Sequence[Trace], evidence: Evidence) -> Section | None:
-    """Return the arguments of the first few ideas, to be read; None if there is nothing to read."""
-    # One trace at a time: they are on disk, and may be many.
+    """Return the section with the arguments of the first few ideas; None without any."""
+    # Traces are read from disk one at a time, since there may be many.
     every = (
         _make_reading(prediction, answer, evidence)
         for trace in traces
@@ -35,8 +35,8 @@ def readings(traces: Sequence[Trace], evidence: Evidence) -> Section | None:
 
 
 def _make_reading(prediction: Judged, answer: Answered, evidence: Evidence) -> Reading:
-    said = prediction.status if prediction.said is None else prediction.said
-    title = f"{prediction.sample}: gold {prediction.gold}, predicted {said}"
+    score = prediction.status if prediction.said is None else prediction.said
+    title = f"{prediction.sample}: gold {prediction.gold}, predicted {score}"
     if prediction.alignment is not None:
         title += f", alignment {prediction.alignment:.2f}"
     texts = tuple(_texts(answer, evidence.samples.get(prediction.sample)))
@@ -44,7 +44,7 @@ def _make_reading(prediction: Judged, answer: Answered, evidence: Evidence) -> R
 
 
 def _texts(answer: Answered, item: Any) -> Iterator[tuple[str, str]]:
-    """Yield named texts: both justifications, then every claim, then the gold arguments that no claim met."""
+    """Yield named texts: both justifications, then every claim, then the gold arguments that no claim matched."""
     if item is not None:
         yield "gold justification", item.novelty_reasoning
     yield "justification", answer.reasoning or "(none that could be read)"
@@ -63,7 +63,7 @@ def _texts(answer: Answered, item: Any) -> Iterator[tuple[str, str]]:
 
 
 def _claim_lines(text: str, check: Check, gold: Mapping[str, str], works: Mapping[str, str]) -> Iterator[str]:
-    """Yield a claim, what it matched, what grounds it, and why the checker thinks so."""
+    """Yield a claim, its gold matches, its grounds, and the checker's reason."""
     yield text
     for name in check.gold:
         yield f"= in the gold, {name}: {gold[name]}"

@@ -1,7 +1,7 @@
 """The nine metrics: two of the novelty score, seven of the justification (Sec. 4.2, Eq. 1-3).
 
-Counts are taken from the trace when an episode is graded; every ratio is of one idea and is then averaged over
-ideas. An idea without a readable judge keeps its novelty score and has no justification scores: n says so.
+Grading stores the counts in the trace. Every ratio is computed for one idea and then averaged over ideas. An idea
+whose judge failed keeps its novelty score and has no justification scores; n shows how many have them.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, by_sample, 
 from lotbench.types import JSON, Metric, Score, Trace
 
 Counts = Mapping[str, int]
-"""Of one kind of aspects in one idea: gold, covered, generated, in_gold, additional, ungrounded, unfounded."""
+"""The counts of one kind of claims in one idea: gold, covered, generated, in_gold, additional, ungrounded, unfounded."""
 
 FARTHEST = (0.0, float(LABELS[-1] - LABELS[0]))
-"""The least and the most that an error can be."""
+"""The smallest and the largest possible absolute error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,12 @@ class Judged:
     """One answer to one idea.
 
     Attributes:
-        said: The predicted score; None where there is none of the rubric.
-        status: What the candidate's reply was: ok, invalid, unparsed, refused or truncated.
-        counts: By kind; None without a judged justification.
+        said: The predicted score; None if it is not in the rubric.
+        status: The status of the candidate's reply: ok, invalid, unparsed, refused or truncated.
+        counts: Counts by kind of claims; None without a judged justification.
         alignment: The mean of the k calls, 0..1.
-        shortened: How many abstracts of its related works were cut, of all `works`.
-        block: Of the idea, if it has one; see `sample.Item`.
+        shortened: How many abstracts of its related works were cut, out of `works`.
+        block: The block of the idea, if it has one. See `sample.Item`.
     """
 
     sample: str
@@ -56,12 +56,12 @@ class Judged:
 
     @property
     def unit(self) -> str:
-        """What is independent of the others: the idea, or the block that it stands in."""
+        """The unit of intervals: the idea, or its block."""
         return self.block or self.sample
 
 
 def grade(episode: IdeaEpisode) -> Score:
-    """Return the score of one episode: 1 for the gold score, 0 for another; counts of its justification beside it."""
+    """Return the score of one episode: 1 if the prediction equals the gold score, else 0; the parts hold the counts."""
     outcome, gold = episode.state["outcome"], episode.sample.novelty_score
     answer = read_answered(episode.state["steps"])
     if answer is None or outcome == "candidate_failed":
@@ -85,7 +85,7 @@ def grade(episode: IdeaEpisode) -> Score:
 
 
 def _justification(answer: Answered) -> tuple[dict[str, JSON] | None, float | None]:
-    """Return the counts by kind and the alignment; None where nothing was judged."""
+    """Return the counts by kind and the alignment; None for both where the justification was not judged."""
     if answer.gold is None or answer.claims is None or not answer.alignments:
         return None, None
     counts: dict[str, JSON] = {
@@ -96,7 +96,12 @@ def _justification(answer: Answered) -> tuple[dict[str, JSON] | None, float | No
 
 
 def count(gold: Iterable[str], checks: Sequence[Check]) -> dict[str, int]:
-    """Return the counts of one kind of claims (Sec. 4.2.2), from the ids of the gold arguments and each claim's check."""
+    """Return the counts of one kind of claims (Sec. 4.2.2).
+
+    Args:
+        gold: Ids of the gold arguments of this kind.
+        checks: The check of each claim.
+    """
     names = set(gold)
     return {
         "gold": len(names),
@@ -115,23 +120,23 @@ def recall(counts: Counts) -> float:
 
 
 def coverage(counts: Counts) -> float:
-    """Return the share of gold arguments that at least one claim matches, 0 without any."""
+    """Return the share of gold arguments that at least one claim matches; 0 without gold arguments."""
     return counts["covered"] / counts["gold"] if counts["gold"] else 0.0
 
 
 def additional(counts: Counts) -> float:
-    """Return grounded claims that the gold lacks, per gold argument (Eq. 2)."""
+    """Return the number of grounded claims that are not in the gold, per gold argument (Eq. 2)."""
     return counts["additional"] / max(counts["gold"], 1)
 
 
 def hallucination(counts: Counts, rule: str = "paper") -> float:
-    """Return the share of claims that are not grounded (Eq. 3); by the code's rule, not in the gold either."""
+    """Return the share of claims that are not grounded (Eq. 3); with rule `code`, that are not in the gold either."""
     wrong = counts["ungrounded" if rule == "paper" else "unfounded"]
     return wrong / counts["generated"] if counts["generated"] else 0.0
 
 
 def judged_answers(traces: Sequence[Trace]) -> list[Judged]:
-    """Return the answers of a run; an episode whose candidate never replied has none."""
+    """Return the answers of a run, without episodes in which the candidate never replied."""
     rows = []
     for trace in traces:
         parts: Mapping[str, Any] = trace.score.parts
@@ -141,12 +146,12 @@ def judged_answers(traces: Sequence[Trace]) -> list[Judged]:
 
 
 def answers(trace: Trace, settings: Settings) -> list[str]:
-    """Return the score that was given to an idea, as words."""
+    """Return the predicted score in words, as a list; empty without one."""
     return [f"novelty {answer.said}" for answer in judged_answers([trace]) if answer.said]
 
 
 def tables(answers: Sequence[Judged]) -> Floats:
-    """Return counts [units, 5, 6] of gold by predicted score, column 0 for none; units (see `Judged`) in order of their names."""
+    """Return counts [units, 5, 6] of gold by predicted score, column 0 for no score; units in order of their names."""
     units: dict[str, list[Judged]] = {}
     for answer in answers:
         units.setdefault(answer.unit, []).append(answer)
@@ -163,7 +168,13 @@ def tables(answers: Sequence[Judged]) -> Floats:
 def of_scores(
     answers: Sequence[Judged], statistic: Callable[[Floats], Floats], ends: tuple[float, float] = (0.0, 1.0)
 ) -> Metric:
-    """Return a statistic of the table of scores, of such ends, with its interval over ideas, or blocks of them."""
+    """Return a statistic of the table of scores, with its interval over ideas or blocks.
+
+    Args:
+        answers: The answers of a run.
+        statistic: A function of the table [..., 5, 6].
+        ends: The lowest and the highest value it can have.
+    """
     if not answers:
         return Metric(None, why="no idea has an answer, or none with a score of 1 to 5")
     counts = tables(answers)
@@ -175,7 +186,10 @@ def of_scores(
 
 
 def macro_f1(answers: Sequence[Judged]) -> Metric:
-    """Return macro F1; a score that no idea of the run has says nothing of its F1, which opens the interval upwards."""
+    """Return macro F1.
+
+    A score that no idea of the run has as gold leaves its own F1 open, so it raises the interval's upper end.
+    """
     metric = of_scores(answers, classification.macro_f1)
     if metric.high is None:
         return metric
@@ -184,9 +198,9 @@ def macro_f1(answers: Sequence[Judged]) -> Metric:
 
 
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
-    """Return macro F1, by idea or by block; an answer without a score of 1 to 5 is in it, wrong.
+    """Return macro F1, by idea or by block; an answer without a score of 1 to 5 counts as wrong.
 
-    A block goes by the ideas of it that were played: two runs are paired where these are the same.
+    A record is named after the ideas of a block that were played, so two runs are paired where these are the same.
     """
     played = {name: judged_answers(episodes) for name, episodes in by_sample(traces)}
     units: dict[str, list[str]] = {}
@@ -215,7 +229,14 @@ def of_justifications(
     most: float | None = 1.0,
     lower: bool = False,
 ) -> Metric:
-    """Return the mean of a ratio of at most `most` over judged justifications, with its interval over ideas."""
+    """Return the mean of a ratio over judged justifications, with its interval over ideas.
+
+    Args:
+        answers: The answers of a run.
+        ratio: A function of an answer.
+        most: The highest value of the ratio; None if it has no bound.
+        lower: Whether lower values are better.
+    """
     rows = [answer for answer in answers if answer.counts is not None]
     if not rows:
         return Metric(None, better="lower" if lower else "higher", why="no justification was judged")
@@ -228,7 +249,7 @@ def of_justifications(
 
 
 def by_kind(kind: str, ratio: Callable[[Counts], float]) -> Callable[[Judged], float]:
-    """Return a ratio of one kind of claims as one of a judged answer."""
+    """Return a function of an answer that gives the ratio of its counts of one kind."""
 
     def of_answer(answer: Judged) -> float:
         assert answer.counts is not None
@@ -238,15 +259,12 @@ def by_kind(kind: str, ratio: Callable[[Counts], float]) -> Callable[[Judged], f
 
 
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
-    """Return the nine metrics with 95 % intervals over ideas, and what players would get that read nothing."""
+    """Return the nine metrics with 95 % intervals over ideas, and the baselines of players that do not read."""
     answers = judged_answers(traces)
     valid = [answer for answer in answers if answer.said is not None]
     trivial = baselines([answer.gold for answer in answers])
     by_name = {
-        "macro_f1": replace(
-            macro_f1(answers),
-            baselines={name: pair[0] for name, pair in trivial.items()},
-        ),
+        "macro_f1": replace(macro_f1(answers), baselines={name: pair[0] for name, pair in trivial.items()}),
         "mae": replace(
             of_scores(valid, classification.mae, FARTHEST),
             better="lower",
@@ -267,7 +285,10 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
 
 
 def baselines(gold: Sequence[int]) -> dict[str, tuple[float, float]]:
-    """Return macro F1 and MAE of players that do not read: the most frequent score, 3, any score, the gold's shares."""
+    """Return macro F1 and MAE of players that do not read the idea.
+
+    They answer the most frequent score, always 3, each score alike, or with the gold's frequencies.
+    """
     if not gold:
         return {}
     support = [sum(score == label for score in gold) for label in LABELS]

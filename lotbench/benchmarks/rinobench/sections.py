@@ -1,7 +1,7 @@
-"""What the report of RINoBench says beside its nine metrics: the paper's row, chance, classes, every argument.
+"""The report's sections of a RINoBench run: the paper's row, chance, classes, justifications, people, replies, readings.
 
-Every share stands with what it was made of. A reading per idea shows each argument, what of the gold it
-matched and what grounds it, so that a number can be checked by reading.
+Every share is shown with its counts. A reading shows each argument of an idea with its gold matches and its grounds,
+so that a number can be checked by hand.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COLUMNS = (
     "F1 macro", *(f"F1 {label}" for label in LABELS), "MAE", "ALI", "recall KA", "recall NA", "add. KA",
     "add. NA", "hall. KA", "hall. NA",
 )  # fmt: skip
-"""Those of the paper's result table (Table 3)."""
+"""The columns of the paper's Table 3."""
 
 
 def sections(
@@ -51,7 +51,7 @@ def sections(
 
 
 def _paper(answers: Sequence[Judged], settings: Settings) -> Section:
-    """Return one row with the columns of the paper's result table (Table 3), in its units."""
+    """Return the section with one row of the paper's Table 3, in the paper's units."""
     note = "F1, recall, additional ratio and hallucination rate in per cent, as the paper prints them."
     return Section(
         "The paper's columns", (note,), (Table(COLUMNS, (paper_row(answers, settings),)),), brief=True
@@ -81,7 +81,7 @@ def class_f1(answers: Sequence[Judged]) -> list[Metric]:
 
 
 def _against_gold(answers: Sequence[Judged]) -> Section:
-    """Return how well scores agree with the gold, beside players that read nothing."""
+    """Return the section on agreement with the gold, beside players that read nothing."""
     valid = [answer for answer in answers if answer.said is not None]
     rows = [
         _row("macro F1", score.macro_f1(answers)),
@@ -100,7 +100,7 @@ def _against_gold(answers: Sequence[Judged]) -> Section:
 
 
 def _classes(answers: Sequence[Judged]) -> Section:
-    """Return F1 of each score of the rubric, and which score was given for which."""
+    """Return the section on F1 by score, with the confusion matrix."""
     counts = score.tables(answers).sum(axis=0)
     rows = []
     for place, (label, metric) in enumerate(zip(LABELS, class_f1(answers), strict=True)):
@@ -125,7 +125,7 @@ def _f1_of(counts: Floats, place: int) -> Floats:
 
 
 def _justifications(answers: Sequence[Judged]) -> Section:
-    """Return the ratios of Eq. 1-3 under both readings of a hallucination, coverage, and what they were made of."""
+    """Return the section on the ratios of Eq. 1-3, with both rules of hallucination, coverage, and the counts."""
     rows = []
     for name, ratio in (
         ("recall (claims in the gold / gold arguments, at most 1)", score.recall),
@@ -155,7 +155,7 @@ def _justifications(answers: Sequence[Judged]) -> Section:
 def _replies(
     traces: Sequence[Trace], answers: Sequence[Judged], settings: Settings, evidence: Evidence
 ) -> Section:
-    """Return what became of the candidate's replies, and what the prompts could not hold."""
+    """Return the section on the status of replies and on related works that were cut."""
     seen = Counter(answer.status for answer in answers)
     rows: list[tuple[Cell, ...]] = [(status, seen[status], len(answers)) for status in STATUSES]
     rows.append(("no reply", len(traces) - len(answers), len(traces)))

@@ -1,8 +1,8 @@
-"""How the judge is checked: claims of which it is known whether they are grounded, and gold that recalls itself.
+"""The check of the judge: claims that are known to be grounded or not, and gold justifications.
 
-A row of justifications.jsonl is a justification with its claims. They are put twice: as claims, straight to the
-check, and as a text, from which the judge takes them. Any data set brings more by itself: each gold justification
-put in the place of a candidate's, on its own idea (recall 1) and on the next (recall near 0).
+Each row of justifications.jsonl, a justification with its claims, is used twice: its claims go straight to the check,
+and the judge extracts claims from its text. Every data set adds its gold justifications: each takes the place of a
+candidate's, on its own idea (recall 1) and on another (recall near 0).
 """
 
 from __future__ import annotations
@@ -15,20 +15,14 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.settings import Settings
-from lotbench.harness.judge_validation import (
-    JudgePanel,
-    Probe,
-    ProbeResult,
-    Ruling,
-    Validation,
-)
+from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ruling, Validation
 from lotbench.harness.planted import PlantedRow, faults_of_rows
 from lotbench.harness.sample_row import Text
 from lotbench.harness.state import State
 from lotbench.types import JSON
 
 CLAIMS, JUSTIFICATION, RECALL = "claims", "justification", "recall"
-"""What is put: the claims themselves, a text that holds them, a gold justification."""
+"""The tasks of a probe: the claims themselves, a text with these claims, a gold justification."""
 
 
 class Claim(BaseModel):
@@ -39,13 +33,13 @@ class Claim(BaseModel):
     kind: Literal["known", "novelty"]
     text: Text
     grounded: StrictBool
-    """Known: a related work of the sample bears it out. Novelty: the idea contains what it says."""
+    """For a known claim: a related work supports it. For a novelty claim: the idea contains it."""
     how: Literal["", "another_idea", "contradicts"] = ""
-    """Of an ungrounded claim: it is true of another idea, or says the opposite of a work or of the idea."""
+    """For an ungrounded claim: it is true of another idea, or contradicts a work or the idea."""
     planted: str = ""
-    """Of an ungrounded claim what is true instead, or the sample of which it is true; of a grounded one its works."""
+    """For an ungrounded claim: what is true instead, or of which sample it is true. For a grounded claim: its works."""
     blind_grounded: StrictBool | None = None
-    """What the checker thinks."""
+    """The checker's answer, given without the label."""
 
     @model_validator(mode="after")
     def _ungrounded_says_how(self) -> Claim:
@@ -59,14 +53,14 @@ class Claim(BaseModel):
 
 
 class Justification(PlantedRow):
-    """A justification of known claims; its text makes each of them, in their order, and no other."""
+    """A justification with known claims; its text makes these claims in their order, and no others."""
 
     claims: Annotated[tuple[Claim, ...], Field(min_length=2, max_length=12)]
     justification: Text
 
     @property
     def contested(self) -> bool:
-        """Whether the checker found a claim grounded that was planted as ungrounded, or the reverse."""
+        """Whether the checker disagrees with the label of any claim."""
         return any(claim.blind_grounded not in (None, claim.grounded) for claim in self.claims)
 
 
@@ -76,7 +70,10 @@ ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {"judge": {"justifications.j
 def probes(
     role: str, rows: Sequence[Justification], data: Mapping[str, Any]
 ) -> tuple[list[Probe], list[str]]:
-    """Return two probes a row, and the file's faults as `ROW: field: reason`, rows counted from 1; of no rows, those of the gold."""
+    """Return two probes for each row, and the file's faults as `ROW: field: reason`, rows counted from 1.
+
+    Without rows, return the probes of the gold justifications.
+    """
     if not rows:
         return _of_gold(role, data), []
     all_probes = []
@@ -94,7 +91,7 @@ def probes(
 
 
 def _of_gold(role: str, data: Mapping[str, Any]) -> list[Probe]:
-    """Return the gold justification of every sample, put as an answer to its own idea and to the next one of another block."""
+    """Return two probes for every sample: its gold justification on its own idea, and that of the next block on its idea."""
     names = list(data)
     all_probes = []
     for place, name in enumerate(names):
@@ -110,7 +107,7 @@ def _of_gold(role: str, data: Mapping[str, Any]) -> list[Probe]:
 
 
 def _ids(claims: Sequence[Claim]) -> dict[str, Claim]:
-    """Return each claim by the id that it would have had if a judge had taken it from the text."""
+    """Return the claims by id, with the ids that an extraction would give them."""
     return {
         f"{kind[0]}{number}": claim
         for kind in KINDS
@@ -119,7 +116,7 @@ def _ids(claims: Sequence[Claim]) -> dict[str, Claim]:
 
 
 def _probe(role: str, sample: str, task: str, text: str, name: str, truth: Mapping[str, JSON]) -> Probe:
-    """Return a probe of a justification, from which the judge takes the claims."""
+    """Return a probe in which the judge extracts the claims from a justification."""
     return Probe(
         id=name,
         role=role,
@@ -132,7 +129,7 @@ def _probe(role: str, sample: str, task: str, text: str, name: str, truth: Mappi
 
 
 def panels(role: str, models: int, settings: Settings, every: bool) -> list[JudgePanel]:
-    """Return the judge, without its alignment calls, on every task."""
+    """Return one panel for each judge and task, without alignment calls."""
     checks_only = settings.model_copy(update={"justification": True, "alignment_calls": 0})
     return [
         JudgePanel(role, (index,), settings.grounding, checks_only, task=task)
@@ -142,7 +139,7 @@ def panels(role: str, models: int, settings: Settings, every: bool) -> list[Judg
 
 
 def probe_result(probe: Probe, state: State) -> ProbeResult:
-    """Return the arguments of the gold, the claims and what was found of each."""
+    """Return the gold arguments, the claims and their checks."""
     if state["outcome"] is not None:
         return ProbeResult(None, None, str(state["why"]))
     values = {name: state["turn"][name] for name in ("gold", "claims", "checks")}
@@ -150,7 +147,7 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
 
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
-    """Return which planted claims are grounded, which gold arguments were found again, and what was taken from a text."""
+    """Return the rulings on claims and gold arguments: grounded, recalled, and the counts of an extraction."""
     by_task = {CLAIMS: _grounded_claims, JUSTIFICATION: _extracted_claims, RECALL: _recalled_arguments}
     return [
         Ruling(criterion, row, probe.sample, kind, probe.language, truth, verdict)
@@ -170,7 +167,7 @@ def _grounded_claims(probe: Probe, values: Mapping[str, Any] | None) -> Iterator
 
 
 def _extracted_claims(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:
-    """Yield how many claims the judge took from the text, and which share of them it called ungrounded."""
+    """Yield how many claims the judge extracted from the text, and the share that it called ungrounded."""
     truth: Mapping[str, Any] = probe.known
     checks = values and list(values["checks"].values())
     share = sum(not check["grounded"] for check in checks) / len(checks) if checks else None
@@ -179,10 +176,10 @@ def _extracted_claims(probe: Probe, values: Mapping[str, Any] | None) -> Iterato
 
 
 def _recalled_arguments(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:
-    """Yield each gold argument that was found again; and, of gold put to its own idea, each claim that was grounded.
+    """Yield whether each gold argument was matched; for gold on its own idea also whether each claim was grounded.
 
-    The official gold passed a filter that every claim of it is grounded: what the judge calls ungrounded there
-    bounds its false alarms.
+    The official gold holds only claims that passed a grounding check, so claims that the judge calls ungrounded there
+    are an upper bound of its false alarms.
     """
     own = bool(probe.known["own"])
     if values is None:
@@ -198,13 +195,16 @@ def _recalled_arguments(probe: Probe, values: Mapping[str, Any] | None) -> Itera
 
 
 def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
-    """Return what a judge's verdicts depend on beside the model; ideas are not among it: any may be judged."""
+    """Return what a judge's verdicts depend on besides the model: facts of the setup, and prompts.
+
+    Ideas are not among them, since any idea may be judged.
+    """
     checks = {"ground_joint"} if settings.grounding == "joint" else {"ground_known", "ground_novelty"}
     return {"benchmark": "rinobench", "grounding": settings.grounding}, {"extract", "lines", *checks}
 
 
 DECIDING = {"grounded": "", "recalled": ""}
-"""The criteria that a score rests on, held to the bounds of every judge."""
+"""The criteria that the score depends on; the bounds of every judge apply to them."""
 
 
 CHECKED = Validation(

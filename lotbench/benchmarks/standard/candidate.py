@@ -1,7 +1,7 @@
-"""How a problem is put: what models must write first, notes, then every draw of the answer, unread ones again.
+"""The candidate's part: texts that other models write first, notes, then every draw of the answer.
 
-The frameworks of Fig. 9 differ in a line of the prompt, a field of the form, and how often is asked
-(`prompting.frameworks`); there is one path for all.
+The frameworks of Fig. 9 differ in a line of the prompt, a field of the form, and the number of draws
+(`prompting.frameworks`); all use the same functions.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 
 def draws(settings: Settings, problem: Problem) -> int:
-    """Return how many answers to a problem are drawn: its votes."""
+    """Return how many answers to a problem are drawn: the votes of cot_sc, else 1."""
     return settings.votes if FRAMEWORKS[settings.framework].votes and problem.kind != "generate" else 1
 
 
 async def respond(state: EpisodeState, runtime: Runtime[ProblemEpisode]) -> Update:
-    """Return the captioner and the rewriter first, notes if the framework takes them, then every draw of the answer."""
+    """Ask captioner and rewriter, then for notes if the framework has them, then for every draw of the answer."""
     episode, drafts = runtime.context, dict[str, str]()
     for name in _preparations(episode):
         drafts[name] = await _prepared(episode, name)
@@ -50,7 +50,7 @@ async def respond(state: EpisodeState, runtime: Runtime[ProblemEpisode]) -> Upda
 
 
 async def judge(state: EpisodeState, runtime: Runtime[ProblemEpisode]) -> Update:
-    """Return the panel has no judge here."""
+    """Return no update: there is no judge."""
     return {}
 
 
@@ -59,15 +59,15 @@ PREPARATIONS: dict[str, tuple[str, str, type[Form]]] = {
     "other_caption": ("captioner", "caption", Caption),
     "rewrite": ("rewriter", "rewrite", Rewrite),
 }
-"""What a model writes before the candidate is asked: who is asked, the step, and the form."""
+"""The texts that a model writes before the candidate is asked: role, step and form of each."""
 TASKS = {"5t2": "task_two"}
-"""What is to be chosen, as a line of the prompt; by default the one right option."""
+"""The line of the prompt that says what to choose, by kind; for other kinds `task_one`."""
 WRITTEN = {"captioner": "caption", "other_captioner": "other_caption", "rewriter": "rewrite"}
-"""The preparations in which options are written, by their origin."""
+"""The preparation that fills an option, by the option's origin."""
 
 
 def _preparations(episode: ProblemEpisode) -> list[str]:
-    """Return what is written before the candidate sees the problem."""
+    """Return the names of the preparations that the problem needs."""
     problem, settings, origins = episode.sample, episode.settings, {o.origin for o in episode.sample.options}
     seen = settings.arm == "caption" and settings.captions == "captioner" and problem.image is not None
     needed = {name for origin, name in WRITTEN.items() if origin in origins} | (
@@ -77,10 +77,10 @@ def _preparations(episode: ProblemEpisode) -> list[str]:
 
 
 async def _prepared(episode: ProblemEpisode, name: str) -> str:
-    """Return a shared question: one caption a picture and one rewrite a response, for all episodes and runs.
+    """Ask for a caption or a rewrite; one for each picture or response is shared by all episodes and runs.
 
     Raises:
-        EpisodeFailed: No text came that can be read and, of a rewrite, rewrites something.
+        EpisodeFailed: No readable text came, or the rewrite is the response itself.
     """
     problem, (role, step, form) = episode.sample, PREPARATIONS[name]
     prompt, values = episode.prompt(step), dict[str, Value]()
@@ -118,7 +118,7 @@ async def _prepared(episode: ProblemEpisode, name: str) -> str:
 
 
 async def _notes(episode: ProblemEpisode, drafts: Mapping[str, str]) -> str:
-    """Ask for notes; the episode goes on without notes that cannot be read."""
+    """Ask for notes; "" if they cannot be read."""
     reading = await episode.ask(
         "candidate",
         "decompose",
@@ -134,7 +134,10 @@ async def _notes(episode: ProblemEpisode, drafts: Mapping[str, str]) -> str:
 
 
 async def _response(episode: ProblemEpisode, draw: int, *, drafts: Mapping[str, str], notes: str) -> Any:
-    """Return one draw: what was picked or written, or None; asked for again once, unless it was refused."""
+    """Ask for one draw; return the options picked or the text written, or None.
+
+    A reply that cannot be read is asked for once more, unless it is a refusal.
+    """
     problem, settings, form = episode.sample, episode.settings, form_of(episode)
     framework = FRAMEWORKS[settings.framework]
     name = "write" if problem.kind == "generate" else "rank" if problem.kind == "rank" else "choose"
@@ -173,7 +176,7 @@ def form_of(episode: ProblemEpisode) -> type[Form]:
 
 
 def _read(episode: ProblemEpisode, answer: Answer) -> tuple[Any, dict[str, Any]]:
-    """Return what a reply says: options by index, or a free response; and all that it says, for the trace."""
+    """Return the answer in a reply (indexes of options, or a free response), and the step value for the trace."""
     problem, form = episode.sample, form_of(episode)
     if problem.kind == "generate":
         fields = read_form(answer.reply, form).model_dump()
@@ -186,7 +189,7 @@ def _read(episode: ProblemEpisode, answer: Answer) -> tuple[Any, dict[str, Any]]
 
 
 def _scene(episode: ProblemEpisode, drafts: Mapping[str, str]) -> dict[str, Value]:
-    """Return what the candidate is shown of the prompt: its arm of the picture, and the question."""
+    """Return the prompt values of picture and question: image, caption or nothing, as the arm says."""
     problem, settings = episode.sample, episode.settings
     picture = episode.pictures.get(problem.id) if settings.arm == "image" else None
     caption = drafts.get("caption") or problem.caption
@@ -205,7 +208,7 @@ def _question_line(episode: ProblemEpisode) -> str | None:
 
 
 def _listed(episode: ProblemEpisode, drafts: Mapping[str, str]) -> str:
-    """Return the options, a letter and a line each."""
+    """Return the options as text, one line with a letter for each."""
     texts = [option.text or drafts[WRITTEN[option.origin]] for option in episode.sample.options]
     order = shuffled_order(episode, episode.sample)
     return "\n".join(f"{LETTERS[place]}. {' '.join(texts[i].split())}" for place, i in enumerate(order))

@@ -1,7 +1,7 @@
-"""What an answer is worth, and the metrics over problems (Sec. 4, 6.1).
+"""The score of an answer, and the metrics over problems (Sec. 4, 6.1).
 
-A reply that came and could not be read is a wrong answer, and what the read ones are worth stands beside it
-with their share; an episode that broke off has no score and is left out. Intervals are over pictures and questions.
+An unreadable reply is a wrong answer; metrics over readable replies, and their share, are shown beside. An episode
+that broke off has no score and is left out. Intervals are over pictures and questions.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, of_sums
 from lotbench.types import Metric, Score, Trace
 
 CHOICES: Mapping[Kind, float] = {"2t1": 1 / 2, "3t1": 1 / 3, "4t1": 1 / 4, "5t2": 1 / 10}
-"""Chance of each kind of choice: one over the answers that can be given."""
+"""The chance level of each kind of choice: one divided by the number of possible answers."""
 AVERAGES: Mapping[str, tuple[Kind, ...]] = {
     "average": ("3t1", "4t1", "5t2", "rank"),
     "average_with_2t1": ("2t1", "3t1", "4t1", "5t2", "rank"),
 }
-"""What each table's Avg. is the mean of, type by type: its accuracies and NDCG. Tables 2 and 4 have no 2T1, Table 3 has it."""
+"""The kinds in each table's Avg., whose accuracies and NDCG are averaged type by type. Tables 2 and 4 leave out 2T1, Table 3
+has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A problem with its answer; None where it could not be read."""
+    """A problem with its answer, as indexes of options; None where it could not be read."""
 
     problem: Problem
     answer: tuple[int, ...] | None
@@ -42,7 +43,7 @@ class Answered:
 def grade(episode: ProblemEpisode) -> Score:
     """Return the score of one finished episode: 1 for the right choice, or the NDCG of the ranking.
 
-    A part `answers` holds the options named, by index; a free response has no score.
+    The part `answers` holds the options named, by index; a free response has no score.
     """
     outcome, problem, settings = episode.state["outcome"], episode.sample, episode.settings
     parts: dict[str, Any] = {name: getattr(problem, name) for name in ("kind", "type", "language", "group")}
@@ -58,7 +59,10 @@ def grade(episode: ProblemEpisode) -> Score:
 
 
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
-    """Return the metrics of a run, with 95 % intervals over pictures and questions, which n counts; observations are problems."""
+    """Return the metrics of a run, with 95 % intervals over pictures and questions.
+
+    n counts pictures and questions, observations count problems.
+    """
     return measured(answered(traces, evidence), settings)
 
 
@@ -71,9 +75,10 @@ def measured(all_of: Sequence[Answered], settings: Settings) -> dict[str, Metric
 
 
 def average(entries: Sequence[Answered], settings: Settings, kinds: Sequence[Kind]) -> Metric:
-    """Return a table's Avg. of each type, the mean of its accuracies and of NDCG, and the mean over types; n counts pictures and questions.
+    """Return a table's Avg.: over each type's accuracies and NDCG, then over the types (Fig. 16).
 
-    It is null where a type was not asked one of the kinds. Fig. 16 has types weigh alike, however many problems each has.
+    Types have equal weights, however many problems each has. There is no value where a type lacks one of the kinds. n
+    counts pictures and questions.
     """
     chosen = [entry for entry in entries if entry.problem.kind in kinds]
     cells = [(type_, kind) for type_ in sorted({entry.problem.type for entry in entries}) for kind in kinds]
@@ -109,20 +114,20 @@ def average(entries: Sequence[Answered], settings: Settings, kinds: Sequence[Kin
 
 
 def _chance(entries: Sequence[Answered], settings: Settings) -> float:
-    """Return what chance gets of problems of one kind: the right choice, or NDCG."""
+    """Return the chance level of problems of one kind: of the right choice, or of NDCG."""
     kind = entries[0].problem.kind
     return CHOICES.get(kind) or _over(entries, lambda problem: ranking.chance(gain(problem, settings))) or 0.0
 
 
 def _averaged(sums: Floats) -> Floats:
-    """Return the mean of what each kind of each type is worth, from sums and counts; nan where one is missing."""
+    """Return the mean over cells (type and kind) from sums and counts [..., cells, 2]; nan where a cell is empty."""
     return np.asarray(ratio(sums).mean(axis=-1))
 
 
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
     """Return the first metric that the run has problems for, by picture or question; an unread answer is wrong.
 
-    A picture goes by the problems on it that were played: two runs are paired where these are the same.
+    A record is named after the problems on a picture that were played, so two runs are paired where these are the same.
     """
     by_kind: dict[str, dict[str, list[float]]] = {}
     played: dict[str, dict[str, set[str]]] = {}
@@ -147,7 +152,7 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
 
 
 def _mark(trace: Trace) -> float:
-    """Return whether the choice was right, or the best was put first."""
+    """Return 1 if the choice was right, or the best response was ranked first, else 0."""
     parts: Mapping[str, Any] = trace.score.parts
     if parts["kind"] == "rank":
         (answer,) = parts["answers"]
@@ -156,7 +161,7 @@ def _mark(trace: Trace) -> float:
 
 
 def answers(trace: Trace, settings: Settings) -> list[str]:
-    """Return what was answered to a problem, as words: the response written, or the options named, by number."""
+    """Return the answer to a problem in words: the response written, or the numbers of the options named."""
     parts: Mapping[str, Any] = trace.score.parts
     if parts.get("response"):
         return [str(parts["response"])]
@@ -166,7 +171,7 @@ def answers(trace: Trace, settings: Settings) -> list[str]:
 
 
 def answered(traces: Sequence[Trace], evidence: Evidence) -> list[Answered]:
-    """Return the problems that were answered, in data order; free responses and broken episodes left out."""
+    """Return the problems with an answer, in data order, without free responses and broken episodes."""
     return [
         Answered(evidence.samples[trace.sample], _answer(trace.score.parts["answers"]))
         for trace in traces
@@ -175,33 +180,33 @@ def answered(traces: Sequence[Trace], evidence: Evidence) -> list[Answered]:
 
 
 def accuracy(entries: Sequence[Answered], *, parsed: bool = False) -> Metric:
-    """Return the share of answers that name the right options and no other, of all or of those that were read."""
+    """Return the share of answers that name exactly the right options, of all answers or of those read (`parsed`)."""
     chance = CHOICES[entries[0].problem.kind] if entries else None
     return replace(_mean(entries, right, parsed), baselines={"chance": chance})
 
 
 def top1(entries: Sequence[Answered], settings: Settings, *, parsed: bool = False) -> Metric:
-    """Return the share of rankings that put the best first."""
+    """Return the share of rankings that put the best response first."""
     metric = _mean(entries, lambda problem, answer: float(answer[0] == 0), parsed)
     chance = _over(entries, lambda problem: 1 / len(problem.options))
     return replace(metric, baselines={"chance": chance})
 
 
 def ndcg(entries: Sequence[Answered], settings: Settings, *, parsed: bool = False) -> Metric:
-    """Return the mean NDCG of the rankings; a reply that could not be read ranks nothing and is worth 0."""
+    """Return the mean NDCG of the rankings; an unreadable reply has NDCG 0."""
     metric = _mean(entries, lambda problem, answer: _worth(problem, answer, settings), parsed)
     chance = _over(entries, lambda problem: ranking.chance(gain(problem, settings)))
     return replace(metric, baselines={"chance": chance})
 
 
 def spearman(entries: Sequence[Answered]) -> Metric:
-    """Return mean rank correlation with the human order, over the rankings that were read (Fig. 14, left)."""
+    """Return the mean rank correlation with the human order, over the rankings that were read (Fig. 14, left)."""
     metric = _mean(entries, lambda problem, answer: ranking.spearman(answer), True, (-1.0, 1.0))
     return replace(metric, baselines={"chance": 0.0})
 
 
 def right(problem: Problem, answer: Sequence[int]) -> float:
-    """Return 1 if an answer names all right options and no other, else 0."""
+    """Return 1 if an answer names exactly the right options, else 0."""
     return float(set(answer) == set(range(problem.wanted)))
 
 
@@ -224,7 +229,10 @@ def _mean(
     parsed: bool,
     ends: tuple[float, float] = (0.0, 1.0),
 ) -> Metric:
-    """Return the mean of a value over answers, an unread one being worth 0 or left out; observations are problems."""
+    """Return the mean of a value over answers, clustered by picture or question.
+
+    An unread answer has the value 0, or is left out if `parsed`.
+    """
     groups: dict[str, list[float]] = {}
     for entry in entries:
         if entry.answer is not None:

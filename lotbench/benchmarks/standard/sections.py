@@ -1,6 +1,6 @@
-"""What the report of standard evaluation says beside the metrics: by kind, type and language, and of what made.
+"""The report's sections of standard evaluation: by kind, type and language, and the origins of the options.
 
-Built from traces and problems alone; the tables keep chance beside each score, since most published ones lie below it.
+The tables show the chance level beside each score, since most published scores lie below it.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ ORIGINS: Mapping[str, str] = {
     "other_captioner": "the captioner, of another picture",
 }
 STANDS_IN = (("caption", "elsewhere"), ("rewrite", "low"))
-"""Slots that are filled by something else than their name says."""
+"""Slots with an origin that replaces the one in the slot's name."""
 READINGS = 5
 
 
 def sections(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> list[Section]:
-    """Return the sections of a report, those that have something to say."""
+    """Return the sections of a report, without empty ones."""
     if settings.kind == "generate":
         return [_written(traces, evidence)]
     entries = score.answered(traces, evidence)
@@ -87,7 +87,7 @@ def _rankings(ranked: Sequence[Answered], settings: Settings) -> Section:
 
 
 def _correlations(answers: Sequence[Sequence[int]]) -> Plot:
-    """Return how the rankings' correlations with the human order are distributed (Fig. 14, left)."""
+    """Return the plot of the rankings' correlations with the human order (Fig. 14, left)."""
     counts = Counter(round(ranking.spearman(answer), 1) for answer in answers)
     points = tuple((value, float(counts[value])) for value in sorted(counts))
     return Plot(
@@ -96,7 +96,7 @@ def _correlations(answers: Sequence[Sequence[int]]) -> Plot:
 
 
 def cells(entries: Sequence[Answered], settings: Settings) -> Section:
-    """Return scores by type, by language and by both, with the averages of the paper's tables."""
+    """Return the section on scores by type, by language and by both, with the averages of the paper's tables."""
     groups: dict[tuple[str, str], list[Answered]] = {}
     for entry in entries:
         type_, language = entry.problem.type, entry.problem.language
@@ -127,7 +127,7 @@ def _values(entries: Sequence[Answered], settings: Settings) -> tuple[Cell, ...]
 
 
 def origins(problems: Sequence[Problem]) -> Section:
-    """Return where the options are from, and what could not be built."""
+    """Return the section on where the options are from, and on the problems that could not be built."""
     counts = Counter(
         (problem.kind, option.slot, option.origin)
         for problem in problems
@@ -166,7 +166,7 @@ def origins(problems: Sequence[Problem]) -> Section:
 
 
 def _written(traces: Sequence[Trace], evidence: Evidence) -> Section:
-    """Return free responses: how many came, and the first of them to read."""
+    """Return the section on free responses: how many came, and the first of them to read."""
     texts = [(trace, trace.score.parts.get("response")) for trace in traces]
     came = [(trace, text) for trace, text in texts if text]
     readings = tuple(

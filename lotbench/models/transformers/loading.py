@@ -20,6 +20,7 @@ from pickle import UnpicklingError
 from typing import Any, Literal
 
 from lotbench.errors import Unescapable, UsageError
+from lotbench.report.markdown import visible
 from lotbench.types import Message
 
 
@@ -166,7 +167,7 @@ def adapted(model: Any, adapter: str, *, trainable: bool = False) -> Any:
         # What does not fit is counted below, and is no warning then.
         warnings.filterwarnings("ignore", "Found missing adapter keys")
         peft_model = peft.PeftModel.from_pretrained(model, adapter, is_trainable=trainable)
-    base = str(peft_model.peft_config["default"].base_model_name_or_path or "")
+    base = " ".join(visible(str(peft_model.peft_config["default"].base_model_name_or_path or "")).split())
     there, placed = (
         sum(".lora_" in name for name in weights)
         for weights in (

@@ -1,7 +1,7 @@
-"""What a model writes around a response that people voted best: the puzzle, and which runners-up make other points.
+"""The texts that a model writes around people's best response: the puzzle, and the points of runners-up.
 
-A picture is an episode through the panel: a first form for the puzzle, a second for the points. What breaks a rule of
-the samples is asked for once more with the reason, then the picture is dropped with it. People decide afterwards.
+A picture is an episode with two forms, puzzle and points. A reply that breaks a rule of samples is asked for once more
+with the reason; then the picture is dropped with it. People decide on the proposals.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
 PictureEpisode: TypeAlias = Episode[Scene, Rules]
-"""A picture's episode."""
+"""An episode of the construction."""
 
 ROLES = {
     "writer": Role(
@@ -38,7 +38,7 @@ ROLES = {
     )
 }
 NO_SAMPLE = "no_sample"
-"""The status of an answer that can be read and makes no sample."""
+"""The status of a reply that can be read but makes no valid sample."""
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)、])\s*")
 _POINT = re.compile(r"^\W*([A-Z])\s*[|:：]\s*(\S.*)$")
 
@@ -67,7 +67,7 @@ class Points(Form):
 
 
 async def respond(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Update:
-    """Return the puzzle first, then the points of the runners-up; a picture whose best response cannot be played is dropped."""
+    """Ask for the puzzle, then for the points of the runners-up; a picture that cannot be played is dropped."""
     episode, scene = runtime.context, runtime.context.sample
     puzzle = await _puzzle(episode)
     if puzzle.value is None:
@@ -84,27 +84,27 @@ async def respond(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Upda
 
 
 async def nothing(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Update:
-    """Judge nothing: people decide afterwards."""
+    """Return no update: people judge the proposals later."""
     return {}
 
 
 async def propose(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Update:
-    """End the episode: what was not dropped is proposed."""
+    """End the episode: a picture that was not dropped is proposed."""
     return {"outcome": "proposed"}
 
 
 def _ended(step: str, reading: Reading[Any]) -> Update:
-    """Return the end of a picture about which nothing could be written."""
-    # A model that answers as it should, of a picture that is beyond it, is no sign that others are.
+    """Return the update that ends an episode after a reply that cannot be used."""
+    # A valid reply that makes no sample drops one picture; an unreadable reply is a failure of the writer.
     outcome = "dropped" if reading.status == NO_SAMPLE else "writer_failed"
     return {"outcome": outcome, "why": f"{step}: {reading.reason}"}
 
 
 def item(scene: Scene, done: Mapping[str, Any], source: str) -> Item:
-    """Return the sample that a scene and what was written about it make.
+    """Return the sample made from a scene and the texts written about it.
 
     Raises:
-        ValidationError: It is none, with the fields.
+        ValidationError: The texts make no valid sample.
     """
     best, puzzle = scene.responses[0], done["puzzle"]
     return Item(
@@ -117,7 +117,7 @@ def item(scene: Scene, done: Mapping[str, Any], source: str) -> Item:
         explanation=puzzle["explanation"],
         point=Fixed(part=puzzle["part"], likeness=puzzle["likeness"], effect=puzzle["effect"]),
         clues=tuple(_lines(puzzle["clues"])),
-        # Until somebody has played it.
+        # A default until somebody has played it.
         tier="medium",
         leap=puzzle["leap"],
         accept=tuple(_lines(puzzle["accept"])),
@@ -190,7 +190,7 @@ async def _written(
 
 
 def _holds(scene: Scene, done: Mapping[str, Any]) -> None:
-    """Refuse what is no sample, or one with a grave fault.
+    """Check that the texts make a valid sample without grave findings.
 
     Raises:
         Unread: `no_sample`, with every fault.
@@ -204,10 +204,10 @@ def _holds(scene: Scene, done: Mapping[str, Any]) -> None:
 
 
 def _point(line: str, voted: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the letter of a runner-up and why it is funny.
+    """Return the letter of a runner-up, and why it is funny.
 
     Raises:
-        Unread: `no_sample`; the line says something else.
+        Unread: `no_sample`; the line has another format.
     """
     match = _POINT.match(line)
     if not match or match[1] not in voted or match[1] == "A":
@@ -217,7 +217,7 @@ def _point(line: str, voted: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _rejected(line: str) -> Rejected:
-    """Return a guess that fails, of `TEXT | easy or hard | why`; hard where nothing is said."""
+    """Return a guess that should fail, from `TEXT | easy or hard | why`; hard by default."""
     text, _, rest = line.partition("|")
     level, _, why = rest.partition("|")
     easy = level.strip().lower() == "easy"

@@ -1,7 +1,7 @@
-"""The steps of the data construction that need a model: an idea, its justification, and whether both hold (Sec. 4.1).
+"""The steps of the data construction that need a model: writing an idea and its justification, and checking both (Sec. 4.1).
 
-A paper is an episode through the panel like any other: the writer turns it into an idea and its reviews into one
-justification, the judge looks at both. What does not hold is dropped with its reason, never mended.
+A paper is an episode. The writer turns the paper into an idea and its reviews into one justification; the judge checks
+both. A paper that fails a check is dropped with the reason.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ ROLES = {
 }
 _FIRST_PERSON = re.compile(r"\b(?:we|our|ours)\b", re.IGNORECASE)
 NO_GOLD: claims.Arguments = {kind: {} for kind in KINDS}
-"""A justification that is itself to be the gold is checked against nothing."""
+"""The gold arguments of a check without gold: the justification will itself be the gold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft(NoPicture):
-    """A paper on its way: the sample of its episode."""
+    """A paper with its score: the sample of an episode."""
 
     paper: Paper
     score: int
 
     @property
     def id(self) -> str:
-        """That of the paper."""
+        """The id of the paper."""
         return self.paper.id
 
     @property
     def language(self) -> str:
-        """That of the paper."""
+        """The language of the paper."""
         return self.paper.language
 
 
 PaperEpisode: TypeAlias = Episode[Draft, Rules]
-"""A paper's episode."""
+"""An episode of the construction."""
 
 
 class Synthesis(Form):
@@ -75,7 +75,7 @@ class Justification(Form):
 
 
 class Formal(Form):
-    """The answer to `formal`: what is wrong with an idea and its justification as texts."""
+    """The answer to `formal`: faults in the wording of an idea and its justification."""
 
     reason: Annotated[str, prose(600)]
     idea_in_first_person: YesNo
@@ -90,15 +90,14 @@ WANTED = {
     "summary_of_several_reviews": (False, "a text sums up several reviews"),
     "novelty_score_as_number": (False, "a text gives a novelty score as a number"),
 }
-"""What a formally correct sample has, and what it lacks otherwise.
+"""The right answer to each question of `Formal`, and the fault otherwise.
 
 The paper (Sec. 4.1.1) says that the idea has to be in the first person. The public scripts, which made the data, ask
-for neutral ideas and check the justification for the voice of one reviewer; so does this.
-"""
+for neutral ideas and check that the justification has one reviewer's voice; so does this."""
 
 
 def item(draft: Draft, texts: Mapping[str, Any], writers: Sequence[str] = ()) -> Item:
-    """Return the sample that a paper has become.
+    """Return the sample made from a paper.
 
     Args:
         draft: The paper with its score.
@@ -121,7 +120,7 @@ def item(draft: Draft, texts: Mapping[str, Any], writers: Sequence[str] = ()) ->
 
 
 async def respond(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
-    """Return the writer makes an idea of a paper, and a justification of its reviews; each is dropped if it does not hold."""
+    """Ask the writer for an idea, then for a justification; the paper is dropped at the first fault."""
     episode, paper = runtime.context, runtime.context.sample.paper
     summaries = [str(reply.content[SUMMARY]) for reply in paper.replies if reply.content.get(SUMMARY)]
     values = {"title": paper.title, "abstract": paper.abstract, "summaries": _parted(summaries)}
@@ -135,7 +134,7 @@ async def respond(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update
 
 
 async def look(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
-    """Return the judge looks at both texts, then at what each argument rests on: works, or the idea; there is no gold."""
+    """Ask the judge about the wording of both texts, then about the grounds of each argument; there is no gold."""
     episode, turn = runtime.context, dict(state["turn"])
     sample, rules = item(episode.sample, turn), episode.settings
     values = {"idea": sample.research_idea.text(), "justification": sample.novelty_reasoning}
@@ -162,14 +161,14 @@ async def look(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
 
 
 async def keep(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
-    """End the episode: what was not dropped is kept."""
+    """End the episode: a paper that was not dropped is kept."""
     return {"outcome": "kept", "memory": state["turn"]}
 
 
 async def _written(
     episode: PaperEpisode, name: str, form: type[Form], values: Mapping[str, Value]
 ) -> dict[str, Any]:
-    """Return what the writer fills a form in with; each text of it has to say something."""
+    """Ask the writer to fill in a form; none of its texts may be empty."""
 
     def read(answer: Answer) -> dict[str, Any]:
         texts = read_form(answer.reply, form).model_dump()
@@ -177,18 +176,18 @@ async def _written(
             raise Unread("unparsed", f"{', '.join(blank)}: it says nothing")
         return texts
 
-    # What depends on the paper alone outlives this build.
+    # Texts that depend only on the paper are shared by all builds.
     return await episode.require("writer", name, episode.prompt(name), form, values, read=read, shared=True)
 
 
 def _dropped(turn: Mapping[str, Any]) -> Update:
-    """Return the end of a paper in which something does not hold."""
+    """Return the update that ends an episode with a fault; empty without one."""
     why = fault(turn)
     return {"outcome": "dropped", "why": why} if why else {}
 
 
 def fault(turn: Mapping[str, Any]) -> str | None:
-    """Return the first thing that does not hold in what was found out so far; None if there is none."""
+    """Return the first fault in the texts and checks so far; None without one."""
     for name in ("idea", "justification"):
         if number := leak("\n".join(turn.get(name, {}).values())):
             return f"the {name} may give its score away: {number!r}"
