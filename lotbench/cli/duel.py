@@ -52,15 +52,5 @@ def _say(look: Look) -> None:
     """Print the result of one look."""
     unit = look.board.places[0].entry.metric.unit
     print(f"look {look.at} of {look.of}, {look.units} {unit}s, level {look.level:.2g}:")
-    for pair in look.board.pairs:
-        seen = pair.difference
-        ends = "" if seen.low is None or seen.high is None else f" ({seen.low:+.3f} to {seen.high:+.3f})"
-        verdict = "beats" if pair in look.apart else "is not clearly better than"
-        print(
-            visible(
-                f"  {pair.better} {verdict} {pair.other}: {seen.mean or 0.0:+.3f}{ends}, p = {pair.p:.2g}"
-            )
-        )
-    for place in look.board.places:
-        if place.entry.abstained:
-            print(visible(f"  {place.label} is paired with nobody: too many of its answers are missing"))
+    for sentence in look.said:
+        print(visible(f"  {sentence}"))

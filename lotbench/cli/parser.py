@@ -323,7 +323,7 @@ def _people(command: Declare) -> None:
     command("watch = watch:watch", about, OUT)
     command(
         "view = people:view",
-        "look through runs: leaderboards, and games round by round",
+        "look through runs: who beats whom, two of them compared, every game round by round",
         *SITE,
         flag(
             "root DIR|RUN", "where runs are kept (default: runs), or a run to open", nargs="?", default="runs"

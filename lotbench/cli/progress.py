@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from typing import TextIO
+from typing import Any, TextIO
 
 from lotbench.calls.caller import CallStats
 from lotbench.report.markdown import duration
@@ -16,6 +16,8 @@ PIPE_S = 15.0
 STALL_S = 60.0
 """Without any reply for so long, it is said what is being waited for."""
 SHOWN = 5
+BAR = 8
+"""Characters of the bar."""
 
 
 def watch(stream: TextIO) -> Watch:
@@ -55,7 +57,7 @@ def _on_terminal(stream: TextIO) -> Watch:
 
         def drawn() -> Table:
             grid = Table.grid(padding=(0, 1))
-            bar = ProgressBar(total=max(status.total, 1), completed=len(status.traces), width=18)
+            bar = ProgressBar(total=max(status.total, 1), completed=len(status.traces), width=BAR)
             grid.add_row(bar, line(status, time.monotonic() - started, begun))
             for waited in stalled(status.stats, time.monotonic()):
                 grid.add_row("", Text(waited))
@@ -83,6 +85,8 @@ def line(status: Status, seconds: float, begun: int = 0) -> str:
     what = "games" if status.plan.benchmark.graph == "game" else "tasks"
     parts = [f"{len(traces)}/{status.total} {what}" + (f", {solved} solved" if solved else "")]
     parts += [f"{failed} failed"] if failed else []
+    rounds: Any = [trace.score.parts.get("attempts") or 0 for trace in traces]
+    parts += [f"{sum(rounds):,} rounds"] if what == "games" else []
     parts.append(f"{stats.calls:,} calls")
     if stats.cost:
         parts.append(f"${stats.cost:.2f}")

@@ -8,7 +8,8 @@ The sections, in order:
    same conditions, or with one difference.
 3. Correlations: between benchmarks over the same models, and with a table of published scores.
 
-Runs that differ in more than one thing are refused, with a list of the differences.
+Of runs that differ in more than one thing, those that were measured alike are compared group by group, and the rest is left
+out by name. Where no two were, they are refused, with a list of the differences.
 """
 
 from __future__ import annotations
@@ -102,12 +103,16 @@ def compare(entries: Sequence[Entry], across: Across, table: Published | None = 
     sentences = []
     for name in names:
         runs = [entry for entry in entries if entry.benchmark == name]
-        board, of_benchmark = _of_benchmark(runs, across, table or {})
-        boards += [board] if board else []
-        start = f"{name}: " if len(names) > 1 else ""
-        if board and (sentence := ranking_sections.summed_up(board)):
-            sentences.append(start + sentence)
-        sections += [replace(section, title=start + section.title) for section in of_benchmark]
+        groups = _groups(runs)
+        for at, group in enumerate(groups, 1):
+            board, of_group = _of_benchmark(group, across, table or {})
+            boards += [board] if board else []
+            start = f"{name}: " if len(names) > 1 else ""
+            start += f"group {at}: " if len(groups) > 1 else ""
+            if board and (sentence := ranking_sections.summed_up(board)):
+                sentences.append(start + sentence)
+            sections += [replace(section, title=start + section.title) for section in of_group]
+        sentences += _left_out(runs, groups)
     sections += _correlations(boards, table or {})
     title = f"{' and '.join(names)}: {len(entries)} runs"
     return Comparison(title, tuple(entry.name for entry in entries), tuple(sections), tuple(sentences))
@@ -133,6 +138,23 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _groups(runs: Sequence[Entry]) -> list[Sequence[Entry]]:
+    """Return runs as they are compared: all together, or where they differ in more than one thing, those measured alike."""
+    groups: list[Sequence[Entry]] = [group for group in leaderboard.alike(runs) if len(group) > 1]
+    return groups if groups and len(setups(runs)) > 1 else [runs]
+
+
+def _left_out(runs: Sequence[Entry], groups: Sequence[Sequence[Entry]]) -> list[str]:
+    """Return a sentence for each run that is in no group, with what it was measured with differently."""
+    first = groups[0][0]
+    inside = {entry.name for group in groups for entry in group}
+    return [
+        f"{run.name} is left out, as it differs from {first.name}: {'; '.join(leaderboard.differing(first, run))}."
+        for run in runs
+        if run.name not in inside
+    ]
 
 
 def _of_benchmark(
@@ -176,6 +198,7 @@ def _correlations(boards: Sequence[Board], table: Published) -> list[Section]:
     sections = [
         ranking_sections.correlations(f"{first.benchmark} and {other.benchmark}", x, y)
         for (first, x), (other, y) in combinations(zip(boards, measures, strict=True), 2)
+        if first.benchmark != other.benchmark
     ]
     for board, measure in zip(boards, measures, strict=True):
         entries = [place.entry for place in board.places]

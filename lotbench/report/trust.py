@@ -105,7 +105,6 @@ class Check:
         who: The ids of the models that gave the verdicts.
         rates: The error rates; None if the role was never checked under these conditions.
         task: The task, if the role has several, such as `originality`.
-        labels: The source of the labels: `author`, `people` or `planted`.
         bound: The name of its limits in BOUNDS.
     """
 

@@ -55,6 +55,22 @@ class Look:
         """Whether all pairs differ significantly, or all samples are played."""
         return self.at == self.of or len(self.apart) == len(self.board.pairs) > 0
 
+    @property
+    def said(self) -> list[str]:
+        """The look in words, a line a pair, and who is paired with nobody."""
+        lines = []
+        for pair in self.board.pairs:
+            seen = pair.difference
+            ends = "" if seen.low is None or seen.high is None else f" ({seen.low:+.3f} to {seen.high:+.3f})"
+            verdict = "beats" if pair in self.apart else "is not clearly better than"
+            value = f"{seen.mean or 0.0:+.3f}{ends}, p = {pair.p:.2g}"
+            lines.append(f"{pair.better} {verdict} {pair.other}: {value}")
+        return lines + [
+            f"{place.label} is paired with nobody: too many of its answers are missing"
+            for place in self.board.places
+            if place.entry.abstained
+        ]
+
 
 Say = Callable[[Look], object]
 
@@ -111,17 +127,34 @@ async def _look(
     say: Say,
 ) -> Look:
     """Play and test in turn; the models play at the same time, so that conditions that change with time affect all."""
-    ends = sorted({math.ceil(part * len(units)) for part in LOOKS})
-    bounds = levels([end / len(units) for end in ends])
+    looks = _looks(len(units))
     runs: list[Run] = []
-    for at, (end, level) in enumerate(zip(ends, bounds, strict=True), 1):
+    for at, (end, level) in enumerate(looks, 1):
         only = {name for unit in units[:end] for name in unit}
         runs = await _gather([resume(run.path, only=only, **how) for run in runs] if runs else starts(only))
-        look = Look(at, len(ends), end, level, board([results.entry(run) for run in runs]), runs)
+        look = Look(at, len(looks), end, level, board([results.entry(run) for run in runs]), runs)
         say(look)
         if look.over:
             break
     return look
+
+
+def last_look(runs: Sequence[Run]) -> Look | None:
+    """Return the last look that the runs of a duel have come to; None before the first."""
+    units = list(_group_samples(planned(runs[0], Limits()).chosen).values())
+    played = set.intersection(*({trace.sample for trace in run.traces} for run in runs))
+    done = next((at for at, unit in enumerate(units) if not played.issuperset(unit)), len(units))
+    looks = _looks(len(units))
+    at = sum(end <= done for end, _ in looks)
+    if not at:
+        return None
+    return Look(at, len(looks), *looks[at - 1], board([results.entry(run) for run in runs]), runs)
+
+
+def _looks(units: int) -> list[tuple[int, float]]:
+    """Return after how many units a duel of so many is looked at, each with its level."""
+    ends = sorted({math.ceil(part * units) for part in LOOKS})
+    return list(zip(ends, levels([end / units for end in ends]), strict=True))
 
 
 async def _gather(works: Sequence[Awaitable[Run]]) -> list[Run]:

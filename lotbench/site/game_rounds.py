@@ -142,6 +142,14 @@ def thought(trace: Trace, used: Mapping[str, Usage]) -> Thought:
     return Thought(tuple(chains.values()), tuple(setup), leaps)
 
 
+def until_given_up(rounds: Sequence[Round]) -> int:
+    """Return how many rounds a person took part in: of those after they gave up each is refused."""
+    played = len(rounds)
+    while played and rounds[played - 1].status == "refused":
+        played -= 1
+    return played
+
+
 def calls(trace: Trace, used: Mapping[str, Usage]) -> list[Call]:
     """Return every step of an episode of any benchmark, in order."""
     return [_call(place, step, used) for place, step in enumerate(trace.steps, 1)]

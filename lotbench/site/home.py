@@ -23,8 +23,9 @@ WIDTH = 156
 """Of the line on which an interval is drawn."""
 DATE = re.compile(r"(20\d\d)(\d\d)(\d\d)-(\d\d)(\d\d)-")
 UNCHECKED = "not checked"
+TINY = "tiny model"
 BADGES = (
-    ("an embedded model played", "embedded"),
+    ("an embedded model played", TINY),
     ("the run is of ", "partial"),
     ("the run is not complete", "partial"),
     (KNOWS_NOTHING, "partial"),
@@ -36,7 +37,7 @@ PROVISIONAL = {
     "partial": "few samples or a judge that was never checked",
 }
 """Badges of runs that are ranked where nobody is trusted, and in words."""
-GRAVEST = ("embedded", "not trusted", "partial", UNCHECKED)
+GRAVEST = (TINY, "not trusted", "partial", UNCHECKED)
 """Of several badges, the first of these is shown."""
 
 

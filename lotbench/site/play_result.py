@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from lotbench.benchmarks.lotbench.games import Round, read_rounds
+from lotbench.site.game_rounds import until_given_up
 from lotbench.site.host import OWN_WORD
 from lotbench.types import Trace
 
@@ -54,9 +55,7 @@ class Result:
 def result(trace: Trace, most: int) -> Result:
     """Return how a game came out; the rounds after its player gave up are left out."""
     rounds = [each for each in read_rounds(trace.steps) if each.status]
-    played = len(rounds)
-    while played and rounds[played - 1].status == "refused":
-        played -= 1
+    played = until_given_up(rounds)
     given_up = played < len(rounds)
     dots = tuple((_dot(each), bool(each.clues or each.frame)) for each in rounds[:played])
     solved = next((each.number for each in rounds if _dot(each) == "found"), None)

@@ -8,23 +8,31 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from lotbench import benchmarks
 from lotbench.benchmarks.lotbench.games import read_rounds
-from lotbench.errors import UsageError
+from lotbench.config.experiment import validate
+from lotbench.errors import LotbenchError, UsageError
 from lotbench.report.leaderboard import Entry
 from lotbench.run import recorded, results
+from lotbench.run.folder_shapes import read_run_json
 from lotbench.run.loading import Run, load_run
+from lotbench.site import game_rounds
 from lotbench.types import Trace
 
 NAME = re.compile(r"\w[\w.-]*")
 FILES = ("run.json", "summary.json", "traces.jsonl")
 FILTERS = ("outcome", "language", "tier")
 """What the games of a run can be filtered by."""
+ASKED = ("question", "keyword", "research_idea", "caption", "prompt", "text")
+"""Fields of a sample of which the first that holds anything is what was asked."""
+LONGEST = 300
+"""Characters of what was asked and answered that a line has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +42,7 @@ class EpisodeRow:
     Attributes:
         rounds: How many it had; None where the benchmark has none.
         solved: The round that solved it, the first of its leaps.
-        last: The last guess.
+        answer: The last guess, or the first of the answers; `earlier` are the others.
     """
 
     sample: str
@@ -43,7 +51,8 @@ class EpisodeRow:
     score: float | None
     rounds: int | None
     solved: int | None
-    last: str
+    answer: str
+    earlier: str
 
     def verdict(self, graded: bool) -> str:
         """Return how it ended; of a task that is right or wrong and not graded (`graded`), which of the two."""
@@ -82,8 +91,8 @@ class Shelf:
 
     @cached_property
     def played(self) -> bool:
-        """Whether any game has a guess."""
-        return any(row.last for row in self.rows)
+        """Whether its tasks are games."""
+        return benchmarks.get(self.run.config.benchmark).graph == "game"
 
     @cached_property
     def graded(self) -> bool:
@@ -93,7 +102,7 @@ class Shelf:
     @property
     def noun(self) -> str:
         """What one of its episodes is called."""
-        return "game" if self.played or self.run.config.benchmark == "lotbench" else "task"
+        return "game" if self.played else "task"
 
     @cached_property
     def entry(self) -> Entry:
@@ -125,6 +134,14 @@ class Shelf:
             return row.outcome
         return str(self.samples.get(row.sample, {}).get(name) or "")
 
+    def asked(self, sample: str) -> str:
+        """Return what was asked of a sample: the joke with its blank, or the first of its texts that says it."""
+        fields = self.samples.get(sample, {})
+        if (around := game_rounds.masked(fields)) is not None:
+            return "____".join(around)[:LONGEST]
+        texts = dict(game_rounds.fields(fields, ("id", "image", "canary", "writer", "licence", "language")))
+        return next((texts[name] for name in (*ASKED, *texts) if name in texts), "")[:LONGEST]
+
     def at(self, file: str) -> int:
         """Return the place of the game whose page has this name; raises LookupError if there is none."""
         for place, row in enumerate(self.rows):
@@ -138,8 +155,8 @@ def page_file(sample: str, repeat: int) -> str:
     return f"{sample}-{repeat}.html"
 
 
-def episode_row(trace: Trace) -> EpisodeRow:
-    """Return an episode, as its run lists it.
+def episode_row(trace: Trace, answers: Sequence[str] = ()) -> EpisodeRow:
+    """Return an episode, as its run lists it; `answers` are those of an episode without guesses.
 
     Raises:
         UsageError: The sample's name can be no part of an address.
@@ -148,6 +165,8 @@ def episode_row(trace: Trace) -> EpisodeRow:
         raise UsageError(f"{trace.sample[:80]!r}: no sample's name, so no part of an address")
     rounds = read_rounds(trace.steps)
     last = rounds[-1].number if rounds else None
+    guesses = [str(each.guess) for each in reversed(rounds) if each.guess]
+    said = [text[:LONGEST] for text in guesses or answers]
     return EpisodeRow(
         sample=trace.sample,
         repeat=trace.repeat,
@@ -155,7 +174,8 @@ def episode_row(trace: Trace) -> EpisodeRow:
         score=trace.score.value,
         rounds=last,
         solved=next((at.number for at in rounds if at.leap), last if trace.outcome == "solved" else None),
-        last=next((str(each.guess)[:80] for each in reversed(rounds) if each.guess), ""),
+        answer=said[0] if said else "",
+        earlier=", ".join(said[1:])[:LONGEST],
     )
 
 
@@ -166,8 +186,20 @@ def read_run(path: Path) -> Shelf:
         UsageError: It is damaged, or a sample's name can be no part of an address.
     """
     rows: list[EpisodeRow] = []
-    run = load_run(path, seen=lambda trace: rows.append(episode_row(trace)))
+    answers = _answers(path)
+    run = load_run(path, seen=lambda trace: rows.append(episode_row(trace, answers(trace))))
     return Shelf(run, run.samples, rows)
+
+
+def _answers(path: Path) -> Callable[[Trace], Sequence[str]]:
+    """Return what reads the answers of a run's episodes; nothing is read of settings that are none today."""
+    fields = read_run_json(path)["experiment"]
+    try:
+        declared = benchmarks.get(fields["benchmark"])
+        settings = validate(declared.Settings, fields.get("settings", {}))
+    except (LotbenchError, KeyError):
+        return lambda trace: ()
+    return lambda trace: declared.answers(trace, settings)
 
 
 def stamp(path: Path) -> tuple[tuple[int, int] | None, ...]:

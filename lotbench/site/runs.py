@@ -10,23 +10,26 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
+from lotbench.config.model_names import parse
 from lotbench.errors import LotbenchError, UsageError
+from lotbench.report import trace_rows
 from lotbench.report.bounds import in_words
 from lotbench.report.html.page import harmless
 from lotbench.run import results
 from lotbench.run.calling import CALLS
+from lotbench.site import compared, home, said
 from lotbench.site import game_rounds as thought
-from lotbench.site import home, said
 from lotbench.site.page import FRAMES, screen
 from lotbench.site.run_summary import Shelf, page_file, read_run, stamp
 from lotbench.site.serve import Served
+from lotbench.storage import export as rows_as
 from lotbench.storage.pictures.picture_file import encoded
 from lotbench.types import JSON, Trace
 
@@ -45,14 +48,6 @@ REPORT_POLICY = (
 """Of a report: nothing in it runs, whoever wrote it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The runs of a folder: those that are read, and why others cannot be."""
-
-    shelves: Sequence[Shelf]
-    unreadable: Mapping[str, str]
-
-
 class Gallery:
     """The pages of the runs in a folder.
 
@@ -63,10 +58,12 @@ class Gallery:
 
     def __init__(self, root: Path, held: int = HELD) -> None:
         self.root = root
+        self.live = True
         self._pictures: dict[str, Path] = {}
         # A run whose files have changed has another stamp, and is read again.
         self._read = lru_cache(held)(lambda path, _stamp: read_run(path))
         self._boards = lru_cache(1)(_boards)
+        self._duels = lru_cache(1)(compared.duels)
 
     def get(self, path: str) -> Served:
         """Return the page or picture at a path; a run is read when it is first looked at, and again when it has changed."""
@@ -80,10 +77,17 @@ class Gallery:
                 return self.game_page(self.shelf(name), f"{file}.html")
             case ["html", "said", name, file]:
                 return self.said_page(self.shelf(name), f"{file}.html")
+            case ["html", "compare", first, second]:
+                return self.compared_page(self.shelf(first), self.shelf(second))
+            case ["csv" | "jsonl", "rows" | "steps" as what, name]:
+                return _rows(self.shelf(name), what, kind)
             case ["html", "sample", group, sample]:
                 return self.sides_page(group, sample)
             case ["html", "report", name] if report := _report(self.shelf(name)):
-                return Served(report.read_bytes(), policy=REPORT_POLICY)
+                # In a page of its own look, and only that runs nothing: the way back is a link.
+                back = f'<header><p class="kind"><a href="../run/{quote(name)}.html">Back to the run</a></p></header>'
+                page = report.read_bytes().replace(b"<body>", b"<body>" + back.encode(), 1)
+                return Served(page, policy=REPORT_POLICY)
             case ["png", size, name] if size in SIZES and name in self._pictures:
                 return Served(encoded(self._pictures[name], SIZES[size]), "image/png", lasting=True)
         raise LookupError(path)
@@ -102,8 +106,8 @@ class Gallery:
         inside = "/" not in name and place.resolve().is_relative_to(self.root.resolve())
         return inside and place.is_file()
 
-    def found(self) -> Found:
-        """Return every run."""
+    def found(self) -> tuple[list[Shelf], dict[str, str]]:
+        """Return every run that can be read, and why others cannot be."""
         shelves: list[Shelf] = []
         unreadable: dict[str, str] = {}
         for name in self.names():
@@ -111,7 +115,7 @@ class Gallery:
                 shelves.append(self.shelf(name))
             except Exception as error:  # noqa: BLE001 - a folder that somebody else wrote must not hide the others
                 unreadable[name] = _fault(error)
-        return Found(shelves, unreadable)
+        return shelves, unreadable
 
     def shelf(self, name: str) -> Shelf:
         """Return a run by its name.
@@ -127,17 +131,19 @@ class Gallery:
 
     def index(self) -> Served:
         """Return the leaderboards: every run that has ended in the table of what it played, and the runs that have not."""
-        listing = self.found()
-        ended = {shelf.name: shelf for shelf in listing.shelves if shelf.run.summary}
+        shelves, unreadable = self.found()
+        ended = {shelf.name: shelf for shelf in shelves if shelf.run.summary}
         boards, faults = self._boards(tuple(ended.values()))
         return screen(
             "index",
+            live=self.live,
             boards=boards,
+            duels=self._duels(tuple(ended.values())),
             across=home.across(boards),
             pictures={board.name: self._strip(ended[board.rows[0].run]) for board in boards},
             reports={name for name, shelf in ended.items() if _report(shelf)},
-            unended=[shelf for shelf in listing.shelves if not shelf.run.summary],
-            unreadable=sorted({**listing.unreadable, **faults}.items()),
+            unended=[shelf for shelf in shelves if not shelf.run.summary],
+            unreadable=sorted({**unreadable, **faults}.items()),
         )
 
     def _strip(self, shelf: Shelf) -> list[str]:
@@ -167,6 +173,13 @@ class Gallery:
             report=_report(shelf) is not None,
             pictures={sample: self.picture(shelf, sample, "thumb") for sample in shelf.samples},
         )
+
+    def compared_page(self, first: Shelf, second: Shelf) -> Served:
+        """Return two runs against each other."""
+        shelves = (first, second)
+        names = [_tell_apart(shelf, shelves) for shelf in shelves]
+        values = compared.values(shelves, lambda shelf, sample: self.picture(shelf, sample, "thumb"))
+        return screen("compare", "../../", names=names, **values)
 
     def game_page(self, shelf: Shelf, file: str) -> Served:
         """Return an episode: a game as a thought trace, anything else step by step."""
@@ -201,10 +214,15 @@ class Gallery:
         self, shelf: Shelf, trace: Trace, up: str, template: str, links: Mapping[str, str | None]
     ) -> Served:
         """Return a game as a thought trace; an episode of anything else by its benchmark's readings and step by step."""
-        values = self.known(shelf, trace) | {"links": links}
+        values = self.known(shelf, trace) | {"links": links, "given_up": 0}
         used = {key: entry.reply.usage for key, entry in said.entries(shelf.run.path / CALLS, trace).items()}
         if (around := thought.masked(values["sample"])) is not None:
-            return screen(template, up, thought=thought.thought(trace, used), around=around, **values)
+            game = thought.thought(trace, used)
+            if parse(shelf.run.config.model).kind == "human":
+                played = thought.until_given_up([leap.round for leap in game.leaps])
+                values["given_up"] = len(game.leaps) - played
+                game = replace(game, leaps=game.leaps[:played])
+            return screen(template, up, thought=game, around=around, **values)
         return screen(
             "episode",
             up,
@@ -218,7 +236,7 @@ class Gallery:
         """Return every game on one sample, of which two are shown side by side."""
         games = {
             shelf: [place for place, row in enumerate(shelf.rows) if row.sample == sample]
-            for shelf in self.found().shelves
+            for shelf in self.found()[0]
             if shelf.group == group
         }
         played = [shelf for shelf, places in games.items() if places]
@@ -255,8 +273,11 @@ class Gallery:
         """Yield the path of every page, then of every picture that they show."""
         yield "index.html"
         sides: dict[str, None] = {}
-        for shelf in self.found().shelves:
+        for shelf in self.found()[0]:
             yield f"run/{shelf.name}.html"
+            yield from (
+                f"{what}/{shelf.name}.{kind}" for what in ("rows", "steps") for kind in ("csv", "jsonl")
+            )
             for row in shelf.rows:
                 yield f"game/{shelf.name}/{row.file}"
                 yield f"said/{shelf.name}/{row.file}"
@@ -281,6 +302,8 @@ def export(gallery: Gallery, out: Path) -> tuple[int, int]:
     try:
         if out.exists() and any(out.iterdir()):
             raise UsageError(f"--export {out}: is not empty")
+        # Files are all there is: a page for each two runs would be too many of them.
+        gallery.live = False
         for path in gallery.addresses():
             body = gallery.get(path).body
             place = out / path
@@ -290,6 +313,14 @@ def export(gallery: Gallery, out: Path) -> tuple[int, int]:
     except OSError as error:
         raise UsageError(f"--export {out}: {error.strerror}") from None
     return count, size
+
+
+def _rows(shelf: Shelf, what: str, kind: str) -> Served:
+    """Return the rows of a run as `lotbench export` writes them, a task each or a step each."""
+    table = trace_rows.steps if what == "steps" else trace_rows.episodes
+    rows = list(table(shelf.run.traces, shelf.name, shelf.label))
+    media = "text/csv" if kind == "csv" else "application/x-ndjson"
+    return Served(rows_as.text(rows, f".{kind}").encode(errors="replace"), media)
 
 
 def _report(shelf: Shelf) -> Path | None:

@@ -27,15 +27,19 @@ def write(rows: Sequence[Mapping[str, JSON]], path: Path | None) -> int:
     Raises:
         UsageError: The file cannot be written.
     """
-    if path and path.suffix == ".csv":
-        text = _csv(rows)
-    else:
-        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    content = text(rows, path.suffix if path else "")
     try:
-        atomic_write.write(path, text) if path else sys.stdout.write(text)
+        atomic_write.write(path, content) if path else sys.stdout.write(content)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     return len(rows)
+
+
+def text(rows: Sequence[Mapping[str, JSON]], ending: str) -> str:
+    """Return rows as a file that ends so has them: .csv is a table, anything else a JSON line each."""
+    if ending == ".csv":
+        return _csv(rows)
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def _csv(rows: Sequence[Mapping[str, JSON]]) -> str:

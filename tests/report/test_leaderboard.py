@@ -182,6 +182,21 @@ def test_compare_refuses_what_cannot_be_compared(
         entry(replace(runs[0], summary={}))
 
 
+def test_compare_ranks_each_group_of_mixed_runs_and_says_what_it_left_out(
+    runs: list[Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [str(run.path) for run in runs]
+    assert main(["compare", *paths, "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().out.splitlines()[-1]
+    assert said.startswith("group 1: ") and "weak" in said
+    titles = [line for line in (tmp_path / "compare.md").read_text("utf-8").splitlines() if "## " in line]
+    assert "## group 1: Ranking" in titles and "## group 2: Runs by seed" in titles
+    assert main(["compare", *paths[:3], paths[4], "--out", str(tmp_path)]) == 0
+    *_, ranked, left = capsys.readouterr().out.splitlines()
+    assert "weak" in ranked and "group" not in ranked
+    assert left.startswith(f"{runs[4].path.name} is left out") and "settings.max_rounds: 3 and 2" in left
+
+
 def test_a_report_is_drawn_on_demand(runs: list[Run], capsys: pytest.CaptureFixture[str]) -> None:
     path = runs[0].path
     before = (path / "report.html").read_text(encoding="utf-8")

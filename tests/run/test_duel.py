@@ -11,7 +11,7 @@ import pytest
 from lotbench.cli import main
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.errors import LimitReached, UsageError
-from lotbench.run.duel import Look, duel, resume_duel
+from lotbench.run.duel import Look, duel, last_look, resume_duel
 from lotbench.run.loading import load_run
 from tests.judging import PlantedJudge, data_set, shipped
 from tests.rules import chance, hear
@@ -58,6 +58,9 @@ async def test_a_clear_duel_ends_early_and_its_runs_go_on_alone(data: Path, tmp_
     assert last.at < 4 and [look.at for look in seen] == list(range(1, last.at + 1))
     assert [(pair.better, pair.other) for pair in last.apart] == [("strong-2026", "weak-2026")]
     one, other = last.runs
+    found = last_look([load_run(run.path) for run in last.runs])
+    assert found and (found.at, found.level, found.said) == (last.at, last.level, last.said)
+    assert found.said[0].startswith("strong-2026 beats weak-2026: +")
     assert one.config.samples == other.config.samples != tuple(item.id for item in ITEMS)
     for run in last.runs:
         # What was played is the beginning of the order that the run keeps.

@@ -32,7 +32,7 @@ from lotbench.site.people_runs import person, play_next
 from lotbench.site.play import PlaySite
 from lotbench.site.runs import Gallery, export
 from lotbench.site.vote import Polls
-from lotbench.types import Reply, Request
+from lotbench.types import RUN_SCHEMA, Reply, Request
 from tests import hostile
 from tests.full_disk import full_disk
 from tests.playing import SETTINGS, play
@@ -205,12 +205,12 @@ async def test_a_run_that_others_wrote_leads_nowhere(played: Path, tmp_path: Pat
     lines = re.sub(r',"crc":"[0-9a-f]{8}"', "", file.read_text("utf-8"))
     file.write_text(lines.replace('"sample":"lot-0001"', '"sample":"../../../../x"'), "utf-8")
     (root / "worse").mkdir()
-    (root / "worse" / "run.json").write_text('{"experiment": {}}', "utf-8")
+    (root / "worse" / "run.json").write_text(f'{{"schema": {RUN_SCHEMA}, "experiment": {{}}}}', "utf-8")
     count, _ = export(Gallery(root), tmp_path / "out")
     assert (
         count
         == len([one for one in (tmp_path / "out").rglob("*") if one.is_file()])
-        == 1 + 1 + 3 + 3 + 3 + 3 + 3 + 1
+        == 1 + 1 + 4 + 3 + 3 + 3 + 3 + 3 + 1
     )
     assert not list(tmp_path.glob("x*"))
     async with client(Gallery(root)) as browser:
@@ -223,8 +223,8 @@ async def test_a_run_that_others_wrote_leads_nowhere(played: Path, tmp_path: Pat
 def test_an_export_has_every_page_and_no_way_to_write(played: Path, tmp_path: Path) -> None:
     count, size = export(Gallery(played), tmp_path / "out")
     files = [file for file in (tmp_path / "out").rglob("*") if file.is_file()]
-    # The home page; of each run its page, its games, what was said in them, its report; of each sample two pages side by side and pictures.
-    assert len(files) == count == 1 + 2 * (1 + 3 + 3 + 1) + 3 + 3 + 3
+    # The home page; of each run its page, its games, what was said in them, its report, its rows and steps in two forms; of each sample two pages side by side and pictures.
+    assert len(files) == count == 1 + 2 * (1 + 3 + 3 + 1 + 4) + 3 + 3 + 3
     assert sum(file.stat().st_size for file in files) == size
     for file in files:
         if file.suffix == ".html":
@@ -239,7 +239,7 @@ def test_an_export_has_every_page_and_no_way_to_write(played: Path, tmp_path: Pa
 
 def test_the_command_exports(played: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["view", str(played), "--export", str(tmp_path / "pages")]) == 0
-    assert "26 files" in capsys.readouterr().out
+    assert "34 files" in capsys.readouterr().out
     assert main(["view", str(tmp_path / "none")]) == 2
 
 
@@ -569,7 +569,7 @@ def test_a_ballot_with_a_fault_is_refused_by_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("benchmark", ["rinobench", "liveideabench", "hicbench", "standard"])
 def test_a_page_of_another_benchmark_has_its_readings_and_every_call_one_click_away(benchmark: str) -> None:
     gallery = Gallery(FOLDER)
-    shelf = next(one for one in gallery.found().shelves if one.run.config.benchmark == benchmark)
+    shelf = next(one for one in gallery.found()[0] if one.run.config.benchmark == benchmark)
     shown = html.unescape(gallery.get(f"game/{shelf.name}/{shelf.rows[0].file}").body.decode())
     for reading in readings(shelf.run, shelf.run.traces[0]):
         assert reading.title in shown and all(text in shown for _, text in reading.texts)

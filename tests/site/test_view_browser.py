@@ -126,12 +126,14 @@ def test_a_board_of_three_models_is_searched_sorted_and_filtered(chromium: Brows
             report.click()
             page.wait_for_url("**/report/**")
             assert "creativity_score" in (page.locator("body").text_content() or "")
+            page.get_by_text("Back to the run").click()
+            page.wait_for_url("**/run/**")
             assert here(faults, address) == []
 
 
 def test_filters_leave_what_was_asked_for(chromium: Browser, runs: Path) -> None:
     gallery = Gallery(runs)
-    shelf = next(one for one in gallery.found().shelves if "ember" in one.name)
+    shelf = next(one for one in gallery.found()[0] if "ember" in one.name)
     with serving(gallery) as address, opened(chromium, f"{address}run/{shelf.name}.html") as (page, faults):
         page.locator("select[data-filter=language]").select_option("zh")
         shown = page.locator("tbody tr:visible")
@@ -141,9 +143,44 @@ def test_filters_leave_what_was_asked_for(chromium: Browser, runs: Path) -> None
         assert here(faults, address) == []
 
 
+@pytest.mark.parametrize("look", [{}, {"viewport": PHONE, "color_scheme": "dark"}])
+def test_two_runs_are_ticked_compared_and_searched_and_the_address_keeps_it(
+    chromium: Browser, runs: Path, look: dict[str, Any]
+) -> None:
+    with serving(Gallery(runs)) as address, opened(chromium, address, **look) as (page, faults):
+        page.locator("[data-search]").fill("2026")
+        page.locator("button[data-sort=model]").first.click()
+        one, other = page.get_by_label("compare ember").first, page.get_by_label("compare quill").first
+        one.check()
+        assert "Tick a second run" in (page.locator("#pair").text_content() or "")
+        other.check()
+        assert page.locator("[data-tick]:not(:checked):enabled").count() == 0, "two, and no third"
+        assert serious(page) == [] and overflow(page) == 0
+        kept = page.url
+        page.get_by_role("link", name="Compare the two").click()
+        page.wait_for_url("**/compare/**")
+        assert serious(page) == [] and overflow(page) == 0
+        lines = page.locator("tr[data-line]:visible")
+        total = lines.count()
+        page.keyboard.press("/")
+        page.keyboard.type("lot-0063")
+        assert 0 < lines.count() < total
+        assert page.locator("#count").text_content() == f"{lines.count()} of {total} shown"
+        page.locator("tr[data-line]:visible a").first.click()
+        page.wait_for_url("**/game/**")
+        page.go_back()
+        page.wait_for_url("**/compare/**search=lot-0063")
+        assert 0 < lines.count() < total
+        page.goto("about:blank")
+        page.goto(kept)
+        assert page.locator("[data-search]").input_value() == "2026"
+        assert page.locator("[data-tick]:checked").count() == 2 and page.locator("th[aria-sort]").count() == 1
+        assert here(faults, address) == []
+
+
 def test_side_by_side_keeps_the_game_one_came_from_and_chooses_both(chromium: Browser, runs: Path) -> None:
     gallery = Gallery(runs)
-    shelf = next(one for one in gallery.found().shelves if "quill" in one.name)
+    shelf = next(one for one in gallery.found()[0] if "quill" in one.name)
     with serving(gallery) as address:
         path = f"game/{shelf.name}/{shelf.rows[1].file}"
         with opened(chromium, address + path) as (page, faults):
@@ -158,7 +195,7 @@ def test_side_by_side_keeps_the_game_one_came_from_and_chooses_both(chromium: Br
             assert right.locator("[data-pick=run]").input_value() != shelf.name
             right.locator("[data-pick=run]").select_option(shelf.name)
             assert page.locator(".side:visible").count() == 1, "the same game on both sides"
-            other = next(one for one in gallery.found().shelves if "ember" in one.name)
+            other = next(one for one in gallery.found()[0] if "ember" in one.name)
             right.locator("[data-pick=run]").select_option(other.name)
             assert page.locator(".side:visible").last.get_attribute("data-game").startswith(other.name)
             assert page.locator(".side:visible .clues li").count() > 2, "clues are shown, not counted"
@@ -172,7 +209,7 @@ def test_side_by_side_keeps_the_game_one_came_from_and_chooses_both(chromium: Br
 
 def test_what_was_sent_is_one_click_from_its_round(chromium: Browser, runs: Path) -> None:
     gallery = Gallery(runs)
-    shelf = next(one for one in gallery.found().shelves if "hostile" in one.name)
+    shelf = next(one for one in gallery.found()[0] if "hostile" in one.name)
     path = f"game/{shelf.name}/{shelf.rows[0].file}#r3"
     with serving(gallery) as address, opened(chromium, address + path) as (page, faults):
         page.locator("#r3 .sent a").first.click()
@@ -189,13 +226,14 @@ def test_what_was_sent_is_one_click_from_its_round(chromium: Browser, runs: Path
 def pages_of(gallery: Gallery) -> list[str]:
     """A page of each kind, and the hostile ones."""
     found = ["index.html"]
-    for shelf in gallery.found().shelves:
+    for shelf in gallery.found()[0]:
         if "quill" in shelf.name or "hostile" in shelf.name:
             found += [f"run/{shelf.name}.html", f"game/{shelf.name}/{shelf.rows[0].file}"]
             found.append(f"sample/{shelf.group}/{shelf.rows[0].sample}.html")
             found.append(f"said/{shelf.name}/{shelf.rows[0].file}")
     assert any("hostile" in path for path in found)
-    return found
+    names = [next(name for name in gallery.names() if part in name) for part in ("quill", "hostile")]
+    return [*found, f"compare/{'/'.join(names)}.html"]
 
 
 @pytest.mark.parametrize("look", [{"color_scheme": "light"}, {"color_scheme": "dark", "viewport": PHONE}])

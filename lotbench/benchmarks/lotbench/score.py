@@ -34,29 +34,27 @@ def unsolved_worth(settings: Settings, unsolved: str | None = None) -> float:
 def grade(episode: GameEpisode) -> Score:
     """Return the score of one finished game; a game that broke off has none.
 
-    Parts: `rounds` is t of Eq. 8 (N if unsolved), `first_positive` the round of the first accepted guess, `attempts` the
-    number of rounds used.
+    Parts, counted from 1: `rounds` is the round of the solve (N if unsolved), `first_positive` that of the first accepted
+    guess, `attempts` the number of rounds used.
     """
     settings = episode.settings
     outcome = episode.state["outcome"]
     if outcome is None:
         return Score(None, "the game is not over")
     played = read_game(outcome, episode.state["steps"], episode.sample.id, episode.repeat)
-    t: int | None = None
+    rounds: int | None = None
     value: float | None = None
     if played.solved is not None and not played.broke_off:
-        t = played.solved - 1 + settings.round_origin
-        value = settings.worth(t)
+        rounds, value = played.solved, settings.worth(played.solved - 1 + settings.round_origin)
     elif not played.broke_off:
-        t = settings.max_rounds
-        value = unsolved_worth(settings)
+        rounds, value = settings.max_rounds, unsolved_worth(settings)
     times = [leap.failed + settings.round_origin for leap in played.leaps]
     encore: dict[str, JSON] = {"leaps": times, "leap_score": sum((settings.worth(t) for t in times), 0.0)}
     return Score(
         value,
         why=f"{outcome}: {episode.state.get('why') or 'no reason given'}" if value is None else None,
         parts={
-            "rounds": t,
+            "rounds": rounds,
             "first_positive": played.first_positive,
             "attempts": played.played,
             "unsolved_through": played.unsolved_through,

@@ -35,7 +35,7 @@ SHADES = 9
 def rendered(template: str, values: Mapping[str, Any]) -> str:
     """Return a page: a template of this package, filled with values."""
     style = environment().get_template("style.css").render()
-    return sealed(environment(), template, style, "", {"drawings": _Drawings(), **values})[0]
+    return sealed(environment(), template, style, "", {"drawings": Drawings(), **values})[0]
 
 
 def sealed(
@@ -92,7 +92,7 @@ def _slug(title: str) -> str:
     return "-".join(letters.split())[:40]
 
 
-class _Drawings:
+class Drawings:
     """Draws the plots of one page, with numbered element ids."""
 
     def __init__(self) -> None:

@@ -1,6 +1,7 @@
 "use strict";
 // One script for every page: it moves the focus and shows or hides what is there; it writes no markup.
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+const search = document.querySelector("[data-search]");
 const rounds = all("[data-round]:not(form)");
 const shownRows = () => all("a[data-row]").filter((row) => row.offsetParent);
 const numbers = [...new Set(rounds.map((one) => Number(one.dataset.round)))].sort((a, b) => a - b);
@@ -66,18 +67,27 @@ if (numbers.length && document.querySelector(".leap")) {
   step(asked < 0 ? 0 : asked, asked >= 0);
 }
 
-// The tables of the home page: what is shown of them, and in which order.
-const search = document.querySelector("[data-search]");
-const choices = all("[data-show]");
+// What is shown of a page's tables, and in which order, stands in its address.
+const asked = new URLSearchParams(location.hash.slice(1));
+const inAddress = (pairs) => history.replaceState(null, "", location.pathname + (pairs.some(([, value]) => value) ? "#" + new URLSearchParams(pairs.filter(([, value]) => value)) : ""));
+const restore = (field, name) => {
+  field.value = asked.get(name) ?? "";
+  if (field.selectedIndex < 0) field.value = "";
+};
+const words = (field) => (field?.value ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+
+// The tables of the runs.
+const choices = all("[data-show]"), ticks = all("[data-tick]"), pair = document.getElementById("pair");
+let sorted = asked.get("sort") ?? "";
+const board = (one) => one.closest("section[data-board]").dataset.board;
 function show() {
-  const words = (search?.value ?? "").toLowerCase().split(/\s+/).filter(Boolean);
-  const [board, trust] = ["board", "trust"].map((name) => choices.find((one) => one.dataset.show === name)?.value ?? "");
+  const [chosen, trust] = ["board", "trust"].map((name) => choices.find((one) => one.dataset.show === name)?.value ?? "");
   let count = 0, total = 0;
   for (const section of all("section[data-board]")) {
     let left = 0;
     for (const row of all("tr[data-entry]", section)) {
-      row.hidden = !words.every((word) => row.dataset.words.includes(word)) || (trust && row.dataset.trust !== trust)
-        || (board && section.dataset.board !== board);
+      row.hidden = !words(search).every((word) => row.dataset.words.includes(word)) || (trust && row.dataset.trust !== trust)
+        || (chosen && section.dataset.board !== chosen);
       left += !row.hidden;
       total += 1;
     }
@@ -85,12 +95,22 @@ function show() {
     count += left;
   }
   document.getElementById("shown").textContent = count === total ? `${total} runs` : `${count} of ${total} runs`;
+  const two = ticks.filter((one) => one.checked), names = two.map((one) => one.dataset.tick);
+  for (const one of ticks) one.disabled = !one.checked && two.length > 0 && (two.length > 1 || board(one) !== board(two[0]));
+  if (pair) {
+    const [text, link] = pair.children;
+    pair.hidden = !two.length;
+    text.textContent = two.length < 2 ? "Tick a second run of the same benchmark to compare the two." : "";
+    link.hidden = two.length < 2;
+    link.href = `compare/${names.join("/")}.html`;
+  }
+  inAddress([["search", search.value], ["board", chosen], ["trust", trust], ["sort", sorted], ["runs", names.join("/")]]);
 }
-function order(button) {
+function order(button, down) {
   const head = button.closest("th"), table = button.closest("table"), name = button.dataset.sort;
-  const down = head.ariaSort ? head.ariaSort !== "descending" : !["model", "place"].includes(name);
   for (const one of all("th[aria-sort]", table)) one.removeAttribute("aria-sort");
   head.ariaSort = down ? "descending" : "ascending";
+  sorted = `${board(button)}/${name}/${down ? "down" : "up"}`;
   const value = (row) => ["model", "date"].includes(name) ? row.dataset[name] : parseFloat(row.dataset[name]);
   for (const body of table.tBodies) {
     const rows = all("tr[data-entry]", body).sort((one, other) => {
@@ -101,29 +121,38 @@ function order(button) {
     body.append(...rows);
   }
 }
-if (search) {
-  search.addEventListener("input", show);
-  for (const one of choices) one.addEventListener("change", show);
+for (const button of all("[data-sort]")) {
+  const [on, name, way] = sorted.split("/");
+  if (on === board(button) && name === button.dataset.sort) order(button, way === "down");
+  button.addEventListener("click", () => {
+    const before = button.closest("th").ariaSort;
+    order(button, before ? before !== "descending" : !["model", "place"].includes(button.dataset.sort));
+    show();
+  });
+}
+if (document.getElementById("shown")) {
+  restore(search, "search");
+  for (const one of choices) restore(one, one.dataset.show);
+  for (const one of ticks) one.checked = (asked.get("runs") ?? "").split("/").includes(one.dataset.tick);
+  for (const one of [search, ...choices, ...ticks]) one.addEventListener("input", show);
   show();
 }
-for (const button of all("[data-sort]")) button.addEventListener("click", () => order(button));
 
-// Filters of the episodes of a run.
-const filters = all("[data-filter]");
+// Filters of the episodes of a run, or of two.
+const filters = all("[data-filter]"), lines = all("tr[data-line]");
 function filter() {
-  const rows = all("tr[data-outcome]");
-  for (const row of rows) row.hidden = filters.some((one) => one.value && row.dataset[one.dataset.filter] !== one.value);
-  const count = rows.filter((row) => !row.hidden).length;
-  document.getElementById("count").textContent = `${count} of ${rows.length} shown`;
-  history.replaceState(null, "", "#" + new URLSearchParams(filters.filter((one) => one.value).map((one) => [one.dataset.filter, one.value])));
-}
-if (filters.length) {
-  const asked = new URLSearchParams(location.hash.slice(1));
-  for (const one of filters) {
-    one.value = asked.get(one.dataset.filter) ?? "";
-    if (one.selectedIndex < 0) one.value = "";
-    one.addEventListener("change", filter);
+  for (const row of lines) {
+    const text = row.textContent.toLowerCase();
+    row.hidden = filters.some((one) => one.value && row.dataset[one.dataset.filter] !== one.value) || !words(search).every((word) => text.includes(word));
   }
+  const count = lines.filter((row) => !row.hidden).length;
+  document.getElementById("count").textContent = `${count} of ${lines.length} shown`;
+  inAddress([["search", search.value], ...filters.map((one) => [one.dataset.filter, one.value])]);
+}
+if (document.getElementById("count")) {
+  restore(search, "search");
+  for (const one of filters) restore(one, one.dataset.filter);
+  for (const one of [search, ...filters]) one.addEventListener("input", filter);
   filter();
 }
 

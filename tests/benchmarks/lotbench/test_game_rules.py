@@ -151,7 +151,7 @@ async def test_a_game_with_no_valid_guess_is_unsolved_and_shown_apart(unsolved: 
     game = await play(candidate(SORRY, SORRY), **settings)
     assert game.outcome == "unsolved"
     assert game.trace.score.value == pytest.approx(worth)
-    assert game.trace.score.parts["rounds"] == 2
+    assert game.trace.score.parts["rounds"] == 3
     assert game.trace.score.parts["valid_guess"] is False
     shown = benchmark.sections([game.trace], Settings(**settings, confirm="never"))
     rows = [row for section in shown for table in section.tables for row in table.rows]
@@ -173,7 +173,7 @@ async def test_a_guess_in_another_language_is_judged_and_counted() -> None:
 
 async def test_an_accepted_guess_ends_the_game_with_t_the_failed_attempts_before_it() -> None:
     game = await play(candidate("bell", "drum", "egg timer"), judge(NO, NO, YES))
-    assert (game.outcome, game.attempts, game.trace.score.parts["rounds"]) == ("solved", 3, 2)
+    assert (game.outcome, game.attempts, game.trace.score.parts["rounds"]) == ("solved", 3, 3)
     assert game.trace.score.value == pytest.approx(math.exp(-0.4))
 
 

@@ -22,7 +22,7 @@ VOTED = trace(
 def test_of_several_draws_the_one_that_was_judged_is_told_everywhere() -> None:
     assert "fills in    horn" in replay(SAMPLE, VOTED).text
     assert thought(VOTED, {}).leaps[0].round.guess == "horn"
-    assert episode_row(VOTED).last == "horn"
+    assert episode_row(VOTED).answer == "horn"
 
 
 def test_a_round_says_all_that_came_of_it() -> None:

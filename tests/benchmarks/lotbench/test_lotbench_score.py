@@ -194,7 +194,7 @@ def test_grades_of_single_games() -> None:
     solved = grade(run_episodes(Rules(), "solved", [*lost(2), respond(3), check(3, True)]))
     assert solved.value == pytest.approx(math.exp(-0.4))
     assert solved.parts == {
-        "rounds": 2,
+        "rounds": 3,
         "first_positive": 3,
         "attempts": 3,
         "unsolved_through": 2,

@@ -1,0 +1,173 @@
+"""Two runs on one page, rows to take away, the way back from a report, and duels on the page of runs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from lotbench.run.loading import load_run
+from lotbench.site import compared
+from lotbench.site.compared import duels
+from lotbench.site.game_rounds import until_given_up
+from lotbench.site.home import badge
+from lotbench.site.run_summary import EpisodeRow, Shelf
+from lotbench.site.runs import Gallery
+from tests.recorded import FOLDER, RUNS
+
+[GAME] = [name for name in RUNS if "-lotbench-" in name]
+ROWS = re.compile(r"<tr data-line.*?</tr>", re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A game's run, and the same with one game that came out otherwise."""
+    root = tmp_path_factory.mktemp("compared")
+    for name in ("one", "other"):
+        shutil.copytree(FOLDER / GAME, root / name)
+    file = root / "other" / "traces.jsonl"
+    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    for line in lines:
+        line.pop("crc")
+    lines[4]["score"]["value"] = 0.5 - (lines[4]["score"]["value"] or 0.0)
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return root
+
+
+def text(gallery: Gallery, path: str) -> str:
+    return gallery.get(path).body.decode()
+
+
+def test_two_runs_stand_side_by_side_and_what_differs_comes_first(root: Path) -> None:
+    page = text(Gallery(root), "compare/one/other.html")
+    changed = load_run(root / "other").traces[4]
+    first, *rest = ROWS.findall(page)
+    assert 'data-differs="different"' in first and changed.sample in first
+    assert all('data-differs="alike"' in row for row in rest) and len(rest) == 5
+    assert "1 of 6 came out differently" in page
+    # What it says of both is what `compare` says, and its sections stand below.
+    assert "candidate (one) and candidate (other) are not clearly different." in page
+    assert '<h2 dir="auto">Ranking</h2>' in page or ">Ranking</h2>" in page
+    assert f'href="../../game/one/{changed.sample}-{changed.repeat}.html"' in first
+    assert "____" in first, "the joke with its blank is what was asked"
+
+
+def test_what_cannot_be_ranked_says_why_and_its_samples_stand_there_all_the_same(tmp_path: Path) -> None:
+    [other] = [name for name in RUNS if "-hicbench-" in name]
+    shutil.copytree(FOLDER / GAME, tmp_path / "game")
+    shutil.copytree(FOLDER / other, tmp_path / "ideas")
+    (tmp_path / "ideas" / "summary.json").unlink()
+    page = text(Gallery(tmp_path), "compare/game/ideas.html")
+    assert "They cannot be ranked" in page and "go on with: lotbench resume" in page
+    assert page.count("not played") == len(ROWS.findall(page)) == 9
+
+
+@pytest.mark.parametrize("name", sorted({*RUNS} - {GAME}))
+def test_every_benchmark_says_what_was_asked_and_answered(name: str) -> None:
+    gallery = Gallery(FOLDER)
+    page, shelf = text(gallery, f"run/{name}.html"), gallery.shelf(name)
+    assert all(shelf.asked(row.sample) for row in shelf.rows)
+    answered = [row for row in shelf.rows if row.answer]
+    assert answered and all(row.answer.split()[0] in page for row in answered)
+
+
+@pytest.mark.parametrize("what", ["rows", "steps"])
+def test_rows_are_those_of_the_frame(root: Path, what: str) -> None:
+    gallery, run = Gallery(root), load_run(root / "one")
+    frame = run.to_frame() if what == "rows" else run.steps_frame()
+    table = list(csv.DictReader(io.StringIO(text(gallery, f"{what}/one.csv"))))
+    lines = [json.loads(line) for line in text(gallery, f"{what}/one.jsonl").splitlines()]
+    assert len(table) == len(lines) == len(frame)
+    assert set(table[0]) == set(frame.columns) and table[0]["sample"] == frame.loc[0, "sample"]
+    assert f'href="../{what}/one.csv" download' in text(gallery, "run/one.html")
+
+
+def test_from_a_report_there_is_a_way_back_to_its_run(root: Path) -> None:
+    page = text(Gallery(root), "report/one.html")
+    assert '<a href="../run/one.html">Back to the run</a>' in page
+    assert page.count("<body>") == 1 and "<script" not in page
+
+
+def test_a_folder_of_files_has_no_ticks(root: Path) -> None:
+    gallery = Gallery(root)
+    assert text(gallery, "index.html").count("data-tick=") == 2
+    gallery.live = False
+    assert "data-tick=" not in text(gallery, "index.html").split("<script>")[0]
+
+
+def test_words_that_only_we_know_are_gone(root: Path) -> None:
+    assert badge(("an embedded model played: its numbers mean nothing",)).name == "tiny model"
+    page = text(Gallery(root), f"game/one/{load_run(root / 'one').traces[0].sample}-1.html").split(
+        "<script>"
+    )[0]
+    assert "test of the chain, draw 5" in page and "trial of the chain" not in page
+    assert "host" not in re.sub(r"<[^>]*>", "", page)
+
+
+def test_rounds_after_giving_up_are_none() -> None:
+    rounds: Any = [SimpleNamespace(status=status) for status in ("ok", "refused", "ok", "refused", "refused")]
+    assert until_given_up(rounds) == 3 and until_given_up(rounds[-2:]) == 0
+
+
+def test_a_persons_game_ends_in_one_line_where_they_gave_up(root: Path, tmp_path: Path) -> None:
+    for name, model in (("person", "human:Ann"), ("model", "gpt-4o-mini")):
+        shutil.copytree(root / "other", tmp_path / name)
+        table = json.loads((tmp_path / name / "run.json").read_text("utf-8"))
+        table["experiment"]["model"] = model
+        (tmp_path / name / "run.json").write_text(json.dumps(table), "utf-8")
+        lines = (tmp_path / name / "traces.jsonl").read_text("utf-8").splitlines()
+        first = json.loads(lines[0])
+        for step in first["steps"]:
+            if step["step"] == "respond" and step["round"] > 3:
+                step["value"] = {"guess": None, "status": "refused"}
+        (tmp_path / name / "traces.jsonl").write_text(
+            "\n".join([json.dumps(first), *lines[1:]]) + "\n", "utf-8"
+        )
+    pages = [
+        text(Gallery(tmp_path), f"game/{name}/{first['sample']}-1.html").split("<script>")[0]
+        for name in ("person", "model")
+    ]
+    assert [page.count('class="leap"') for page in pages] == [3, 7]
+    assert ["Given up after round 3." in page for page in pages] == [True, False]
+
+
+def test_of_two_games_the_one_with_a_score_alone_differs() -> None:
+    def row(score: float | None, outcome: str = "scored") -> EpisodeRow:
+        return EpisodeRow("a", 1, outcome, score, None, None, "", "")
+
+    def line(*rows: EpisodeRow | None) -> compared.Line:
+        return compared.Line("a", 1, rows)  # type: ignore[arg-type]
+
+    assert not line(row(1.0), row(1.0)).differs and line(row(1.0), row(0.5)).gap == -0.5
+    assert line(row(1.0), None).differs and line(row(None), row(None, "judge_failed")).differs
+
+
+def test_runs_of_one_private_order_are_a_duel_and_others_are_none(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelves = [Gallery(root).shelf(name) for name in ("one", "other")]
+
+    def ordered(*samples: str) -> list[Shelf]:
+        return [
+            replace(
+                shelf, run=replace(shelf.run, config=shelf.run.config.model_copy(update={"samples": samples}))
+            )
+            for shelf in shelves
+        ]
+
+    def look(runs: Sequence[object]) -> SimpleNamespace:
+        return SimpleNamespace(at=2, of=4, level=0.003, said=["a beats b"])
+
+    monkeypatch.setattr(compared, "last_look", look)
+    [(about, both, lines)] = duels(ordered("lot-0070", "lot-0001", "lot-0003"))
+    assert about == "lotbench, look 2 of 4, level 0.003" and len(both) == 2 and lines == ["a beats b"]
+    assert duels(ordered("lot-0001", "lot-0003", "lot-0070")) == []
