@@ -11,6 +11,7 @@ import os
 import sqlite3
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from lotbench.cli.parser import Parser
@@ -42,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if parsed.step in CHAIN:
             packages.check(config)
         lines = STEPS[parsed.step][0](config)
+        if parsed.step in NEXT:
+            lines.append(f"next: clot {NEXT[parsed.step]} --config {parsed.config}")
     except LotbenchError as error:
         print(f"clot: {error}", file=sys.stderr)
         return error.exit_code
@@ -167,6 +170,7 @@ STEPS: Mapping[str, tuple[Callable[[Config], list[str]], str]] = {
 """The steps with their functions and help texts."""
 CHAIN = ("instructions", "tune", "explore", "refine", "report")
 """The steps of one run; packages for all of them are checked before the first."""
+NEXT = dict(pairwise(CHAIN))
 
 
 if __name__ == "__main__":

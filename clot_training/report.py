@@ -190,7 +190,8 @@ def _markdown(
         "# Stages on the held-out split",
         markdown.table(Table(("model", *names), tuple(rows))),
         "## Explored",
-        markdown.table(Table(("conditions", "keep rate", "candidates"), tuple(rate_rows))) or "Nothing yet.",
+        markdown.table(Table(("conditions", "keep rate", "pictures and questions"), tuple(rate_rows)))
+        or "Nothing yet.",
         markdown.bullets(notes),
     ]
     return "\n\n".join(parts) + "\n"

@@ -10,7 +10,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from lotbench.environment.games import games
-    from lotbench.run.compare_runs import compared as compare
+    from lotbench.run.compare_runs import compare_runs as compare
     from lotbench.run.evaluate import evaluate, evaluate_sync
     from lotbench.run.loading import load_run
 
@@ -27,9 +27,9 @@ def __getattr__(name: str) -> object:
 
         return games
     if name == "compare":
-        from lotbench.run.compare_runs import compared  # noqa: PLC0415 - see above
+        from lotbench.run.compare_runs import compare_runs  # noqa: PLC0415 - see above
 
-        return compared
+        return compare_runs
     if name == "load_run":
         from lotbench.run.loading import load_run as found  # noqa: PLC0415 - see above
 

@@ -16,8 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lotbench.calls.journal import read_journal
+
 ROOT = Path(__file__).parents[1]
 PATIENCE_S = 120.0
+JOURNAL = "calls.jsonl"
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ def stop_at(
 
 def journaled(out: Path) -> int:
     """How many whole lines the one run in `out` has in its journal."""
-    return sum(path.read_bytes().count(b"\n") for path in out.glob("*/calls.jsonl"))
+    return sum(path.read_bytes().count(b"\n") for path in out.glob(f"*/{JOURNAL}"))
 
 
 def the_run(out: Path) -> Path:
@@ -111,6 +114,18 @@ def essence(run: Path, *, usage: bool = True) -> tuple[dict[str, Any], list[dict
     text = re.sub(r'"seconds":[0-9.e-]+', '"seconds":0', (run / "traces.jsonl").read_text(encoding="utf-8"))
     traces = [json.loads(line) for line in text.splitlines()]
     return summary, [{name: trace[name] for name in trace if name != "crc"} for trace in traces]
+
+
+def tokens(*files: Path) -> tuple[int, int]:
+    """The tokens, in and out, of the lines of a journal, or of several."""
+    usages = [line.reply.usage for file in files for line in read_journal(file)]
+    return sum(one.input_tokens for one in usages), sum(one.output_tokens for one in usages)
+
+
+def used(run: Path) -> tuple[int, int]:
+    """The tokens, in and out, that a run's summary tells of."""
+    usage = json.loads((run / "summary.json").read_text(encoding="utf-8"))["usage"]
+    return usage["input_tokens"], usage["output_tokens"]
 
 
 def lost(log: dict[str, Any]) -> int:

@@ -158,8 +158,8 @@ class Service:
         await asyncio.sleep(low + (high - low) * chance(digest) if high > low else low)
         if isinstance(fault, Wire) and fault.how == "hang":
             await asyncio.sleep(fault.seconds)
-        # What is malformed holds half a character, which only an escape can.
-        sent = json.dumps(self._completion(body, heard, fault), ensure_ascii=fault is not None).encode()
+        # Half a character, which a reply or an id may hold, can only be sent as an escape.
+        sent = json.dumps(self._completion(body, heard, fault)).encode()
         response = await send(request, sent, fault if isinstance(fault, Wire) else None)
         whole = fault is None or (isinstance(fault, Wire) and fault.how in ("drip", "hang"))
         if response.status == 200:

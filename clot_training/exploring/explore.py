@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -245,6 +246,8 @@ def _append(file: FileIO, path: Path, source: Iterable[list[Candidate]]) -> None
             put(file, path.stat().st_size, text)
         except OSError as error:
             raise RunFolderError(f"{path}: {error.strerror}; the same command goes on") from None
+        names = dict.fromkeys(one.row for one in batch)
+        sys.stderr.write(f"{len(batch)} candidates for {', '.join(names)}\n")
 
 
 def _summarized(candidates: Iterable[Candidate]) -> dict[str, Any]:

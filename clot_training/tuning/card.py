@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from clot_training.config import Config
+from lotbench.report.markdown import plain
 from lotbench.storage import atomic_write
 
 
@@ -14,13 +15,13 @@ def write(config: Config, out: Path) -> None:
     about = json.loads((out / "tune.json").read_text(encoding="utf-8"))
     text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
     fields = {
-        "model": config.model,
+        "model": plain(config.model),
         "seed": str(config.seed),
         "quoted": json.dumps(config.model),
-        "stage": out.name,
+        "stage": plain(out.name),
         "remote": "yes: read that code before you load it" if config.weights.trust_remote_code else "no",
         "versions": ", ".join(f"{name} {version}" for name, version in about.pop("versions").items()),
-        "data": ", ".join(config.data),
+        "data": plain(", ".join(config.data)),
     }
     values = about | about["loss"] | config.weights.model_dump() | fields
     atomic_write.write(out / "adapter" / "README.md", text.format(**values))

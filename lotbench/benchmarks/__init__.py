@@ -1,7 +1,7 @@
-"""The benchmarks, each a folder with the same file names; this is their registry.
+"""The registry of the benchmarks; each is a folder with the same file names.
 
-Those of lotbench are named here. One of an installed package is found by its entry point in the group
-`lotbench.benchmarks`: the benchmark's name, and the module that has its `benchmark`.
+The benchmarks of lotbench are named here. An installed package registers one by an entry point in the group
+`lotbench.benchmarks`, with the benchmark's name and the module that has its `benchmark`.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ GROUP = "lotbench.benchmarks"
 
 
 def names() -> tuple[str, ...]:
-    """Return every benchmark there is, those of lotbench first."""
+    """Return the names of all benchmarks, those of lotbench first."""
     return (*NAMES, *sorted(_installed().keys() - {*NAMES}))
 
 
 def get(name: str) -> Benchmark:
-    """Return the benchmark of that name.
+    """Return the benchmark with this name.
 
     Raises:
-        UsageError: There is none; the message lists those there are.
+        UsageError: There is none; the message lists the benchmarks.
     """
-    found: Benchmark = import_module(_module(name)).benchmark
-    return found
+    benchmark: Benchmark = import_module(_module(name)).benchmark
+    return benchmark
 
 
 def folder(name: str) -> Path:
-    """Return where a benchmark's code and prompts lie.
+    """Return the folder of a benchmark's code and prompts.
 
     Raises:
         UsageError: There is no such benchmark.

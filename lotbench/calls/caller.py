@@ -62,10 +62,11 @@ class CallStats:
     """US dollars; None after a call to a model without a known price."""
 
 
+@dataclass(eq=False)
 class Caller:
     """Calls the models of a run.
 
-    Args:
+    Attributes:
         role_models: The models of each role, by index.
         sampling: The sampling parameters of each role, and whether a seed is sent.
         journal: Records every reply.
@@ -74,27 +75,17 @@ class Caller:
         seed: The seed of the run.
     """
 
-    def __init__(
-        self,
-        role_models: Mapping[str, tuple[RoleModel, ...]],
-        sampling: Mapping[str, tuple[Sampling, bool]],
-        journal: Journal,
-        store: Store,
-        budget: Budget,
-        *,
-        seed: int,
-    ) -> None:
-        self.role_models = role_models
-        self.budget = budget
-        self.stats = CallStats()
-        self._sampling = sampling
-        self.journal = journal
-        self._store = store
-        self._seed = seed
-        self._shared: dict[str, asyncio.Task[Reply]] = {}
-        self._open: set[asyncio.Task[Any]] = set()
-        """Tasks that wait for a reply."""
-        self._mean_reply: dict[str, float] = {}
+    role_models: Mapping[str, tuple[RoleModel, ...]]
+    sampling: Mapping[str, tuple[Sampling, bool]]
+    journal: Journal
+    store: Store
+    budget: Budget
+    seed: int
+    stats: CallStats = field(default_factory=CallStats)
+    _shared: dict[str, asyncio.Task[Reply]] = field(default_factory=dict)
+    _open: set[asyncio.Task[Any]] = field(default_factory=set)
+    """The tasks that wait for a reply."""
+    _mean_reply: dict[str, float] = field(default_factory=dict)
 
     async def ask(self, episode: AnyEpisode, question: Question) -> Answer:
         """Put a question to the model of its role and index.
@@ -123,13 +114,13 @@ class Caller:
     def request(self, question: Question, sample: str, repeat: int) -> Request:
         """Return the request of a question: model, messages, sampling and the key of the call."""
         role_model = self.role_models[question.role][question.index]
-        sampling, seeded = self._sampling[question.role]
+        sampling, seeded = self.sampling[question.role]
         if question.temperature is not None:
             sampling = replace(sampling, temperature=question.temperature)
         place = (sample, repeat, question.round, question.step, question.draw, question.attempt)
         if seeded:
             # A shared question outlives the run, so the run's seed must not be part of it.
-            first = "shared" if question.shared else str(self._seed)
+            first = "shared" if question.shared else str(self.seed)
             text = ":".join(map(str, (first, *place)))
             sampling = replace(sampling, seed=int(hashlib.sha256(text.encode()).hexdigest()[:7], 16))
         meant: dict[str, Any] = {
@@ -168,7 +159,7 @@ class Caller:
         """Return a reply that is not in the journal: from the store, or from the model."""
         entry = partial(Entry, request.key, question.role, question.index, role_model.name)
         if question.shared and role_model.model_id:
-            stored_reply = self._store.get(request, role_model.model_id, role_model.address)
+            stored_reply = self.store.get(request, role_model.model_id, role_model.address)
             if stored_reply is not None:
                 self.journal.put(entry("store", _now(), stored_reply))
                 return stored_reply
@@ -179,7 +170,7 @@ class Caller:
             raise
         # An unreadable reply must not be reused by later runs.
         if question.shared and (question.schema is None or fills(reply, question.schema)):
-            self._store.put(request, reply, role_model.address)
+            self.store.put(request, reply, role_model.address)
         return reply
 
     async def _call(self, request: Request, role_model: RoleModel, entry: Callable[..., Entry]) -> Reply:

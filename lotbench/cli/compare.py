@@ -10,7 +10,7 @@ from lotbench.errors import UsageError
 from lotbench.report.comparison import to_json, to_latex, to_markdown
 from lotbench.report.markdown import visible
 from lotbench.report.sections import Grid, Plot
-from lotbench.run.compare_runs import compared
+from lotbench.run.compare_runs import compare_runs
 from lotbench.run.loading import load_run
 from lotbench.storage import atomic_write
 
@@ -21,7 +21,7 @@ def compare(parsed: argparse.Namespace) -> int:
     from lotbench.report.html.page import drawn as drawings
 
     runs = [load_run(name, parsed.kept) for name in parsed.runs]
-    comparison = compared(runs, Path(parsed.table) if parsed.table else None)
+    comparison = compare_runs(runs, Path(parsed.table) if parsed.table else None)
     if parsed.full:
         print(to_markdown(comparison))
     folder = Path(parsed.out)

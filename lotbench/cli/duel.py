@@ -25,7 +25,7 @@ def duel(parsed: argparse.Namespace) -> int:
         )
     if runs:
         played, check = [load_run(path) for path in runs], not parsed.no_preflight
-        work = duels.again(played, _say, check=check, **limits(parsed))
+        work = duels.resume_duel(played, _say, check=check, **limits(parsed))
     else:
         config = configuration(parsed)
         if parsed.dry_run:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from lotbench.calls.budget import refuse_tier
 from lotbench.cli.progress import watch
 from lotbench.config import experiment as config
-from lotbench.config import judge_panel
+from lotbench.config import judge_panel, model_names
 from lotbench.config.experiment import Config
 from lotbench.errors import UsageError
 from lotbench.report import bounds
@@ -171,13 +171,11 @@ def _trust(run: Run) -> str:
     reasons = run.summary["reasons"]
     if run.summary["rankable"]:
         return "trusted: it has a place among runs that were measured alike"
+    names = [model_names.parse(name) for name in run.config.roles.get("judge", ())]
+    checkable = names and not {name.kind for name in names} & {"python", "local", "human"}
+    judges = " ".join(f"--judge {name.text}" for name in names)
     unchecked = any("was never checked" in reason for reason in reasons)
-    judges = " ".join(f"--judge {name}" for name in run.config.roles.get("judge", ()))
-    earns = (
-        f"\nearn it: lotbench judge-check {judges}"
-        if unchecked and judges and "python:" not in judges
-        else ""
-    )
+    earns = f"\nearn it: lotbench judge-check {judges}" if unchecked and checkable else ""
     return f"not trusted: {'; '.join(reasons)}{earns}"
 
 

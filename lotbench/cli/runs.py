@@ -44,7 +44,7 @@ def resume(parsed: argparse.Namespace) -> int:
 
 def score(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench score`."""
-    from lotbench.run.rescore import rewalk
+    from lotbench.run.rescore import replay_run
 
     path = run_folder.find(parsed.run, parsed.kept)
     if parsed.labels:
@@ -52,7 +52,7 @@ def score(parsed: argparse.Namespace) -> int:
     # Locked before it is read: what a run that is going on adds meanwhile would be lost.
     with run_folder.opened(path) as place:
         run = load_run(path)
-        again = asyncio.run(rewalk(run))
+        again = asyncio.run(replay_run(run))
         if place is not None:
             place.keep(again.traces)
         scored = replace(run, traces=again.traces)
@@ -73,9 +73,9 @@ def report(parsed: argparse.Namespace) -> int:
     runs = [load_run(name, parsed.kept) for name in parsed.runs]
     if len(runs) > 1:
         from lotbench.report.comparison import to_markdown
-        from lotbench.run.compare_runs import compared
+        from lotbench.run.compare_runs import compare_runs
 
-        print(to_markdown(compared(runs)), end="")
+        print(to_markdown(compare_runs(runs)), end="")
         return 0
     run, document = results.rewritten(runs[0], full=parsed.full)
     if parsed.png:

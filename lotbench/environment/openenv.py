@@ -100,7 +100,7 @@ def _show(game: Game, reward: float | None) -> dict[str, Any]:
     view: dict[str, Any] = {"done": game.done, "metadata": {"sample": game.sample, "seed": game.seed}}
     if observation is not None:
         view |= {name: getattr(observation, name) for name in ("messages", "wants", "round", "key")}
-        view |= {"form": None if observation.schema is None else dict(observation.schema)}
+        view["form"] = None if observation.schema is None else dict(observation.schema)
     if trace is not None:
         why = None if trace.why is None else WITHHELD
         view["metadata"] |= {"outcome": trace.outcome, "why": why, "parts": dict(trace.score.parts)}

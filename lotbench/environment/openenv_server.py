@@ -6,28 +6,22 @@ All routes except `/health` need the header `Authorization: Bearer KEY`.
 from __future__ import annotations
 
 import asyncio
-import hmac
 import socket
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import cycle
 from typing import Any
 
 import uvicorn
 from openenv.core.env_server import Action, Environment, Observation, State, create_fastapi_app
 from pydantic import Field
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from lotbench.environment.games import Games
+from lotbench.environment.http_limits import LARGEST, Limited, guarded
 from lotbench.environment.openenv import ClientGame
 from lotbench.types import Finish
 
 HOST = "127.0.0.1"
-LARGEST = 4_000_000
-"""The largest message in bytes; shorter messages with too long an action are refused by the game."""
-
-
-PATIENCE_S = 10.0
-"""Seconds until the head of a request must have arrived; incomplete requests would hold a connection."""
 
 
 class GameAction(Action):
@@ -125,52 +119,11 @@ async def serve_environment(
     Raises:
         OSError: The port is taken.
     """
-    loop, order = asyncio.get_running_loop(), cycle(games.samples)
-    app = create_fastapi_app(
-        lambda: GameEnvironment(games, order, loop),
-        GameAction,
-        GameObservation,
-        most,
-        env_name="lotbench",
-        state_cls=GameState,
-    )
+    place = partial(GameEnvironment, games, cycle(games.samples), asyncio.get_running_loop())
+    kinds = {"action_cls": GameAction, "observation_cls": GameObservation, "state_cls": GameState}
+    app = create_fastapi_app(place, max_concurrent_envs=most, env_name="lotbench", **kinds)
     with socket.create_server((HOST, port)) as listener:
         ready(f"http://{HOST}:{listener.getsockname()[1]}")
-        config = uvicorn.Config(
-            _guarded(app, key),
-            http=_Impatient,
-            log_level="warning",
-            lifespan="off",
-            ws_max_size=LARGEST,
-        )
+        how = {"http": Limited, "ws_max_size": LARGEST, "log_level": "warning", "lifespan": "off"}
+        config = uvicorn.Config(guarded(app, key), **how)
         await uvicorn.Server(config).serve([listener])
-
-
-class _Impatient(H11Protocol):
-    """A connection that is closed if its first request does not arrive in time."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:
-        super().connection_made(transport)
-        self.loop.call_later(PATIENCE_S, self._end_if_silent)
-
-    def _end_if_silent(self) -> None:
-        if self.scope is None:
-            self.transport.close()
-
-
-def _guarded(app: Any, key: str) -> Callable[..., Awaitable[None]]:
-    """Return an ASGI application that answers 401 to requests without the key, except for `/health`."""
-    right = f"Bearer {key}".encode()
-
-    async def guarded(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
-        header = dict(scope.get("headers", ())).get(b"authorization", b"")
-        if scope["type"] == "lifespan" or scope["path"] == "/health" or hmac.compare_digest(header, right):
-            await app(scope, receive, send)
-        elif scope["type"] == "http":
-            await send({"type": "http.response.start", "status": 401, "headers": []})
-            await send({"type": "http.response.body", "body": b"the key is wanting or wrong\n"})
-        else:
-            # Closing a WebSocket before it is accepted answers 403.
-            await send({"type": "websocket.close", "code": 1008})
-
-    return guarded

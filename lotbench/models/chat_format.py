@@ -261,16 +261,17 @@ def complaint(answer: object) -> str:
     return json.dumps(error, default=str, ensure_ascii=False) if error else ""
 
 
-def masked(text: str, secret: str) -> str:
-    """Return text with the API key masked, even with invisible characters within it; some servers repeat the key."""
-    if secret in ("", "none"):
-        return text
-    return re.sub(_UNSEEN.join(map(re.escape, secret)), "***", text)
+def masked(text: str, *secrets: str) -> str:
+    """Return text with the API keys masked, even with invisible characters within them; some servers repeat keys."""
+    # One key may begin with another.
+    for secret in sorted({*secrets} - {"", "none"}, key=len, reverse=True):
+        text = re.sub(_UNSEEN.join(map(re.escape, secret)), "***", text)
+    return text
 
 
-def short(text: str, secret: str) -> str:
-    """Return an error message on one line, without the API key and without trailing JSON."""
-    clean = masked(text, secret)
+def short(text: str, *secrets: str) -> str:
+    """Return an error message on one line, without API keys and without trailing JSON."""
+    clean = masked(text, *secrets)
     clean = clean.partition(' {"')[0] or clean
     return " ".join(visible(clean).split())[:300]
 

@@ -6,11 +6,15 @@ They get OpenAI-style messages only. Their exceptions count as calls without a r
 from __future__ import annotations
 
 import asyncio
+import os
+import re
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
+
+from pydantic import SecretStr
 
 from lotbench.calls.budget import discarded
 from lotbench.config.experiment import Limits
@@ -19,28 +23,27 @@ from lotbench.errors import CallFailed, Unescapable, UsageError
 from lotbench.models import chat_format
 from lotbench.types import Reply, Request, Sampling
 
+_KEY_NAME = re.compile(r"(?i)(?:key|token|secret|password)$")
+"""How variables are called that hold a key."""
+SHORTEST_KEY = 8
+"""Characters; what is shorter is no key, and to mask it would mask words."""
 
+
+@dataclass(frozen=True, slots=True, eq=False)
 class CallableModel:
     """A model made from an async callable from OpenAI-style messages to text.
 
-    Args:
+    Attributes:
         call: The callable; it returns text or a Reply.
         picture: Maps the sha256 of a picture to its data URL.
         model_id: The model id in its replies.
         timeout_s: The time limit of a call in seconds; None for no limit.
     """
 
-    def __init__(
-        self,
-        call: Callable[[list[dict[str, Any]]], Awaitable[str | Reply]],
-        picture: chat_format.Picture,
-        model_id: str,
-        timeout_s: float | None = None,
-    ) -> None:
-        self._call = call
-        self._picture = picture
-        self._id = model_id
-        self._timeout_s = timeout_s
+    call: Callable[[list[dict[str, Any]]], Awaitable[str | Reply]]
+    picture: chat_format.Picture
+    model_id: str
+    timeout_s: float | None = None
 
     async def __call__(self, request: Request) -> Reply:
         """Answer a request.
@@ -49,37 +52,31 @@ class CallableModel:
             CallFailed: The callable raised an exception, or took too long.
             Unescapable: It returned neither text nor a Reply.
         """
-        messages = chat_format.body(request, self._id, chat_format.Abilities(), self._picture)["messages"]
+        messages = chat_format.body(request, self.model_id, chat_format.Abilities(), self.picture)["messages"]
         started = time.monotonic()
-        answer = await _await_reply(self._id, self._call(messages), self._timeout_s)
+        answer = await _await_reply(self.model_id, self.call(messages), self.timeout_s, self.call)
         if isinstance(answer, Reply):
             return answer
         if not isinstance(answer, str):
-            raise Unescapable(f"{self._id}: returned {type(answer).__name__}, not text")
-        return Reply(answer, self._id, seconds=round(time.monotonic() - started, 3))
+            raise Unescapable(f"{self.model_id}: returned {type(answer).__name__}, not text")
+        return Reply(answer, self.model_id, seconds=round(time.monotonic() - started, 3))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class LangChainModel:
     """A LangChain chat model, called by `ainvoke`.
 
-    Args:
+    Attributes:
         chat: Returns the chat model for a sampling.
         picture: Maps the sha256 of a picture to its data URL.
         timeout_s: The time limit of a call in seconds; None for no limit.
         model_id: The model id of replies that name none; by default the object's own name.
     """
 
-    def __init__(
-        self,
-        chat: Callable[[Sampling], Any],
-        picture: chat_format.Picture,
-        timeout_s: float | None = None,
-        model_id: str = "",
-    ) -> None:
-        self._chat = chat
-        self._picture = picture
-        self._timeout_s = timeout_s
-        self._id = model_id
+    chat: Callable[[Sampling], Any]
+    picture: chat_format.Picture
+    timeout_s: float | None = None
+    model_id: str = ""
 
     async def __call__(self, request: Request) -> Reply:
         """Answer a request.
@@ -88,14 +85,16 @@ class LangChainModel:
             CallFailed: The chat model raised an exception, or took too long.
             Unescapable: The server refused the key, the model or the payment.
         """
-        chat = self._chat(request.sampling)
+        chat = self.chat(request.sampling)
         named = getattr(chat, "model_name", None) or getattr(chat, "model", None) or type(chat).__name__
-        name = self._id or str(named)
-        messages = chat_format.body(request, name, chat_format.Abilities(), self._picture)["messages"]
+        name = self.model_id or str(named)
+        messages = chat_format.body(request, name, chat_format.Abilities(), self.picture)["messages"]
         started = time.monotonic()
-        message = await _await_reply(name, chat.ainvoke(messages, chat_format.told(request)), self._timeout_s)
+        answering = chat.ainvoke(messages, chat_format.told(request))
+        message = await _await_reply(name, answering, self.timeout_s, chat)
         reply = chat_format.reply(message, time.monotonic() - started, {})
-        return reply if reply.model else replace(reply, model=name)
+        known_as = chat_format.masked(reply.model, *_secrets(chat))[: chat_format.MAX_ID]
+        return replace(reply, model=known_as or name)
 
 
 def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
@@ -119,25 +118,32 @@ def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
             )
         except Exception as error:  # noqa: BLE001 - every provider has its own for a key that is not set
             # LangChain's message names the missing package.
-            raise UsageError(f"{name.text}: {chat_format.short(str(error), '')}") from None
+            raise UsageError(f"{name.text}: {chat_format.short(str(error), *_secrets())}") from None
 
     made(Sampling())
     return lambda sampling: made(replace(sampling, seed=None))
 
 
-async def _await_reply(name: str, answering: Awaitable[Any], timeout_s: float | None) -> Any:
-    """Wait for a call of foreign code and turn its exceptions into ours."""
+def _secrets(chat: object = None) -> list[str]:
+    """Return the keys that errors of foreign code may repeat: from the environment, and from a chat model."""
+    fields = getattr(chat, "__dict__", {}).values()
+    held = [field.get_secret_value() for field in fields if isinstance(field, SecretStr)]
+    named = [value.strip() for name, value in os.environ.items() if _KEY_NAME.search(name)]
+    return [key for key in named + held if len(key) >= SHORTEST_KEY]
+
+
+async def _await_reply(name: str, answering: Awaitable[Any], timeout_s: float | None, model: object) -> Any:
+    """Wait for a call of foreign code and turn its exceptions into ours, with keys masked."""
     try:
         async with asyncio.timeout(timeout_s) as patience:
             return await answering
     except (Unescapable, CallFailed):
         raise
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - foreign code raises anything
         if patience.expired():
             # The provider may still finish and bill the call.
             discarded.get()(None)
             raise CallFailed(f"{name}: no answer within {timeout_s:g} s") from None
-        message = f"{name}: {type(error).__name__}: {error}"
-        if getattr(error, "status_code", None) in (401, 402, 403, 404):
-            raise Unescapable(message) from error
-        raise CallFailed(message) from error
+        message = chat_format.masked(f"{name}: {type(error).__name__}: {error}", *_secrets(model))
+        hopeless = getattr(error, "status_code", None) in (401, 402, 403, 404)
+        raise (Unescapable if hopeless else CallFailed)(message) from None

@@ -1,7 +1,8 @@
-"""What a score may be whatever had become of the tasks that broke off, in words: beside every primary metric.
+"""The bounds of a metric over all possible outcomes of the episodes that broke off, in words.
 
-Bounds are those of a Metric, or of a score in summary.json: `least` and `most`, the metric if every episode that broke off
-had ended in the worst way or in the best; `low` and `high`, the same with sampling error; `broken` episodes, of `of`.
+Bounds are a field of `Metric` and of a score in summary.json. `least` and `most` are the metric if each broken episode had
+ended in the worst or in the best way; `low` and `high` are the same with sampling error. `broken` is the number of broken
+episodes, `of` that of all episodes.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ ABOUT = (
 
 
 def in_words(bounds: Bounds) -> str | None:
-    """Return both ends, and with sampling error; None where nothing broke off."""
+    """Return both bounds, without and with sampling error; None if no episode broke off."""
     if not bounds:
         return None
-    shown = f"{_end(bounds['least'])} to {_end(bounds['most'])}"
-    return f"{shown} ({_end(bounds['low'])} to {_end(bounds['high'])})"
+    range_text = f"{_end(bounds['least'])} to {_end(bounds['most'])}"
+    return f"{range_text} ({_end(bounds['low'])} to {_end(bounds['high'])})"
 
 
 def moving(name: str, bounds: Bounds, low: float | None, high: float | None) -> str | None:
-    """Return the sentence that a score may lie further off than its interval; None where it does not."""
+    """Return a sentence that the bounds of a metric exceed its 95 % interval (`low` to `high`); None if they do not."""
     least, most = bounds.get("least"), bounds.get("most")
     if least is None or most is None or low is None or high is None or (low <= least and most <= high):
         return None

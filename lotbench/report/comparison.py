@@ -1,12 +1,14 @@
-"""Several runs made into one comparison, as data: here it is decided what is ranked, tested and tabled, in this order.
+"""The comparison of several runs, as data.
 
-1. Ranking, differences and people (`leaderboard` computes them, `ranking_sections` lays them out): runs
-   of one benchmark that were measured alike.
-2. The metrics of all runs side by side, and what their benchmark says of them together (`across` of the seam):
-   runs that were measured alike, or that differ in one thing only.
+The sections, in order:
+
+1. Ranking, differences and people: runs of one benchmark that were measured under the same conditions. `leaderboard`
+   computes them, `ranking_sections` lays them out.
+2. The metrics of all runs side by side, and the benchmark's own comparison of them (`across`): runs measured under the
+   same conditions, or with one difference.
 3. Correlations: between benchmarks over the same models, and with a table of published scores.
 
-Runs that differ in more say nothing about any of it, so they are refused with the list of what differs.
+Runs that differ in more than one thing are refused, with a list of the differences.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from lotbench.errors import UsageError
 from lotbench.metrics.correlation import correlation
 from lotbench.report import bounds, leaderboard, likeness, ranking_sections
 from lotbench.report.leaderboard import Board, Entry
-from lotbench.report.likeness import Said
+from lotbench.report.likeness import Replies
 from lotbench.report.markdown import number, plain
 from lotbench.report.report import laid_out
 from lotbench.report.sections import Section, Table
@@ -33,16 +35,18 @@ if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
 Published: TypeAlias = Mapping[str, Mapping[str, float]]
-"""A table of scores that others published: numbers by column, then by model."""
+"""Published scores: numbers by column, then by model."""
 Across: TypeAlias = Callable[[str, Mapping[str, str]], Sequence[Section]]
-"""What a benchmark, by its name, says of several runs, given as what each is to be called by its folder's name."""
+"""Returns a benchmark's own sections about several runs, for its name and the label of each run by folder name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Several runs against each other: the runs by the names of their folders, and what there is to say of them.
+    """The comparison of several runs.
 
-    `said` is who beats whom, a sentence a benchmark.
+    Attributes:
+        runs: The names of the run folders.
+        said: The ranking in words, one sentence per benchmark.
     """
 
     title: str
@@ -51,7 +55,7 @@ class Comparison:
     said: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the first table, the ranking: a row a model, with its value, interval and ties."""
+        """Return the first table (the ranking) for pandas: a row per model, with value, interval and ties."""
         return frame(next(table for section in self.sections for table in section.tables))
 
 
@@ -63,7 +67,7 @@ def frame(table: Table) -> pd.DataFrame:
 
 
 def to_latex(comparison: Comparison) -> str:
-    """Return every table as LaTeX (booktabs), captioned by its section."""
+    """Return all tables as LaTeX (booktabs), with the titles of their sections as captions."""
     return "\n".join(
         frame(table)
         .map(lambda cell: number(cell) if isinstance(cell, float) else "" if cell is None else str(cell))
@@ -77,10 +81,16 @@ def to_latex(comparison: Comparison) -> str:
 
 
 def compare(entries: Sequence[Entry], across: Across, table: Published | None = None) -> Comparison:
-    """Compare runs, of one benchmark or of several.
+    """Compare runs of one or several benchmarks.
+
+    Args:
+        entries: The runs, two or more.
+        across: Returns a benchmark's own sections about its runs.
+        table: Published scores to correlate with.
 
     Raises:
-        UsageError: Fewer than two runs, one twice, or runs of a benchmark that differ in too much, with what differs.
+        UsageError: There are fewer than two runs, a run is named twice, or runs of a benchmark differ in more than one
+            thing; the message lists the differences.
     """
     if len(entries) < 2:
         raise UsageError("a comparison needs two or more runs: name two runs or more")
@@ -89,31 +99,31 @@ def compare(entries: Sequence[Entry], across: Across, table: Published | None = 
     names = list(dict.fromkeys(entry.benchmark for entry in entries))
     boards: list[Board] = []
     sections: list[Section] = []
-    said = []
+    sentences = []
     for name in names:
         runs = [entry for entry in entries if entry.benchmark == name]
         board, of_benchmark = _of_benchmark(runs, across, table or {})
         boards += [board] if board else []
         start = f"{name}: " if len(names) > 1 else ""
         if board and (sentence := ranking_sections.summed_up(board)):
-            said.append(start + sentence)
+            sentences.append(start + sentence)
         sections += [replace(section, title=start + section.title) for section in of_benchmark]
     sections += _correlations(boards, table or {})
     title = f"{' and '.join(names)}: {len(entries)} runs"
-    return Comparison(title, tuple(entry.name for entry in entries), tuple(sections), tuple(said))
+    return Comparison(title, tuple(entry.name for entry in entries), tuple(sections), tuple(sentences))
 
 
 def to_markdown(comparison: Comparison) -> str:
     """Return a comparison as Markdown."""
     blocks = [block for section in comparison.sections for block in laid_out(section, "compare.html")]
-    said = map(plain, comparison.said)
-    return "\n\n".join(block for block in (f"# {plain(comparison.title)}", *said, *blocks) if block) + "\n"
+    blocks = [f"# {plain(comparison.title)}", *map(plain, comparison.said), *blocks]
+    return "\n\n".join(filter(None, blocks)) + "\n"
 
 
 def to_json(comparison: Comparison) -> str:
-    """Return a comparison as JSON: the fields of its sections, tables and plots; a number that is none is null."""
+    """Return a comparison as JSON: the fields of its sections, tables and plots; infinite numbers and NaN are null."""
     table = {"schema": 1, **asdict(comparison)}
-    # Escaped, since the text of a model may hold halves of characters, which no file can.
+    # Non-ASCII text is escaped: a model's text may hold halves of surrogate pairs, which UTF-8 cannot encode.
     return json.dumps(_finite(table), indent=2, default=float) + "\n"
 
 
@@ -128,80 +138,79 @@ def _finite(value: Any) -> Any:
 def _of_benchmark(
     runs: Sequence[Entry], across: Across, table: Published
 ) -> tuple[Board | None, list[Section]]:
-    """Return what there is to say of the runs of one benchmark, and their ranking if they can be ranked."""
+    """Return the ranking of the runs of one benchmark (None if they cannot be ranked) and all sections about them."""
     names = setups(runs)
     board, apart = None, ""
     try:
         board = leaderboard.board(runs)
     except UsageError as error:
         if len(runs) == 1 or len(names) > 1:
-            raise UsageError(f"{error}{_also(runs, names)}") from None
+            raise UsageError(f"{error}{_other_differences(runs, names)}") from None
         apart = str(error)
     sections = ranking_sections.sections(board) if board else []
     if len(runs) > 1:
-        sections.append(likeness.across(_said(runs, board)))
+        sections.append(likeness.across(_answers_by_label(runs, board)))
         sections.append(side_by_side(runs, apart))
         sections += across(runs[0].benchmark, called(runs))
     return board, [*sections, *([beside(runs, table)] if table else [])]
 
 
-def _said(runs: Sequence[Entry], board: Board | None) -> dict[str, Said]:
-    """Return what each run's candidate said: by its model's name in order of the ranking, or by what tells the runs apart."""
+def _answers_by_label(runs: Sequence[Entry], board: Board | None) -> dict[str, Replies]:
+    """Return the answers of each run's candidate, by model in order of the ranking, or by run label without a ranking."""
     if board is None:
-        return {name: run.said for run, name in zip(runs, called(runs).values(), strict=True)}
+        return {name: run.answers for run, name in zip(runs, called(runs).values(), strict=True)}
     people = zip(leaderboard.labels_of(board.people), board.people, strict=True)
-    return {place.label: place.entry.said for place in board.places} | {
-        name: run.said for name, run in people
-    }
+    ranked = {place.label: place.entry.answers for place in board.places}
+    return ranked | {name: run.answers for name, run in people}
 
 
-def _also(runs: Sequence[Entry], names: Sequence[str]) -> str:
-    """Return the sentence that the runs are not ranked, and in how many things they differ."""
-    shown = "; ".join(f"{name} ({', '.join(_shown(run.setup, name) for run in runs)})" for name in names)
-    return f". Runs that differ in one thing can stand side by side; these differ in {shown}" if names else ""
+def _other_differences(runs: Sequence[Entry], names: Sequence[str]) -> str:
+    """Return the end of the refusal of runs that differ in several things: the differences with their values."""
+    texts = "; ".join(f"{name} ({', '.join(_setup_text(run.setup, name) for run in runs)})" for name in names)
+    return f". Runs that differ in one thing can stand side by side; these differ in {texts}" if names else ""
 
 
 def _correlations(boards: Sequence[Board], table: Published) -> list[Section]:
-    """Return how rankings go together with each other, and with the columns of a table."""
+    """Return the correlations between the rankings, and of each ranking with the columns of a table."""
     measures = [(f"{board.metric}, {board.benchmark}", leaderboard.values(board)) for board in boards]
     sections = [
-        ranking_sections.correlations(f"{one.benchmark} and {other.benchmark}", x, y)
-        for (one, x), (other, y) in combinations(zip(boards, measures, strict=True), 2)
+        ranking_sections.correlations(f"{first.benchmark} and {other.benchmark}", x, y)
+        for (first, x), (other, y) in combinations(zip(boards, measures, strict=True), 2)
     ]
     for board, measure in zip(boards, measures, strict=True):
         entries = [place.entry for place in board.places]
         for column, values in table.items():
-            theirs = {entry.model: values[row] for entry, row in _rows(entries, values)}
+            published = {entry.model: values[row] for entry, row in _rows(entries, values)}
             title = f"{board.benchmark} and {column}"
-            sections.append(ranking_sections.correlations(title, measure, (column, theirs)))
+            sections.append(ranking_sections.correlations(title, measure, (column, published)))
     return sections
 
 
 def setups(runs: Sequence[Entry]) -> list[str]:
-    """Return the things in which runs are set up differently, by dotted name."""
-    found = (name for run in runs[1:] for name in differences(dict(runs[0].setup), dict(run.setup)))
-    return list(dict.fromkeys(found))
+    """Return the dotted names of the settings in which runs differ."""
+    fields = (name for run in runs[1:] for name in differences(dict(runs[0].setup), dict(run.setup)))
+    return list(dict.fromkeys(fields))
 
 
 def called(runs: Sequence[Entry]) -> dict[str, str]:
-    """Return what each run is called by its folder's name: by the one thing in which they differ, if it tells them apart."""
+    """Return a label of each run by folder name: the value of the only setting that differs, or else the folder name."""
     names = setups(runs)
-    values = {run.name: _shown(run.setup, names[0]) for run in runs} if len(names) == 1 else {}
+    values = {run.name: _setup_text(run.setup, names[0]) for run in runs} if len(names) == 1 else {}
     return values if len({*values.values()}) == len(runs) else {run.name: run.name for run in runs}
 
 
 def side_by_side(runs: Sequence[Entry], apart: str = "") -> Section:
-    """Return the metrics of runs, one row a run, and why runs among them may not be ranked.
+    """Return a table of the metrics of runs, one row per run.
 
     Args:
-        runs: Two or more.
-        apart: Why they are not ranked; "" if they are.
+        runs: The runs, two or more.
+        apart: Why they are not ranked; empty if they are.
     """
     names = setups(runs)
     setting = names[0] if len(names) == 1 else "model"
     metrics = list(dict.fromkeys(name for run in runs for name in run.scores))
     rows = tuple(
-        (run.name, _shown(run.setup, setting), *(_cell(run.scores.get(name)) for name in metrics))
+        (run.name, _setup_text(run.setup, setting), *(_cell(run.scores.get(name)) for name in metrics))
         for run in runs
     )
     notes = (
@@ -214,29 +223,24 @@ def side_by_side(runs: Sequence[Entry], apart: str = "") -> Section:
 
 
 def _not_rankable(runs: Sequence[Entry]) -> list[str]:
-    """Return why runs may not be ranked; what several have in common is said once."""
-    found: dict[tuple[str, ...], list[str]] = {}
+    """Return why runs are not trusted; runs with the same reasons share a line."""
+    by_reasons: dict[tuple[str, ...], list[str]] = {}
     for run in runs:
-        found.setdefault(tuple(run.reasons), []).append(run.name)
-    return [f"{', '.join(names)}: not trusted: {'; '.join(why)}" for why, names in found.items() if why]
+        by_reasons.setdefault(tuple(run.reasons), []).append(run.name)
+    return [f"{', '.join(names)}: not trusted: {'; '.join(why)}" for why, names in by_reasons.items() if why]
 
 
 def beside(runs: Sequence[Entry], table: Published) -> Section:
-    """Return how the runs' metrics go together with a table of published scores, all metrics side by side."""
+    """Return the correlations of all metrics of the runs with the columns of a table of published scores."""
     models = {model: None for values in table.values() for model in values}
-    known = _rows(runs, models)
-    metrics = list(dict.fromkeys(name for run, _ in known for name in run.scores))
-    rows = tuple(
-        (
-            column,
-            *(
-                _together([(run.scores.get(metric), values.get(row)) for run, row in known])
-                for metric in metrics
-            ),
-        )
-        for column, values in table.items()
-    )
-    missing = [run.name for run in runs if run not in [each for each, _ in known]]
+    matches = _rows(runs, models)
+    metrics = list(dict.fromkeys(name for run, _ in matches for name in run.scores))
+
+    def correlate(metric: str, values: Mapping[str, float]) -> str:
+        return _correlation_text([(run.scores.get(metric), values.get(row)) for run, row in matches])
+
+    rows = tuple((name, *(correlate(metric, values) for metric in metrics)) for name, values in table.items())
+    missing = [run.name for run in runs if run not in [each for each, _ in matches]]
     notes = [
         "Pearson's r where both sides pass the Shapiro-Wilk test (p >= 0.05), else Spearman's rho; p is two-sided.",
         *([f"Not in the table: {', '.join(missing)}."] if missing else []),
@@ -244,29 +248,32 @@ def beside(runs: Sequence[Entry], table: Published) -> Section:
     return Section("Beside the table", tuple(notes), (Table(("column", *metrics), rows),))
 
 
-def _together(pairs: Sequence[tuple[Mapping[str, Any] | None, float | None]]) -> str:
+def _correlation_text(pairs: Sequence[tuple[Mapping[str, Any] | None, float | None]]) -> str:
     both = [
         (float(score["value"]), value)
         for score, value in pairs
         if score is not None and score["value"] is not None and value is not None
     ]
-    found = correlation([ours for ours, _ in both], [theirs for _, theirs in both])
-    if found.value is None:
-        return f"none: {found.why}"
-    return f"{found.method} {found.value:.3f} (p = {found.p:.3g}, n = {found.n})"
+    result = correlation([ours for ours, _ in both], [published for _, published in both])
+    if result.value is None:
+        return f"none: {result.why}"
+    return f"{result.method} {result.value:.3f} (p = {result.p:.3g}, n = {result.n})"
 
 
 def _rows(runs: Sequence[Entry], models: Mapping[str, object]) -> list[tuple[Entry, str]]:
-    """Return the runs whose model a table has, each with the model's name there: one of its own, or its last part."""
+    """Return the runs whose model stands in a table, each with the model's name there.
+
+    A name matches the model's names or the run's name without regard to case, or else the last part of a model's name.
+    """
     by_name = {name.casefold(): name for name in models}
     by_last = {_last_part(name): name for name in models}
-    found = []
+    matches = []
     for run in runs:
         own = (run.model, *run.answered, run.asked)
         rows = [by_name.get(name.casefold()) for name in (*own, run.name)]
         rows += [by_last.get(_last_part(name)) for name in own]
-        found += [(run, row) for row in rows if row is not None][:1]
-    return found
+        matches += [(run, row) for row in rows if row is not None][:1]
+    return matches
 
 
 def _last_part(model: str) -> str:
@@ -276,15 +283,15 @@ def _last_part(model: str) -> str:
 def _cell(score: Mapping[str, Any] | None) -> str | None:
     if score is None or score["value"] is None:
         return None
-    shown = bounds.in_words(score.get("bounds", {}))
-    beside = f", bounds {shown}" if shown else ""
+    range_text = bounds.in_words(score.get("bounds", {}))
+    suffix = f", bounds {range_text}" if range_text else ""
     if None in (score["low"], score["high"]):
-        return number(score["value"]) + beside
-    return f"{number(score['value'])} ({number(score['low'])} to {number(score['high'])}){beside}"
+        return number(score["value"]) + suffix
+    return f"{number(score['value'])} ({number(score['low'])} to {number(score['high'])}){suffix}"
 
 
-def _shown(table: JSON | Mapping[str, JSON], name: str) -> str:
-    """Return a field of a run's setup by its dotted name, for people."""
+def _setup_text(table: JSON | Mapping[str, JSON], name: str) -> str:
+    """Return the text of a field of a run's setup, by its dotted name."""
     value = leaderboard.at(table, name)
     if isinstance(value, list | tuple) and len(value) == 1:
         (value,) = value

@@ -1,4 +1,4 @@
-"""The differences of a ranking's runs laid out: who was clearly different, and what the runs can show at all."""
+"""The section of a ranking's paired differences, with their tests and the smallest detectable differences."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from lotbench.report.markdown import number
 from lotbench.report.sections import Section, Table
 
 
-def sections(made: Board) -> list[Section]:
-    """Return the pairs of a ranking; nothing of a single run."""
-    return [_differences(made)] if made.pairs else []
+def sections(ranking: Board) -> list[Section]:
+    """Return the section of paired differences; none for a single run."""
+    return [_differences(ranking)] if ranking.pairs else []
 
 
 def _detectable(pair: Pair) -> float | None:
-    """Return the difference that two runs show as they are, at the level at which theirs is tested; None where none varies."""
+    """Return the smallest detectable difference of two runs at the level of their test; None if it is not defined."""
     seen = pair.difference
     if seen.sd is None or seen.n < 2 or smallest_p(seen.n) >= pair.level:
         return None
     return what_it_shows.detectable(seen.n, pair.level) * math.sqrt(seen.sd**2 + seen.n * seen.noise)
 
 
-def _differences(made: Board) -> Section:
-    least = [_detectable(pair) for pair in made.pairs]
+def _differences(ranking: Board) -> Section:
+    least = [_detectable(pair) for pair in ranking.pairs]
     rows = tuple(
         (
             pair.better,
@@ -41,7 +41,7 @@ def _differences(made: Board) -> Section:
             "yes" if pair.apart else "no",
             detectable,
         )
-        for pair, detectable in zip(made.pairs, least, strict=True)
+        for pair, detectable in zip(ranking.pairs, least, strict=True)
     )
     columns = (
         "better", "than", "samples", "difference", "low", "high", "p", "p (Holm)", "clearly different", "detectable",
@@ -52,27 +52,27 @@ def _differences(made: Board) -> Section:
         "several pairs, or few samples, it may leave out 0 for one that is not clearly different.",
         "Detectable: the difference that these very runs show with a power of 80 % (paired t test), after Holm; none where the "
         "smallest p that so few samples can have does not pass.",
-        *_judge(made),
-        *_found([one for one in least if one is not None]),
+        *_judge(ranking),
+        *_detectable_notes([gap for gap in least if gap is not None]),
     ]
     return Section("Differences", tuple(notes), (Table(columns, rows),))
 
 
-def _judge(made: Board) -> list[str]:
-    """Return what the judge's errors may have to do with differences of scores that are not corrected for them."""
+def _judge(ranking: Board) -> list[str]:
+    """Return notes on how the judge's error rates affect the differences."""
     notes = []
-    known = {_rate(place.entry.checked) for place in made.places if place.entry.checked} - {""}
+    rates = {_rate(place.entry.checked) for place in ranking.places if place.entry.checked} - {""}
     notes += [
         f"The judge's FPR, checked on hard negatives: {rate}; p allows for its upper end."
-        for rate in sorted(known)
+        for rate in sorted(rates)
     ]
-    if not known and any(place.entry.metric.least for place in made.places):
+    if not rates and any(place.entry.metric.least for place in ranking.places):
         notes.append("The judge was not checked: what it accepts wrongly may be the whole difference.")
-    if made.unlabelled:
+    if ranking.unlabelled:
         notes.append(
-            f"Some runs have labels of their own guesses, and these have none: {', '.join(made.unlabelled)}."
+            f"Some runs have labels of their own guesses, and these have none: {', '.join(ranking.unlabelled)}."
         )
-    if any(pair.difference.judgements for pair in made.pairs):
+    if any(pair.difference.judgements for pair in ranking.pairs):
         notes.append(
             "Scores are corrected by people's labels of each run's own guesses; what so few labels leave open is in "
             "the intervals and in p."
@@ -87,8 +87,8 @@ def _rate(rate: Mapping[str, Any]) -> str:
     return f"{rate['value']:.3f}{ends}, n = {rate['n']}"
 
 
-def _found(detectable: Sequence[float]) -> list[str]:
-    """Return what a comparison can show at all."""
+def _detectable_notes(detectable: Sequence[float]) -> list[str]:
+    """Return a note on the smallest differences that the comparison can detect."""
     if not detectable:
         return []
     low, high = number(min(detectable)), number(max(detectable))

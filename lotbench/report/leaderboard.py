@@ -1,8 +1,8 @@
-"""Runs of several models on one benchmark, ranked by its primary metric: values, ties, paired differences.
+"""The ranking of runs of one benchmark by its primary metric: values, ties, paired differences.
 
-Only what was measured alike is ranked together: runs on other data, with other prompts, settings or judges
-are refused with what differs. What counts an answer that is none (wrong, censored) is the metric; a run of which the
-metric leaves out more than a few samples is compared with nobody and stands last.
+Only runs measured under the same conditions are ranked together; others are refused, with a list of the differences. The
+metric decides how an unreadable answer counts. A run whose metric leaves out more than 5 % of its samples is not paired
+with other runs and stands last.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lotbench.errors import UsageError
 from lotbench.metrics import compare
 from lotbench.metrics.compare import ALPHA, Difference
 from lotbench.metrics.primary_metric import PrimaryMetric, mean_score
-from lotbench.report.likeness import Said
+from lotbench.report.likeness import Replies
 from lotbench.report.trust import MOST_UNANSWERED
 from lotbench.types import JSON, Metric, Trace
 
@@ -27,11 +27,11 @@ HUMAN = "human"
 
 @dataclass(frozen=True, slots=True)
 class SampleScores:
-    """What came of a run's episodes, by sample in order of id.
+    """The scores of a run's episodes by sample, in order of id.
 
     Attributes:
-        scores: Of the episodes that have one.
-        failed: Episodes without a score.
+        scores: The scores of each sample's scored episodes.
+        failed: How many episodes failed or have no score.
     """
 
     scores: Mapping[str, Sequence[float]] = field(default_factory=dict)
@@ -45,24 +45,25 @@ class SampleScores:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A run as a ranking sees it.
+    """The data of a run for a ranking.
 
     Attributes:
-        name: Of the run's folder.
-        asked: The candidate's name as it was asked for, and `answered` the ids that it gave itself.
-        values: The mean score of each sample's episodes that have one, for what people are held against.
-        failed: Episodes without a score.
-        conditions: What must be the same for runs to be ranked together; `roles` are the models of the
-            other roles by index (`config.model_names.identity`), as they were asked for.
-        ids: Who answered in each role, as far as it was called.
-        setup: All that was set, with the digests of data and prompts and the benchmark's version.
+        name: The name of the run's folder.
+        asked: The candidate's name in the configuration.
+        answered: The candidate's ids in the replies.
+        values: The mean score of each sample's scored episodes, compared with those of people.
+        failed: How many episodes failed or have no score.
+        conditions: What must be equal for runs to be ranked together; `roles` holds the configured models of the other
+            roles by index (`config.model_names.identity`).
+        ids: The models that answered in each role that was called.
+        setup: All settings, with the digests of data and prompts and the benchmark's version.
         scores: The metrics of the run's summary.
-        reasons: Why the run may not be ranked; none if it may.
-        arm: The name of its arm; None if it has one only.
-        primary_metric: What it is ranked by; None for the mean of `values`.
-        by_labels: The primary metric by people's labels of the run's own verdicts; None without.
-        checked: The judge's FPR on hard negatives as a check of it found it: `value`, `low`, `high`, `n`; None without one.
-        said: What the candidate said.
+        reasons: Why the run is not trusted; empty if it is.
+        arm: The name of its arm; None if the benchmark has one arm only.
+        primary_metric: The metric of the ranking; None for the mean of `values`.
+        by_labels: The primary metric corrected by people's labels of the run's own verdicts; None without labels.
+        checked: The judge's FPR on hard negatives from its latest check (`value`, `low`, `high`, `n`); None without a check.
+        answers: The candidate's answers.
     """
 
     name: str
@@ -80,32 +81,32 @@ class Entry:
     primary_metric: PrimaryMetric | None = None
     by_labels: PrimaryMetric | None = None
     checked: Mapping[str, Any] | None = None
-    said: Said = field(default_factory=Said)
+    answers: Replies = field(default_factory=Replies)
 
     @property
     def metric(self) -> PrimaryMetric:
-        """What it is ranked by."""
+        """The metric of the ranking."""
         return self.primary_metric or mean_score(self.values)
 
     @property
     def abstained(self) -> bool:
-        """Whether its metric rests on too few of its samples to stand beside that of others."""
+        """Whether the metric leaves out too many samples for the run to be paired with others."""
         return self.metric.unanswered > MOST_UNANSWERED * self.played
 
     @property
     def most_fpr(self) -> float:
-        """The upper end of what a check found the judge's FPR to be; 0 where nothing is known of it."""
+        """The upper end of the judge's FPR by its latest check; 0 if there was no check."""
         return float((self.checked or {}).get("high") or 0.0)
 
     @property
     def played(self) -> int:
-        """Samples that its metric would rest on if each had been answered."""
+        """How many samples the metric would cover if all were answered."""
         whole = self.metric.played
         return self.metric.unanswered + len(self.metric.records) if whole is None else whole
 
     @property
     def model(self) -> str:
-        """The candidate, as it is shown."""
+        """The candidate's name on pages: its ids in the replies, or else its configured name."""
         return ", ".join(self.answered) or self.asked
 
     @property
@@ -116,9 +117,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A run in a ranking: its metric over the samples that all runs of it share, and the letters of its ties.
+    """A run in a ranking: its metric over the samples that all ranked runs share, and the letters of its ties.
 
-    A run that abstained has no letters, and the metric of its own samples.
+    A run that abstained has no letters; its metric is that over its own samples.
     """
 
     label: str
@@ -129,9 +130,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two runs of a ranking, the better one first; `p` is corrected for the number of pairs.
+    """Two runs of a ranking, the better one first.
 
-    `level` is the one at which its own p is tested, so corrected.
+    Attributes:
+        p: The p value after Holm's correction for the number of pairs.
+        level: The corrected level at which the uncorrected p value is tested.
     """
 
     better: str
@@ -142,15 +145,18 @@ class Pair:
 
     @property
     def apart(self) -> bool:
-        """Whether the two were told apart."""
+        """Whether the two are significantly different."""
         return self.p < ALPHA
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A ranking of runs that were measured alike by `metric`, best first; people stand beside it.
+    """A ranking of runs by `metric`, best first.
 
-    `unlabelled` are the runs that keep the ranking from being one of scores corrected by labels, if others have them.
+    Attributes:
+        people: Runs played by people; they are not ranked.
+        shared: How many samples all ranked runs share.
+        unlabelled: The runs without labels of their verdicts, if other runs have them; then no score is corrected.
     """
 
     benchmark: str
@@ -163,7 +169,7 @@ class Board:
 
 
 def sample_scores(traces: Iterable[Trace]) -> SampleScores:
-    """Read what came of episodes."""
+    """Return the scores of episodes by sample, and how many failed."""
     scores: dict[str, list[float]] = {}
     failed = 0
     for trace in traces:
@@ -174,43 +180,44 @@ def sample_scores(traces: Iterable[Trace]) -> SampleScores:
     return SampleScores({name: scores[name] for name in sorted(scores)}, failed)
 
 
-def differing(one: Entry, other: Entry) -> list[str]:
-    """Return what two runs were measured with differently, with both values."""
-    may_differ = one.metric.may_differ & other.metric.may_differ
+def differing(entry: Entry, other: Entry) -> list[str]:
+    """Return the conditions in which two runs differ, each with both values."""
+    may_differ = entry.metric.may_differ & other.metric.may_differ
     names = [
-        name for name in differences(dict(one.conditions), dict(other.conditions)) if name not in may_differ
+        name for name in differences(dict(entry.conditions), dict(other.conditions)) if name not in may_differ
     ]
-    found = [
-        f"{name}: {at(one.conditions, name)} and {at(other.conditions, name)}"
+    lines = [
+        f"{name}: {at(entry.conditions, name)} and {at(other.conditions, name)}"
         for name in names
-        if not _answered_alike(one, other, name)
+        if not _answered_alike(entry, other, name)
     ]
     for role in sorted(
-        role for role in one.ids.keys() & other.ids.keys() if f"roles.{role}" not in may_differ
+        role for role in entry.ids.keys() & other.ids.keys() if f"roles.{role}" not in may_differ
     ):
-        ours, theirs = set(one.ids[role]), set(other.ids[role])
-        # A second judge that was never needed has no id: a part of the other's ids is no difference.
-        if not (ours <= theirs or theirs <= ours):
-            found.append(f"{role}: {', '.join(sorted(ours))} and {', '.join(sorted(theirs))}")
-    return found
+        ours, other_ids = set(entry.ids[role]), set(other.ids[role])
+        # A second judge that was never needed has no id, so a subset of the other's ids is no difference.
+        if not (ours <= other_ids or other_ids <= ours):
+            lines.append(f"{role}: {', '.join(sorted(ours))} and {', '.join(sorted(other_ids))}")
+    return lines
 
 
-def _answered_alike(one: Entry, other: Entry, name: str) -> bool:
-    """Return whether a role was played by one model, though asked for by two names (`gpt-4o-mini` and its dated id)."""
+def _answered_alike(entry: Entry, other: Entry, name: str) -> bool:
+    """Return whether one model played a role in both runs under two names (such as `gpt-4o-mini` and its dated id)."""
     part, _, role = name.partition(".")
     if part != "roles":
         return False
-    asked: list[Any] = [at(each.conditions, name) for each in (one, other)]
-    ours, theirs = list(one.ids.get(role, ())), list(other.ids.get(role, ()))
-    return all(asked) and [len(names) for names in asked] == [1, 1] and len(ours) == 1 and ours == theirs
+    role_names: list[Any] = [at(each.conditions, name) for each in (entry, other)]
+    ours, other_ids = list(entry.ids.get(role, ())), list(other.ids.get(role, ()))
+    alone = all(role_names) and [len(names) for names in role_names] == [1, 1]
+    return alone and len(ours) == 1 and ours == other_ids
 
 
 def alike(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Return the entries in groups that were measured alike, in order of their first."""
+    """Return the runs in groups with equal conditions, in order of first occurrence."""
     groups: list[list[Entry]] = []
     for entry in entries:
         for group in groups:
-            if not any(differing(one, entry) for one in group):
+            if not any(differing(member, entry) for member in group):
                 group.append(entry)
                 break
         else:
@@ -219,15 +226,15 @@ def alike(entries: Sequence[Entry]) -> list[list[Entry]]:
 
 
 def board(entries: Sequence[Entry]) -> Board:
-    """Rank runs that were measured alike.
+    """Rank runs with equal conditions.
 
     Raises:
-        UsageError: Two were not, with what differs; or the models have no sample in common.
+        UsageError: Two runs differ in conditions, with the differences; or the runs have no metric or sample in common.
     """
-    # Two that are like a third may differ: each pair is looked at.
-    for one, other in combinations(entries, 2):
-        if found := differing(one, other):
-            raise UsageError(f"{one.name} and {other.name} cannot be compared: {'; '.join(found)}")
+    # The relation is not transitive (`may_differ`), so each pair is checked.
+    for member, other in combinations(entries, 2):
+        if lines := differing(member, other):
+            raise UsageError(f"{member.name} and {other.name} cannot be compared: {'; '.join(lines)}")
     entries, unlabelled = _corrected(entries)
     if len(names := {entry.metric.name for entry in entries}) > 1:
         raise UsageError(f"the runs have no metric in common: {', '.join(sorted(names))}")
@@ -245,14 +252,14 @@ def board(entries: Sequence[Entry]) -> Board:
     }
     order = sorted(named, key=lambda label: (label not in paired, *_rank(scores[label]), label))
     pairs = _pairs([label for label in order if label in paired], paired)
-    letters = compare.ties(order[: len(paired)], {(one.better, one.other) for one in pairs if one.apart})
+    letters = compare.ties(order[: len(paired)], {(pair.better, pair.other) for pair in pairs if pair.apart})
     places = tuple(Place(label, named[label], scores[label], letters.get(label, "")) for label in order)
     people = tuple(entry for entry in entries if entry.person)
     return Board(entries[0].benchmark, names.pop(), places, pairs, people, len(shared), unlabelled)
 
 
 def _corrected(entries: Sequence[Entry]) -> tuple[Sequence[Entry], tuple[str, ...]]:
-    """Return the entries by their corrected metric if all models' have one; else as they are, and which have none."""
+    """Return the runs with their corrected metrics if all models have one; else unchanged, with the runs that lack it."""
     models = [entry for entry in entries if not entry.person]
     without = tuple(entry.name for entry in models if entry.by_labels is None)
     if without or not models:
@@ -263,39 +270,37 @@ def _corrected(entries: Sequence[Entry]) -> tuple[Sequence[Entry], tuple[str, ..
 
 
 def _rank(score: Metric) -> tuple[bool, float]:
-    """Return a sort key: the largest first, a missing value last."""
+    """Return a sort key by descending value, a missing value last."""
     return score.value is None, -(score.value or 0.0)
 
 
-def values(made: Board) -> dict[str, float]:
-    """Return the metric of each model; of several runs of one model, their mean."""
-    found: dict[str, list[float]] = {}
-    for place in made.places:
+def values(ranking: Board) -> dict[str, float]:
+    """Return the metric of each model; the mean if a model has several runs."""
+    by_model: dict[str, list[float]] = {}
+    for place in ranking.places:
         if place.mean.value is not None:
-            found.setdefault(place.entry.model, []).append(place.mean.value)
-    return {name: fmean(means) for name, means in found.items()}
+            by_model.setdefault(place.entry.model, []).append(place.mean.value)
+    return {name: fmean(means) for name, means in by_model.items()}
 
 
 def _pairs(order: Sequence[str], entries: Mapping[str, Entry]) -> tuple[Pair, ...]:
-    def pair(one: str, other: str) -> tuple[str, str, Difference]:
-        ahead = compare.of_primary_metrics(entries[one].metric, entries[other].metric, entries[one].most_fpr)
+    def pair(name: str, other: str) -> tuple[str, str, Difference]:
+        own = entries[name]
+        ahead = compare.of_primary_metrics(own.metric, entries[other].metric, own.most_fpr)
         if (ahead.mean or 0.0) >= 0:
-            return one, other, ahead
-        # On the samples that these two share, the order may be another than on those that all share.
-        return (
-            other,
-            one,
-            compare.of_primary_metrics(entries[other].metric, entries[one].metric, entries[other].most_fpr),
-        )
+            return name, other, ahead
+        # On the samples that these two share, the order may differ from that on the samples that all share.
+        better = entries[other]
+        return other, name, compare.of_primary_metrics(better.metric, own.metric, better.most_fpr)
 
-    found = [pair(one, other) for one, other in combinations(order, 2)]
-    ps = [1.0 if difference.p is None else difference.p for *_, difference in found]
-    corrected = zip(found, compare.holm(ps), compare.levels(ps), strict=True)
-    return tuple(Pair(*given, p, level) for given, p, level in corrected)
+    triples = [pair(name, other) for name, other in combinations(order, 2)]
+    ps = [1.0 if difference.p is None else difference.p for *_, difference in triples]
+    corrected = zip(triples, compare.holm(ps), compare.levels(ps), strict=True)
+    return tuple(Pair(*triple, p, level) for triple, p, level in corrected)
 
 
 def labels_of(entries: Sequence[Entry]) -> list[str]:
-    """Return a name for each: the model's, and the run's as well where one model has several runs."""
+    """Return a label of each run: the model's name, with the run's name if the model has several runs."""
     models = [entry.model for entry in entries]
     return [
         entry.model if models.count(entry.model) == 1 else f"{entry.model} ({entry.name})"
@@ -304,7 +309,7 @@ def labels_of(entries: Sequence[Entry]) -> list[str]:
 
 
 def at(table: JSON | Mapping[str, JSON], name: str) -> Any:
-    """Return a field of a table by its dotted name; None where there is none."""
+    """Return a field of a nested table by its dotted name; None if it is missing."""
     value: Any = table
     for part in name.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None

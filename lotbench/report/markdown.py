@@ -1,7 +1,6 @@
-"""Markdown in which text is only text: tables and lists that no model output can break out of.
+"""Markdown tables and lists with escaped text, so that model output cannot add markup of its own.
 
-Every string that comes in is shown as it is, its markup, markers and line breaks made harmless; markup is
-added here and nowhere else.
+Markup, list markers and line breaks in texts are escaped.
 """
 
 from __future__ import annotations
@@ -17,51 +16,51 @@ _BREAKS = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _UNSEEN = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ud800-\udfff\ufffe\uffff]"
 )
-"""What a reader cannot see and a terminal or browser may obey: control and direction characters, and halves
-of characters, which no file can hold."""
+"""Invisible characters that a terminal or browser may act on (control and direction characters), and halves of surrogate
+pairs, which UTF-8 cannot encode."""
 _MARKUP = re.compile(r"([\\`*\[\]<>|~$&#])|(?<![^\W_])_|_(?![^\W_])")
-"""Characters that mean something anywhere in a line; an underscore does only at the edge of a word."""
+"""Characters with a meaning anywhere in a line; an underscore has one only at the edge of a word."""
 _MARKER = re.compile(r"^()([-+=])|^(\d+)([.)])(?=\s|$)")
-"""What makes the start of a line an item of a list, or the line above it a heading."""
+"""Line starts that make a list item, or a heading of the line above."""
 _NO_VALUE = "–"
 LONGEST = 20_000
-"""Characters of one text; what is longer is cut, and says so. traces.jsonl and calls.jsonl have the whole."""
+"""The maximum length of a text in characters; longer texts are cut and marked. traces.jsonl and calls.jsonl are complete."""
 
 
 def plain(text: str) -> str:
-    """Return text as a line of its own, without a meaning in Markdown."""
+    """Return text as one line without meaning in Markdown."""
     return _MARKER.sub(r"\1\3\\\2\4", _inline(text))
 
 
 def visible(text: str) -> str:
-    """Return text with its line breaks, in which every other character that cannot be seen is U+FFFD."""
+    """Return text with invisible characters replaced by U+FFFD; line breaks stay."""
     return "\n".join(_UNSEEN.sub("\ufffd", line) for line in _BREAKS.split(text.replace("\t", " ")))
 
 
 def cut(text: str, longest: int) -> str:
-    """Return a text of at most so many characters, and how many it had."""
+    """Return a text cut to `longest` characters, with its length if it was cut."""
     return f"{text[:longest]} … ({len(text):,} characters)" if len(text) > longest else text
 
 
 def number(value: float) -> str:
-    """Return a number for people: four significant digits, but integers in full and 1000 and more to a tenth."""
+    """Return a number as text: integers in full, floats to four significant digits, from 1000 on to one decimal."""
     if isinstance(value, int):
         return str(value)
     return f"{value:.1f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def share(count: int, of: int) -> float | None:
-    """Return the share of so many; None of none."""
+    """Return `count` divided by `of`; None if `of` is 0."""
     return count / of if of else None
 
 
 def out_of(count: int, of: int) -> str:
-    """Return a count of so many, with its share in per cent."""
+    """Return `count` of `of` as text, with the percentage."""
     return f"{count} of {of}" + (f" ({100 * count / of:.1f} %)" if of else "")
 
 
 def cell(value: JSON) -> str:
-    """Return a value as text, before it is made harmless."""
+    """Return a value as text, not yet escaped."""
     if value is None:
         return _NO_VALUE
     if isinstance(value, str):
@@ -71,30 +70,30 @@ def cell(value: JSON) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
-def table(one: Table) -> str:
-    """Return a table; "" if it has no rows."""
-    if not one.rows:
+def table(grid: Table) -> str:
+    """Return a table as Markdown; empty if it has no rows."""
+    if not grid.rows:
         return ""
     numeric = [
-        all(isinstance(row[at], int | float | None) for row in one.rows) for at in range(len(one.columns))
+        all(isinstance(row[at], int | float | None) for row in grid.rows) for at in range(len(grid.columns))
     ]
-    lines = [_row(one.columns), _row_of("---:" if right else "---" for right in numeric)]
-    return "\n".join([*lines, *(_row(row) for row in one.rows)])
+    lines = [_row(grid.columns), _row_of("---:" if right else "---" for right in numeric)]
+    return "\n".join([*lines, *(_row(row) for row in grid.rows)])
 
 
 def bullets(lines: Iterable[str]) -> str:
-    """Return a list of one-line items; "" if there are none."""
+    """Return a list of one-line items; empty if there are none."""
     return "\n".join(f"- {plain(line)}" for line in lines)
 
 
 def _inline(text: str) -> str:
-    """Return text inside a line; a line break becomes ⏎, what cannot be seen becomes U+FFFD."""
+    """Return escaped text without line breaks: a line break becomes ⏎, an invisible character U+FFFD."""
     line = _UNSEEN.sub("\ufffd", _BREAKS.sub(" ⏎ ", cut(text, LONGEST))).strip()
     return _MARKUP.sub(r"\\\g<0>", line)
 
 
 def _row(cells: Iterable[JSON]) -> str:
-    return _row_of(_inline(cell(one)) for one in cells)
+    return _row_of(_inline(cell(value)) for value in cells)
 
 
 def _row_of(texts: Iterable[str]) -> str:
@@ -102,11 +101,7 @@ def _row_of(texts: Iterable[str]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds as people say them."""
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 90
-        else f"{seconds / 60:.0f} min"
-        if seconds < 5400
-        else f"{seconds / 3600:.1f} h"
-    )
+    """Return seconds as a text in seconds, minutes or hours."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,8 +1,7 @@
-"""A ranking laid out as sections: places, pairs, people, and correlations."""
+"""The sections of a ranking: places, paired differences, people, and correlations."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from itertools import pairwise
 from statistics import fmean
@@ -12,29 +11,32 @@ from lotbench.metrics.correlation import Correlation, coefficient
 from lotbench.report import bounds, difference_sections
 from lotbench.report.leaderboard import Board, Place, labels_of
 from lotbench.report.markdown import number
-from lotbench.report.sections import Cell, Plot, Section, Table
-from lotbench.types import Metric
+from lotbench.report.sections import Cell, Plot, Section, Table, band
 
 
-def sections(made: Board) -> list[Section]:
-    """Return a ranking laid out: places, pairs, people."""
-    found = [_ranking(made)] if made.places else []
-    found += difference_sections.sections(made)
-    if made.people:
-        found.append(_people(made))
-    return found
+def sections(ranking: Board) -> list[Section]:
+    """Return the sections of a ranking: places, paired differences, people."""
+    places = [_ranking(ranking)] if ranking.places else []
+    persons = [_people(ranking)] if ranking.people else []
+    return [*places, *difference_sections.sections(ranking), *persons]
 
 
 def correlations(
     title: str, x: tuple[str, Mapping[str, float]], y: tuple[str, Mapping[str, float]]
 ) -> Section:
-    """Return how two measures of the same models go together; each a name and values by model."""
+    """Return the section on the correlation of two measures of models.
+
+    Args:
+        title: The title of the section.
+        x: The name of the first measure, and its values by model.
+        y: The same of the second.
+    """
     models = sorted(x[1].keys() & y[1].keys())
-    ours, theirs = [x[1][name] for name in models], [y[1][name] for name in models]
-    found = (coefficient("pearson", ours, theirs), coefficient("spearman", ours, theirs))
-    rows = tuple(_correlation(name, one) for name, one in zip(("Pearson", "Spearman"), found, strict=True))
+    ours, second = [x[1][name] for name in models], [y[1][name] for name in models]
+    coefficients = (coefficient("pearson", ours, second), coefficient("spearman", ours, second))
+    rows = tuple(map(_correlation, ("Pearson", "Spearman"), coefficients))
     plot = Plot(
-        "scatter", x[0], y[0], {"models": tuple(zip(ours, theirs, strict=True))},
+        "scatter", x[0], y[0], {"models": tuple(zip(ours, second, strict=True))},
         f"{y[0]} by {x[0]}, a point a model", labels={"models": tuple(models)},
     )  # fmt: skip
     notes = [
@@ -47,8 +49,9 @@ def correlations(
     return Section(title, tuple(notes), (Table(columns, rows),), (plot,))
 
 
-def _ranking(made: Board) -> Section:
-    broken = any(place.mean.bounds for place in made.places)
+def _ranking(ranking: Board) -> Section:
+    means = {place.label: place.mean for place in ranking.places}
+    broken = any(mean.bounds for mean in means.values())
     rows = tuple(
         (
             place.label,
@@ -62,88 +65,85 @@ def _ranking(made: Board) -> Section:
             place.entry.failed,
             "; ".join(place.entry.reasons) or None,
         )
-        for place in made.places
+        for place in ranking.places
     )
-    points = tuple((float(at), place.mean.value or 0.0) for at, place in enumerate(made.places))
-    bands = tuple(_ends(place.mean) for place in made.places)
+    points = tuple((float(at), place.mean.value or 0.0) for at, place in enumerate(ranking.places))
+    bands = tuple(band(place.mean) for place in ranking.places)
     plot = Plot(
         "scatter",
         "",
-        made.metric,
-        {made.metric: points},
-        f"{made.benchmark}: {made.metric} with its 95 % interval",
-        tuple(f"{place.label} ({place.ties})" for place in made.places),
-        {made.metric: bands},
+        ranking.metric,
+        {ranking.metric: points},
+        f"{ranking.benchmark}: {ranking.metric} with its 95 % interval",
+        tuple(f"{place.label} ({place.ties})" for place in ranking.places),
+        {ranking.metric: bands},
     )
     notes = (
-        f"Ranked by {made.metric}, as the benchmark counts it, over the {made.shared} samples that every run has. "
+        f"Ranked by {ranking.metric}, as the benchmark counts it, over the {ranking.shared} samples that every run has. "
         "Models that share a letter were not clearly different; intervals that overlap do not say so, since the samples "
         "are the same.",
         *([bounds.ABOUT] if broken else []),
-        *(said for place in made.places if (said := _moving(place))),
-        *(_unpaired(place, made) for place in made.places if _has_others(place, made)),
+        *filter(
+            None, (bounds.moving(name, mean.bounds, mean.low, mean.high) for name, mean in means.items())
+        ),
+        *(_unpaired(place, ranking) for place in ranking.places if _has_others(place, ranking)),
     )
     columns = (
-        "model", made.metric, "low", "high", *(["bounds"] if broken else []), "ties", "samples", "unanswered", "failed tasks",
+        "model", ranking.metric, "low", "high", *(["bounds"] if broken else []), "ties", "samples", "unanswered", "failed tasks",
         "not trusted because",
     )  # fmt: skip
     return Section("Ranking", notes, (Table(columns, rows),), (plot,))
 
 
-def _moving(place: Place) -> str | None:
-    """Return the sentence that a place depends on how broken episodes would have ended."""
-    return bounds.moving(place.label, place.mean.bounds, place.mean.low, place.mean.high)
-
-
-def summed_up(made: Board) -> str:
-    """Return a ranking in a sentence: who beats whom, neighbour by neighbour, how many pairs are clear, who stands apart."""
-    pairs = {frozenset((pair.better, pair.other)): pair for pair in made.pairs}
-    ranked = [place.label for place in made.places if not place.entry.abstained]
-    said = []
+def summed_up(ranking: Board) -> str:
+    """Return a ranking in one sentence: neighbours compared, the number of clear pairs, and the runs that abstained."""
+    pairs = {frozenset((pair.better, pair.other)): pair for pair in ranking.pairs}
+    ranked = [place.label for place in ranking.places if not place.entry.abstained]
+    sentences = []
     for both in pairwise(ranked):
         pair = pairs[frozenset(both)]
-        one, other = (pair.better, pair.other) if pair.apart else both
-        said.append(f"{one} beats {other}" if pair.apart else f"{one} and {other} are not clearly different")
-    parts = [", ".join(said)] if said else []
-    if clear := sum(pair.apart for pair in made.pairs) if len(made.pairs) > 1 else 0:
-        parts.append(
-            "all pairs are clear"
-            if clear == len(made.pairs)
-            else f"{clear} of {len(made.pairs)} pairs are clear"
-        )
-    elif len(made.pairs) > 1:
-        parts.append(f"none of {len(made.pairs)} pairs is clear")
+        a, b = (pair.better, pair.other) if pair.apart else both
+        sentences.append(f"{a} beats {b}" if pair.apart else f"{a} and {b} are not clearly different")
+    parts = [", ".join(sentences)] if sentences else []
+    clear, n = sum(pair.apart for pair in ranking.pairs), len(ranking.pairs)
+    if n > 1 and clear:
+        parts.append("all pairs are clear" if clear == n else f"{clear} of {n} pairs are clear")
+    elif n > 1:
+        parts.append(f"none of {n} pairs is clear")
     parts += [
         f"{place.label} stands last: its score rests on {place.entry.played - place.entry.metric.unanswered} of "
         f"{place.entry.played} samples"
-        for place in made.places
+        for place in ranking.places
         if place.entry.abstained
     ]
     return "; ".join(parts) + "." if parts else ""
 
 
-def _has_others(place: Place, made: Board) -> bool:
-    return place.entry.abstained or len(place.entry.metric.records) > made.shared
+def _has_others(place: Place, ranking: Board) -> bool:
+    return place.entry.abstained or len(place.entry.metric.records) > ranking.shared
 
 
-def _unpaired(place: Place, made: Board) -> str:
-    """Return what of a run could not be paired."""
+def _unpaired(place: Place, ranking: Board) -> str:
+    """Return a note on the samples of a run that the ranking leaves out."""
     own = place.entry.metric
     if place.entry.abstained:
         return (
-            f"{place.label} is paired with nobody: {made.metric} knows nothing of {own.unanswered} of its "
+            f"{place.label} is paired with nobody: {ranking.metric} knows nothing of {own.unanswered} of its "
             f"{place.entry.played} samples."
         )
-    alone = len(own.records) - made.shared
+    alone = len(own.records) - ranking.shared
     whole = number(own.whole().value or 0.0)
     return f"{place.label}: {alone} samples that not every run has are left out; with them {whole}."
 
 
-def _people(made: Board) -> Section:
-    """Return what people reach (Fig. 10)."""
-    label = dict(zip(labels_of(made.people), made.people, strict=True))
+def _people(ranking: Board) -> Section:
+    """Return the section on the scores of people, in thirds (Fig. 10)."""
+    label = dict(zip(labels_of(ranking.people), ranking.people, strict=True))
     means = {name: fmean(entry.values.values()) for name, entry in label.items() if entry.values}
-    rows = tuple((f"people, {name}", *_cells(metric)) for name, metric in people.thirds(means).items())
+    rows = tuple(
+        (f"people, {name}", metric.value, metric.low, metric.high, metric.n, metric.why)
+        for name, metric in people.thirds(means).items()
+    )
     note = "High, medium and low are the best, the middle and the last third of people by mean score."
     table = Table(
         ("third", "mean", "low", "high", "n", "why none"), rows, "What people reach; n counts people"
@@ -151,15 +151,5 @@ def _people(made: Board) -> Section:
     return Section("People", (note,), (table,))
 
 
-def _cells(metric: Metric) -> tuple[Cell, ...]:
-    return (metric.value, metric.low, metric.high, metric.n, metric.why)
-
-
-def _correlation(name: str, one: Correlation) -> tuple[Cell, ...]:
-    return (name, one.n, one.value, one.low, one.high, one.p)
-
-
-def _ends(metric: Metric) -> tuple[float, float]:
-    if metric.low is None or metric.high is None:
-        return (math.nan, math.nan)
-    return (metric.low, metric.high)
+def _correlation(name: str, result: Correlation) -> tuple[Cell, ...]:
+    return (name, result.n, result.value, result.low, result.high, result.p)

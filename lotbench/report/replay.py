@@ -1,8 +1,7 @@
-"""A task told again from its trace, for a terminal and as JSON: step by step, who was asked, and what was read.
+"""An episode replayed from its trace, step by step, as text for a terminal and as JSON.
 
-`replay` knows no benchmark: a value is told as it stands in the trace, name by name. What a benchmark has to
-say of the episode itself, its readings, comes after the steps. A benchmark that can tell an episode better does so
-with the other parts of this file.
+`replay` works for all benchmarks: it prints each value of the trace by name, and then the benchmark's readings of the
+episode. A benchmark with a replay of its own uses the other functions of this module.
 """
 
 from __future__ import annotations
@@ -19,22 +18,22 @@ from lotbench.types import JSON, Trace
 
 WIDTH = 100
 HIDDEN = frozenset({"id", "language", "canary", "licence", "source"})
-"""What of a sample says nothing about what was asked."""
+"""Fields of a sample that are not printed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """An episode as it is told."""
+    """A replayed episode, as text and as a table for JSON."""
 
     text: str
     table: Mapping[str, JSON]
 
 
 def find_trace(traces: Sequence[Trace], sample: str | None, repeat: int | None) -> Trace:
-    """Return the trace of a sample and repeat; by default the first that there is.
+    """Return the trace of a sample and repeat; if one is None, the first that matches.
 
     Raises:
-        UsageError: It was not played, or is not finished.
+        UsageError: There is no such finished episode.
     """
     for trace in traces:
         if sample in (None, trace.sample) and repeat in (None, trace.repeat):
@@ -44,21 +43,21 @@ def find_trace(traces: Sequence[Trace], sample: str | None, repeat: int | None) 
 
 
 def replay(sample: Mapping[str, Any], trace: Trace, readings: Sequence[Reading]) -> Replay:
-    """Return an episode through the panel: its sample, its steps, and what there is to read of it."""
+    """Return the replay of an episode: its sample, its steps, and its readings."""
     lines = [f"{trace.sample}, repeat {trace.repeat}"]
-    lines += _told({name: value for name, value in sample.items() if name not in HIDDEN}, 2)
+    lines += _value_lines({name: value for name, value in sample.items() if name not in HIDDEN}, 2)
     for step in trace.steps:
-        lines += ["", _heading(step), *_told(step["value"], 2)]
+        lines += ["", _heading(step), *_value_lines(step["value"], 2)]
     for reading in readings:
         lines += ["", reading.title]
         for name, text in reading.texts:
             lines += wrapped(name, text)
     steps = [dict(step) for step in trace.steps]
-    return ended(sample, trace, lines, {"steps": steps, "readings": [asdict(one) for one in readings]})
+    return ended(sample, trace, lines, {"steps": steps, "readings": list(map(asdict, readings))})
 
 
 def ended(sample: Mapping[str, Any], trace: Trace, lines: Sequence[str], parts: Mapping[str, JSON]) -> Replay:
-    """Return what was told of an episode, with how it ended."""
+    """Return the replay of an episode whose text so far is `lines`, with its outcome and score added."""
     worth = "no score" if trace.score.value is None else f"score {trace.score.value:.4f}"
     end = f"{trace.outcome}, {worth}" + (f": {trace.why}" if trace.why else "")
     table = {
@@ -73,7 +72,7 @@ def ended(sample: Mapping[str, Any], trace: Trace, lines: Sequence[str], parts: 
 
 
 def wrapped(name: str, text: str, indent: int = 2) -> list[str]:
-    """Return a labelled text for a terminal; what would steer the terminal is shown as a sign."""
+    """Return a labelled text as wrapped lines for a terminal; control characters are replaced by U+FFFD."""
     head = " " * indent + f"{name:10}  "
     lines: list[str] = []
     for part in _harmless(text).splitlines() or [""]:
@@ -90,21 +89,21 @@ def _harmless(text: str) -> str:
 
 
 def _heading(step: Mapping[str, Any]) -> str:
-    """Return which step it is, which of several drawings of it, and who was asked."""
+    """Return the heading of a step: its name, the number of its draw, and its role."""
     name = str(step["step"]).replace("_", " ") + (f" {step['draw'] + 1}" if step["draw"] else "")
     return f"{name}, by the {step['role']}" if step["role"] else name
 
 
-def _told(value: Any, indent: int) -> Iterator[str]:
-    """Yield a value name by name; rows of a table are counted, not told."""
-    for name, said in value.items():
+def _value_lines(value: Any, indent: int) -> Iterator[str]:
+    """Yield the lines of a value, name by name; of a list of tables only the length is printed."""
+    for name, content in value.items():
         label = str(name).replace("_", " ")
-        if isinstance(said, Mapping):
-            yield from wrapped(label, "" if said else "(none)", indent)
-            yield from _told(said, indent + 2)
-        elif isinstance(said, list | tuple) and any(isinstance(part, Mapping) for part in said):
-            yield from wrapped(label, f"({len(said)})", indent)
-        elif isinstance(said, list | tuple):
-            yield from wrapped(label, "\n".join(map(str, said)) or "(none)", indent)
-        elif said not in (None, ""):
-            yield from wrapped(label, str(said), indent)
+        if isinstance(content, Mapping):
+            yield from wrapped(label, "" if content else "(none)", indent)
+            yield from _value_lines(content, indent + 2)
+        elif isinstance(content, list | tuple) and any(isinstance(part, Mapping) for part in content):
+            yield from wrapped(label, f"({len(content)})", indent)
+        elif isinstance(content, list | tuple):
+            yield from wrapped(label, "\n".join(map(str, content)) or "(none)", indent)
+        elif content not in (None, ""):
+            yield from wrapped(label, str(content), indent)

@@ -1,8 +1,7 @@
-"""The report of a run: what it measured, how sure that is, and what it was measured with.
+"""The report of a run: its metrics with their intervals, the sections about them, and facts about the run.
 
-A report is data that three writers lay out: report.md and report.html for people, summary.json for
-programs. It is made of metrics, sections and facts of the run and knows no benchmark; it reads no clock, so
-one run has one report, to the byte.
+A report is data; report.md, report.html (for people) and summary.json (for programs) are written from it. This module
+depends on no benchmark and reads no clock, so the same run gives the same report to the byte.
 """
 
 from __future__ import annotations
@@ -20,19 +19,23 @@ from lotbench.report.sections import Cell, Grid, Section, Table
 from lotbench.types import JSON, RUN_SCHEMA, Metric, Trace
 
 READINGS = 5
-"""Readings of a report that is not whole."""
+"""The maximum number of readings in a brief report."""
 RARE = ("tokens assumed",)
-"""Columns of the table of calls that are left out where they are 0 all the way down."""
+"""Columns of the table of calls that are left out if all their values are 0."""
 SHORT = 600
-"""Characters of a reading there."""
+"""The maximum number of characters of a reading in a brief report."""
 MORE = "lotbench report RUN --full adds every other section, all settings, calls and digests."
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What the calls of one role used; cached input tokens are part of the input tokens.
+    """The usage of the calls of one role.
 
-    `cost_usd` is None if the price of any of them is not known.
+    Attributes:
+        cached_input_tokens: The part of `input_tokens` that was read from a cache.
+        cost_usd: The cost; None if the price of a call is not known.
+        assumed_tokens: The tokens assumed for replies that were cut off without usage figures: their maximum.
+        assumed_usd: The cost of the assumed tokens.
     """
 
     calls: int = 0
@@ -41,39 +44,38 @@ class Spent:
     output_tokens: int = 0
     cost_usd: float | None = 0.0
     assumed_tokens: int = 0
-    """Of the tokens, those of replies that were cut off and did not say what they had used: the most that they may have."""
     assumed_usd: float | None = 0.0
 
     def __add__(self, other: Spent) -> Spent:
-        """Return both together; without a price if one has none."""
+        """Return the sum; a field is None if it is None in either."""
         sums: dict[str, Any] = {}
-        for one in fields(self):
-            mine, theirs = getattr(self, one.name), getattr(other, one.name)
-            sums[one.name] = None if mine is None or theirs is None else mine + theirs
+        for column in fields(self):
+            value, other_value = getattr(self, column.name), getattr(other, column.name)
+            sums[column.name] = None if value is None or other_value is None else value + other_value
         return Spent(**sums)
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a run beside its traces.
+    """The facts about a run that its report needs apart from the traces.
 
     Attributes:
         models: The ids of the models of each role, as the servers named them.
-        arm: The variant of the benchmark that was run, part of every score's name; None if it has one only.
-        n_samples: Samples that the run covers.
-        n_episodes: Episodes that the run is to have when it is complete.
-        reasons: Why the run may not be ranked; none if it may (`trust.reasons`).
-        remarks: What has to be said of a run whether it may be ranked or not (`trust.remarks`).
+        arm: The variant of the benchmark, part of each score's name; None if the benchmark has one variant only.
+        n_samples: The number of samples of the run.
+        n_episodes: The number of episodes of the complete run.
+        reasons: Why the run is not trusted; empty if it is (`trust.reasons`).
+        remarks: Remarks on a run, trusted or not (`trust.remarks`).
         settings: The settings of the run by name.
         preset: The name of the reference preset.
         reference: The settings of the reference preset by name.
-        score_only: Settings that change the score of a finished trace and not the episode.
-        spent: What each role used.
-        digests: Of data, prompts, code and whatever else the scores depend on.
-        wall_s: From the start of the run to its end, pauses left out.
-        notes: What has to be said under the scores.
-        primary_metric: The metric by which runs are ranked; the first where nothing is said.
-        footprint: Energy and CO2e by role as an estimate, with the library that made it; None without it.
+        score_only: Settings that change the score of a finished trace but not the episode.
+        spent: The usage of each role.
+        digests: The digests of data, prompts, code and whatever else the scores depend on.
+        wall_s: The seconds from the start of the run to its end, without pauses.
+        notes: Notes to print under the scores.
+        primary_metric: The metric by which runs are ranked; empty for the first one.
+        footprint: The estimated energy and CO2e by role, with the library that estimated them; None without it.
     """
 
     benchmark: str
@@ -98,12 +100,14 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that a report says, ready to be laid out.
+    """The content of a report, ready to be written.
 
-    `n_scored` counts the episodes that have a score of their own; a metric's n counts what entered it, which
-    may hold more (episodes that broke off and are censored) or less. `reference_scores` are the metrics of
-    the same traces under the reference preset's score-only settings. One that is not `whole` has the sections that
-    everybody reads, and says how to get the rest.
+    Attributes:
+        n_traces: The number of finished episodes.
+        n_scored: The number of episodes with a score. A metric's n may be larger (it may include censored episodes) or
+            smaller.
+        reference_scores: The metrics of the same traces under the reference preset's score-only settings.
+        whole: Whether all sections are in it; a brief report says how to get the others.
     """
 
     facts: Facts
@@ -117,26 +121,23 @@ class Report:
 
     @property
     def complete(self) -> bool:
-        """Whether every episode of the run has its trace."""
+        """Whether every episode of the run is finished."""
         return self.n_traces >= self.facts.n_episodes
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why the run may not be ranked."""
+        """Why the run is not trusted."""
         return self.facts.reasons
 
     @property
     def primary_metric(self) -> str:
-        """The metric that stands first on every page; "" where there is none."""
-        return (
-            self.facts.primary_metric
-            if self.facts.primary_metric in self.scores
-            else next(iter(self.scores), "")
-        )
+        """The name of the primary metric; empty if there are no metrics."""
+        name = self.facts.primary_metric
+        return name if name in self.scores else next(iter(self.scores), "")
 
     @property
     def rankable(self) -> bool:
-        """Whether the scores may stand in a ranking beside those of other runs."""
+        """Whether the scores may be ranked with those of other runs."""
         return not self.reasons
 
 
@@ -147,10 +148,10 @@ def build(
     facts: Facts,
     reference_scores: Mapping[str, Metric] | None = None,
 ) -> Report:
-    """Return the report on traces that were measured already.
+    """Return the report of traces and their metrics.
 
     Raises:
-        ValueError: A metric is not a finite number, or lacks a value and the reason why.
+        ValueError: A metric is not finite, or has neither a value nor a reason.
     """
     for name, metric in [*scores.items(), *(reference_scores or {}).items()]:
         _check(name, metric)
@@ -167,7 +168,7 @@ def build(
 
 
 def to_summary(report: Report) -> dict[str, JSON]:
-    """Return the content of summary.json, schema 1."""
+    """Return the content of summary.json."""
     facts = report.facts
     return {
         "schema": RUN_SCHEMA,
@@ -195,23 +196,23 @@ def to_summary(report: Report) -> dict[str, JSON]:
 
 
 def brief(report: Report) -> Report:
-    """Return the report with what everybody reads: its brief sections, warnings, and the first five readings."""
-    kept, left = [], READINGS
+    """Return the brief report: its brief sections, all warnings, and the first `READINGS` readings."""
+    sections, room = [], READINGS
     warnings: list[str] = []
     for section in report.sections:
         if section.brief:
-            kept.append(section)
-        elif section.readings and left:
-            kept.append(replace(section, readings=section.readings[:left]))
-            left -= len(section.readings[:left])
+            sections.append(section)
+        elif section.readings and room:
+            sections.append(replace(section, readings=section.readings[:room]))
+            room -= len(section.readings[:room])
         else:
             warnings += [note for note in section.notes if note.startswith("WARNING")]
     facts = replace(report.facts, notes=(*report.facts.notes, *warnings))
-    return replace(report, facts=facts, sections=tuple(kept), whole=False)
+    return replace(report, facts=facts, sections=tuple(sections), whole=False)
 
 
 def to_markdown(report: Report) -> str:
-    """Return the content of report.md; its first line says why the run is not rankable, if it is not."""
+    """Return the content of report.md; if the run is not trusted, the first line says why."""
     return _whole(report) if report.whole else _brief(report)
 
 
@@ -221,7 +222,7 @@ def _brief(report: Report) -> str:
     preset = report.facts.preset
     blocks = [
         *_head(report),
-        *(block for section in report.sections for block in _in_short(section)),
+        *(block for section in report.sections for block in _summary_lines(section)),
         "## Settings",
         table(differing) if differing.rows else f"As {preset} has them.",
         bullets([MORE]),
@@ -229,8 +230,8 @@ def _brief(report: Report) -> str:
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _in_short(section: Section) -> list[str]:
-    """Return a section with each of its readings in a line."""
+def _summary_lines(section: Section) -> list[str]:
+    """Return a section as Markdown blocks, each of its readings on one line."""
     lines = [
         f"{reading.title}: " + " / ".join(f"{name}: {' '.join(text.split())}" for name, text in reading.texts)
         for reading in section.readings
@@ -240,13 +241,14 @@ def _in_short(section: Section) -> list[str]:
 
 
 def _head(report: Report) -> list[str]:
-    """Return what stands first in every report: whether it may be ranked, who played, and the scores."""
+    """Return the first blocks of a report: why the run is not trusted, the models, and the scores."""
     facts = report.facts
     candidate = ", ".join(facts.models.get("candidate", ())) or "no candidate"
     blocks = [f"# {plain(facts.benchmark)}: {plain(candidate)}"]
     if not report.rankable:
         blocks.insert(0, f"**Not trusted:** {'; '.join(plain(reason) for reason in report.reasons)}")
-    return [*blocks, _about(report), "## Scores", table(scores_table(report)), bullets(score_notes(report))]
+    scores = [table(scores_table(report)), bullets(score_notes(report))]
+    return [*blocks, _outcome_text(report), "## Scores", *scores]
 
 
 def _whole(report: Report) -> str:
@@ -266,7 +268,7 @@ def _whole(report: Report) -> str:
 
 
 def _check(name: str, metric: Metric) -> None:
-    """Refuse a score that is no number, and a missing score without its reason."""
+    """Refuse a metric that is not finite, or has neither a value nor a reason."""
     values = [metric.value, metric.low, metric.high, *metric.baselines.values(), *metric.bounds.values()]
     if not all(math.isfinite(value) for value in values if value is not None):
         raise ValueError(f"metric {name} is not finite: {metric}")
@@ -274,8 +276,8 @@ def _check(name: str, metric: Metric) -> None:
         raise ValueError(f"metric {name} has neither a value nor a reason")
 
 
-def _about(report: Report) -> str:
-    """Return who played, and how much of the run there is."""
+def _outcome_text(report: Report) -> str:
+    """Return a list of the benchmark, the models, the outcomes of the episodes, time and cost."""
     facts = report.facts
     lines = [f"{role}: {', '.join(models) or 'none'}" for role, models in facts.models.items()]
     ended = ", ".join(f"{count} {outcome}" for outcome, count in report.outcomes.items()) or "none"
@@ -285,23 +287,23 @@ def _about(report: Report) -> str:
             *([f"variant: {facts.arm}"] if facts.arm is not None else []),
             *lines,
             f"{report.n_traces} of {facts.n_episodes} tasks on {facts.n_samples} samples: {ended}",
-            f"time: {facts.wall_s:.1f} s{_paid(total(facts.spent))}",
+            f"time: {facts.wall_s:.1f} s{_total_cost(total(facts.spent))}",
         ]
     )
 
 
-def _paid(spent: Spent) -> str:
-    """Return calls and cost of all roles together."""
+def _total_cost(spent: Spent) -> str:
+    """Return the calls and the cost of a run as text."""
     cost = "no price known" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
     assumed = f" (assumed: {spent.assumed_tokens:,} tokens)" if spent.assumed_tokens else ""
     return f"; {spent.calls:,} calls, {cost}{assumed}"
 
 
 def scores_table(report: Report) -> Table:
-    """Return one row a metric; the reference's scoring and the baselines as columns, where there are any."""
+    """Return a table with one row per metric, with columns for the reference scoring and the baselines if there are any."""
     metrics, reference = list(report.scores.values()), report.reference_scores
     columns: dict[str, list[Cell]] = {
-        "metric": [_titled(name, metric, report.facts.arm) for name, metric in report.scores.items()],
+        "metric": [_full_name(name, metric, report.facts.arm) for name, metric in report.scores.items()],
         "value": [metric.value for metric in metrics],
         "95 % interval": [interval(metric) for metric in metrics],
     }
@@ -320,13 +322,13 @@ def scores_table(report: Report) -> Table:
     return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)))
 
 
-def _titled(name: str, metric: Metric, arm: str | None) -> str:
-    """Return a metric's name with all that belongs to it: what it was measured with, and the arm."""
+def _full_name(name: str, metric: Metric, arm: str | None) -> str:
+    """Return a metric's name with its instrument and arm in brackets."""
     return " ".join([name, *(f"({part})" for part in (metric.instrument, arm) if part)])
 
 
 def score_notes(report: Report) -> list[str]:
-    """Return why a metric has no value, here or under the reference's scoring, and what else the facts say of the scores."""
+    """Return notes on the scores: why metrics have no value, what bounds and missing intervals mean, and the facts' notes."""
     notes = [
         f"{name} has no value: {metric.why}" for name, metric in report.scores.items() if metric.value is None
     ]
@@ -346,105 +348,103 @@ def score_notes(report: Report) -> list[str]:
 
 
 def moving(report: Report) -> list[str]:
-    """Return the sentence that the primary metric, corrected or not, may move further than its interval."""
+    """Return warnings that the first metric, or its corrected form, may move further than its interval."""
     first = next(iter(report.scores), "")
-    found = (
-        bounds.moving(name, metric.bounds, metric.low, metric.high)
-        for name, metric in report.scores.items()
-        if name in (first, f"{first}_corrected")
-    )
-    return [said for said in found if said]
+    metrics = {name: report.scores.get(name) for name in (first, f"{first}_corrected")}
+    sentences = [bounds.moving(name, m.bounds, m.low, m.high) for name, m in metrics.items() if m]
+    return list(filter(None, sentences))
 
 
 def laid_out(section: Section, page: str = "report.html") -> list[str]:
-    """Return a section as blocks of Markdown: its tables, heat maps, notes, readings; its plots by name, with their page."""
+    """Return a section as Markdown blocks: tables, heat maps, notes, readings.
+
+    Args:
+        section: The section.
+        page: The HTML page that has its plots; they are listed by caption.
+    """
     blocks = [f"## {plain(section.title)}"]
-    for one in section.tables:
-        blocks += [plain(one.caption), table(one)]
+    for part in section.tables:
+        blocks += [plain(part.caption), table(part)]
     for grid in section.grids:
         blocks += [plain(grid.caption), table(_grid(grid))]
-    drawn = [plot.caption or f"{plot.y} by {plot.x}" for plot in section.plots]
-    blocks += [bullets([*section.notes, *(f"Drawn in {page}: {caption}" for caption in drawn)])]
+    captions = [plot.caption or f"{plot.y} by {plot.x}" for plot in section.plots]
+    blocks += [bullets([*section.notes, *(f"Drawn in {page}: {caption}" for caption in captions)])]
     for reading in section.readings:
         blocks += [f"### {plain(reading.title)}", bullets(f"{name}: {text}" for name, text in reading.texts)]
     return blocks
 
 
 def _grid(grid: Grid) -> Table:
-    """Return a heat map as a table: value, interval and n in each cell."""
+    """Return a heat map as a table with value, interval and n in each cell."""
     rows = tuple(
-        (name, *(None if cell is None else _in_words(cell) for cell in cells))
+        (name, *(None if cell is None else _describe_score(cell) for cell in cells))
         for name, cells in zip(grid.rows, grid.cells, strict=True)
     )
     return Table((f"{grid.y} / {grid.x}", *grid.columns), rows)
 
 
-def _in_words(metric: Metric) -> str:
+def _describe_score(metric: Metric) -> str:
     if metric.value is None:
         return f"none: {metric.why}"
-    ends = interval(metric)
-    return (
-        f"{number(metric.value)} ({ends}, n = {metric.n})"
-        if ends
-        else f"{number(metric.value)} (n = {metric.n})"
-    )
+    ends = f"{interval(metric)}, " if interval(metric) else ""
+    return f"{number(metric.value)} ({ends}n = {metric.n})"
 
 
 def settings_table(report: Report) -> Table:
-    """Return every setting beside the reference's, the differing ones first."""
+    """Return a table of all settings of the run and the reference preset, the differing ones first."""
     facts = report.facts
     both = " (both values above)" if report.reference_scores else ""
     rows: list[tuple[Cell, ...]] = []
     for name in sorted(facts.settings.keys() | facts.reference.keys()):
-        ours, theirs = _setting(facts.settings, name), _setting(facts.reference, name)
+        ours, preset_value = _setting(facts.settings, name), _setting(facts.reference, name)
         changes = f"the score only{both}" if name in facts.score_only else "the task"
-        rows.append((name, ours, theirs, "no" if ours == theirs else f"yes, changes {changes}"))
+        rows.append((name, ours, preset_value, "no" if ours == preset_value else f"yes, changes {changes}"))
     rows.sort(key=lambda row: row[3] == "no")
     return Table(("setting", "this run", facts.preset, "differs"), tuple(rows))
 
 
 def usage_table(spent: Mapping[str, Spent]) -> Table:
-    """Return the calls, tokens and cost of each role, and of all."""
+    """Return a table of the calls, tokens and cost of each role, and of all roles together."""
     spent = {**spent, "all": total(spent)}
-    costs = [one.cost_usd for one in spent.values()]
+    costs = [use.cost_usd for use in spent.values()]
     columns: dict[str, list[Cell]] = {
         "role": list(spent),
-        "calls": [one.calls for one in spent.values()],
-        "input tokens": [one.input_tokens for one in spent.values()],
-        "of these cached": [one.cached_input_tokens for one in spent.values()],
-        "output tokens": [one.output_tokens for one in spent.values()],
+        "calls": [use.calls for use in spent.values()],
+        "input tokens": [use.input_tokens for use in spent.values()],
+        "of these cached": [use.cached_input_tokens for use in spent.values()],
+        "output tokens": [use.output_tokens for use in spent.values()],
         "cost (USD)": ["no price known" if cost is None else f"{cost:.4f}" for cost in costs],
-        "tokens assumed": [one.assumed_tokens for one in spent.values()],
+        "tokens assumed": [use.assumed_tokens for use in spent.values()],
     }
-    shown = {name: cells for name, cells in columns.items() if name not in RARE or any(cells)}
-    return Table(tuple(shown), tuple(zip(*shown.values(), strict=True)))
+    nonempty = {name: cells for name, cells in columns.items() if name not in RARE or any(cells)}
+    return Table(tuple(nonempty), tuple(zip(*nonempty.values(), strict=True)))
 
 
 def footprint_table(facts: Facts) -> Table | None:
-    """Return energy and CO2e of each role, as ranges; None where nothing is known of any."""
-    found = facts.footprint
-    if found is None or not any(found["by_role"].values()):
+    """Return a table of the estimated energy and CO2e of each role, as ranges; None without an estimate."""
+    estimate = facts.footprint
+    if estimate is None or not any(estimate["by_role"].values()):
         return None
     rows = tuple(
-        (role, *(f"{one[name][0]:.3g} to {one[name][1]:.3g}" for name in ("energy_kwh", "co2e_kg")))
-        for role, one in found["by_role"].items()
-        if one
+        (role, *(f"{ranges[name][0]:.3g} to {ranges[name][1]:.3g}" for name in ("energy_kwh", "co2e_kg")))
+        for role, ranges in estimate["by_role"].items()
+        if ranges
     )
-    return Table(("role", "energy (kWh)", "CO2e (kg)"), rows, f"Estimated by {found['library']}")
+    return Table(("role", "energy (kWh)", "CO2e (kg)"), rows, f"Estimated by {estimate['library']}")
 
 
 def total(spent: Mapping[str, Spent]) -> Spent:
-    """Return what all roles used together."""
+    """Return the usage of all roles together."""
     return sum(spent.values(), start=Spent())
 
 
 def _setting(settings: Mapping[str, JSON], name: str) -> str:
-    """Return a setting as JSON, to the last digit: two settings differ if these do."""
+    """Return a setting as JSON text, for comparing and printing."""
     return json.dumps(settings[name], ensure_ascii=False, sort_keys=True) if name in settings else "not set"
 
 
 def interval(metric: Metric) -> str | None:
-    """Return the 95 % interval in words; None where the data bound neither side."""
+    """Return the 95 % interval as text, with open ends; None if both ends are open."""
     if metric.low is None and metric.high is None:
         return None
     low, high = ("open" if end is None else number(end) for end in (metric.low, metric.high))
@@ -459,11 +459,5 @@ def _score(metric: Metric) -> dict[str, JSON]:
 def _spent(spent: Spent) -> dict[str, JSON]:
     most: dict[str, JSON] = {"tokens": spent.assumed_tokens, "cost_usd": spent.assumed_usd}
     assumed: dict[str, JSON] = {"assumed": most} if spent.assumed_tokens else {}
-    return {
-        "calls": spent.calls,
-        "input_tokens": spent.input_tokens,
-        "cached_input_tokens": spent.cached_input_tokens,
-        "output_tokens": spent.output_tokens,
-        "cost_usd": spent.cost_usd,
-        **assumed,
-    }
+    table = {name: value for name, value in asdict(spent).items() if not name.startswith("assumed")}
+    return table | assumed

@@ -1,7 +1,8 @@
-"""What a report is made of: metrics, tables, plots, heat maps, readings, and sections of them; data, no markup."""
+"""The parts of a report as data, without markup: tables, plots, heat maps, readings, and sections of them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -9,12 +10,12 @@ from typing import Literal, TypeAlias
 from lotbench.types import JSON, Metric
 
 Cell: TypeAlias = str | float | int | None
-"""What stands in a cell of a table."""
+"""The value of a table cell."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of a report; every row has as many cells as there are columns."""
+    """A table; every row has one cell per column."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -23,12 +24,12 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A plot of a report, as data: named series of (x, y) points.
+    """A plot, as named series of (x, y) points.
 
     Attributes:
-        x: What the horizontal axis shows, with its unit; `y` likewise.
-        names: What stands at x = 0, 1, ... where the horizontal axis has names and no numbers.
-        bands: The 95 % interval of each point's y, by series; (nan, nan) where there is none.
+        x: The title of the horizontal axis, with its unit; `y` likewise.
+        names: The labels at x = 0, 1, ... if the horizontal axis has names and not numbers.
+        bands: The 95 % interval of each point's y, by series; (nan, nan) if there is none.
         labels: A label of each point, by series.
     """
 
@@ -42,9 +43,14 @@ class Plot:
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
+def band(metric: Metric) -> tuple[float, float]:
+    """Return the 95 % interval of a metric for a plot; (nan, nan) if an end is open."""
+    return (math.nan, math.nan) if metric.low is None or metric.high is None else (metric.low, metric.high)
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A heat map, as data: a metric in each cell of rows and columns; None where there is nothing."""
+    """A heat map, with a metric in each cell; None in an empty cell."""
 
     x: str
     y: str
@@ -56,7 +62,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Something of a run that is worth reading: a title and named texts, as models wrote them."""
+    """Texts of models to read: a title and named texts."""
 
     title: str
     texts: tuple[tuple[str, str], ...]
@@ -66,12 +72,12 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report that a benchmark contributes: data to lay out, no markup.
+    """A section of a report.
 
     Attributes:
-        name: Of its numbers among the diagnostics of summary.json; "" if it has none there.
-        numbers: What programs read of it; finite numbers or null.
-        brief: Whether a report without --full has it: what everybody reads, the paper's tables first.
+        name: The name of its numbers in the diagnostics of summary.json; empty if it has none.
+        numbers: Its numbers for programs; finite, or null.
+        brief: Whether a report without --full has the section.
     """
 
     title: str

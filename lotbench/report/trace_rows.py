@@ -1,6 +1,6 @@
-"""Traces as flat rows for a table: one a task, or one a step, every field with a plain value.
+"""Traces as flat table rows, one per episode or one per step.
 
-What lies deeper becomes a dotted name; a list stays a list and is written as JSON.
+Nested fields get dotted names; a list stays a list and is written as JSON.
 """
 
 from __future__ import annotations
@@ -11,63 +11,54 @@ from typing import Any
 from lotbench.types import JSON, Trace
 
 SAID = ("guess", "question")
-"""What a row says of its round, whatever its step is: tables of several runs are joined by these."""
+"""Texts of a round that stand in every row of it, so that tables of several runs can be joined by them."""
 
 
 def episodes(traces: Iterable[Trace], run: str, model: str) -> Iterator[dict[str, JSON]]:
-    """Yield one row an episode: where it stands, how it ended, what was guessed and asked last, its score with its parts, what it used."""
+    """Yield one row per episode: its place and outcome, the last guess and question, the score with its parts, the usage."""
     for trace in traces:
-        said = _said(trace)
-        last = {
-            name: next((told[name] for told in reversed(said.values()) if told[name]), None) for name in SAID
+        by_round = _texts_by_round(trace)
+        last: dict[str, JSON] = dict.fromkeys(SAID)
+        for texts in by_round.values():
+            last |= {name: text for name, text in texts.items() if text}
+        score = {
+            "score": trace.score.value,
+            "why": trace.why or trace.score.why,
+            "parts": trace.score.parts,
+            "usage": trace.usage,
         }
-        yield _flat(
-            {
-                **_place(trace, run, model),
-                **last,
-                "score": trace.score.value,
-                "why": trace.why or trace.score.why,
-                "parts": trace.score.parts,
-                "usage": trace.usage,
-            }
-        )
+        yield _flat({**_place(trace, run, model), **last, **score})
 
 
 def steps(traces: Iterable[Trace], run: str, model: str) -> Iterator[dict[str, JSON]]:
-    """Yield one row a step of an episode, in order, with what was guessed and asked in its round."""
+    """Yield one row per step, in order, with the guess and the question of its round."""
     for trace in traces:
-        said = _said(trace)
+        by_round = _texts_by_round(trace)
         for step in trace.steps:
-            yield _flat({**_place(trace, run, model), **said[step.get("round")], **step})
+            yield _flat({**_place(trace, run, model), **by_round[step.get("round")], **step})
 
 
 def _place(trace: Trace, run: str, model: str) -> dict[str, JSON]:
-    return {
-        "run": run,
-        "model": model,
-        "sample": trace.sample,
-        "repeat": trace.repeat,
-        "sequence": trace.sequence,
-        "outcome": trace.outcome,
-    }
+    names = ("sample", "repeat", "sequence", "outcome")
+    return {"run": run, "model": model, **{name: getattr(trace, name) for name in names}}
 
 
-def _said(trace: Trace) -> dict[Any, dict[str, JSON]]:
-    """Return what was guessed and asked in each round, in the order of the rounds; null where a benchmark has none."""
+def _texts_by_round(trace: Trace) -> dict[Any, dict[str, JSON]]:
+    """Return the guess and the question of each round, in order; None where a benchmark has none."""
     rounds: dict[Any, dict[str, JSON]] = {}
     for step in trace.steps:
-        told = rounds.setdefault(step.get("round"), dict.fromkeys(SAID))
+        texts = rounds.setdefault(step.get("round"), dict.fromkeys(SAID))
         value: Any = step.get("value")
         if isinstance(value, Mapping):
-            told |= {name: value[name] for name in SAID if value.get(name)}
+            texts |= {name: value[name] for name in SAID if value.get(name)}
     return rounds
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, JSON]:
-    made: dict[str, JSON] = {}
+    flat: dict[str, JSON] = {}
     for name, value in table.items():
         if isinstance(value, Mapping):
-            made |= _flat(value, f"{before}{name}.")
+            flat |= _flat(value, f"{before}{name}.")
         else:
-            made[before + name] = value
-    return made
+            flat[before + name] = value
+    return flat

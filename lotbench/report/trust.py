@@ -1,43 +1,46 @@
-"""Whether the scores of a run may stand in a ranking: one rule for all benchmarks, in this file and nowhere else.
+"""The rule that decides whether a run is trusted, that is, whether its scores may be ranked. It is the same for all benchmarks.
 
-A run is trusted, within its arm (`config/arm.py`), if it is complete and large enough, every judge and oracle that its
-scores rest on was checked under its conditions and errs little on both sides, nobody in it is kin to the candidate, and
-the candidate has neither written nor been trained on what it is asked. `reasons` has every way to fail, `remarks` what
-a reader must know of a run that does not.
+A run is trusted, within its arm (`config/arm.py`), under four conditions:
 
-What a check found comes as a `Check`, whoever made it; what is known of the run as a `Case`.
+1. It is complete and large enough.
+2. Every judge and oracle that its scores depend on was checked under the run's conditions, with low error rates.
+3. No judge or oracle is of the candidate's model family.
+4. The candidate has neither written its samples nor been trained on them.
+
+`reasons` returns every violation, `remarks` what else a reader should know. The input is a `Case`, the facts of the run,
+with a `Check` for each check of a judge or oracle.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, product
 
 from lotbench.config.makers import PEOPLE, one_maker
 from lotbench.config.model_names import Kind, related, without_address
 
 MOST_UNANSWERED = 0.05
-"""The share of its samples that a run's primary metric may leave out, and of its episodes that may fail or have no score."""
+"""The maximum share of samples that the primary metric may leave out, and of episodes that may fail or have no score."""
 KNOWS_NOTHING = "the primary metric knows nothing"
-"""How the reason begins of a run whose primary metric leaves out more."""
-
-
+"""The beginning of the reason given if the primary metric leaves out more."""
 MIN_SAMPLES = 50
-"""Independent samples that a run needs to be trusted; the whole data set is enough where it is smaller."""
+"""The minimum number of independent samples; a smaller data set must be played as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How well somebody's verdicts have to hold for scores to rest on them.
+    """The limits within which a check of verdicts must stay for a run to be trusted.
 
     Attributes:
-        max_fpr: The false positive rate above which a run is not trusted; `max_fnr` the false negative rate.
-        min_kappa: Cohen's kappa with the labels, below which a run is not trusted.
-        min_rho: Spearman's rho of marks with people's, below which a run is not trusted.
-        upper_end: Whether the upper end of the FPR on hard negatives is held to `max_fpr`, and not the point alone.
-        max_unreadable: The share of a check's verdicts that could not be read, above which a run is not trusted.
-        min_negatives: Labelled negatives that a check needs to say anything of the false positive rate.
-        min_positives: Labelled positives that a check needs to say anything of the false negative rate.
+        max_fpr: The maximum false positive rate.
+        max_fnr: The maximum false negative rate.
+        min_kappa: The minimum of Cohen's kappa with the labels.
+        min_rho: The minimum of Spearman's rho with people's marks.
+        max_unreadable: The maximum share of unreadable verdicts.
+        min_negatives: The minimum number of labelled negatives.
+        min_positives: The minimum number of labelled positives.
+        upper_end: Whether the upper end of the 95 % interval of the FPR on hard negatives, too, must not exceed `max_fpr`.
     """
 
     max_fpr: float = 0.05
@@ -52,27 +55,28 @@ class Bounds:
 
 BOUNDS = {
     "": Bounds(),
-    # A game has fifteen guesses, and 0 of 100 is compatible with an FPR of 3.7 % (Wilson).
+    # A game has fifteen guesses; 0 wrong of 100 is compatible with an FPR of 3.7 % (Wilson).
     "game": Bounds(min_negatives=100, upper_end=True),
-    # An oracle errs with less harm than a judge: no verdict of its own ends a game.
+    # Errors of an oracle do less harm than those of a judge: its verdict does not end a game.
     "oracle": Bounds(max_fpr=0.2, max_fnr=0.2),
 }
-"""The bounds of every judge, and those of the game's judge and of its oracle; no setting changes them."""
+"""The limits of judges in general, of the game's judge, and of its oracle; no setting changes them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What a check found of verdicts in one task.
+    """The error rates of verdicts on one task, as a check found them.
 
     Attributes:
-        fpr: Of the negatives, the share accepted; `fnr` of the positives, that not accepted. None: not known.
-        kappa: Cohen's with the labels; None where nothing can be said.
-        negatives: Labelled negatives with a readable verdict; `positives` likewise.
+        fpr: The share of labelled negatives that were accepted; None if unknown.
+        fnr: The share of labelled positives that were not accepted; None if unknown.
+        kappa: Cohen's kappa with the labels; None if unknown.
+        negatives: The number of labelled negatives with a readable verdict.
+        positives: The number of labelled positives with a readable verdict; for marks, of all rows.
         unreadable: The share of all verdicts that could not be read.
-        most_fpr: The upper end of the interval of the FPR on hard negatives; None where it is not known.
-        rho: Spearman's with the labels where verdicts are marks, which have no two sides: then it stands in the place of
-            fpr, fnr and kappa, and `positives` counts the rows.
-        where: What the rates are of: `on the judge set`, `in the field`.
+        most_fpr: The upper end of the 95 % interval of the FPR on hard negatives; None if unknown.
+        rho: Spearman's rho with the labels, if verdicts are marks and not decisions; it replaces fpr, fnr and kappa.
+        where: The rows that the rates are from: `on the judge set`, `in the field`.
     """
 
     fpr: float | None
@@ -88,17 +92,17 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What is known of one role's verdicts in one task: how they were checked under the conditions of the run, if ever.
+    """The check of one role's verdicts on one task, under the conditions of the run.
 
-    A benchmark gives one for each role, task and judge (or judges that decide together) that its scores rest on.
+    A benchmark has one for each role, task and judge (or group of judges that decide together) that its scores depend on.
 
     Attributes:
-        role: `judge`, `oracle`.
-        who: Whose verdicts, by the ids that answered.
-        rates: What was found; None if it was never checked under these conditions.
-        task: What it is asked to do, if its role has several tasks: `originality`.
-        labels: Whose labels it was held against: `author`, `people`, `planted`.
-        bound: Whose bounds it is held to: a name in BOUNDS.
+        role: `judge` or `oracle`.
+        who: The ids of the models that gave the verdicts.
+        rates: The error rates; None if the role was never checked under these conditions.
+        task: The task, if the role has several, such as `originality`.
+        labels: The source of the labels: `author`, `people` or `planted`.
+        bound: The name of its limits in BOUNDS.
     """
 
     role: str
@@ -111,7 +115,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """Who plays a role: as they were asked for, of what kind, and the ids that they answered with."""
+    """The models of a role: their configured names, their kinds, and their ids in the replies."""
 
     asked: tuple[str, ...]
     kinds: frozenset[Kind] = frozenset()
@@ -119,25 +123,27 @@ class Player:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every name that is known of them."""
+        """All names of the models."""
         return (*self.asked, *self.answered)
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What the rule is told of a run.
+    """The facts of a run that decide whether it is trusted.
 
     Attributes:
-        others: Who sits in each other role.
-        impartial: The roles that the candidate and its siblings may not play.
-        checked: The roles whose verdicts the scores rest on.
-        writers: How many samples each writer wrote (a model's name or family, `people`), or their gold; "" if not said.
-        samples: Samples that are played, of `whole` in the data set (None: not known).
-        unanswered: Samples that the primary metric knows nothing of.
-        missing: Episodes that failed or have no score.
-        episodes: Episodes that are done, and that the run is to have.
-        seen: Samples that the candidate's adapter was trained on; None if it does not say.
-        demands: What the benchmark itself asks of a run and does not find.
+        others: The models of each other role.
+        impartial: The roles that the candidate's model family may not play.
+        checked: The roles whose verdicts the scores depend on.
+        checks: The checks of these roles.
+        writers: The number of samples (or of their gold) by writer: a model's name or family, `people`, or empty if unknown.
+        samples: The number of samples played.
+        whole: The number of samples in the data set; None if unknown.
+        unanswered: The number of samples that the primary metric leaves out.
+        missing: The number of episodes that failed or have no score.
+        episodes: The number of finished episodes, and of episodes in the complete run.
+        seen: The number of samples that the candidate's adapter was trained on; None if unknown.
+        demands: The benchmark's own requirements that the run does not meet.
     """
 
     candidate: Player
@@ -156,16 +162,13 @@ class Case:
 
 
 def reasons(case: Case) -> tuple[str, ...]:
-    """Return every reason why the scores of a run may not stand in a ranking; none if they may."""
-    return tuple(
-        dict.fromkeys(
-            (*_played(case), *case.demands, *_kin(case), *_written(case), *_checked(case), *_size(case))
-        )
-    )
+    """Return all reasons why a run is not trusted; empty if it is."""
+    rules = (_players(case), case.demands, _kinship(case), _writers(case), _checks(case), _size(case))
+    return tuple(dict.fromkeys(chain.from_iterable(rules)))
 
 
 def sentence(check: Check) -> str:
-    """Return what a check came to, in words: what the judge does wrong in 100, and whether that is good enough."""
+    """Return the result of a check in words: the errors in 100 verdicts, and whether they are within the limits."""
     rates, name = check.rates, f"{check.who}" + (f", {check.task}" if check.task else "")
     if rates is None:
         return f"{name}: never checked."
@@ -184,23 +187,21 @@ def _in_100(rate: float) -> str:
 
 
 def remarks(case: Case) -> tuple[str, ...]:
-    """Return what is to be said of a run that bars it from nothing."""
-    found = []
+    """Return remarks on a run that do not affect trust."""
+    notes = []
     for role in case.impartial:
         names = case.others[role].names
-        theirs = sorted({writer for writer in case.writers for name in names if one_maker(name, writer)})
-        found += (
-            [f"The {role} is of the family that wrote the samples ({', '.join(theirs)})."] if theirs else []
-        )
+        kin = sorted({writer for writer in case.writers for name in names if one_maker(name, writer)})
+        notes += [f"The {role} is of the family that wrote the samples ({', '.join(kin)})."] if kin else []
     if unsaid := case.writers.get("", 0):
-        found.append(f"Who wrote {unsaid} of the {case.samples} samples is not said (`writer`).")
+        notes.append(f"Who wrote {unsaid} of the {case.samples} samples is not said (`writer`).")
     if case.seen is None:
-        found.append("What the candidate's adapter was trained on is not said (no seen.json beside it).")
-    return tuple(found)
+        notes.append("What the candidate's adapter was trained on is not said (no seen.json beside it).")
+    return tuple(notes)
 
 
-def _played(case: Case) -> Iterator[str]:
-    """Yield what kind of player bars a run, whatever it scored."""
+def _players(case: Case) -> Iterator[str]:
+    """Yield the kinds of models with which no run is trusted."""
     kinds = case.candidate.kinds.union(*(player.kinds for player in case.others.values()))
     if "local" in kinds:
         yield "an embedded model played: it is for trying the tool, and its score means nothing"
@@ -208,20 +209,18 @@ def _played(case: Case) -> Iterator[str]:
         yield "the candidate's answers are a recording: nothing shows what it was asked, and how"
 
 
-def _kin(case: Case) -> Iterator[str]:
+def _kinship(case: Case) -> Iterator[str]:
     for role in case.impartial:
-        names = case.others[role].names
-        if any(
-            related(without_address(one), without_address(other))
-            for one in case.candidate.names
-            for other in names
-        ):
+        pairs = product(
+            map(without_address, case.candidate.names), map(without_address, case.others[role].names)
+        )
+        if any(related(name, other) for name, other in pairs):
             yield f"the candidate and the {role} are of one family of models"
 
 
-def _written(case: Case) -> Iterator[str]:
-    """Yield the candidate's own samples: those that its maker's models wrote, and those that its adapter was trained on."""
-    mine = [
+def _writers(case: Case) -> Iterator[str]:
+    """Yield how many samples the candidate's family wrote, and how many its adapter was trained on."""
+    relatives = [
         writer
         for writer in case.writers
         if writer not in ("", PEOPLE)
@@ -229,26 +228,26 @@ def _written(case: Case) -> Iterator[str]:
             one_maker(name, writer) or related(without_address(name), writer) for name in case.candidate.names
         )
     ]
-    if mine:
-        of = sum(case.writers[writer] for writer in mine)
-        by = ", ".join(sorted(mine))
+    if relatives:
+        of = sum(case.writers[writer] for writer in relatives)
+        by = ", ".join(sorted(relatives))
         yield f"the candidate is of the family that wrote {of} of the {case.samples} samples or their gold ({by})"
     if case.seen:
         yield f"the candidate's adapter was trained on {case.seen} of the {case.samples} samples"
 
 
-def _checked(case: Case) -> Iterator[str]:
+def _checks(case: Case) -> Iterator[str]:
     for role in case.checked:
-        mine = [check for check in case.checks if check.role == role]
-        if not mine:
+        own_checks = [check for check in case.checks if check.role == role]
+        if not own_checks:
             sits = case.others[role]
-            mine = [Check(role, ", ".join(sits.answered or sits.asked), None)]
-        for check in mine:
+            own_checks = [Check(role, ", ".join(sits.answered or sits.asked), None)]
+        for check in own_checks:
             yield from faults(check)
 
 
 def faults(check: Check) -> Iterator[str]:
-    """Yield what a check leaves to be wished for: why no score may rest on these verdicts."""
+    """Yield the limits that a check violates."""
     name = f"the {check.role}" + (f" of {check.task}" if check.task else "")
     rates, bounds = check.rates, BOUNDS[check.bound]
     if rates is None:
@@ -266,20 +265,17 @@ def faults(check: Check) -> Iterator[str]:
 
 
 def _decisions(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
-    """Yield verdicts of yes and no: both error rates, agreement beyond chance, and enough rows of either side."""
+    """Yield violations of a check of yes/no verdicts: FPR, FNR, kappa, and the numbers of rows."""
     sides = (("FPR", rates.fpr, bounds.max_fpr), ("FNR", rates.fnr, bounds.max_fnr))
     for rate, value, most in sides:
         if value is None:
             yield f"{name}'s {rate} {rates.where} is not known"
         elif value > most:
             yield f"{name}'s {rate} {rates.where} is {value:.3f}, above max_{rate.lower()} {most:g}"
-    if (
-        bounds.upper_end
-        and rates.most_fpr is not None
-        and rates.most_fpr > bounds.max_fpr >= (rates.fpr or 0.0)
-    ):
+    most_fpr = rates.most_fpr if bounds.upper_end else None
+    if most_fpr is not None and most_fpr > bounds.max_fpr >= (rates.fpr or 0.0):
         yield (
-            f"{name}'s FPR on hard negatives may be as high as {rates.most_fpr:.3f} (95 % interval), above max_fpr "
+            f"{name}'s FPR on hard negatives may be as high as {most_fpr:.3f} (95 % interval), above max_fpr "
             f"{bounds.max_fpr:g}"
         )
     if rates.kappa is None:
@@ -295,7 +291,7 @@ def _decisions(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
 
 
 def _marks(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
-    """Yield verdicts that are marks: how they go together with people's, on enough rows."""
+    """Yield violations of a check of marks: Spearman's rho, and the number of rows."""
     assert rates.rho is not None
     if rates.rho < bounds.min_rho:
         yield f"{name}'s rho with the labels is {rates.rho:.3f}, below min_rho {bounds.min_rho:g}"
@@ -304,15 +300,15 @@ def _marks(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
 
 
 def _size(case: Case) -> Iterator[str]:
-    """Yield whether there is enough of the run, and all of it."""
-    wanted = MIN_SAMPLES if case.whole is None else min(MIN_SAMPLES, case.whole)
-    if case.samples < wanted:
-        least = str(wanted) if wanted == MIN_SAMPLES else f"the data set's {wanted}"
+    """Yield whether the run is too small, leaves out too much, or is incomplete."""
+    minimum = MIN_SAMPLES if case.whole is None else min(MIN_SAMPLES, case.whole)
+    if case.samples < minimum:
+        least = str(minimum) if minimum == MIN_SAMPLES else f"the data set's {minimum}"
         yield f"the run is of {case.samples} samples, fewer than {least}"
     if case.unanswered > MOST_UNANSWERED * case.samples:
         yield f"{KNOWS_NOTHING} of {case.unanswered} of the {case.samples} samples"
-    done, wanted_episodes = case.episodes
+    done, total = case.episodes
     if case.missing > MOST_UNANSWERED * done:
         yield f"{case.missing} of {done} tasks failed or have no score, more than {MOST_UNANSWERED:.0%}"
-    if done < wanted_episodes:
-        yield f"the run is not complete: {done} of {wanted_episodes} tasks are done"
+    if done < total:
+        yield f"the run is not complete: {done} of {total} tasks are done"

@@ -1,8 +1,7 @@
-"""What a run can show: the gap to another model that it would find on the same samples, and what a given gap takes.
+"""The power of a run: the smallest gap to another model that it can detect, and the samples that a given gap needs.
 
-Power is that of the paired t test (statsmodels). Nobody knows how a model that was not run does sample by sample, so
-the other's scores are taken to vary as this run's do and to have nothing to do with them: of models that find the same
-samples easy, smaller gaps are found.
+Power is that of the paired t test (statsmodels). The other model's scores are assumed to vary as this run's do, and to be
+independent of them. If both models find the same samples easy, smaller gaps are detected.
 """
 
 from __future__ import annotations
@@ -22,24 +21,23 @@ from lotbench.types import JSON
 TITLE = "What this can show"
 POWER = 0.8
 GAP = 0.05
-"""The gap that is planned for, as a share of the range of scores."""
+"""The gap for which the needed samples are computed, as a share of the range of scores."""
 
 
 def section(primary_metric: PrimaryMetric) -> Section:
-    """Return how small a gap a run can show, and how many samples a gap of 5 % of the range of scores takes."""
+    """Return the section on the smallest detectable gap, and the samples needed for a gap of 5 % of the range of scores."""
     low, high = primary_metric.ends
     gap, n = GAP * (high - low), len(primary_metric.records)
     numbers: dict[str, JSON] = {"metric": primary_metric.name, "samples": n, "gap": gap}
     sd, units = _spread(primary_metric), f"{primary_metric.unit}s"
     if sd is None:
         why = f"{n} {units} do not show how much scores vary from one to another"
-        return Section(
-            TITLE, (f"Not known: {why}.",), name="shows", numbers={**numbers, "why": why}, brief=True
-        )
-    # Of the difference between two models whose scores have nothing to do with each other.
+        numbers["why"] = why
+        return Section(TITLE, (f"Not known: {why}.",), name="shows", numbers=numbers, brief=True)
+    # The standard deviation of the difference between two models with independent scores.
     paired = math.sqrt(2) * sd
-    found, takes = detectable(n) * paired, _needed(gap / paired)
-    seen = "no gap" if found > high - low else f"a gap of {number(found)}"
+    difference, takes = detectable(n) * paired, _needed(gap / paired)
+    seen = "no gap" if difference > high - low else f"a gap of {number(difference)}"
     notes = (
         f"{n} {units} show {seen} in {primary_metric.name} to another model on the same {units}, with a power of {POWER:.0%} at the "
         f"level of {ALPHA:.0%} (paired t test).",
@@ -47,26 +45,21 @@ def section(primary_metric: PrimaryMetric) -> Section:
         f"Taken for that: the other model's scores vary as these do (standard deviation {number(sd)} over {units}), and are "
         "independent of them. Pairing helps where both find the same samples easy: lotbench compare says what two runs show.",
     )
-    return Section(
-        TITLE,
-        notes,
-        name="shows",
-        numbers={**numbers, "detectable": found, "samples_needed": takes, "sd": sd},
-        brief=True,
-    )
+    numbers |= {"detectable": difference, "samples_needed": takes, "sd": sd}
+    return Section(TITLE, notes, name="shows", numbers=numbers, brief=True)
 
 
 def detectable(n: int, level: float = ALPHA) -> float:
-    """Return the smallest effect, in standard deviations of the differences, that a paired t test on n >= 2 samples finds."""
+    """Return the smallest effect, in standard deviations of the differences, that a paired t test on n >= 2 samples detects."""
     most = 1.0
     while _power(most, n, level) < POWER:
         most *= 2
-    # Its own solver stops short of the answer, without a word, where samples are few and the level is strict.
+    # The solver of statsmodels can stop early without an error for few samples and a strict level.
     return float(scipy.optimize.brentq(lambda effect: _power(effect, n, level) - POWER, 0, most))
 
 
 def _needed(effect: float) -> int:
-    """Return samples with which a paired t test finds an effect."""
+    """Return the smallest number of samples with which a paired t test detects an effect."""
     fewest, enough = 1, 2
     while _power(effect, enough, ALPHA) < POWER:
         fewest, enough = enough, enough * 2
@@ -77,30 +70,26 @@ def _needed(effect: float) -> int:
 
 
 def _power(effect: float, n: int, level: float) -> float:
-    # It takes seconds to import, and only the end of a run has a use for it.
+    # Imported late: it takes seconds, and only the end of a run needs it.
     from statsmodels.stats.power import TTestPower  # noqa: PLC0415
 
-    # The chance to find the gap the wrong way round is left out: where power is of interest, there is none.
+    # The one-sided test ignores the chance of a significant gap in the wrong direction, which is negligible here.
     return float(TTestPower().power(effect, n, level / 2, alternative="larger"))
 
 
 def _spread(primary_metric: PrimaryMetric) -> float | None:
-    """Return the standard deviation over samples of what each adds to the metric; None if it is not known or 0."""
+    """Return the standard deviation over samples of their contributions to the metric; None if it is not known or 0."""
     records = list(primary_metric.records.values())
     if len(records) < 2:
         return None
     weighted = primary_metric.weighted
-    values = (
-        np.asarray(records, dtype=float)
-        if weighted is None
-        else _pseudo_values(weighted(records), len(records))
-    )
-    sd = float(values.std(ddof=1))
+    values = np.asarray(records if weighted is None else _pseudo_values(weighted(records), len(records)))
+    sd = float(values.astype(float).std(ddof=1))
     return sd if math.isfinite(sd) and sd > 0 else None
 
 
 def _pseudo_values(metric: Weighted, n: int) -> Floats:
-    """Return the jackknife's pseudo-values of a metric of n records: what each adds to it (Quenouille 1956)."""
+    """Return the jackknife pseudo-values of a metric of n records, their contributions to it (Quenouille 1956)."""
     with np.errstate(invalid="ignore", divide="ignore"):
         whole, without = metric(np.ones((1, n)))[0], metric(1.0 - np.eye(n))
     return np.asarray(n * whole - (n - 1) * without)

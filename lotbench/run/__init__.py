@@ -1,1 +1,1 @@
-"""A run put together: plan, session, results, scoring again."""
+"""Runs: planning, playing, results, rescoring, comparison."""

@@ -1,13 +1,13 @@
-"""Blind plays beside the game's data sets: who played a sample without having seen it, and whether they solved it.
+"""Blind plays of the game's data sets, from which the difficulty of samples is derived.
 
-`calibration.jsonl` stands beside samples.jsonl, a line a play. `lotbench data calibrate` adds the games of finished runs; how
-hard a sample is follows from the plays.
+A blind play is a game of a player who had not seen the sample. `calibration.jsonl` stands next to samples.jsonl and has one
+play per line. `lotbench data calibrate` adds the games of finished runs.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,14 +32,14 @@ from lotbench.types import JSON
 
 FILE = "calibration.jsonl"
 GAME = "lotbench"
-"""The benchmark whose samples are played."""
+"""The benchmark of the samples."""
 Tier: TypeAlias = Literal["easy", "medium", "hard"]
 FEWEST = 8
-"""Plays of a sample, all arms together, below which it has no tier; they are by players of two kinds or more."""
+"""The minimum number of plays of a sample, over all arms, for it to have a tier."""
 EASY, HARD = 0.75, 0.25
-"""A sample is easy from the first share of solved first attempts on, and hard down to the second."""
+"""A sample is easy if at least the first share of first attempts solved it, and hard if at most the second did."""
 LATER = ("max_rounds=", "ask=", "clues=", "clue_interval=", "clue_reveal=", "feedback=")
-"""Parts of an arm's name that a first attempt knows nothing of."""
+"""Parts of an arm's name that make no difference to a first attempt."""
 
 
 class Play(BaseModel):
@@ -49,21 +49,21 @@ class Play(BaseModel):
 
     sample: Text
     arm: Text
-    """As summary.json names it."""
+    """The name of the arm in summary.json."""
     player: Text
-    """Who played, and how: a model's name, `by hand` where somebody wrote its replies."""
+    """The name of the model, with `by hand` if a person wrote its replies."""
     solved: int | None = Field(ge=1)
-    """The attempt that solved it, from 1; null if none did."""
+    """The number of the attempt that solved it, from 1; null if none did."""
     attempts: int = Field(ge=1)
-    """How many attempts the player had at most."""
+    """The maximum number of attempts."""
     prompts: Text
-    """The digest of the prompts, as run.json has it."""
+    """The digest of the prompts in run.json."""
     date: datetime.date
     run: str = ""
-    """The run that it is from."""
+    """The name of the run."""
     repeat: int = Field(default=1, ge=1)
     edition: str = ""
-    """The version of the game that was played: its judge had the criteria of then."""
+    """The version of the benchmark, which determines the criteria of its judge."""
 
     @model_validator(mode="after")
     def _solved_in_time(self) -> Play:
@@ -73,13 +73,13 @@ class Play(BaseModel):
 
     @property
     def name(self) -> tuple[JSON, ...]:
-        """What no two plays have in common."""
+        """The fields that identify the play."""
         return self.sample, self.arm, self.player, self.run, self.repeat
 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What `calibrate` did: the file, how many plays it added, and how many stood there already."""
+    """The result of `calibrate`: the file, the number of added plays, and of plays that it already had."""
 
     path: Path
     new: int
@@ -87,16 +87,16 @@ class Added:
 
 
 def read(folder: Path) -> list[Play]:
-    """Return the plays beside a data set; none without calibration.jsonl.
+    """Return the plays of a data set; none without calibration.jsonl.
 
     Raises:
-        DataError: Every line that is no play, of a sample that the data set lacks, or stands there twice.
+        DataError: Lines are not plays, name samples that the data set lacks, or are duplicates; all are listed.
     """
     path = folder / FILE
     if not path.is_file():
         return []
     faults: list[str] = []
-    found: list[Play] = []
+    plays: list[Play] = []
     seen: dict[tuple[JSON, ...], int] = {}
     samples = datasets.lines(folder)
     for number, play in rows(path, Play.model_validate, faults):
@@ -104,23 +104,23 @@ def read(folder: Path) -> list[Play]:
             faults.append(at(path, number, "sample") + f": no sample {play.sample!r} in the data set")
         if (first := seen.setdefault(play.name, number)) != number:
             faults.append(at(path, number) + f": is the play of line {first}")
-        found.append(play)
+        plays.append(play)
     if faults:
         raise DataError(faults)
-    return found
+    return plays
 
 
 def calibrate(runs: Sequence[Run], folder: Path | None = None, player: str = "") -> Added:
-    """Add the games of finished runs to the plays of their data set; a game that broke off is none.
+    """Add the games of finished runs to the plays of their data set, except games that broke off.
 
     Args:
-        runs: All of one data set.
-        folder: Where calibration.jsonl is, beside samples.jsonl; by default the data set of the first run.
-        player: Who played; by default the id that the candidate's model returned.
+        runs: Runs of one data set.
+        folder: The folder of the data set; by default that of the first run.
+        player: The player's name; by default the id that the candidate's model returned.
 
     Raises:
         UsageError: A run is not of the game, is not complete, or was made on other samples.
-        DataError: What stands there has faults.
+        DataError: The existing calibration.jsonl has faults.
         RunFolderError: The file cannot be written.
     """
     folder = folder or recorded.home(runs[0].path, runs[0].config)
@@ -144,7 +144,7 @@ def calibrate(runs: Sequence[Run], folder: Path | None = None, player: str = "")
 
 
 def _refuse(run: Run) -> None:
-    """Raise UsageError unless a run is of the game, and complete."""
+    """Raise UsageError unless a run is of the game and complete."""
     if run.config.benchmark != GAME:
         raise UsageError(f"{run.config.benchmark}: its data sets have no blind plays")
     if not run.summary.get("complete"):
@@ -152,7 +152,7 @@ def _refuse(run: Run) -> None:
 
 
 def _refuse_other(run: Run, folder: Path, now: Mapping[str, Mapping[str, JSON]]) -> None:
-    """Raise UsageError unless all games of a run were played on this data set as it is, `now`, its samples by id."""
+    """Raise UsageError unless the samples of a run are unchanged in the data set; `now` has its samples by id."""
     for name, played in run.samples.items():
         if name not in now or any(now[name].get(field) != value for field, value in played.items()):
             raise UsageError(
@@ -164,39 +164,41 @@ def _plays(run: Run, player: str) -> list[Play]:
     settings = validate(benchmarks.get(GAME).Settings, run.config.settings)
     return [
         Play(
-            sample=one.sample,
+            sample=played.sample,
             arm=arm(settings) or "",
             player=player or " + ".join(run.summary["models"]["candidate"]),
-            solved=one.solved,
+            solved=played.solved,
             attempts=settings.max_rounds,
             prompts=run.digests["prompts"],
             date=datetime.datetime.fromtimestamp(
                 (run.path / "run.json").stat().st_mtime, datetime.UTC
             ).date(),
             run=run.path.name,
-            repeat=one.repeat,
+            repeat=played.repeat,
             edition=read_run_json(run.path).get("version") or "",
         )
-        for one in map(game, run.traces)
-        if not one.censored
+        for played in map(game, run.traces)
+        if not played.censored
     ]
 
 
 def opening(name: str) -> str:
-    """Return the arm of a first attempt: what of an arm's name it knows of."""
+    """Return the parts of an arm's name that make a difference to a first attempt."""
     return ", ".join(part for part in name.split(", ") if not part.startswith(LATER))
 
 
 def tiers(plays: Sequence[Play]) -> dict[str, Tier | None]:
-    """Return how hard each sample is by the first attempts at it; None where too few plays or players of one kind alone say it.
+    """Return the tier of each sample by its first attempts; None if it has too few plays or only one kind of player.
 
-    The shares of the arms that were played count alike, however many plays each has.
+    The solved share is the mean over arms, whatever their numbers of plays.
     """
     arms: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     players: dict[str, set[frozenset[str]]] = defaultdict(set)
-    for one in plays:
-        arms[one.sample][opening(one.arm)].append(one.solved == 1)
-        players[one.sample].add(makers(one.player))  # People, and whoever tells of no maker, are one kind.
+    for play in plays:
+        arms[play.sample][opening(play.arm)].append(play.solved == 1)
+        players[play.sample].add(
+            makers(play.player)
+        )  # People and models of unknown makers count as one kind.
     return {
         name: _tier(list(hits.values())) if len(players[name]) > 1 else None for name, hits in arms.items()
     }
@@ -210,7 +212,6 @@ def _tier(arms: Sequence[Sequence[bool]]) -> Tier | None:
 
 
 def counts(plays: Sequence[Play]) -> dict[str, int]:
-    """Return how many plays and players there are, and how many samples of each tier."""
-    found = list(tiers(plays).values())
-    named: dict[str, int] = {tier or "no tier yet": found.count(tier) for tier in dict.fromkeys(found)}
-    return {"plays": len(plays), "players": len({one.player for one in plays}), **named}
+    """Return the numbers of plays, of players, and of samples in each tier."""
+    by_tier: Counter[str] = Counter(tier or "no tier yet" for tier in tiers(plays).values())
+    return {"plays": len(plays), "players": len({play.player for play in plays}), **by_tier}

@@ -1,12 +1,11 @@
-"""The calls of a run: its models, folder, journal, budget, store and caller, put together and closed in order.
+"""The resources for calling models: models, folder, journal, budget, store and caller, opened and closed in order.
 
     async with calling(plan, partial(Folder, path)) as calls:
         await calls.check()
         answer = await calls.caller.ask(episode, question)
 
-Whatever asks models passes here: a run and its shards, a judge check, a data set under construction. Whoever has
-models already, or has none (an episode watched in the studio; a run that is played again and calls nobody), takes
-`journaled` alone.
+All code that calls models uses this: runs and their shards, judge checks, data sets under construction. Code that has its
+models already (the studio) or calls none (a replayed run) uses `journaled` only.
 """
 
 from __future__ import annotations
@@ -33,20 +32,20 @@ CALLS = "calls.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """What a run asks with, while it is open."""
+    """The open resources for calling models."""
 
     plan: Plan
     models: Models
     folder: Folder
     caller: Caller
     limits: Limits
-    """Those of the plan, with no more calls in flight than this process can have connections."""
+    """The limits of the plan, with at most as many calls in flight as this process can have connections."""
 
     async def check(self, without: Collection[str] = ()) -> None:
-        """Ask every model of every role once, before the first episode; roles in `without` are not asked.
+        """Make one call to each model of each role, except roles in `without`, before the first episode.
 
         Raises:
-            Unescapable: A model cannot be reached at all, with the reason in one line.
+            Unescapable: A model cannot be reached.
         """
         plan = self.plan
         episode = plan.episode(plan.chosen[0].id, 0, self.caller.ask)
@@ -61,36 +60,36 @@ async def calling(
     store: Store | None = None,
     before: Path | None = None,
 ) -> AsyncIterator[Calls]:
-    """Open what a run asks with; closed in the opposite order, whatever ends the run.
+    """Open the resources for calling models; they are closed in reverse order.
 
     Args:
-        plan: Its names are the models that are built; with fewer roles, fewer are.
-        folder: Makes or opens the run folder, which is then locked; called when all models are there.
+        plan: The plan; the models of its names are built.
+        folder: Makes or opens the run folder and locks it; called after all models are built.
         own: Models given as Python objects, by name.
-        store: Where replies to shared questions are kept; the user's by default.
+        store: The store of replies to shared questions; by default the user's.
         before: See `journaled`.
 
     Raises:
-        UsageError: A key, a file, a package or the weights of a model are missing; there is no folder yet.
+        UsageError: A key, a file, a package or the weights of a model are missing; no folder was made.
         RunFolderError: The folder cannot be made or locked.
     """
-    limits, told = _fitting(plan)
+    limits, warning = _fit_limits(plan)
     async with Models(plan.pictures, limits, own or {}, plan.order) as models:
-        models.warnings += filter(None, [told])
+        models.warnings += filter(None, [warning])
         role_models = models.role_models(plan.names)
         with folder() as place:
             async with journaled(plan, role_models, place.path, store or Store(), before) as caller:
                 yield Calls(plan, models, place, caller, limits)
 
 
-def _fitting(plan: Plan) -> tuple[Limits, str]:
-    """Return the limits of a plan with as many calls in flight as there can be connections, and what to tell a person."""
-    endpoints = {one.url or one.text for names in plan.names.values() for one in names if one.kind == "api"}
-    wanted = plan.limits.concurrency * len(endpoints)
-    places, told = room(wanted) if wanted else (0, "")
-    if places == wanted:
-        return plan.limits, told
-    return plan.limits.model_copy(update={"concurrency": max(1, places // len(endpoints))}), told
+def _fit_limits(plan: Plan) -> tuple[Limits, str]:
+    """Return the limits of a plan, with concurrency reduced to the possible connections, and a warning if it was reduced."""
+    endpoints = {n.url or n.text for names in plan.names.values() for n in names if n.kind == "api"}
+    needed = plan.limits.concurrency * len(endpoints)
+    places, warning = room(needed) if needed else (0, "")
+    if places == needed:
+        return plan.limits, warning
+    return plan.limits.model_copy(update={"concurrency": max(1, places // len(endpoints))}), warning
 
 
 @asynccontextmanager
@@ -103,20 +102,20 @@ async def journaled(
     *,
     writes: bool = True,
 ) -> AsyncIterator[Caller]:
-    """Open a caller with the journal of a folder; the journal's earlier sessions count as spent.
+    """Open a caller with the journal of a folder; the calls in the journal count against the budget.
 
     Args:
-        plan: What sampling, seed and limits are taken of.
+        plan: The plan, for sampling, seed and limits.
         role_models: The models of each role, by index.
-        path: The folder, locked by whoever calls if lines will be added.
-        store: Where replies to shared questions are kept.
-        before: Another run folder, whose replies count as if they stood here; nothing is written to it.
-        writes: Whether replies can come; if not, the journal stays as it is.
+        path: The folder; the caller of this function must lock it if the journal is written.
+        store: The store of replies to shared questions.
+        before: Another run folder, whose replies are read as well; nothing is written to it.
+        writes: Whether the journal is written.
     """
-    prices = {one.name: one.price for models in role_models.values() for one in models}
+    prices = {model.name: model.price for models in role_models.values() for model in models}
     with Journal(path / CALLS, before / CALLS if before else None, prices, writes=writes) as journal:
-        left, seed = budget(plan, journal), plan.experiment.seed
-        caller = Caller(role_models, plan.sampling(), journal, store, left, seed=seed)
+        budget_left, seed = budget(plan, journal), plan.experiment.seed
+        caller = Caller(role_models, plan.sampling(), journal, store, budget_left, seed=seed)
         try:
             yield caller
         finally:
@@ -124,9 +123,9 @@ async def journaled(
 
 
 def budget(plan: Plan, journal: Journal) -> Budget:
-    """Return the budget of a run, less what the calls in its journal have used."""
-    left = Budget(plan.limits)
+    """Return the budget of a run, reduced by the usage in its journal."""
+    budget_left = Budget(plan.limits)
     for origin, total in journal.totals.by_origin.items():
         if origin.source != "store":
-            left.count(total.usage, total.cost_usd or 0.0)
-    return left
+            budget_left.count(total.usage, total.cost_usd or 0.0)
+    return budget_left

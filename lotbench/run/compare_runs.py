@@ -1,4 +1,4 @@
-"""Runs and a table of published scores, read and compared: the one way to a comparison."""
+"""Comparison of runs with each other and with a table of published scores."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from lotbench.run.loading import Run
 from lotbench.storage.published_scores import read_published_scores
 
 
-def compared(runs: Sequence[Run], table: Path | None = None) -> Comparison:
-    """Compare runs with each other, and with a CSV file of scores that others published.
+def compare_runs(runs: Sequence[Run], table: Path | None = None) -> Comparison:
+    """Compare runs with each other, and with a CSV file of published scores.
 
     Args:
-        runs: Two or more, each once.
-        table: The file, if there is one.
+        runs: Two or more different runs.
+        table: The CSV file.
 
     Raises:
-        UsageError: They cannot be compared, with what differs; or the table cannot be read.
-        DataError: Cells of the table are no numbers, by line and column.
+        UsageError: The runs cannot be compared, with the differences; or the table cannot be read.
+        DataError: Cells of the table are not numbers; with line and column.
     """
     if len({run.path.resolve() for run in runs}) < len(runs):
         raise UsageError("a run is named twice")
@@ -32,12 +32,12 @@ def compared(runs: Sequence[Run], table: Path | None = None) -> Comparison:
 
     def across(benchmark: str, called: Mapping[str, str]) -> Sequence[Section]:
         declared = benchmarks.get(benchmark)
-        played = {shown: by_name[name] for name, shown in called.items()}
+        played = {label: by_name[name] for name, label in called.items()}
         traces = {
-            shown: (run.traces, validate(declared.Settings, run.config.settings))
-            for shown, run in played.items()
+            label: (run.traces, validate(declared.Settings, run.config.settings))
+            for label, run in played.items()
         }
         return declared.across(traces)
 
-    entries = [results.entry(run, said=True) for run in runs]
+    entries = [results.entry(run, answers=True) for run in runs]
     return compare(entries, across, read_published_scores(table) if table else None)

@@ -1,8 +1,7 @@
-"""Games made of pictures with responses that people voted on: chosen by votes, written around, decided by people.
+"""Construction of game samples from pictures with responses that people voted on.
 
-A model proposes, a person decides: DEST/proposals is a folder that `lotbench data review` opens, and DEST/dataset
-has what was accepted, once the same command is given again after the review. Contests and cartoons of others stay
-in DEST: nothing of them is shipped.
+A model writes proposals into DEST/proposals, and a person decides about them with `lotbench data review`. The same command,
+run again after the review, writes the accepted samples into DEST/dataset. The source material is not shipped.
 """
 
 from __future__ import annotations
@@ -29,20 +28,20 @@ from lotbench.run.construction import Dropped, Wanted
 from lotbench.storage import datasets, review_decisions, run_folder
 
 LICENCE = "not cleared: the picture and the responses are their owners'"
-"""What a sample says of its rights; who publishes a set has to know better."""
+"""The licence field of the samples; whoever publishes a set must clear the rights."""
 PROPOSALS, DATASET = "proposals", "dataset"
 Language: TypeAlias = Literal["en", "zh"]
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltGames:
-    """What came of it.
+    """The result of a construction.
 
     Attributes:
-        stages: How many pictures were left after each stage.
+        stages: The number of pictures left after each stage.
         proposals: The folder to review.
-        dataset: The data set of what was accepted.
-        accepted: Its samples; None before there is a decision.
+        dataset: The folder of the accepted samples.
+        accepted: The number of accepted samples; None if there is no decision yet.
     """
 
     stages: Mapping[str, int]
@@ -51,75 +50,72 @@ class BuiltGames:
     accepted: int | None
 
 
-async def build(wanted: Wanted, own: Mapping[str, Any] | None = None) -> BuiltGames:
-    """Propose samples, then make a data set of those that were accepted; again to go on after a stop or a review.
+async def build(order: Wanted, own: Mapping[str, Any] | None = None) -> BuiltGames:
+    """Propose samples, and write a data set of those that were accepted; call it again after a stop or a review.
 
     Args:
-        wanted: What is to be built; its sources are data sets of Oogiri rows.
+        order: The order; its sources are data sets of Oogiri rows.
         own: Models given as Python objects, by name.
 
     Raises:
-        DataError: A source or the file of decisions has faults, or no picture has enough votes.
-        LotbenchError: A model cannot be reached, or a limit is used up.
+        DataError: A source or the decisions have faults, or no picture has enough votes.
+        LotbenchError: A model cannot be reached, or a limit is reached.
     """
     dropped: list[Dropped] = []
-    scenes = list(_scenes(wanted.sources, wanted.rules, dropped))
+    scenes = list(_scenes(order.sources, order.rules, dropped))
     if not scenes:
-        raise DataError([f"{wanted.sources[0]}: no picture has responses that enough people voted on"])
-    made = construction.plan(wanted, benchmark, scenes)
-    async with calling(made, partial(run_folder.Folder, wanted.out), own) as calls:
-        traces = await construction.played(calls, preflight=wanted.preflight)
+        raise DataError([f"{order.sources[0]}: no picture has responses that enough people voted on"])
+    plan = construction.plan(order, benchmark, scenes)
+    async with calling(plan, partial(run_folder.Folder, order.out), own) as calls:
+        traces = await construction.played(calls, preflight=order.preflight)
         models = construction.models(calls)
         rest = f"the rest proposed by {models['writer']}"
-        done = construction.come_to("proposed", scenes, traces, dropped, lambda scene: f"{scene.group}: ")
-        items = [
-            item(scene, found, f"{scene.group}: response {scene.responses[0].id}; {rest}")
-            for scene, found in done
-        ]
-        left: Counter[str] = Counter()
-        accepted = _reviewed(wanted.out, items, {scene.id: Path(scene.image) for scene in scenes}, left)
+        done = construction.finished("proposed", scenes, traces, dropped, lambda scene: f"{scene.group}: ")
+        items = [item(s, memory, f"{s.group}: response {s.responses[0].id}; {rest}") for s, memory in done]
+        left_out: Counter[str] = Counter()
+        images = {scene.id: Path(scene.image) for scene in scenes}
+        accepted = _apply_review(order.out, items, images, left_out)
         stages = {
-            "pictures": len(scenes) + sum(one.stage == "votes" for one in dropped),
+            "pictures": len(scenes) + sum(entry.stage == "votes" for entry in dropped),
             "with responses that enough people voted on": len(scenes),
             "proposed": len(items),
         }
-        stages |= {} if accepted is None else {"accepted": len(accepted)}
+        count = None if accepted is None else len(accepted)
+        stages |= {} if count is None else {"accepted": count}
         construction.note_dropped(calls.folder, "scene", dropped)
-        card = construction.card(made, wanted, models, stages, dropped)
-        calls.folder.write_json("card.json", card | {"left_out": dict(left)})
-    return BuiltGames(
-        stages, wanted.out / PROPOSALS, wanted.out / DATASET, None if accepted is None else len(accepted)
-    )
+        card = construction.card(plan, order, models, stages, dropped)
+        calls.folder.write_json("card.json", card | {"left_out": dict(left_out)})
+    return BuiltGames(stages, order.out / PROPOSALS, order.out / DATASET, count)
 
 
-def _reviewed(
-    out: Path, items: Sequence[Item], pictures: Mapping[str, Path], left: Counter[str]
+def _apply_review(
+    out: Path, items: Sequence[Item], pictures: Mapping[str, Path], left_out: Counter[str]
 ) -> list[Item] | None:
-    """Write the proposals, and the data set of those that were accepted; None before there is a decision."""
+    """Write the proposals and the data set of accepted samples; return these, or None if there is no decision yet."""
     proposals, dataset, declared = out / PROPOSALS, out / DATASET, benchmarks.get("lotbench")
     review_decisions.refuse_changed(declared, items, proposals)
-    review_decisions.write(proposals, [(one, pictures[one.id]) for one in items])
-    accepted = review_decisions.accepted(declared, items, proposals, left)
+    review_decisions.write(proposals, [(entry, pictures[entry.id]) for entry in items])
+    accepted = review_decisions.accepted(declared, items, proposals, left_out)
     if accepted is not None and not dataset.is_symlink():
-        # What else lies there is somebody's work: blind plays, a judge set.
+        # Other files stay: they may be blind plays or a judge set.
         shutil.rmtree(dataset / "images", ignore_errors=True)
         (dataset / "samples.jsonl").unlink(missing_ok=True)
     if accepted:
-        review_decisions.write(dataset, [(one, pictures[one.id]) for one in accepted])
+        review_decisions.write(dataset, [(entry, pictures[entry.id]) for entry in accepted])
     return accepted
 
 
 def _scenes(sources: Sequence[Path], rules: Rules, dropped: list[Dropped]) -> Iterator[Scene]:
-    """Yield the pictures with responses that enough people voted on."""
+    """Yield the pictures that have responses with enough votes."""
     for folder in sources:
-        # Of hundreds of thousands of rows, those are kept that enough people voted on.
+        # There are hundreds of thousands of rows; only those with enough votes are kept in memory.
         groups: dict[tuple[Language, str, str | None], tuple[str, list[Voted]]] = {}
         for row in datasets.read_on(folder, Row):
             if row.image and row.preference is not None and row.language != "ja" and not row.guessed:
-                _, kept = groups.setdefault((row.language, row.group, row.question), (row.image, []))
-                voted = _voted(row, rules)
-                kept += [voted] if voted else []
-        for (language, group, question), (image, kept) in groups.items():
+                _, voted_on = groups.setdefault((row.language, row.group, row.question), (row.image, []))
+                voted = _read_votes(row, rules)
+                voted_on += [voted] if voted else []
+        for (language, group, question), (image, voted_on) in groups.items():
             scene = Scene(
                 id=f"ppl-{hashlib.sha256(repr((language, group, question)).encode()).hexdigest()[:8]}",
                 group=group,
@@ -127,7 +123,7 @@ def _scenes(sources: Sequence[Path], rules: Rules, dropped: list[Dropped]) -> It
                 image=str((folder / image).resolve()),
                 question=question,
                 licence=LICENCE,
-                responses=responses.best(kept, rules, language),
+                responses=responses.best(voted_on, rules, language),
             )
             if scene.responses:
                 yield scene
@@ -135,12 +131,12 @@ def _scenes(sources: Sequence[Path], rules: Rules, dropped: list[Dropped]) -> It
                 dropped.append(Dropped(scene.id, "votes", f"{group}: no response has enough votes"))
 
 
-def _voted(row: Row, rules: Rules) -> Voted | None:
-    """Return a row with its votes: of ratings their mean and its lower end, else of likes; None for too few of them."""
-    given, likes = row.ratings, row.star or 0
-    if given is not None and given.n > 1:
-        rated = given.n >= rules.min_votes
-        votes = responses.rated(given.unfunny, given.somewhat, given.funny) if rated else None
+def _read_votes(row: Row, rules: Rules) -> Voted | None:
+    """Return a row's response with its votes, from ratings or else from likes; None if there are too few."""
+    counts, likes = row.ratings, row.star or 0
+    if counts is not None and counts.n > 1:
+        rated = counts.n >= rules.min_votes
+        votes = responses.rated(counts.unfunny, counts.somewhat, counts.funny) if rated else None
     else:
         votes = responses.liked(likes) if likes >= rules.min_likes else None
     return Voted(row.id, row.text, votes) if votes else None

@@ -1,7 +1,7 @@
-"""A data set of ideas built from reviewed papers: filter, bin, write, check, split (rinobench.txt, Sec. 4.1).
+"""Construction of a data set of ideas from reviewed papers: filter, bin, write, check, split (RINoBench, Sec. 4.1).
 
-Every model step passes the caller, journal and store of a run, so a build that was stopped goes on where it was
-when the same command is given again. What was dropped stands beside what was kept, paper by paper.
+Model calls go through the journal and store of a run, so the same command continues a stopped construction. The dropped
+papers are listed with reasons in dropped.jsonl.
 """
 
 from __future__ import annotations
@@ -27,102 +27,100 @@ from lotbench.storage.importers import published
 
 @dataclass(frozen=True, slots=True)
 class BuiltIdeas:
-    """What came of it: both splits, and how many papers were left after each stage."""
+    """The result of a construction: both splits, and the number of papers left after each stage."""
 
     train: tuple[Item, ...]
     test: tuple[Item, ...]
     stages: Mapping[str, int]
 
 
-async def build(wanted: Wanted, own: Mapping[str, Any] | None = None) -> BuiltIdeas:
-    """Build a data set; the same call again goes on where an earlier one was stopped.
+async def build(order: Wanted, own: Mapping[str, Any] | None = None) -> BuiltIdeas:
+    """Build a data set; the same call continues a stopped construction.
 
     Args:
-        wanted: What is to be built.
+        order: The order.
         own: Models given as Python objects, by name.
 
     Raises:
         DataError: A source has faults, or no paper is left.
-        LotbenchError: A model cannot be reached, or a limit is used up.
+        LotbenchError: A model cannot be reached, or a limit is reached.
     """
-    papers = _papers(wanted.sources)
+    papers = _papers(order.sources)
     dropped: list[Dropped] = []
-    agreed = _left(papers, "ratings", screening.disagreement, wanted.rules, dropped)
+    agreed = _filter(papers, "ratings", screening.disagreement, order.rules, dropped)
     if not agreed:
-        raise DataError([f"{wanted.sources[0]}: of {len(papers)} papers none has ratings that agree"])
-    rated, edges = screening.binned(agreed, wanted.rules)
-    rich = {one.id for one in _left(agreed, "related works", screening.poverty, wanted.rules, dropped)}
-    drafts = [Draft(one.paper, one.score) for one in rated if one.paper.id in rich]
+        raise DataError([f"{order.sources[0]}: of {len(papers)} papers none has ratings that agree"])
+    rated, edges = screening.binned(agreed, order.rules)
+    rich = {paper.id for paper in _filter(agreed, "related works", screening.poverty, order.rules, dropped)}
+    drafts = [Draft(rating.paper, rating.score) for rating in rated if rating.paper.id in rich]
     if not drafts:
-        raise DataError([f"{wanted.sources[0]}: no paper has {wanted.rules.min_works} related works"])
-    made = construction.plan(wanted, benchmark, drafts)
-    async with calling(made, partial(run_folder.Folder, wanted.out), own) as calls:
-        traces = await construction.played(calls, preflight=wanted.preflight)
+        raise DataError([f"{order.sources[0]}: no paper has {order.rules.min_works} related works"])
+    plan = construction.plan(order, benchmark, drafts)
+    async with calling(plan, partial(run_folder.Folder, order.out), own) as calls:
+        traces = await construction.played(calls, preflight=order.preflight)
         models = construction.models(calls)
-        writer, done = models["writer"], construction.come_to("kept", drafts, traces, dropped)
-        kept = [item(draft, found, [writer]) for draft, found in done]
+        writer, done = models["writer"], construction.finished("kept", drafts, traces, dropped)
+        items = [item(draft, memory, [writer]) for draft, memory in done]
         stages = {
             "papers": len(papers),
             "with ratings that agree": len(agreed),
             "with enough related works": len(drafts),
-            "with an idea and a justification that hold": len(kept),
+            "with an idea and a justification that hold": len(items),
         }
-        built = _split(kept, wanted, stages)
+        built = _split(items, order, stages)
         _write(calls.folder, built, dropped)
-        card = construction.card(made, wanted, models, built.stages, dropped)
-        calls.folder.write_json("card.json", card | _about(built, edges, rated))
+        card = construction.card(plan, order, models, built.stages, dropped)
+        calls.folder.write_json("card.json", card | _facts(built, edges, rated))
     return built
 
 
 def _papers(sources: Sequence[Path]) -> list[Paper]:
-    found = [paper for source in sources for paper in screening.published(published.Files(source))]
-    counts = Counter(paper.id for paper in found)
+    papers = [paper for source in sources for paper in screening.published(published.Files(source))]
+    counts = Counter(paper.id for paper in papers)
     if twice := [name for name, count in counts.items() if count > 1]:
         raise DataError([f"{sources[0]}: paper {name!r} comes {counts[name]} times" for name in twice])
-    return found
+    return papers
 
 
-def _left(papers: Sequence[Paper], stage: str, why: Any, rules: Rules, dropped: list[Dropped]) -> list[Paper]:
-    """Return the papers that a rule has nothing against; the others are noted with its reason."""
-    left = []
-    for paper in papers:
-        if reason := why(paper, rules):
-            dropped.append(Dropped(paper.id, stage, reason))
-        else:
-            left.append(paper)
-    return left
+def _filter(
+    papers: Sequence[Paper], stage: str, why: Any, rules: Rules, dropped: list[Dropped]
+) -> list[Paper]:
+    """Return the papers that pass a rule; the others are added to `dropped` with its reason."""
+    reasons = [(paper, why(paper, rules)) for paper in papers]
+    dropped += [Dropped(paper.id, stage, reason) for paper, reason in reasons if reason]
+    return [paper for paper, reason in reasons if not reason]
 
 
-def _split(kept: Sequence[Item], wanted: Wanted, stages: Mapping[str, int]) -> BuiltIdeas:
-    scores = {one.id: int(one.novelty_score) for one in kept}
-    test = screening.split(scores, wanted.rules.test_share, wanted.seed)
+def _split(items: Sequence[Item], order: Wanted, stages: Mapping[str, int]) -> BuiltIdeas:
+    scores = {entry.id: int(entry.novelty_score) for entry in items}
+    test = screening.split(scores, order.rules.test_share, order.seed)
     return BuiltIdeas(
-        train=tuple(one for one in kept if one.id not in test),
-        test=tuple(one for one in kept if one.id in test),
+        train=tuple(entry for entry in items if entry.id not in test),
+        test=tuple(entry for entry in items if entry.id in test),
         stages=stages,
     )
 
 
 def _write(place: run_folder.Folder, built: BuiltIdeas, dropped: Sequence[Dropped]) -> None:
-    """Write each split that has samples as a data set of its own, and the list of papers that are none."""
+    """Write each non-empty split as a data set, and the list of dropped papers."""
     for name, items in (("train", built.train), ("test", built.test)):
         if items:
-            lines = (f"{one.model_dump_json(exclude_defaults=True)}\n" for one in items)
+            lines = (f"{entry.model_dump_json(exclude_defaults=True)}\n" for entry in items)
             place.write(f"{name}/samples.jsonl", lines)
     construction.note_dropped(place, "paper", dropped)
 
 
-def _about(built: BuiltIdeas, edges: Mapping[str, Sequence[float]], rated: Sequence[Rated]) -> dict[str, Any]:
-    """Return how the scores came about, and how many of each there are."""
+def _facts(built: BuiltIdeas, edges: Mapping[str, Sequence[float]], rated: Sequence[Rated]) -> dict[str, Any]:
+    """Return the bin edges of the scores, and the number of samples with each score."""
 
     def support(scores: Sequence[int]) -> dict[str, int]:
-        return {str(label): sum(one == label for one in scores) for label in LABELS}
+        return {str(label): sum(score == label for score in scores) for label in LABELS}
 
     return {
-        "edges": {venue: list(its) for venue, its in edges.items()},
+        "edges": {venue: list(bounds) for venue, bounds in edges.items()},
         "support": {
-            "rated": support([one.score for one in rated]),
-            "train": support([one.novelty_score for one in built.train]),
-            "test": support([one.novelty_score for one in built.test]),
+            "rated": support([rating.score for rating in rated]),
+            "train": support([entry.novelty_score for entry in built.train]),
+            "test": support([entry.novelty_score for entry in built.test]),
         },
     }

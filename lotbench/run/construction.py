@@ -1,7 +1,7 @@
-"""A data set under construction: the tasks of its drafts, through the caller, journal and store of a run.
+"""Construction of data sets: each draft is an episode, played with the caller, journal and store of a run.
 
-A build that was stopped goes on where it was when the same command is given again: what was asked stands in the
-journal of the folder that is made, and what depends on the material alone in the store.
+The same command continues a stopped construction: its replies stand in the journal of the output folder, and those that
+depend on the material only in the store.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from lotbench.types import Sample, Trace
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be built, of what, and by which models.
+    """The order for a data set.
 
     Attributes:
-        sources: The files or folders that it is made of.
-        out: The folder that is made.
-        models: The model of each role, by name.
+        sources: The source files or folders.
+        out: The output folder.
+        models: The name of each role's model.
         rules: The settings of the construction.
+        preflight: Whether to make one call per role first.
     """
 
     sources: tuple[Path, ...]
@@ -49,49 +50,48 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A piece of the material that is no sample, at which stage, and why."""
+    """A piece of the material that was dropped: the stage at which, and the reason why."""
 
     id: str
     stage: str
     reason: str
 
 
-def plan(wanted: Wanted, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan:
-    """Return the episodes of all drafts as a run's, though no experiment of a user's.
+def plan(order: Wanted, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan:
+    """Return the plan of a construction, with an episode for each draft.
 
     Args:
-        wanted: What is to be built.
-        benchmark: The steps of the construction.
-        drafts: What is played; pictures are named by whole paths.
+        order: The order.
+        benchmark: The construction, as a benchmark.
+        drafts: The drafts, with pictures as absolute paths.
 
     Raises:
         UsageError: A limit of cost is set and a model has no price.
     """
-    names = {role: (parse(wanted.models[role]),) for role in benchmark.roles}
-    refuse_unpriced(wanted.limits, {given[0].text: given[0] for given in names.values()})
-    made = Plan(
+    names = {role: (parse(order.models[role]),) for role in benchmark.roles}
+    refuse_unpriced(order.limits, {panel[0].text: panel[0] for panel in names.values()})
+    return Plan(
         benchmark=benchmark,
-        experiment=Experiment(benchmark=benchmark.name, seed=wanted.seed, repeats=1),
-        limits=wanted.limits,
-        settings=wanted.rules,
-        folder=wanted.out,
+        experiment=Experiment(benchmark=benchmark.name, seed=order.seed, repeats=1),
+        limits=order.limits,
+        settings=order.rules,
+        folder=order.out,
         data=tuple(drafts),
         chosen=tuple(drafts),
         beside=(),
         of=len(drafts),
-        pictures=datasets.Pictures(wanted.out, drafts, 1024),
+        pictures=datasets.Pictures(order.out, drafts, 1024),
         prompts=_prompts(benchmark),
         names=names,
         by_id={draft.id: draft for draft in drafts},
     )
-    return made
 
 
 async def played(calls: Calls, *, preflight: bool) -> dict[str, Trace]:
-    """Return the episodes of all drafts, by id.
+    """Play the episodes of all drafts, and return their traces by id.
 
     Raises:
-        LotbenchError: A model cannot be reached, or a limit is used up.
+        LotbenchError: A model cannot be reached, or a limit is reached.
     """
     if preflight:
         await calls.check()
@@ -102,62 +102,67 @@ async def played(calls: Calls, *, preflight: bool) -> dict[str, Trace]:
     return traces
 
 
-def come_to(
+def finished(
     outcome: str,
     drafts: Sequence[Sample],
     traces: Mapping[str, Trace],
     dropped: list[Dropped],
     about: Callable[[Any], str] = lambda draft: "",
 ) -> list[tuple[Any, Any]]:
-    """Return the drafts that came to this outcome, each with what its episode made of it; the others are noted with their reason.
+    """Return the drafts with this outcome, each with its episode's memory.
 
-    `about` says what stands before the reason.
+    Args:
+        outcome: The outcome of a kept draft.
+        drafts: All drafts.
+        traces: Their traces, by id.
+        dropped: A list to which the other drafts are added.
+        about: Returns a text to put before the reason of a dropped draft.
     """
-    made = []
+    ended = []
     for draft in drafts:
         trace = traces[draft.id]
         if trace.outcome == outcome:
-            made.append((draft, trace.memory))
+            ended.append((draft, trace.memory))
         else:
             stage = "quality" if trace.outcome == "dropped" else trace.outcome
             dropped.append(Dropped(draft.id, stage, f"{about(draft)}{trace.why}"))
-    return made
+    return ended
 
 
 def models(calls: Calls) -> dict[str, str]:
-    """Return the model of each role, by the id that it gave itself, if it gave one."""
-    return {role: given[0].model_id or given[0].name for role, given in calls.caller.role_models.items()}
+    """Return the model id of each role as its replies name it, or else the configured name."""
+    return {role: panel[0].model_id or panel[0].name for role, panel in calls.caller.role_models.items()}
 
 
 def note_dropped(folder: Folder, of: str, dropped: Sequence[Dropped]) -> None:
-    """Write what is no sample, a line each; `of` says what it is."""
-    rows = ({of: one.id, "stage": one.stage, "reason": one.reason} for one in dropped)
+    """Write the dropped pieces to dropped.jsonl, one per line; `of` is the field name of their ids."""
+    rows = ({of: entry.id, "stage": entry.stage, "reason": entry.reason} for entry in dropped)
     folder.write("dropped.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def card(
-    made: Plan,
-    wanted: Wanted,
+    run_plan: Plan,
+    order: Wanted,
     models: Mapping[str, str],
     stages: Mapping[str, int],
     dropped: Sequence[Dropped],
 ) -> dict[str, Any]:
-    """Return what a user of the data has to know of how they came about, whatever the benchmark."""
+    """Return the content of card.json that all benchmarks share: how the data set was made."""
     return {
         "schema": 1,
-        "sources": [source.name for source in wanted.sources],
-        "rules": wanted.rules.model_dump(mode="json"),
-        "seed": wanted.seed,
+        "sources": [source.name for source in order.sources],
+        "rules": order.rules.model_dump(mode="json"),
+        "seed": order.seed,
         "models": dict(models),
         "stages": dict(stages),
         "version": version(),
-        "prompts": made.prompts.digest,
-        "dropped": dict(Counter(one.stage for one in dropped)),
+        "prompts": run_plan.prompts.digest,
+        "dropped": dict(Counter(entry.stage for entry in dropped)),
     }
 
 
 def _prompts(benchmark: Benchmark) -> Pack:
-    """Return the prompts of the benchmark that the data are for, and those of the construction alone."""
+    """Return the prompts of the benchmark and those of its construction."""
     of = benchmark.name.removesuffix("-construction")
     more = benchmarks.folder(of) / "construction" / "prompts"
     return pack({**datasets.prompts(of).files, **datasets.prompt_files(more)})

@@ -1,7 +1,7 @@
-"""Models in a duel: the same samples in a private order, looked at four times, until it is known who is better.
+"""Duels: models play the same samples in a secret random order, with up to four interim tests, until they differ clearly.
 
-Each model plays an ordinary run, whose frozen list of samples is the order. A look is a ranking of what all have played, as
-`compare` makes it, at a level of `metrics.sequential`: the four together name equal models as seldom as one test would.
+Each model plays an ordinary run, whose frozen list of samples is the order. An interim test is a ranking of the samples
+played so far, at a level of `metrics.sequential`, so that all tests together keep the error rate of a single test.
 """
 
 from __future__ import annotations
@@ -22,16 +22,20 @@ from lotbench.run.evaluate import begin, resume
 from lotbench.run.loading import Run, planned
 
 LOOKS = (0.25, 0.5, 0.75, 1.0)
-"""The parts of the samples after which a duel is looked at."""
+"""The shares of the samples after which there is an interim test."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a duel has come to: units are samples, or pictures where several samples share one.
+    """An interim test of a duel.
 
     Attributes:
-        at: Which look it is, from 1, of `of`.
-        level: At which a pair is told apart, corrected for the number of pairs.
+        at: The number of the test, from 1.
+        of: The number of tests at most.
+        units: The number of units played: samples, or pictures if several samples share one.
+        level: The level of the test; the p values of pairs are corrected for their number.
+        board: The ranking.
+        runs: The runs.
     """
 
     at: int
@@ -43,70 +47,76 @@ class Look:
 
     @property
     def apart(self) -> list[Pair]:
-        """The pairs that are told apart."""
+        """The pairs that differ significantly."""
         return [pair for pair in self.board.pairs if pair.p <= self.level]
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left to settle, or nothing to play."""
+        """Whether all pairs differ significantly, or all samples are played."""
         return self.at == self.of or len(self.apart) == len(self.board.pairs) > 0
 
 
 Say = Callable[[Look], object]
 
 
-async def duel(asked: Config, models: Sequence[str], say: Say = lambda look: None, **how: Any) -> Look:
-    """Play models against each other; `how` are arguments of `begin`.
+async def duel(config: Config, models: Sequence[str], say: Say = lambda look: None, **how: Any) -> Look:
+    """Play models against each other.
+
+    Args:
+        config: The configuration of the runs, without the model.
+        models: The names of the models.
+        say: Called with each interim test.
+        **how: Arguments of `begin`.
 
     Raises:
-        UsageError: There are no two models, or games hand memory on from sample to sample.
-        LotbenchError: The duel was stopped: `again` goes on with its runs.
+        UsageError: There are fewer than two models, or episodes pass memory from sample to sample.
+        LotbenchError: The duel was stopped; `resume_duel` continues it.
     """
     if len(set(models)) < max(2, len(models)):
         raise UsageError(f"a duel is between two or more models, each named once (got {', '.join(models)})")
-    first = plan.make(_of(asked, {"model": models[0]}))
-    if any(len({one.sample for one in sequence}) > 1 for sequence in first.sequences()):
+    first = plan.make(_config_with(config, {"model": models[0]}))
+    if any(len({episode.sample for episode in sequence}) > 1 for sequence in first.sequences()):
         raise UsageError(
             "with these settings games hand memory on from sample to sample: no duel can be held"
         )
-    units = list(_units(first.chosen).values())
-    # Nobody can know the order before, and so no model can be one that is good at the beginning.
+    units = list(_group_samples(first.chosen).values())
+    # The order is secret, so that no model can be tuned to its beginning.
     SystemRandom().shuffle(units)
     order = tuple(name for unit in units for name in unit)
-    given = [_of(asked, {"model": model, "samples": order, "limit": None}) for model in models]
+    configs = [_config_with(config, {"model": model, "samples": order, "limit": None}) for model in models]
 
     def starts(only: Collection[str]) -> list[Awaitable[Run]]:
-        return [begin(one, only=only, **how) for one in given]
+        return [begin(each, only=only, **how) for each in configs]
 
-    return await _looked(units, starts, {"own": how.get("own"), "check": False}, say)
+    return await _look(units, starts, {"own": how.get("own"), "check": False}, say)
 
 
-async def again(runs: Sequence[Run], say: Say = lambda look: None, **how: Any) -> Look:
-    """Go on with the runs of a duel; `how` are arguments of `resume`.
+async def resume_duel(runs: Sequence[Run], say: Say = lambda look: None, **how: Any) -> Look:
+    """Play the rest of a duel; `how` are arguments of `resume`.
 
     Raises:
-        UsageError: They are not of one duel.
+        UsageError: The runs are not of one duel.
     """
     if len({tuple(run.config.samples) for run in runs}) != 1 or not runs[0].config.samples:
         raise UsageError("these are no runs of one duel: their samples are not the same in the same order")
-    units = list(_units(planned(runs[0], Limits()).chosen).values())
+    units = list(_group_samples(planned(runs[0], Limits()).chosen).values())
 
-    return await _looked(units, lambda only: [resume(run.path, only=only, **how) for run in runs], how, say)
+    return await _look(units, lambda only: [resume(run.path, only=only, **how) for run in runs], how, say)
 
 
-async def _looked(
+async def _look(
     units: Sequence[Sequence[str]],
     starts: Callable[[Collection[str]], list[Awaitable[Run]]],
     how: Mapping[str, Any],
     say: Say,
 ) -> Look:
-    """Play and look by turns; the models play side by side, so that what an hour brings it brings to all."""
+    """Play and test in turn; the models play at the same time, so that conditions that change with time affect all."""
     ends = sorted({math.ceil(part * len(units)) for part in LOOKS})
     bounds = levels([end / len(units) for end in ends])
     runs: list[Run] = []
     for at, (end, level) in enumerate(zip(ends, bounds, strict=True), 1):
         only = {name for unit in units[:end] for name in unit}
-        runs = await _together([resume(run.path, only=only, **how) for run in runs] if runs else starts(only))
+        runs = await _gather([resume(run.path, only=only, **how) for run in runs] if runs else starts(only))
         look = Look(at, len(ends), end, level, board([results.entry(run) for run in runs]), runs)
         say(look)
         if look.over:
@@ -114,23 +124,23 @@ async def _looked(
     return look
 
 
-async def _together(works: Sequence[Awaitable[Run]]) -> list[Run]:
-    """Wait for all of them, so that nothing goes on after one was stopped; then raise what stopped the first."""
+async def _gather(works: Sequence[Awaitable[Run]]) -> list[Run]:
+    """Wait for all runs to end, then raise the first error, if there is one."""
     ended = await asyncio.gather(*works, return_exceptions=True)
-    for one in ended:
-        if isinstance(one, BaseException):
-            raise one
-    return [one for one in ended if isinstance(one, Run)]
+    for result in ended:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in ended if isinstance(result, Run)]
 
 
-def _of(asked: Config, fields: Mapping[str, Any]) -> Config:
-    return asked.model_copy(update={"experiment": asked.experiment.model_copy(update=dict(fields))})
+def _config_with(config: Config, fields: Mapping[str, Any]) -> Config:
+    return config.model_copy(update={"experiment": config.experiment.model_copy(update=dict(fields))})
 
 
-def _units(samples: Sequence[Any]) -> dict[str, list[str]]:
-    """Return the ids of samples by what makes them alike: their picture, or the block that they share; else each by itself."""
-    found: dict[str, list[str]] = {}
-    for one in samples:
-        shared = getattr(one, "image", None) or getattr(one, "block", None) or one.id
-        found.setdefault(str(shared), []).append(one.id)
-    return found
+def _group_samples(samples: Sequence[Any]) -> dict[str, list[str]]:
+    """Return the ids of samples grouped by their picture or block; a sample without either is a group of its own."""
+    by_shared: dict[str, list[str]] = {}
+    for sample in samples:
+        shared = getattr(sample, "image", None) or getattr(sample, "block", None) or sample.id
+        by_shared.setdefault(str(shared), []).append(sample.id)
+    return by_shared

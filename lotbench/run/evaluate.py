@@ -1,4 +1,4 @@
-"""The Python API: evaluate a model, go on with a run that was stopped."""
+"""The Python API: evaluate a model, and resume a stopped run."""
 
 from __future__ import annotations
 
@@ -44,16 +44,15 @@ async def evaluate(
     """Evaluate a model on a benchmark.
 
     Args:
-        benchmark: Its name.
+        benchmark: The name of the benchmark.
         model: The candidate.
-        roles: Models of other roles, by name (`{"judge": "gpt-4o-mini", "oracle": my_callable}`).
-        config_file: A TOML file, under everything given here.
-        out: Where the run folder is made.
-        fresh: Take nothing out of the store.
-        check: Make one call per role first.
-        watch: Is given the run's status and runs beside it.
-        callbacks: LangChain's callback handlers: they are told of every episode, node and call, with the sample and the
-            repeat as metadata.
+        roles: The models of other roles, by name (`{"judge": "gpt-4o-mini", "oracle": my_callable}`).
+        config_file: A TOML file; the other arguments override it.
+        out: The folder in which the run folder is made.
+        fresh: Whether to ignore stored replies.
+        check: Whether to make one call per role first.
+        watch: A coroutine that runs during the run, called with its status.
+        callbacks: LangChain callback handlers for every episode, node and call, with sample and repeat as metadata.
         **fields: Fields of Experiment and Limits by name (`repeats=1`, `settings={"max_rounds": 5}`,
             `concurrency=50`).
 
@@ -61,8 +60,8 @@ async def evaluate(
         The finished run.
 
     Raises:
-        UsageError: Something asked for is missing, unknown or does not fit.
-        LotbenchError: The run was stopped; `.run` is its folder, and `resume` goes on with it.
+        UsageError: An argument is missing, unknown or not valid.
+        LotbenchError: The run was stopped; `.run` is its folder, and `resume` continues it.
     """
     read, own = configured(benchmark, model, roles, config_file, **fields)
     return await begin(
@@ -77,23 +76,23 @@ def configured(
     config_file: str | Path | None = None,
     **fields: Any,
 ) -> tuple[Config, dict[str, Any]]:
-    """Return what the arguments of `evaluate` ask for, and the Python objects among its models, by name.
+    """Return the configuration that the arguments of `evaluate` describe, and the Python objects among its models, by name.
 
     Raises:
         UsageError: An argument is unknown or out of range.
     """
     own: dict[str, Any] = {}
-    given: dict[str, Any] = (
+    flags: dict[str, Any] = (
         {} if benchmark == config.DEFAULT_BENCHMARK and config_file else {"benchmark": benchmark}
     )
     if model:
-        given["model"] = _named(model, "candidate", own)
+        flags["model"] = _name(model, "candidate", own)
     for role, players in (roles or {}).items():
         many = players if isinstance(players, list | tuple) else [players]
-        given[f"roles.{role}"] = [_named(player, f"{role}-{index}", own) for index, player in enumerate(many)]
+        flags[f"roles.{role}"] = [_name(player, f"{role}-{at}", own) for at, player in enumerate(many)]
     for name, value in fields.items():
-        given[f"limits.{name}" if name in Limits.model_fields else name] = value
-    return config.load(Path(config_file) if config_file else None, (), given), own
+        flags[f"limits.{name}" if name in Limits.model_fields else name] = value
+    return config.load(Path(config_file) if config_file else None, (), flags), own
 
 
 def _sync(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
@@ -105,11 +104,11 @@ def _sync(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
 
 
 evaluate_sync = _sync(evaluate)
-"""`evaluate` for code that is not async, inside a running event loop too, as in a notebook."""
+"""`evaluate` for code that is not async; it works inside a running event loop too, as in a notebook."""
 
 
 async def begin(
-    asked: Config,
+    run_config: Config,
     *,
     out: Path = Path(run_folder.RUNS),
     own: Mapping[str, Any] | None = None,
@@ -120,34 +119,43 @@ async def begin(
     callbacks: Sequence[Any] = (),
     only: Collection[str] | None = None,
 ) -> Run:
-    """Begin a run from a configuration; see `evaluate`.
+    """Begin a run from a configuration.
 
-    More than one of `shards` takes the episodes in so many processes (on Ray): for models behind an API only. `only` names
-    the samples that are played for now.
+    Args:
+        run_config: The configuration.
+        out: See `evaluate`.
+        own: The Python objects among the models, by name.
+        fresh: See `evaluate`.
+        check: See `evaluate`.
+        watch: See `evaluate`.
+        shards: The number of processes (on Ray); more than one for models behind an API only.
+        callbacks: See `evaluate`.
+        only: The samples to play for now; None for all.
     """
-    made = plan.make(asked)
-    refuse_unpriced(made.limits, {name.text: name for names in made.names.values() for name in names})
+    run_plan = plan.make(run_config)
+    refuse_unpriced(run_plan.limits, {name.text: name for names in run_plan.names.values() for name in names})
     if shards > 1:
-        sharded.refuse_alone(made)
+        sharded.refuse_local_models(run_plan)
 
     def folder() -> run_folder.Folder:
-        return run_folder.create(out, made.benchmark.name, made.experiment.model, digest(made.experiment))
+        experiment = run_plan.experiment
+        return run_folder.create(out, experiment.benchmark, experiment.model, digest(experiment))
 
     try:
-        async with calling(made, folder, own, Store(fresh=fresh)) as calls:
-            recorded.freeze(made, calls.folder)
+        async with calling(run_plan, folder, own, Store(fresh=fresh)) as calls:
+            recorded.freeze(run_plan, calls.folder)
             session = Session(calls, load_run(calls.folder.path), callbacks=callbacks, only=only)
             if shards > 1:
-                await _sharded(session, calls, shards, fresh=fresh, check=check)
+                await _play_shards(session, calls, shards, fresh=fresh, check=check)
             return await session.play(check=check and shards == 1, watch=watch)
     except Unreachable as error:
-        # Where nobody answered there is nothing to go on with.
+        # Without any reply there is nothing to resume.
         if error.run is not None and run_folder.discard_unanswered(error.run):
             error.run = None
         raise
 
 
-async def _sharded(
+async def _play_shards(
     session: Session,
     calls: Calls,
     shards: int,
@@ -156,10 +164,10 @@ async def _sharded(
     fresh: bool = False,
     retry_failed: bool = False,
 ) -> None:
-    """Take the episodes in several processes; the session goes on with what is left to it, the report.
+    """Play the episodes in several processes; the session then has their traces and needs only to write the report.
 
     Raises:
-        LotbenchError, CancelledError: The run was stopped; the shards have ended, and what came is in the run.
+        LotbenchError, CancelledError: The run was stopped; the shards have ended, and their results are in the run folder.
     """
     path = calls.folder.path
     try:
@@ -190,18 +198,18 @@ async def resume(
     only: Collection[str] | None = None,
     **limits: Any,
 ) -> Run:
-    """Go on with a run: what the journal has is not asked again.
+    """Play the rest of a run; calls in the journal are not repeated.
 
     Args:
         run: A path, a folder name in `root`, or `latest`.
-        root: Where runs are kept; see `load_run`.
-        own: The Python objects that played, by name.
-        retry_failed: Ask again for replies that came and could not be read, too.
-        check: Make one call per role first, if the journal has none.
+        root: The folder of runs; see `load_run`.
+        own: The Python objects among the models, by name.
+        retry_failed: Whether to repeat calls with unreadable replies too.
+        check: Whether to make one call per role first, if the journal has none.
         watch: See `evaluate`.
         shards: See `begin`.
         only: See `begin`.
-        **limits: Fields of Limits that change; the others stay as they were.
+        **limits: Fields of Limits to change.
 
     Raises:
         RunFolderError: The run's experiment, data or prompts have changed, or another process writes to it.
@@ -211,21 +219,21 @@ async def resume(
         sharded.merge(path)
         place.keep(Traces(path / run_folder.TRACES, strict=False))
         run_before = load_run(path)
-        made = planned(run_before, config.validate(Limits, {**run_before.limits, **limits}))
-        recorded.refuse_lost_pictures(made, path)
+        run_plan = planned(run_before, config.validate(Limits, {**run_before.limits, **limits}))
+        recorded.refuse_lost_pictures(run_plan, path)
         if shards > 1:
-            sharded.refuse_alone(made)
-        async with calling(made, lambda: nullcontext(place), own) as calls:
+            sharded.refuse_local_models(run_plan)
+        async with calling(run_plan, lambda: nullcontext(place), own) as calls:
             session = Session(calls, run_before, only=only)
             if shards > 1:
-                await _sharded(session, calls, shards, check=check, retry_failed=retry_failed)
+                await _play_shards(session, calls, shards, check=check, retry_failed=retry_failed)
             else:
                 session.continues(run_before.traces, retry_failed=retry_failed)
             return await session.play(check=check and shards == 1, watch=watch)
 
 
-def _named(player: Player, place: str, own: dict[str, Any]) -> str:
-    """Return the name of a player; a Python object gets one and is kept under it."""
+def _name(player: Player, place: str, own: dict[str, Any]) -> str:
+    """Return the name of a model; a Python object gets a name and is added to `own` under it."""
     if isinstance(player, str):
         return player
     name = f"python:{getattr(player, '__name__', type(player).__name__)}"

@@ -1,6 +1,6 @@
-"""What run.json, summary.json and judge.json must have for a run to be read: a folder may come from somebody else.
+"""The required fields of run.json, summary.json and judge.json, checked when a run folder is read.
 
-Only what lotbench reads of them is looked at; a later version may write more.
+A run folder may come from somebody else. Only fields that lotbench reads are checked; a file may have others.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class _Summary(_Shape):
 
 
 class _Judges(_Shape):
-    """Whom a check was of."""
+    """The role and the models that a check was of."""
 
     role: str
     models: list[str]
@@ -123,54 +123,49 @@ class _Sample(_Shape):
 
 
 def read_samples(path: Path) -> dict[str, dict[str, Any]]:
-    """Return the samples of a run folder, by id, as they were.
+    """Return the recorded samples of a run folder, by id.
 
     Raises:
-        DataError: A line is damaged or no sample.
+        DataError: A line is not a sample.
     """
-
-    def read(table: Any) -> dict[str, Any]:
-        _Sample.model_validate(table)
-        found: dict[str, Any] = table
-        return found
-
-    return {sample["id"]: sample for _, sample in rows(path / "samples.jsonl", read)}
+    samples = (sample.model_dump() for _, sample in rows(path / "samples.jsonl", _Sample.model_validate))
+    return {sample["id"]: sample for sample in samples}
 
 
 def read_run_json(path: Path) -> dict[str, Any]:
     """Return the run.json of a run folder.
 
     Raises:
-        RunFolderError: It is missing, damaged or of a later version, with the fields.
+        RunFolderError: The file is missing, of another schema, or not valid, with the fields.
     """
     return _read(path / "run.json", _Run)
 
 
 def read_summary(path: Path) -> Mapping[str, Any]:
-    """Return the summary.json of a run folder; nothing if the run never ended in order.
+    """Return the summary.json of a run folder; empty if there is no such file yet.
 
     Raises:
-        RunFolderError: It is damaged or of a later version, with the fields.
+        RunFolderError: The file is of another schema, or not valid, with the fields.
     """
     file = path / "summary.json"
     return _read(file, _Summary) if file.is_file() else {}
 
 
 def read_checks(path: Path) -> Sequence[Mapping[str, Any]]:
-    """Return the checks of its judges that a run has kept; none if there is no judge.json.
+    """Return the judge checks recorded in a run folder; none without judge.json.
 
     Raises:
-        RunFolderError: It is damaged, with the fields.
+        RunFolderError: The file is of another schema, or not valid, with the fields.
     """
     file = path / "judge.json"
-    found: Sequence[Mapping[str, Any]] = _read(file, _Checks)["records"] if file.is_file() else ()
-    return found
+    records: Sequence[Mapping[str, Any]] = _read(file, _Checks)["records"] if file.is_file() else ()
+    return records
 
 
-def later(version: str, known: str) -> bool:
-    """Return whether a version of a benchmark, such as `2` or `1.4`, comes after the known one."""
-    one, other = ([int(part[:9]) for part in re.findall(r"[0-9]+", each)] for each in (version, known))
-    return one > other
+def later(version: str, reference: str) -> bool:
+    """Return whether a version of a benchmark, such as `2` or `1.4`, is later than the reference."""
+    own, other = ([int(part[:9]) for part in re.findall(r"[0-9]+", each)] for each in (version, reference))
+    return own > other
 
 
 def _read(file: Path, shape: type[BaseModel]) -> dict[str, Any]:

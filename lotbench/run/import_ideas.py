@@ -1,7 +1,7 @@
-"""Released ideas and critiques of LiveIdeaBench as runs: a folder a model, to be reported and compared like any other.
+"""Import of the released ideas and critiques of LiveIdeaBench as runs, one per model, for reports and comparisons.
 
-No call stands behind them, so they cannot be scored anew or resumed. Rows of v2 have no fluency, so it has no value there.
-`leaderboard.csv` has the numbers of the authors' own table, counted as their code counts.
+The runs have no calls, so they cannot be rescored or resumed. The rows of v2 have no fluency, so it has no value.
+`leaderboard.csv` has the numbers of the authors' table, computed as their code does.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from lotbench.storage.importers import published
 from lotbench.types import Trace
 
 SETTINGS = {"exclude": "self", "panel": "released", "no_final": "judge_all", "fluency_orders": "one"}
-"""As the papers played (configs/paper/liveideabench-v1.toml and -v2.toml)."""
+"""The settings of the papers (configs/paper/liveideabench-v1.toml and -v2.toml)."""
 UNIT = {"v1": "row", "v2": "keyword"}
-"""What flexibility is taken over in each preset."""
+"""The unit of flexibility in each version."""
 
 
 def import_ideas(source: Path, out: Path) -> list[Path]:
-    """Make a data set of the keywords, `out/keywords`, and a run of each model in `out/runs`; returns the runs.
+    """Write a data set of the keywords to `out/keywords` and a run of each model to `out/runs`; return the run folders.
 
     Args:
-        source: The released rows, a CSV file; keyword_classifications.csv may stand beside it.
-        out: A folder that is made.
+        source: The CSV file of released rows; keyword_classifications.csv is read from the same folder if it is there.
+        out: The output folder.
 
     Raises:
         DataError: The rows cannot be read.
@@ -53,15 +53,8 @@ def import_ideas(source: Path, out: Path) -> list[Path]:
     writer.writeheader()
     writer.writerows(rows)
     atomic_write.write(out / "leaderboard.csv", [table.getvalue()])
-    critics = sorted(
-        {
-            one.critic
-            for by_word in ideas.values()
-            for many in by_word.values()
-            for idea in many
-            for one in idea.critiques
-        }
-    )
+    every = (idea for by_word in ideas.values() for many in by_word.values() for idea in many)
+    critics = sorted({critique.critic for idea in every for critique in idea.critiques})
     settings = SETTINGS | {"version": version, "flexibility_unit": UNIT[version]}
     return [_run(model, ideas[model], items, critics, settings, out) for model in ideas]
 
@@ -74,35 +67,35 @@ def _run(
     settings: Mapping[str, str],
     out: Path,
 ) -> Path:
-    """Return the run of one model, with the report of it."""
+    """Write the run of one model with its report, and return its folder."""
     judges = [f"openrouter/{critic}" for critic in critics if critic != model]
     if not judges:
         raise UsageError(f"{model}: nobody but itself judged its ideas")
-    given = {
+    fields = {
         "benchmark": "liveideabench",
         "model": f"openrouter/{model}",
         "data": str(out / "keywords"),
         "roles.judge": judges,
         **{f"settings.{name}": value for name, value in settings.items()},
     }
-    made = plan.make(config.load(None, (), given))
-    sitting = [name.model for name in made.names["judge"]]
+    run_plan = plan.make(config.load(None, (), fields))
+    sitting = [name.model for name in run_plan.names["judge"]]
     indexes = {critic: index for index, critic in enumerate(dict.fromkeys([*sitting, *critics]))}
-    with run_folder.create(out / "runs", "liveideabench", model, digest(made.experiment)) as place:
-        recorded.freeze(made, place)
+    with run_folder.create(out / "runs", "liveideabench", model, digest(run_plan.experiment)) as place:
+        recorded.freeze(run_plan, place)
         place.write("calls.jsonl", "")
         for item in items:
             if item.keyword in ideas:
                 steps = released.steps(ideas[item.keyword], indexes, settings["version"])
-                place.append(_trace(item, steps, made))
+                place.append(_trace(item, steps, run_plan))
         run = load_run(place.path)
-        results.write(run, made, place, 0.0, run.totals())
+        results.write(run, run_plan, place, 0.0, run.totals())
         return place.path
 
 
-def _trace(item: Item, steps: list[dict[str, Any]], made: plan.Plan) -> Trace:
+def _trace(item: Item, steps: list[dict[str, Any]], run_plan: plan.Plan) -> Trace:
     judged = any(step["step"] == "judge" and step["value"]["status"] == "ok" for step in steps)
     outcome = "scored" if judged else "judge_failed"
     state = {**start(item.id, 1), "steps": steps, "outcome": outcome}
-    score = made.benchmark.grade(made.episode(item.id, 1, nobody).at(state))
+    score = run_plan.benchmark.grade(run_plan.episode(item.id, 1, nobody).at(state))
     return Trace(item.id, 1, f"{item.id}/1", outcome, score, tuple(steps), None, {})

@@ -1,4 +1,4 @@
-"""A run folder, read: what was asked for, what has come of it, and the plan that it was made by."""
+"""Reading of run folders: configuration, traces, summary, and the plan of the run."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Run:
-    """A run folder, read: what was asked for and what has come of it.
+    """The content of a run folder.
 
     Attributes:
         path: The folder.
-        config: The frozen experiment.
-        limits: What the first session might use, by name.
-        digests: Of experiment, data, prompts and code, as recorded when the run began.
-        traces: The finished episodes, in data order; each is read when it is looked at.
-        summary: The content of summary.json; empty if the run never ended in order.
+        config: The recorded experiment.
+        limits: The limits of the first session, by name.
+        digests: The digests of experiment, data, prompts and code from the start of the run.
+        traces: The finished episodes, in data order; each is parsed on access.
+        summary: The content of summary.json; empty if there is no such file yet.
     """
 
     path: Path
@@ -47,51 +47,49 @@ class Run:
     def __repr__(self) -> str:
         if not self.summary:
             return f"<run {self.path}, not ended>"
-        trusted = (
-            "trusted" if self.summary["rankable"] else f"not trusted: {'; '.join(self.summary['reasons'])}"
-        )
-        name = self.summary["primary_metric"]
+        reasons, name = "; ".join(self.summary["reasons"]), self.summary["primary_metric"]
+        trusted = "trusted" if self.summary["rankable"] else f"not trusted: {reasons}"
         return visible(f"<run {self.path} of {self.answered}: {name} {self.score(name)}, {trusted}>")
 
     def score(self, name: str | None = None) -> float | None:
-        """Return the value of a metric, by default the first of the benchmark's; None if it has none, with the reason in `summary`.
+        """Return the value of a metric, by default the first one; None if it has no value (`summary` has the reason).
 
         Raises:
             UsageError: The run has no metric of that name.
         """
         scores = self.summary.get("scores", {})
         if name is not None and name not in scores:
-            known = ", ".join(scores) or "none yet: the run has not ended"
-            raise UsageError(f"no score {name!r}{suggestion(name, scores)} There are: {known}")
+            names = ", ".join(scores) or "none yet: the run has not ended"
+            raise UsageError(f"no score {name!r}{suggestion(name, scores)} There are: {names}")
         chosen = scores.get(name or next(iter(scores), ""))
         return None if chosen is None else chosen["value"]
 
     @property
     def answered(self) -> str:
-        """The candidate, as it named itself; before it ever answered, as it was asked for."""
+        """The candidate's ids in the replies; before the first reply, its configured name."""
         named: Sequence[str] = self.summary.get("models", {}).get("candidate", ())
         return ", ".join(named) or self.config.model
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row a finished task, as `lotbench export` writes them: outcome, score with its parts, last guess, usage."""
+        """Return the finished episodes for pandas, one row each, with the columns of `lotbench export`."""
         return _frame(trace_rows.episodes(self.traces, self.path.name, self.answered))
 
     def steps_frame(self) -> pd.DataFrame:
-        """Return a row a step of every finished task, in order, with what was guessed and asked in its round."""
+        """Return the steps of the finished episodes for pandas, one row each, with the guess and question of the round."""
         return _frame(trace_rows.steps(self.traces, self.path.name, self.answered))
 
     @property
     def report(self) -> Path:
-        """The report for people."""
+        """The path of the report."""
         return self.path / "report.md"
 
     def totals(self, prices: Mapping[str, Price | None] | None = None) -> Totals:
-        """Return what its journal adds up to, at these prices; the file is read for it."""
+        """Return the totals of the journal, which is read for it, at these prices."""
         return read_totals(self.path / "calls.jsonl", prices)
 
     @property
     def samples(self) -> Mapping[str, Mapping[str, Any]]:
-        """The samples that the run plays, by id, as they were."""
+        """The recorded samples of the run, by id."""
         return read_samples(self.path)
 
 
@@ -102,11 +100,11 @@ def load_run(
 
     Args:
         run: A path, a folder name in `root`, or `latest`.
-        root: Where runs are kept; by default runs/, and for `latest` wherever the latest was made.
-        seen: Is shown each episode as it is found.
+        root: The folder of runs, by default runs/; see `run_folder.find`.
+        seen: Called with each trace while the folder is read.
 
     Raises:
-        RunFolderError: It is not there or damaged.
+        RunFolderError: The folder does not exist or is damaged.
     """
     path = run_folder.find(str(run), root)
     table = read_run_json(path)
@@ -121,11 +119,11 @@ def load_run(
 
 
 def planned(run: Run, limits: Limits) -> plan.Plan:
-    """Return the plan of a run that has begun: its own samples, prompts and settings.
+    """Return the plan of an existing run, with its recorded samples, prompts and settings.
 
     Raises:
-        RunFolderError: Its experiment, samples or prompts are no longer what they were, by name; or it was begun by a
-            later version of its benchmark, or by an older lotbench.
+        RunFolderError: The recorded experiment, samples or prompts have changed, by name; or a later version of the
+            benchmark, or an older lotbench, began the run.
     """
     table = read_run_json(run.path)
     if "recorded" not in table:

@@ -1,7 +1,6 @@
-"""What a run will do: its configuration resolved against the benchmark, the data and the prompts.
+"""The plan of a run: its configuration, resolved against the benchmark, the data and the prompts.
 
-Everything that can be wrong with what a person asked for is found here, before the first call and before
-a run folder is made.
+All faults of a configuration are found here, before the first call and before a run folder is made.
 """
 
 from __future__ import annotations
@@ -27,25 +26,26 @@ from lotbench.storage import adapter_texts, datasets
 from lotbench.types import JSON, Sample, Sampling
 
 REPLY_TOKENS = 4096
-"""The most that a reply may have, reasoning included, unless the experiment says otherwise."""
+"""The default maximum of tokens in a reply, including reasoning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A run before it begins.
+    """Everything that determines a run.
 
     Attributes:
-        experiment: With every default filled in.
+        experiment: The experiment with all defaults filled in.
         settings: The benchmark's settings, resolved.
-        folder: The data set's folder.
-        data: All samples built from it; of a run that has begun, those that it plays.
-        chosen: The samples that are played.
-        beside: What episodes see of the data set: `Episode.data`.
-        of: How many samples the data set has.
-        names: The models of each role, candidate included.
-        seen: Of the chosen samples, those that the candidate's adapter was trained on; None if it does not say.
-        recorded: The digests of a run that has begun, as it wrote them down.
-        share: Which of how many shares of the samples this plan takes; a sequence goes with its first sample.
+        folder: The folder of the data set.
+        data: All samples of the data set; for an existing run, those that it plays.
+        chosen: The samples to play.
+        beside: The rows of the data set that episodes see (`Episode.data`).
+        of: The number of samples in the data set.
+        names: The models of each role, the candidate included.
+        seen: The ids of chosen samples that the candidate's adapter was trained on; None if unknown.
+        recorded: The recorded digests of an existing run.
+        share: The number of this plan's share of the samples, and the number of shares; a sequence belongs to the share of
+            its first sample.
     """
 
     benchmark: Benchmark
@@ -67,7 +67,7 @@ class Plan:
 
     @property
     def digests(self) -> dict[str, str]:
-        """What the numbers depend on, by name."""
+        """The digests of all that scores depend on, by name."""
         if self.recorded is not None:
             return {**self.recorded, "code": version()}
         return {
@@ -79,19 +79,20 @@ class Plan:
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The ids of all samples, if the settings let recorded predictions be joined to them by position."""
+        """The ids of all samples in order, if recorded predictions are joined to samples by position; else empty."""
         joined = getattr(self.settings, "join", "id") == "position"
         return tuple(item.id for item in self.beside) if joined else ()
 
     def sequences(self) -> list[list[Planned]]:
-        """Return the episodes of the plan's share of the run by sequence, each sequence in the order in which it is played."""
+        """Return the sequences of this plan's share, each a list of episodes in order of play."""
         how, (first, shares) = self.benchmark.sequences(self.settings), self.share
-        # Sequences of several samples go with the first sample.
-        mine = self.chosen[first::shares] if how == "each" else () if first else self.chosen
-        return sequences(how, [one.id for one in mine], self.experiment.repeats, self.experiment.seed)
+        # Sequences of several samples belong to the first share.
+        samples = self.chosen[first::shares] if how == "each" else () if first else self.chosen
+        ids = [sample.id for sample in samples]
+        return sequences(how, ids, self.experiment.repeats, self.experiment.seed)
 
     def episode(self, sample: str, repeat: int, call: Call) -> AnyEpisode:
-        """Return the context of an episode: what its nodes know beside the state, and whom they ask through."""
+        """Return the context of an episode: what its nodes need in addition to the state, and how they call models."""
         return Episode(
             sample=self.by_id[sample],
             repeat=repeat,
@@ -105,31 +106,30 @@ class Plan:
         )
 
     def sampling(self) -> dict[str, tuple[Sampling, bool]]:
-        """Return how each role's replies are drawn, and whether a seed is sent."""
-        made = {}
+        """Return the sampling parameters of each role, and whether a seed is sent."""
+        by_role = {}
         for role in self.names:
             default = self.benchmark.roles[role].sampling
             if default.max_tokens is None:
                 default = replace(default, max_tokens=REPLY_TOKENS)
-            made[role] = sampling(default, self.experiment.sampling.get(role), seeded=True)
-        return made
+            by_role[role] = sampling(default, self.experiment.sampling.get(role), seeded=True)
+        return by_role
 
 
-def sampling_table(made: Plan) -> dict[str, JSON]:
-    """Return how each role's replies are drawn, as JSON."""
-    return {role: [asdict(drawn), seeded] for role, (drawn, seeded) in made.sampling().items()}
+def sampling_table(plan: Plan) -> dict[str, JSON]:
+    """Return the sampling parameters of each role, as JSON."""
+    return {role: [asdict(params), seeded] for role, (params, seeded) in plan.sampling().items()}
 
 
 def make(config: Config, recorded: Mapping[str, Any] | None = None) -> Plan:
-    """Resolve a configuration.
+    """Resolve a configuration to a plan.
 
     Args:
-        config: What was asked for.
-        recorded: Of a run that has begun, what it plays, by the fields of Plan: its samples and prompts as they stand in its
-            folder, whatever became of the data set.
+        config: The configuration.
+        recorded: For an existing run, its recorded samples, prompts and other data, by the fields of Plan.
 
     Raises:
-        UsageError: Something asked for does not exist, does not fit, or is missing; by name.
+        UsageError: A part of the configuration does not exist, is not valid, or is missing; by name.
     """
     experiment = config.experiment
     benchmark = benchmarks.get(experiment.benchmark)
@@ -140,16 +140,16 @@ def make(config: Config, recorded: Mapping[str, Any] | None = None) -> Plan:
         raise UsageError(f"sampling: no role {', '.join(sorted(unknown))}; there are: {', '.join(names)}")
     resolved = experiment.model_copy(
         update={
-            # As they were named: who of them leaves a panel depends on the candidate, the panel does not.
+            # The whole panel: which of its models take part depends on the candidate.
             "roles": {
-                role: tuple(n.text for n in given) for role, given in named.items() if role != "candidate"
+                role: tuple(n.text for n in panel) for role, panel in named.items() if role != "candidate"
             },
             "repeats": experiment.repeats or benchmark.repeats,
             "settings": settings.model_dump(mode="json"),
             "data": experiment.data or benchmark.data_set,
         }
     )
-    played = recorded or _drawn(benchmark, experiment, settings, names["candidate"][0])
+    played = recorded or _select_data(benchmark, experiment, settings, names["candidate"][0])
     return Plan(
         benchmark=benchmark,
         experiment=resolved,
@@ -161,16 +161,16 @@ def make(config: Config, recorded: Mapping[str, Any] | None = None) -> Plan:
     )
 
 
-def _drawn(
+def _select_data(
     benchmark: Benchmark, experiment: Experiment, settings: Any, candidate: ModelName
 ) -> dict[str, Any]:
-    """Return what a run that begins plays: samples of the data set, with the prompts that the experiment names."""
+    """Return the data of a new run, by the fields of Plan: samples, pictures, prompts."""
     folder = datasets.data_folder(experiment.data, benchmark.data_set)
     items = datasets.samples(folder, benchmark.Item)
     data = benchmark.samples(items, settings, experiment.seed)
-    known = _in_languages(data, experiment.languages)
+    pool = _in_languages(data, experiment.languages)
     chosen = select(
-        known,
+        pool,
         experiment.samples,
         experiment.limit,
         benchmark.strata,
@@ -181,11 +181,11 @@ def _drawn(
         "folder": folder,
         "data": data,
         "chosen": chosen,
-        "beside": chosen if benchmark.beside is None else glimpses(benchmark, data),
+        "beside": chosen if benchmark.beside is None else shared_rows(benchmark, data),
         "of": len(data),
         "pictures": datasets.Pictures(folder, data, experiment.max_image_px),
         "prompts": datasets.prompts(benchmark.name, experiment.prompts),
-        "seen": _seen(benchmark, candidate, chosen),
+        "seen": _seen_ids(benchmark, candidate, chosen),
     }
 
 
@@ -193,35 +193,35 @@ def _in_languages(data: Sequence[Any], languages: Sequence[str]) -> Sequence[Any
     """Return the samples in these languages; all if none is named.
 
     Raises:
-        UsageError: There is none in one of them.
+        UsageError: The data set has no samples in one of the languages.
     """
     if not languages:
         return data
-    there = {one.language for one in data}
+    there = {sample.language for sample in data}
     if unknown := [name for name in languages if name not in there]:
         raise UsageError(f"language {unknown[0]!r}: the data set has {', '.join(sorted(there))}")
-    return [one for one in data if one.language in languages]
+    return [sample for sample in data if sample.language in languages]
 
 
-def _seen(benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any]) -> tuple[str, ...] | None:
-    """Return the samples of which an adapter was trained on a right answer; None if it has one and does not say."""
+def _seen_ids(benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any]) -> tuple[str, ...] | None:
+    """Return the ids of samples with a right answer among the adapter's training texts; None if these are unknown."""
     if not candidate.adapter:
         return ()
     texts = adapter_texts.read(Path(candidate.adapter))
     if texts is None:
         return None
-    known = {one.id: map(adapter_texts.fingerprint, benchmark.right(one)) for one in chosen}
-    return tuple(name for name, right in known.items() if not texts.isdisjoint(right))
+    prints = {sample.id: map(adapter_texts.fingerprint, benchmark.right(sample)) for sample in chosen}
+    return tuple(name for name, right in prints.items() if not texts.isdisjoint(right))
 
 
-def glimpses(benchmark: Benchmark, data: Sequence[Any]) -> tuple[SimpleNamespace, ...]:
-    """Return what episodes see of samples that they do not play: id, language, and what the benchmark names."""
+def shared_rows(benchmark: Benchmark, data: Sequence[Any]) -> tuple[SimpleNamespace, ...]:
+    """Return the fields of all samples that every episode may see: id, language, and those that the benchmark names."""
     fields = {"id", "language", *(benchmark.beside or ())}
     return tuple(SimpleNamespace(**item.model_dump(mode="json", include=fields)) for item in data)
 
 
 def reference(benchmark: Benchmark) -> tuple[str, Any]:
-    """Return the name and the settings of the preset that reports compare with: the paper's, of several versions the last."""
+    """Return the name and settings of the reference preset: the paper's, the last one if there are several versions."""
     presets = sorted(datasets.shipped("configs", "paper").glob(f"{benchmark.name}*.toml"))
     if not presets:
         return "defaults", benchmark.Settings()
@@ -237,23 +237,18 @@ def version() -> str:
 def _names(
     benchmark: Benchmark, experiment: Experiment, *, begun: bool
 ) -> Mapping[str, tuple[ModelName, ...]]:
-    """Return the models of each role; a run that has begun has the roles that it wrote down and no others."""
+    """Return the models of each role; for an existing run (`begun`) only the recorded roles."""
     if not experiment.model:
         raise UsageError("no candidate: give --model NAME (or model = in the config)")
-    if unknown := experiment.roles.keys() - benchmark.roles.keys() | (
-        {"candidate"} & experiment.roles.keys()
-    ):
-        known = ", ".join(role for role in benchmark.roles if role != "candidate")
-        raise UsageError(f"{benchmark.name} has no role {', '.join(sorted(unknown))}; there are: {known}")
+    others = {role: declared for role, declared in benchmark.roles.items() if role != "candidate"}
+    if unknown := ", ".join(sorted(experiment.roles.keys() - others.keys())):
+        raise UsageError(f"{benchmark.name} has no role {unknown}; there are: {', '.join(others)}")
     names: dict[str, tuple[ModelName, ...]] = {"candidate": (parse(experiment.model),)}
-    for role, declared in benchmark.roles.items():
-        if role == "candidate":
-            continue
-        given = experiment.roles.get(role) or (() if begun else declared.default)
-        if given:
-            names[role] = tuple(parse(name) for name in given)
-            if len({(name.provider, name.kind, name.model, name.url) for name in names[role]}) < len(given):
-                raise UsageError(f"{role}: {', '.join(given)} names a model twice")
+    for role, declared in others.items():
+        if texts := experiment.roles.get(role) or (() if begun else declared.default):
+            names[role] = tuple(map(parse, texts))
+            if len({(name.provider, name.kind, name.model, name.url) for name in names[role]}) < len(texts):
+                raise UsageError(f"{role}: {', '.join(texts)} names a model twice")
         elif declared.required and not begun:
             raise UsageError(f"{benchmark.name} has no default {role}: give --{role} NAME")
     return names

@@ -1,4 +1,4 @@
-"""What a benchmark asks, filled in with a sample and put to nobody: for `show`, dry runs and prompts of data sets."""
+"""A preview of a benchmark's questions, filled with a sample but sent to no model; for `show` and dry runs."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from lotbench.types import JSON, Answer, Key, Question, Reply
 WORDS = " ".join(["word"] * 100)
 DECLINED = "I'm sorry, but I cannot do that."
 STEPS = 10
-"""Nodes of a graph that are visited: two rounds of a game."""
+"""The number of graph nodes to visit; enough for two rounds of a game."""
 
 
-class _HeardError(LotbenchError):
-    """A question was put; it ends the visit."""
+class _StopError(LotbenchError):
+    """Ends the visit of a node at its first question."""
 
 
 def previewed(plan: Plan) -> Sequence[Question]:
-    """Return one question of each step that the settings can reach, as the first sample fills it in.
+    """Return one question of each step that the settings can reach, filled with the first sample.
 
-    The graph is played twice by nobody: once everything is answered with the last choice of its form (No), once with the
-    first (Yes). Of each step the longest question is taken, which knows most of the rounds before.
+    The graph is played twice with made-up answers: with the last choice of each form (No), and with the first (Yes). The
+    longest question of each step is returned, since it includes the most of earlier rounds.
     """
     episode = plan.episode(plan.chosen[0].id, 1, nobody)
     longest: dict[tuple[str, str], Question] = {}
     for choice in (-1, 0):
-        for question in synchronously(_heard(plan, episode, choice)):
+        for question in synchronously(_collect_questions(plan, episode, choice)):
             place = question.role, question.step
             if place not in longest or _length(question) > _length(longest[place]):
                 longest[place] = question
@@ -42,22 +42,28 @@ def previewed(plan: Plan) -> Sequence[Question]:
 
 
 def first_question(plan: Plan, sample: str, **settings: Any) -> Question | None:
-    """Return what an episode on a sample asks first, with these settings beside the plan's; None if its first node asks nothing."""
+    """Return the first question of an episode; None if its first node asks nothing.
+
+    Args:
+        plan: The plan.
+        sample: The id of the sample.
+        **settings: Settings that override those of the plan.
+    """
     heard: list[Question] = []
 
     async def call(episode: AnyEpisode, question: Question) -> Answer:
         heard.append(question)
-        raise _HeardError(question.step)
+        raise _StopError(question.step)
 
     episode = plan.episode(sample, 1, call)
     episode = replace(episode, settings=plan.settings.model_copy(update=settings))
-    with suppress(_HeardError):
+    with suppress(_StopError):
         synchronously(visit(plan.benchmark.nodes["respond"], start(sample, 1), episode))
     return heard[0] if heard else None
 
 
-async def _heard(plan: Plan, episode: AnyEpisode, choice: int) -> list[Question]:
-    """Return the questions of an episode in which every form is filled with the first or the last choice of each field."""
+async def _collect_questions(plan: Plan, episode: AnyEpisode, choice: int) -> list[Question]:
+    """Return the questions of an episode; each form is answered with the choice at index `choice` (0 or -1) of each field."""
     heard: list[Question] = []
     marker = getattr(plan.settings, "final_marker", "")
 
@@ -75,7 +81,7 @@ async def _heard(plan: Plan, episode: AnyEpisode, choice: int) -> list[Question]
 
 
 def _example(question: Question, choice: int, number: int) -> str:
-    """Return a reply of the form that a question wants."""
+    """Return a made-up reply in the form of a question."""
     fields: Any = (question.schema or {}).get("properties", {})
     return json.dumps({name: _value(name, field, choice, number) for name, field in fields.items()})
 

@@ -1,6 +1,7 @@
-"""What a run folder carries of what the run plays: written when the run begins, read whenever it is looked at again.
+"""The samples, prompts and settings that a run folder records at its start, and reading them again.
 
-A run is read with its own samples and prompts, whatever became of the data set, which is looked for to find its pictures.
+An existing run uses its recorded samples and prompts, even if the data set has changed. Only pictures are read from the
+data set.
 """
 
 from __future__ import annotations
@@ -25,31 +26,31 @@ from lotbench.storage.pictures.picture_file import PictureError
 from lotbench.types import RUN_SCHEMA
 
 DATA = "data.jsonl"
-"""What episodes see of every sample of the data set, in its order; not there if they see none but the played ones."""
+"""The rows of the data set that episodes see; missing if they see only the samples of the run."""
 
 
-def freeze(made: Plan, place: run_folder.Folder) -> None:
-    """Write down what a run is; run.json last, so that a folder that has it is whole."""
-    for path, text in made.prompts.files.items():
+def freeze(plan: Plan, place: run_folder.Folder) -> None:
+    """Write the plan of a run to its folder; run.json comes last, so a folder that has it is complete."""
+    for path, text in plan.prompts.files.items():
         place.write(f"prompts/{path}", text)
-    samples = [sample.model_dump(mode="json") for sample in made.chosen]
+    samples = [sample.model_dump(mode="json") for sample in plan.chosen]
     place.write("samples.jsonl", _lines(samples))
-    if made.benchmark.beside is not None:
-        place.write(DATA, _lines([vars(row) for row in made.beside]))
+    if plan.benchmark.beside is not None:
+        place.write(DATA, _lines([vars(row) for row in plan.beside]))
     table = {
         "schema": RUN_SCHEMA,
-        "benchmark": made.benchmark.name,
-        "version": made.benchmark.version,
-        "experiment": made.experiment.model_dump(mode="json"),
-        "sampling": {role: asdict(sampling) for role, (sampling, _) in made.sampling().items()},
-        "limits": made.limits.model_dump(mode="json"),
-        "digests": made.digests,
+        "benchmark": plan.benchmark.name,
+        "version": plan.benchmark.version,
+        "experiment": plan.experiment.model_dump(mode="json"),
+        "sampling": {role: asdict(sampling) for role, (sampling, _) in plan.sampling().items()},
+        "limits": plan.limits.model_dump(mode="json"),
+        "digests": plan.digests,
         "recorded": {
-            "of": made.of,
+            "of": plan.of,
             "samples": digest(samples),
-            "prompts": {path: digest(text) for path, text in made.prompts.files.items()},
-            "pictures": {one.id: made.pictures[one.id].sha256 for one in made.chosen if one.image},
-            **({"seen": made.seen} if made.names["candidate"][0].adapter else {}),
+            "prompts": {path: digest(text) for path, text in plan.prompts.files.items()},
+            "pictures": {item.id: plan.pictures[item.id].sha256 for item in plan.chosen if item.image},
+            **({"seen": plan.seen} if plan.names["candidate"][0].adapter else {}),
         },
     }
     place.write_json("run.json", table)
@@ -60,108 +61,106 @@ def _lines(rows: Sequence[Any]) -> str:
 
 
 def experiment(path: Path, table: Mapping[str, Any]) -> Experiment:
-    """Return the experiment of a run.json, with the settings and fields that it lacks as they were before them.
+    """Return the experiment of a run.json, with defaults for missing settings.
 
     Raises:
-        UsageError: It is damaged, with the fields.
+        UsageError: It is not valid, with the fields.
     """
     read = validate(Experiment, table, path)
     try:
         declared = benchmarks.get(read.benchmark).Settings
         settings = validate(declared, read.settings).model_dump(mode="json")
     except UsageError:
-        # Said when the run is planned; until then it can be told without.
+        # The error is raised when the run is planned; reading it works without.
         return read
     return read.model_copy(update={"settings": settings})
 
 
 def home(run: Path, config: Experiment) -> Path:
-    """Return the folder of a run's data set: the one that it names, or else a shipped one that has the run's pictures."""
+    """Return the folder of a run's data set: the configured one, or a shipped one that has the run's pictures."""
     try:
         named = datasets.data_folder(config.data, benchmarks.get(config.benchmark).data_set)
     except UsageError:
         named = Path(config.data)
-    known = (read_run_json(run).get("recorded") or {}).get("pictures", {})
-    # Where the first picture is the others are.
-    sample = next((SimpleNamespace(**one) for one in _samples(run) if one["id"] in known), None)
+    sha256s = (read_run_json(run).get("recorded") or {}).get("pictures", {})
+    # All pictures are in the folder of the first one.
+    samples = read_samples(run).values()
+    sample = next((SimpleNamespace(**row) for row in samples if row["id"] in sha256s), None)
     if sample is None:
         return named
     for place in (named, *datasets.data_sets()):
         pictures = datasets.Pictures(place, [sample], config.max_image_px)
         with suppress(OSError, PictureError, DataError):
-            if pictures[sample.id].sha256 == known[sample.id]:
+            if pictures[sample.id].sha256 == sha256s[sample.id]:
                 return place
     return named
 
 
 def read(run: Path, config: Experiment, table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a run folder carries of what is played, by the fields of Plan.
+    """Return the recorded data of a run, by the fields of Plan.
 
     Args:
         run: The folder.
-        config: Its experiment, as `experiment` reads it.
+        config: Its experiment, as `experiment` returns it.
         table: Its run.json.
 
     Raises:
-        RunFolderError: Its experiment, samples or prompts are not what they were when the run began, by name.
-        UsageError: They are damaged.
+        RunFolderError: The experiment, samples or prompts have changed since the run began, by name.
+        UsageError: They are not valid.
     """
-    benchmark, kept = benchmarks.get(config.benchmark), table["recorded"]
-    samples, prompts, place = _samples(run), pack(datasets.prompt_files(run / "prompts")), home(run, config)
+    benchmark, record = benchmarks.get(config.benchmark), table["recorded"]
+    prompts, place = pack(datasets.prompt_files(run / "prompts")), home(run, config)
+    samples = list(read_samples(run).values())
     changed = ["experiment"] if digest(table["experiment"]) != table["digests"]["experiment"] else []
-    changed += ["data", "samples.jsonl"] if digest(samples) != kept["samples"] else []
-    if changed := [*changed, *_changed_prompts(prompts, kept["prompts"])]:
-        raise changed_since(run, changed)
-    played = tuple(one for _, one in rows(run / "samples.jsonl", benchmark.Sample.model_validate))
-    beside: Sequence[Any] = played
+    changed += ["data", "samples.jsonl"] if digest(samples) != record["samples"] else []
+    if changed := [*changed, *_changed_prompts(prompts, record["prompts"])]:
+        raise changed_error(run, changed)
+    played = tuple(sample for _, sample in rows(run / "samples.jsonl", benchmark.Sample.model_validate))
+    shared_rows: Sequence[Any] = played
     if benchmark.beside is not None:
-        beside = tuple(SimpleNamespace(**row) for _, row in tables(run / DATA))
-    seen = kept.get("seen", ())
+        shared_rows = tuple(SimpleNamespace(**row) for _, row in tables(run / DATA))
+    seen = record.get("seen", ())
     return {
         "folder": place,
         "data": played,
         "chosen": played,
-        "beside": beside,
-        "of": kept["of"],
-        "pictures": datasets.Pictures(place, played, config.max_image_px, kept["pictures"]),
+        "beside": shared_rows,
+        "of": record["of"],
+        "pictures": datasets.Pictures(place, played, config.max_image_px, record["pictures"]),
         "prompts": prompts,
         "recorded": table["digests"],
         "seen": None if seen is None else tuple(seen),
     }
 
 
-def changed_since(run: Path, changed: Sequence[str]) -> RunFolderError:
-    """Return the error that names what is no longer as it was."""
+def changed_error(run: Path, changed: Sequence[str]) -> RunFolderError:
+    """Return the error that lists what has changed."""
     return RunFolderError(f"{run}: changed since the run began: {', '.join(changed)}")
 
 
-def refuse_lost_pictures(made: Plan, run: Path) -> None:
-    """See that the pictures that a run goes on to show are there and are those that it began with.
+def refuse_lost_pictures(plan: Plan, run: Path) -> None:
+    """Refuse to resume a run whose pictures are missing or have changed, if it shows pictures.
 
     Raises:
-        DataError: Some are gone, each by name.
-        RunFolderError: Some are other pictures now, by name.
+        DataError: Pictures are missing; all are listed.
+        RunFolderError: Pictures have changed; all are listed.
     """
-    if not made.benchmark.shows_pictures(made.settings):
+    if not plan.benchmark.shows_pictures(plan.settings):
         return
-    paths = {one.id: made.pictures.path(one.id) for one in made.chosen if one.image}
+    paths = {sample.id: plan.pictures.path(sample.id) for sample in plan.chosen if sample.image}
     if gone := [path for path in dict.fromkeys(paths.values()) if not path.is_file()]:
         raise DataError([f"{path}: the picture is not there" for path in gone])
     changed = []
     for name in paths:
         try:
-            made.pictures.sent(made.pictures[name].sha256)
+            plan.pictures.sent(plan.pictures[name].sha256)
         except DataError:
             changed.append(f"data.{name}.image")
     if changed:
-        raise changed_since(run, ["data", *changed])
+        raise changed_error(run, ["data", *changed])
 
 
-def _samples(run: Path) -> list[dict[str, Any]]:
-    return list(read_samples(run).values())
-
-
-def _changed_prompts(prompts: Pack, known: Mapping[str, str]) -> list[str]:
+def _changed_prompts(prompts: Pack, before: Mapping[str, str]) -> list[str]:
     now = {path: digest(text) for path, text in prompts.files.items()}
-    names = sorted(path for path in {*known, *now} if known.get(path) != now.get(path))
+    names = sorted(path for path in {*before, *now} if before.get(path) != now.get(path))
     return ["prompts", *(f"prompts.{name}" for name in names)] if names else []

@@ -1,7 +1,7 @@
-"""Take a finished run again over its journal, without a call: to score it anew, or to see what was sent.
+"""Replay of a run from its journal, without calls: to rescore it, or to see what was sent.
 
-The journal answers every question at its key, so the same graph comes to the same traces; a later version
-that reads a reply better comes to better ones.
+The journal has the reply to each question by its key, so the replay gives the same traces. A later version that reads
+replies better gives better traces.
 """
 
 from __future__ import annotations
@@ -28,44 +28,44 @@ from lotbench.types import Answer, Question, Reply, Request, Trace
 
 
 class Absent:
-    """The model of a run that makes no calls: whatever the journal lacks stays unanswered."""
+    """The model of a replayed run, which makes no calls."""
 
     async def __call__(self, request: Request) -> Reply:
-        """Raise CallFailed: there is nobody to ask."""
+        """Raise CallFailed, since the reply is not in the journal."""
         raise CallFailed(f"not in the journal: {request.key}")
 
 
 @dataclass(slots=True)
-class Rewalked:
-    """What playing a run again came to.
+class ReplayedRun:
+    """The result of replaying a run.
 
     Attributes:
+        totals: The totals of the journal.
         traces: The traces, in data order.
-        kept: Episodes whose calls are not all in the journal (a question has changed): their old trace stands.
-        why: What was wanting where a question could not be put together at all.
+        kept: Old traces that stay, because the journal lacks calls of their replay (a question has changed).
+        damaged: Unreadable lines of the journal.
+        why: The errors of episodes whose questions could not be built.
     """
 
     plan: Plan
     totals: Totals
-    """What the journal adds up to."""
     traces: list[Trace] = field(default_factory=list)
     kept: list[Trace] = field(default_factory=list)
     damaged: list[int] = field(default_factory=list)
-    """Lines of the journal that could not be read."""
     why: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Lenient:
-    """A graph in which an episode that wants what is gone (a picture, a sample) does not end those beside it."""
+    """A graph in which a missing picture or sample ends only the episode that needs it."""
 
     graph: Graph
 
     async def ainvoke(self, input: Any, config: Any = None, *, context: Any = None) -> Any:
-        """Run from the first node to the last; returns the last state.
+        """Run the graph and return its last state.
 
         Raises:
-            LookupError: Something that the episode wants is gone, with what.
+            LookupError: Something that the episode needs is missing.
         """
         try:
             return await self.graph.ainvoke(input, config, context=context)
@@ -75,9 +75,11 @@ class Lenient:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of an episode: the question, the request as it was sent, the reply, and when it began.
+    """A call of an episode.
 
-    `started` is in seconds since 1970; None if the reply is that of an earlier run, out of the store.
+    Attributes:
+        request: The request as it was sent.
+        started: The time of the call, in seconds since 1970; None if the reply came from the store.
     """
 
     question: Question
@@ -88,12 +90,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A finished episode with what was asked and answered in it.
+    """A finished episode with its calls.
 
     Attributes:
-        trace: As the run folder has it.
-        calls: In order; a shared question stands in the episode that asked it first.
-        whole: Whether every call of the episode is in the journal.
+        trace: The trace in the run folder.
+        calls: The calls, in order; a shared question belongs to the episode that asked it first.
+        whole: Whether the journal has all calls of the episode.
     """
 
     trace: Trace
@@ -102,16 +104,22 @@ class Transcript:
 
 
 @asynccontextmanager
-async def _again(
+async def _replay(
     run: Run,
     before: Callable[[Request], None] = lambda request: None,
     after: Callable[[AnyEpisode, Question, Request, Journal], None] = lambda *call: None,
 ) -> AsyncIterator[tuple[Loop, Plan, Caller]]:
-    """Answer requests from a run's journal; report each request before its answer, and the answer if there is one."""
-    made = planned(run, Limits(concurrency=1, max_failed=1.0))
-    # A store of its own, empty: nothing may come from outside the folder.
+    """Open a replay of a run, in which requests are answered from the journal.
+
+    Args:
+        run: The run.
+        before: Called with each request before it is answered.
+        after: Called with each answered request.
+    """
+    plan = planned(run, Limits(concurrency=1, max_failed=1.0))
+    # An empty store: all replies must come from the run folder.
     nothing = Store(run.path, fresh=True)
-    async with journaled(made, _absent(made), run.path, nothing, writes=False) as caller:
+    async with journaled(plan, _absent_models(plan), run.path, nothing, writes=False) as caller:
 
         async def ask(episode: AnyEpisode, question: Question) -> Answer:
             request = caller.request(question, *owner(episode, question))
@@ -120,27 +128,27 @@ async def _again(
             after(episode, question, request, caller.journal)
             return answer
 
-        episodes = loop(made, ask)
+        episodes = loop(plan, ask)
         episodes.course = replace(episodes.course, graph=Lenient(episodes.course.graph))
-        yield episodes, made, caller
+        yield episodes, plan, caller
 
 
-async def rewalk(run: Run, heard: Callable[[Request], None] = lambda request: None) -> Rewalked:
-    """Play every finished episode of a run again over its journal.
+async def replay_run(run: Run, heard: Callable[[Request], None] = lambda request: None) -> ReplayedRun:
+    """Play every finished episode of a run again from its journal.
 
     Args:
         run: The run.
-        heard: Is told every request, as it would be sent.
+        heard: Called with each request as it would be sent.
     """
     old = {(trace.sample, trace.repeat): trace for trace in run.traces}
-    async with _again(run, before=heard) as (episodes, made, caller):
+    async with _replay(run, before=heard) as (episodes, plan, caller):
         sequences = [
             [episode for episode in sequence if (episode.sample, episode.repeat) in old]
-            for sequence in _sequences(made, run)
+            for sequence in _sequences(plan, run)
         ]
         new = {(trace.sample, trace.repeat): trace async for trace in episodes.traces(sequences)}
     why = [str(error) for error in episodes.crashed.values()]
-    result = Rewalked(made, caller.journal.totals, damaged=caller.journal.damaged, why=why)
+    result = ReplayedRun(plan, caller.journal.totals, damaged=caller.journal.damaged, why=why)
     for place, trace in old.items():
         again = new.get(place)
         if again is None or (trace.arrived and not again.arrived):
@@ -151,9 +159,9 @@ async def rewalk(run: Run, heard: Callable[[Request], None] = lambda request: No
 
 
 async def transcripts(run: Run) -> AsyncGenerator[Transcript, None]:
-    """Yield every finished episode of a run with its calls, in data order; one is held at a time.
+    """Yield the finished episodes of a run with their calls, in data order, one at a time.
 
-    An episode whose calls are not all in the journal has those that are.
+    If the journal lacks calls of an episode, the transcript has the others.
     """
     calls: dict[tuple[str, int], list[Call]] = {}
     shared: set[str] = set()
@@ -167,94 +175,86 @@ async def transcripts(run: Run) -> AsyncGenerator[Transcript, None]:
         call = Call(question, request, entry.reply, entry.started if entry.source == "call" else None)
         calls.setdefault((episode.sample.id, episode.repeat), []).append(call)
 
-    async with _again(run, after=answered) as (episodes, made, _):
+    async with _replay(run, after=answered) as (episodes, plan, _):
         order = {
             (episode.sample, episode.repeat): sequence
-            for sequence in _sequences(made, run)
+            for sequence in _sequences(plan, run)
             for episode in sequence
         }
-        taken: set[str] = set()
+        begun: set[str] = set()
         ended: dict[tuple[str, int], bool] = {}
         for trace in run.traces:
             place = (trace.sample, trace.repeat)
             sequence = order.get(place, [])
-            if trace.sequence not in taken and sequence:
-                taken.add(trace.sequence)
+            if trace.sequence not in begun and sequence:
+                begun.add(trace.sequence)
                 async for again in episodes.traces([sequence]):
                     ended[again.sample, again.repeat] = again.arrived
             yield Transcript(trace, tuple(calls.pop(place, ())), ended.pop(place, False))
 
 
 async def requests(run: Run, trace: Trace) -> dict[str, Request]:
-    """Return what was sent in one finished episode, by key.
+    """Return the requests of one finished episode, by key.
 
-    A question whose answer is not in the journal ends the episode, and what it would have sent after that is left out.
+    If the journal lacks a reply, the requests after it are missing.
 
     Raises:
-        UsageError: The run can no longer be played again, with what has changed.
+        UsageError: The run can no longer be replayed, with the reason.
     """
-    found: dict[str, Request] = {}
+    by_key: dict[str, Request] = {}
 
     def heard(request: Request) -> None:
-        found[str(request.key)] = request
+        by_key[str(request.key)] = request
 
-    async with _again(run, before=heard) as (episodes, made, _):
-        sequence = next(
-            sequence for sequence in _sequences(made, run) if sequence[0].sequence == trace.sequence
-        )
-        place = next(at for at, one in enumerate(sequence) if _is(one, trace))
-        # Episodes before it in its sequence are taken as they ended: only their memory is wanted.
-        before = {(one.sample, one.repeat) for one in sequence[:place]}
-        if before:
-            ended = {(one.sample, one.repeat): one for one in run.traces}
-            episodes.done = {name: one for name, one in ended.items() if name in before}
+    async with _replay(run, before=heard) as (episodes, plan, _):
+        sequences = _sequences(plan, run)
+        sequence = next(sequence for sequence in sequences if sequence[0].sequence == trace.sequence)
+        names = [(episode.sample, episode.repeat) for episode in sequence]
+        place = names.index((trace.sample, trace.repeat))
+        # Earlier episodes of the sequence are not replayed; only their memory is needed.
+        if place:
+            ended = {(other.sample, other.repeat): other for other in run.traces}
+            episodes.done = {name: ended[name] for name in names[:place] if name in ended}
         with suppress(CallFailed):
             async for _ in episodes.traces([sequence[: place + 1]]):
                 pass
-    return found
+    return by_key
 
 
-def _sequences(made: Plan, run: Run) -> list[list[Planned]]:
-    """Return the sequences of a run: those of its plan, and games that were stepped from outside, whose seeds no plan knows."""
-    sequences = {sequence[0].sequence: sequence for sequence in made.sequences()}
-    known = {(episode.sample, episode.repeat) for sequence in sequences.values() for episode in sequence}
+def _sequences(plan: Plan, run: Run) -> list[list[Planned]]:
+    """Return the sequences of a run's plan, and those of games played by the environment, which are not in the plan."""
+    sequences = {sequence[0].sequence: sequence for sequence in plan.sequences()}
+    in_plan = {(episode.sample, episode.repeat) for sequence in sequences.values() for episode in sequence}
     for trace in run.traces:
-        if (trace.sample, trace.repeat) not in known:
+        if (trace.sample, trace.repeat) not in in_plan:
             episode = Planned(trace.sample, trace.repeat, trace.sequence)
             sequences.setdefault(trace.sequence, []).append(episode)
     return list(sequences.values())
 
 
-def _is(one: Planned, trace: Trace) -> bool:
-    return (one.sample, one.repeat) == (trace.sample, trace.repeat)
-
-
 async def sent(run: Run, key: str) -> Request:
-    """Return the request that a key of the journal stands for, as it was meant.
+    """Return the request with a key of the journal.
 
     Raises:
-        UsageError: No episode of the run asks for that key.
+        UsageError: No episode of the run has a request with that key.
     """
-    found: list[Request] = []
+    matches: list[Request] = []
 
     def heard(request: Request) -> None:
         if str(request.key) == key:
-            found.append(request)
+            matches.append(request)
 
     why: list[str] = []
     with suppress(CallFailed):
-        why = (await rewalk(run, heard)).why
-    if not found:
-        raise UsageError(
-            "\n".join(
-                [f"{run.path}: no task asks for {key!r} (keys stand in traces.jsonl, as `call`)", *why[:1]]
-            )
-        )
-    return found[0]
+        why = (await replay_run(run, heard)).why
+    if not matches:
+        message = f"{run.path}: no task asks for {key!r} (keys stand in traces.jsonl, as `call`)"
+        raise UsageError("\n".join([message, *why[:1]]))
+    return matches[0]
 
 
-def _absent(made: Plan) -> dict[str, tuple[RoleModel, ...]]:
+def _absent_models(plan: Plan) -> dict[str, tuple[RoleModel, ...]]:
     return {
         role: tuple(RoleModel(name.text, Absent(), price(name), Bucket(None), Bucket(None)) for name in names)
-        for role, names in made.names.items()
+        for role, names in plan.names.items()
     }

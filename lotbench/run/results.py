@@ -1,7 +1,7 @@
-"""From a run folder to what it says: traces, spending, the reasons why it may not be ranked, the report.
+"""The results of a run: its report, written to its folder, and its entry in a ranking.
 
-Scores come from the traces and spending from the journal, so a report can be made again from the folder
-alone, by any later version, without a call.
+Scores are computed from the traces and costs from the journal, so any later version can write the report again from the
+folder, without calls.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from lotbench.report import likeness, trust, what_it_shows
 from lotbench.report.leaderboard import Entry, sample_scores
 from lotbench.report.report import Facts, Report, Spent, brief, build, to_markdown, to_summary
 from lotbench.report.sections import Reading, Section
-from lotbench.run import plan
 from lotbench.run.folder_shapes import read_checks, read_run_json
 from lotbench.run.loading import Run, planned
+from lotbench.run.plan import Plan, reference, sampling_table
 from lotbench.storage import run_folder
-from lotbench.storage.jsonl import rows
+from lotbench.storage.jsonl import rows, tables
 from lotbench.types import RUN_SCHEMA, Trace
 
 LABELS = "labels.jsonl"
-"""What people said of the answers of a run, in its folder."""
+"""The file with people's labels of the answers of a run, in its folder."""
 VECTORS = "vectors.npz"
 
 
 def write(
     run: Run,
-    made: plan.Plan,
+    plan: Plan,
     out: run_folder.Folder | None,
     wall_s: float,
     totals: Totals,
@@ -55,43 +55,43 @@ def write(
     embed: bool = False,
     full: bool = False,
 ) -> tuple[Run, Report]:
-    """Write summary.json, report.md and report.html of a run as far as it has come; returns both, as they are now.
+    """Write summary.json, report.md and report.html of a run, complete or not; return the run and its report.
 
     Args:
-        run: The run, with the traces that it has come to.
-        made: Its plan.
-        out: Its folder; None if nothing can be written to it, and nothing is.
-        wall_s: The seconds of all its sessions.
-        totals: What its journal adds up to.
+        run: The run, with its traces so far.
+        plan: Its plan.
+        out: Its folder; None to write nothing.
+        wall_s: The seconds of all sessions.
+        totals: The totals of its journal.
         embed: See `evidence`.
-        full: Whether the report has all that there is to say, not only what everybody reads.
+        full: Whether report.md and report.html have all sections.
     """
-    # Drawing takes matplotlib, which nothing before the end of a run has a use for.
+    # Imported late: it imports matplotlib, which is needed only at the end of a run.
     from lotbench.report.html.run_report import page  # noqa: PLC0415
 
-    report, quality = _measured(made, run.path, run.traces, wall_s, totals, out, embed=embed)
+    report, quality = _build_report(plan, run.path, run.traces, wall_s, totals, out, embed=embed)
     summary = to_summary(report)
     if out is not None:
         if quality.used:
             out.write_json("judge.json", {"schema": RUN_SCHEMA, "records": list(quality.used)})
         out.write_json("summary.json", summary)
-        shown = report if full else brief(report)
-        out.write("report.md", to_markdown(shown))
-        out.write("report.html", page(shown))
-    # As whoever reads the file has it: its lists are no tuples.
+        short = report if full else brief(report)
+        out.write("report.md", to_markdown(short))
+        out.write("report.html", page(short))
+    # The summary as it is read from the file, with lists for tuples.
     return replace(run, summary=json.loads(json.dumps(summary))), report
 
 
 @dataclass(frozen=True, slots=True)
-class _Worked:
-    """What is worked out of a run once, for all parts of its report that want it.
+class _Results:
+    """Intermediate results of a run that several parts of its report need.
 
-    `spending`, `ids` and `works` are those of `spent`.
+    `spending`, `ids` and `works` are the three results of `spent`.
     """
 
     traces: Sequence[Trace]
     answers: Answers
-    beside: Evidence
+    evidence: Evidence
     quality: JudgeQuality
     primary_metric: PrimaryMetric
     spending: Mapping[str, Spent]
@@ -99,8 +99,8 @@ class _Worked:
     works: Mapping[str, list[Work]]
 
 
-def _measured(
-    made: plan.Plan,
+def _build_report(
+    plan: Plan,
     path: Path,
     traces: Sequence[Trace],
     wall_s: float,
@@ -109,166 +109,156 @@ def _measured(
     *,
     embed: bool = False,
 ) -> tuple[Report, JudgeQuality]:
-    """Return the report of a run, and what is known of its judges."""
-    benchmark, settings = made.benchmark, made.settings
+    """Return the report of a run, and the quality of its judges."""
+    benchmark, settings = plan.benchmark, plan.settings
     answers = benchmark.answers_by_sample(traces, settings)
-    quality = _judge_quality(made, path, traces, totals)
-    known = _Worked(
+    quality = _judge_quality(plan, path, traces, totals)
+    results = _Results(
         traces,
         answers,
-        evidence(made, path, answers, out, embed=embed),
+        evidence(plan, path, answers, out, embed=embed),
         quality,
         benchmark.primary_metric(traces, settings),
-        *spent(totals, made.names),
+        *spent(totals, plan.names),
     )
-    scored = benchmark.metrics(traces, settings, known.beside)
-    scores = {
-        name: replace(metric, baselines={**metric.baselines, "chance": quality.chance[name]})
-        if name in quality.chance
-        else metric
-        for name, metric in scored.items()
-    }
-    theirs = plan.reference(benchmark)[1]
-    rescored = settings.model_copy(update={name: getattr(theirs, name) for name in score_settings(settings)})
+    scored = benchmark.metrics(traces, settings, results.evidence)
+    scores = dict(scored)
+    for name in scored.keys() & quality.chance.keys():
+        baselines = {**scored[name].baselines, "chance": quality.chance[name]}
+        scores[name] = replace(scored[name], baselines=baselines)
+    preset = reference(benchmark)[1]
+    rescored = settings.model_copy(update={name: getattr(preset, name) for name in score_settings(settings)})
     report = build(
         traces,
         {**scores, **(quality.scores or {})},
-        _sections(made, known),
-        _facts(made, known, wall_s),
-        scored if rescored == settings else benchmark.metrics(traces, rescored, known.beside),
+        _sections(plan, results),
+        _facts(plan, results, wall_s),
+        scored if rescored == settings else benchmark.metrics(traces, rescored, results.evidence),
     )
     return report, quality
 
 
-def _facts(made: plan.Plan, known: _Worked, wall_s: float) -> Facts:
-    """Return what is known of a run beside its traces."""
-    benchmark, settings, quality = made.benchmark, made.settings, known.quality
-    preset, theirs = plan.reference(benchmark)
-    case = _case(made, known.ids, known.primary_metric, known.traces, quality)
+def _facts(plan: Plan, results: _Results, wall_s: float) -> Facts:
+    """Return the facts of a run for its report."""
+    benchmark, settings, quality = plan.benchmark, plan.settings, results.quality
+    preset, preset_settings = reference(benchmark)
+    case = _case(plan, results.ids, results.primary_metric, results.traces, quality)
     return Facts(
         benchmark=benchmark.name,
         version=benchmark.version,
         models={
-            role: sorted(known.ids.get(role, set())) or [n.text for n in names]
-            for role, names in made.names.items()
+            role: sorted(results.ids.get(role, set())) or [n.text for n in names]
+            for role, names in plan.names.items()
         },
         arm=arm(settings),
-        n_samples=len(made.chosen),
-        n_episodes=sum(map(len, made.sequences())),
+        n_samples=len(plan.chosen),
+        n_episodes=sum(map(len, plan.sequences())),
         reasons=trust.reasons(case),
         remarks=trust.remarks(case),
-        settings=settings.model_dump(mode="json") | {"repeats": made.experiment.repeats},
+        settings=settings.model_dump(mode="json") | {"repeats": plan.experiment.repeats},
         preset=preset,
-        reference=theirs.model_dump(mode="json") | {"repeats": benchmark.repeats},
+        reference=preset_settings.model_dump(mode="json") | {"repeats": benchmark.repeats},
         score_only=score_settings(settings, only=True),
-        spent=known.spending,
-        footprint=footprint(known.works),
-        notes=tuple(note for note in (quality.said, known.primary_metric.counted) if note),
-        primary_metric=known.primary_metric.name,
-        digests=made.digests,
+        spent=results.spending,
+        footprint=footprint(results.works),
+        notes=tuple(note for note in (quality.said, results.primary_metric.counted) if note),
+        primary_metric=results.primary_metric.name,
+        digests=plan.digests,
         wall_s=round(wall_s, 1),
     )
 
 
-def _sections(made: plan.Plan, known: _Worked) -> Sequence[Section]:
-    """Return the sections of a run's report: what the score rests on first, the benchmark's own, and what is long to read last."""
-    beside = known.beside
-    own = made.benchmark.sections(known.traces, made.settings, beside)
-    last = max((at for at, one in enumerate(own) if one.readings), default=len(own))
-    alike = likeness.alone(likeness.Said(known.answers, beside.vectors, beside.encoder))
-    shows = what_it_shows.section(known.primary_metric)
-    return [*known.quality.sections, shows, *own[:last], alike, *own[last:]]
+def _sections(plan: Plan, results: _Results) -> Sequence[Section]:
+    """Return the sections of a run's report: judges, power, the benchmark's own sections, and last those with readings."""
+    own = plan.benchmark.sections(results.traces, plan.settings, results.evidence)
+    last = max((at for at, section in enumerate(own) if section.readings), default=len(own))
+    replies = likeness.Replies(results.answers, results.evidence.vectors, results.evidence.encoder)
+    alike = likeness.alone(replies)
+    shows = what_it_shows.section(results.primary_metric)
+    return [*results.quality.sections, shows, *own[:last], alike, *own[last:]]
 
 
 def evidence(
-    made: plan.Plan,
+    plan: Plan,
     path: Path,
     answers: Answers,
     out: run_folder.Folder | None = None,
     *,
     embed: bool,
 ) -> Evidence:
-    """Return what a run's numbers rest on beside its traces; the answers are embedded if the benchmark names an encoder.
+    """Return the data that metrics need in addition to traces; answers are embedded if the settings name an encoder.
 
-    Vectors are kept in the run folder, if it is open for writing (`out`), so that a score can be made again without
-    the encoder. A run.json from somebody else may name any encoder: a folder here, or weights that are fetched with
-    the user's token. So none but the packaged one is loaded unless the user runs or asks for it (`embed`).
+    The vectors are saved in the run folder if it is open for writing (`out`), so that rescoring does not need the encoder. A
+    run.json from somebody else may name any encoder, such as a local folder, or weights that are fetched with the user's
+    token. So an encoder other than the packaged one is loaded only if the user runs the run or asks for it (`embed`).
     """
-    encoder = str(getattr(made.settings, "encoder", ""))
-    wanted = [text for said in answers.values() for text in said] if encoder else []
+    encoder = str(getattr(plan.settings, "encoder", ""))
+    texts = [text for replies in answers.values() for text in replies] if encoder else []
     vectors, why = {}, None
-    if wanted:
-        kept = embeddings.read_vectors(path / VECTORS, encoder, wanted)
-        missing = len(set(wanted) - set(kept))
+    if texts:
+        stored = embeddings.read_vectors(path / VECTORS, encoder, texts)
+        missing = len(set(texts) - set(stored))
         try:
             if missing and not embed and encoder != embeddings.PACKAGED:
                 command = f"lotbench score {path} --embed"
                 raise UsageError(
                     f"{missing} texts are not embedded; what loads {encoder} and does it: {command}"
                 )
-            vectors = embeddings.embedded(encoder, wanted, kept) if missing else kept
+            vectors = embeddings.embedded(encoder, texts, stored) if missing else stored
         except UsageError as error:
             why = str(error)
-        if out is not None and len(vectors) > len(kept):
+        if out is not None and len(vectors) > len(stored):
             out.write(VECTORS, embeddings.table(encoder, vectors))
     return Evidence(
-        samples=made.by_id,
-        candidate=made.names["candidate"][0].text,
+        samples=plan.by_id,
+        candidate=plan.names["candidate"][0].text,
         vectors=vectors,
         encoder=encoder,
         why=why,
-        labels=_labels(path / LABELS, made.benchmark),
+        labels=_labels(path / LABELS, plan.benchmark),
     )
 
 
 def readings(run: Run, trace: Trace) -> tuple[Reading, ...]:
-    """Return what a run's sections give to read of one episode; nothing if what it carries is not what it was."""
+    """Return the readings of one episode in a run's sections; none if the run's recorded data have changed."""
     try:
-        made = planned(run, Limits())
+        plan = planned(run, Limits())
     except UsageError:
         return ()
-    beside = Evidence(made.by_id, made.names["candidate"][0].text, why="no texts are embedded for one task")
-    found = made.benchmark.sections([trace], made.settings, beside)
-    return tuple(
-        one
-        for section in found
-        for one in section.readings
-        if (one.sample, one.repeat) == (trace.sample, trace.repeat)
-    )
+    data = Evidence(plan.by_id, plan.names["candidate"][0].text, why="no texts are embedded for one task")
+    sections = plan.benchmark.sections([trace], plan.settings, data)
+    every = (reading for section in sections for reading in section.readings)
+    return tuple(each for each in every if (each.sample, each.repeat) == (trace.sample, trace.repeat))
 
 
 def _labels(path: Path, benchmark: Benchmark) -> tuple[dict[str, Any], ...]:
-    """Return what people said of a run's answers; raises DataError where a line is none of the benchmark's labels."""
-    review = benchmark.review
-    if review is None or not path.is_file():
+    """Return people's labels of a run's answers; raises DataError if a line is not a label of the benchmark."""
+    if benchmark.review is None or not path.is_file():
         return ()
-
-    def read(row: dict[str, Any]) -> dict[str, Any]:
-        review.Label.model_validate(row)
-        return row
-
-    return tuple(row for _, row in rows(path, read))
+    for _ in rows(path, benchmark.review.Label.model_validate):
+        pass
+    return tuple(row for _, row in tables(path))
 
 
-def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals: Totals) -> JudgeQuality:
-    """Return what is known of the run's judges, from the store and from what the run has kept of it."""
-    validation = made.benchmark.validation
+def _judge_quality(plan: Plan, path: Path, traces: Sequence[Trace], totals: Totals) -> JudgeQuality:
+    """Return the quality of the run's judges, by checks in the store and in the run folder."""
+    validation = plan.benchmark.validation
     if validation is None:
         return JudgeQuality()
-    addresses = {role: [address(name) for name in names] for role, names in made.names.items()}
+    addresses = {role: [address(name) for name in names] for role, names in plan.names.items()}
     return judge_standing.standing(
         validation,
         JudgeContext(
             traces=traces,
-            settings=made.settings,
-            seed=made.experiment.seed,
-            prompts=made.prompts,
-            sampling=plan.sampling_table(made),
+            settings=plan.settings,
+            seed=plan.experiment.seed,
+            prompts=plan.prompts,
+            sampling=sampling_table(plan),
             ids=totals.ids(),
             addresses=addresses,
-            data=made.digests["data"],
+            data=plan.digests["data"],
             run=path.name,
-            records=(*judge_records.counting(made.digests["data"]), *read_checks(path)),
+            records=(*judge_records.counting(plan.digests["data"]), *read_checks(path)),
         ),
     )
 
@@ -276,11 +266,11 @@ def _judge_quality(made: plan.Plan, path: Path, traces: Sequence[Trace], totals:
 def spent(
     totals: Totals, names: Mapping[str, Sequence[ModelName]]
 ) -> tuple[dict[str, Spent], dict[str, set[str]], dict[str, list[Work]]]:
-    """Return what each role used, the ids that its models returned, and what each of them did."""
+    """Return three tables by role: the usage, the ids that its models returned, and the work of each model."""
     spending = {role: Spent() for role in names}
     ids: dict[str, set[str]] = {}
     works: dict[str, dict[tuple[str, str], Work]] = {role: {} for role in names}
-    known_as = {name.text: name for given in names.values() for name in given}
+    known_as = {name.text: name for panel in names.values() for name in panel}
     for origin, total in totals.by_origin.items():
         if origin.source in CAME:
             ids.setdefault(origin.role, set()).add(origin.model)
@@ -304,51 +294,48 @@ def spent(
         work = works[origin.role].setdefault(place, Work(*place))
         work.output_tokens += total.output_tokens
         work.seconds += total.seconds
-    return spending, ids, {role: list(found.values()) for role, found in works.items()}
+    return spending, ids, {role: list(by_place.values()) for role, by_place in works.items()}
 
 
 def _case(
-    made: plan.Plan,
+    plan: Plan,
     ids: Mapping[str, set[str]],
     primary_metric: PrimaryMetric,
     traces: Sequence[Trace],
     quality: JudgeQuality,
 ) -> trust.Case:
-    """Return what the rule of trust is told of a run."""
-    benchmark, settings = made.benchmark, made.settings
-    roles = {role: names for role, names in made.names.items() if role != "candidate"}
+    """Return the facts of a run for the rule of trust."""
+    benchmark, settings = plan.benchmark, plan.settings
+    roles = {role: names for role, names in plan.names.items() if role != "candidate"}
     players = {
         role: trust.Player(
             tuple(name.text for name in names),
             frozenset(name.kind for name in names),
             tuple(sorted(ids.get(role, ()))),
         )
-        for role, names in made.names.items()
+        for role, names in plan.names.items()
     }
     most = benchmark.calls(settings)
+    called = [role for role in roles if benchmark.roles[role].checked and most.get(role)]
     return trust.Case(
         candidate=players["candidate"],
         others={role: players[role] for role in roles},
         impartial=[role for role in roles if benchmark.roles[role].impartial],
-        checked=[
-            role
-            for role in roles
-            if benchmark.roles[role].checked and most.get(role) and players[role].kinds != {"human"}
-        ],
+        checked=[role for role in called if players[role].kinds != {"human"}],
         checks=quality.checks,
-        writers=_writers(made.chosen),
-        samples=len(made.chosen),
-        whole=made.of,
+        writers=_writers(plan.chosen),
+        samples=len(plan.chosen),
+        whole=plan.of,
         unanswered=primary_metric.unanswered,
         missing=sample_scores(traces).failed,
-        episodes=(len(traces), sum(map(len, made.sequences()))),
-        seen=None if made.seen is None else len(made.seen),
+        episodes=(len(traces), sum(map(len, plan.sequences()))),
+        seen=None if plan.seen is None else len(plan.seen),
         demands=primary_metric.lacks,
     )
 
 
 def _writers(samples: Sequence[Any]) -> dict[str, int]:
-    """Return how many samples each writer wrote, or their gold."""
+    """Return how many samples, or golds of samples, each writer wrote."""
     return Counter(
         name
         for sample in samples
@@ -357,15 +344,15 @@ def _writers(samples: Sequence[Any]) -> dict[str, int]:
     )
 
 
-def entry(run: Run, *, said: bool = False) -> Entry:
-    """Return a run as a ranking sees it.
+def entry(run: Run, *, answers: bool = False) -> Entry:
+    """Return a run's entry for a ranking.
 
     Args:
-        run: A run that has ended.
-        said: Whether its answers are wanted too.
+        run: A run with a summary.
+        answers: Whether the entry carries the candidate's answers.
 
     Raises:
-        RunFolderError: It has not ended in order yet.
+        RunFolderError: The run has no summary yet.
     """
     if not run.summary:
         raise RunFolderError(f"{run.path}: no summary.json yet; go on with: lotbench resume {run.path}")
@@ -376,8 +363,8 @@ def entry(run: Run, *, said: bool = False) -> Entry:
     declared = benchmarks.get(config.benchmark)
     settings = validate(declared.Settings, config.settings)
     primary_metric = declared.primary_metric(run.traces, settings)
-    kept = read_checks(run.path)
-    labels = _labelled_verdicts(kept, run.path.name)
+    checks = read_checks(run.path)
+    labels = _labelled_verdicts(checks, run.path.name)
     by_labels = primary_metric.by_labels(labels) if labels and primary_metric.by_labels else None
     return Entry(
         name=run.path.name,
@@ -388,8 +375,8 @@ def entry(run: Run, *, said: bool = False) -> Entry:
         failed=played.failed,
         conditions={"version": record.get("version"), **digests, **_conditions(config)},
         ids={
-            # A role that was never called stands in the summary as it was asked for.
-            role: _answered(names, {*models[role]} - {*names})
+            # A role that was never called has its configured names in the summary.
+            role: _answering_models(names, {*models[role]} - {*names})
             for role, names in config.roles.items()
             if role in models
         },
@@ -399,52 +386,46 @@ def entry(run: Run, *, said: bool = False) -> Entry:
         arm=run.summary["arm"],
         primary_metric=primary_metric,
         by_labels=by_labels,
-        checked=judge_standing.fpr(kept[0]) if kept else None,
-        said=_said(run.path, run.traces, declared, settings) if said else likeness.Said(),
+        checked=judge_standing.fpr(checks[0]) if checks else None,
+        answers=_answers(run.path, run.traces, declared, settings) if answers else likeness.Replies(),
     )
 
 
 def _conditions(config: Experiment) -> dict[str, Any]:
-    """Return what of an experiment must be the same for runs to be ranked together: all but who is measured, and how much."""
+    """Return the parts of an experiment that must be equal for runs to be ranked together: all but candidate and samples."""
     roles = {role: [identity(parse(name)) for name in names] for role, names in config.roles.items()}
-    sampling = {role: one.model_dump() for role, one in config.sampling.items() if role != "candidate"}
-    return {
-        "benchmark": config.benchmark,
-        "roles": roles,
-        "settings": config.settings,
-        "sampling": sampling,
-        "max_image_px": config.max_image_px,
-    }
+    sampling = {role: chosen.model_dump() for role, chosen in config.sampling.items() if role != "candidate"}
+    equal = {name: getattr(config, name) for name in ("benchmark", "settings", "max_image_px")}
+    return {**equal, "roles": roles, "sampling": sampling}
 
 
-def _answered(names: Sequence[str], ids: AbstractSet[str]) -> list[str]:
-    """Return who answered in a role; of several models the ids alone, since it is not known which of them is whose."""
-    return sorted(identity(parse(names[0]), one) for one in ids) if len(names) == 1 else sorted(ids)
+def _answering_models(names: Sequence[str], ids: AbstractSet[str]) -> list[str]:
+    """Return the models that answered in a role; for several models the ids only, since their order is unknown."""
+    return sorted(identity(parse(names[0]), model_id) for model_id in ids) if len(names) == 1 else sorted(ids)
 
 
 def rewritten(run: Run, *, full: bool = False) -> tuple[Run, Report]:
-    """Write the report of a run folder anew, if it can be written to, from what is in it; returns both, as they are now."""
-    made, wall_s = planned(run, Limits()), run.summary.get("wall_s", 0.0)
-    prices = {name.text: price(name) for given in made.names.values() for name in given}
+    """Write the report of a run folder again, unless it is read-only; return the run and its report."""
+    plan, wall_s = planned(run, Limits()), run.summary.get("wall_s", 0.0)
+    prices = {name.text: price(name) for panel in plan.names.values() for name in panel}
     with run_folder.opened(run.path) as out:
-        return write(run, made, out, wall_s, run.totals(prices), full=full)
+        return write(run, plan, out, wall_s, run.totals(prices), full=full)
 
 
-def _said(path: Path, traces: Sequence[Trace], declared: Benchmark, settings: Any) -> likeness.Said:
-    """Return what the candidate said, with the vectors that the folder has of it: no encoder is loaded to compare."""
+def _answers(path: Path, traces: Sequence[Trace], declared: Benchmark, settings: Any) -> likeness.Replies:
+    """Return the candidate's answers with the vectors in the run folder; no encoder is loaded."""
     encoder = str(getattr(settings, "encoder", ""))
     answers = declared.answers_by_sample(traces, settings)
-    wanted = [text for texts in answers.values() for text in texts]
-    return likeness.Said(
-        answers, embeddings.read_vectors(path / VECTORS, encoder, wanted) if encoder else {}, encoder
-    )
+    all_texts = [text for texts in answers.values() for text in texts]
+    vectors = embeddings.read_vectors(path / VECTORS, encoder, all_texts) if encoder else {}
+    return likeness.Replies(answers, vectors, encoder)
 
 
 def _labelled_verdicts(records: Sequence[Mapping[str, Any]], run: str) -> dict[Place, bool]:
-    """Return what people said of the run's own guesses, as its report has it."""
-    found = [own for record in records for own in record.get("field", ()) if own["run"] == run]
+    """Return people's labels of the run's own guesses, from the first record that has them."""
+    field_records = [own for record in records for own in record.get("field", ()) if own["run"] == run]
     return {
         (sample, repeat, at): right
-        for own in found[:1]
+        for own in field_records[:1]
         for sample, repeat, at, right in own.get("labels", ())
     }

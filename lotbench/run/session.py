@@ -1,4 +1,4 @@
-"""One session of a run, from the first task that is not done to the report: where graph, models and loop meet."""
+"""A session of a run: it plays the unfinished episodes and writes the report."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Latest:
-    """The question that was put last, and the episode that put it; None before the first."""
+    """The latest question and its episode; None before the first."""
 
     episode: AnyEpisode | None = None
     question: Question | None = None
@@ -47,7 +47,13 @@ class Latest:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A run while it goes on; what a progress display looks at."""
+    """The state of a running session, for progress displays.
+
+    Attributes:
+        total: The number of episodes in the plan.
+        traces: The finished episodes, without their steps.
+        damaged: Unreadable lines of the journal; their calls are made again.
+    """
 
     plan: Plan
     path: Path
@@ -56,9 +62,7 @@ class Status:
     loop: Loop
     models: Models
     traces: Mapping[tuple[str, int], Trace]
-    """The finished episodes, without their steps."""
     damaged: Sequence[int] = ()
-    """Lines of the journal that could not be read: their calls are made again."""
     latest: Latest = field(default_factory=Latest)
 
 
@@ -70,11 +74,11 @@ class Session:
     """One session of a run.
 
     Attributes:
-        calls: What it asks with, its plan and its folder.
+        calls: The open resources, with the plan and the folder.
         run: The run so far.
-        shard: Whether this session takes a share of the run: the report is of the whole.
-        callbacks: LangChain's callback handlers of every episode.
-        only: The samples that this session takes; None for all. A later session takes the others.
+        shard: Whether this session plays a share of the run and writes no report.
+        callbacks: LangChain callback handlers for every episode.
+        only: The samples that this session plays; None for all.
     """
 
     calls: Calls
@@ -86,59 +90,58 @@ class Session:
     _latest: Latest = field(default_factory=Latest, init=False)
     _started: float = field(default_factory=time.monotonic, init=False)
 
-    def continues(self, before: Iterable[Trace], *, retry_failed: bool, taken: Sequence[Trace] = ()) -> None:
-        """Take over what earlier sessions came to.
+    def continues(self, before: Iterable[Trace], *, retry_failed: bool, played: Sequence[Trace] = ()) -> None:
+        """Take over the finished episodes of earlier sessions.
 
         Args:
             before: The finished episodes.
-            retry_failed: Episode again where replies came and could not be read, too, and ask for them anew;
-                episodes whose last call never arrived are always played again.
-            taken: Episodes that are done whatever they came to: those of a process that died in this session.
+            retry_failed: Whether to repeat episodes that failed because of unreadable replies; those that failed because a
+                reply never arrived are always repeated.
+            played: Episodes that are not repeated in any case: those of a process that died in this session.
         """
-        again = {(trace.sample, trace.repeat): _ended(trace) for trace in taken}
+        again = {(trace.sample, trace.repeat): _drop_steps(trace) for trace in played}
         for trace in before:
             if (trace.sample, trace.repeat) in again:
                 continue
             if trace.outcome.endswith("_failed") and (retry_failed or not trace.arrived):
-                for call in (
-                    _unread(trace, game=self.calls.plan.benchmark.graph == "game") if trace.arrived else ()
-                ):
+                game = self.calls.plan.benchmark.graph == "game"
+                for call in _unread_calls(trace, game=game) if trace.arrived else ():
                     self.calls.caller.journal.retry(call)
             else:
-                self._done[trace.sample, trace.repeat] = _ended(trace)
+                self._done[trace.sample, trace.repeat] = _drop_steps(trace)
         self._done |= again
         if not self.shard:
             self.calls.folder.order(list(self._done))
 
     async def play(self, *, check: bool, watch: Watch | None) -> Run:
-        """Take every episode that is not done, and write the report, whatever ends the session; of a share without the report.
+        """Play all unfinished episodes and write the report, even after an error; a shard writes no report.
 
         Raises:
-            LotbenchError: What stopped the run; its `run` is the folder.
+            LotbenchError: The error that stopped the run; its `run` is the folder.
         """
         caller = self.calls.caller
         plan = replace(self.calls.plan, limits=self.calls.limits)
-        episodes = loop(plan, _noting(caller, self._latest), self._done, callbacks=self.callbacks)
+        episodes = loop(plan, _note_questions(caller, self._latest), self._done, callbacks=self.callbacks)
         try:
             async with watched(watch, self._status(episodes)):
                 if check:
                     await self.calls.check()
                 sequences = plan.sequences()
                 if self.only is not None:
-                    sequences = [one for one in sequences if one[0].sample in self.only]
-                await self._take(episodes, sequences)
+                    sequences = [sequence for sequence in sequences if sequence[0].sample in self.only]
+                await self._take_traces(episodes, sequences)
         except LotbenchError as error:
             error.run = self.calls.folder.path
             if isinstance(error, LimitReached) and caller.budget.overspent:
-                # The calls that were in flight have ended by now.
+                # All calls in flight have ended, so the excess is final.
                 error.args = (f"{error}; overspent by {caller.budget.overspent}",)
             raise
         except asyncio.CancelledError as error:
-            # Whoever cancelled (Ctrl-C) is told where to go on.
+            # The message after Ctrl-C names the folder to resume.
             error.args = (str(self.calls.folder.path),)
             raise
         finally:
-            # What is in flight is given up before the report counts what was used.
+            # Calls in flight are cancelled before the report counts the usage.
             await caller.close()
             if not self.shard:
                 self.finish()
@@ -146,30 +149,22 @@ class Session:
             raise _crash(episodes, self.calls.folder.path)
         return self.run
 
-    async def _take(self, episodes: Loop, sequences: Sequence[Sequence[Planned]]) -> None:
+    async def _take_traces(self, episodes: Loop, sequences: Sequence[Sequence[Planned]]) -> None:
         async with aclosing(episodes.traces(sequences)) as traces:
             async for trace in traces:
                 self.calls.folder.append(trace)
-                self._done[trace.sample, trace.repeat] = _ended(trace)
+                self._done[trace.sample, trace.repeat] = _drop_steps(trace)
 
     def _status(self, episodes: Loop) -> Status:
-        total, caller = sum(map(len, self.calls.plan.sequences())), self.calls.caller
-        return Status(
-            plan=self.calls.plan,
-            path=self.calls.folder.path,
-            total=total,
-            stats=caller.stats,
-            loop=episodes,
-            models=self.calls.models,
-            traces=self._done,
-            damaged=caller.journal.damaged,
-            latest=self._latest,
-        )
+        calls, caller = self.calls, self.calls.caller
+        total = sum(map(len, calls.plan.sequences()))
+        begun = calls.plan, calls.folder.path, total, caller.stats, episodes, calls.models, self._done
+        return Status(*begun, damaged=caller.journal.damaged, latest=self._latest)
 
     def finish(self) -> None:
-        """Put the traces in data order and write the report, also of a run that was stopped."""
+        """Put the traces in data order and write the report; the run may be incomplete."""
         order = [(p.sample, p.repeat) for sequence in self.calls.plan.sequences() for p in sequence]
-        # Games that were stepped from outside may have seeds that no plan knows.
+        # Games played by the environment may have repeats that are not in the plan.
         planned = set(order)
         order += [name for name in self._done if name not in planned]
         wall_s = self.run.summary.get("wall_s", 0.0) + time.monotonic() - self._started
@@ -178,10 +173,10 @@ class Session:
         self.run = results.write(run, self.calls.plan, self.calls.folder, wall_s, totals, embed=True)[0]
 
 
-def _noting(caller: Caller, latest: Latest) -> Call:
-    """Ask through a caller, and note what was asked last.
+def _note_questions(caller: Caller, latest: Latest) -> Call:
+    """Return a function that asks through a caller and records the latest question.
 
-    No method of a session, so that an episode that somebody still holds does not keep the run's files open.
+    It is not a method of the session, so that a reference to an episode does not keep the run's files open.
     """
 
     async def ask(episode: AnyEpisode, question: Question) -> Answer:
@@ -192,17 +187,17 @@ def _noting(caller: Caller, latest: Latest) -> Call:
 
 
 def collect_rarely() -> None:
-    """Collect garbage seldom in this process from now on, and look at nothing that is there: modules, samples, clients.
+    """Make garbage collection rare in this process, and exempt all existing objects from it.
 
-    For processes that only play a run: at Python's own thresholds it took a fifth of a call's CPU.
+    For processes that only play a run: with Python's defaults, collection took a fifth of a call's CPU time.
     """
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
 
 
-def _ended(trace: Trace) -> Trace:
-    """Return what a session remembers of a finished episode; its steps are on disk."""
+def _drop_steps(trace: Trace) -> Trace:
+    """Return a trace without its steps, to save memory; the run folder has them."""
     return replace(trace, steps=())
 
 
@@ -213,7 +208,7 @@ def loop(
     *,
     callbacks: Sequence[Any] = (),
 ) -> Loop:
-    """Return the loop of a plan's episodes, those that are done left out."""
+    """Return the loop over a plan's episodes, without those in `done`."""
     sequences = plan.sequences()
     return Loop(
         course=course(plan, ask, callbacks),
@@ -224,7 +219,7 @@ def loop(
 
 
 def course(plan: Plan, ask: Call, callbacks: Sequence[Any] = ()) -> Course:
-    """Return how the episodes of a plan are played."""
+    """Return the course of a plan's episodes: their graph, contexts and grading."""
     benchmark = plan.benchmark
     return Course(
         graph=graph(benchmark),
@@ -237,25 +232,26 @@ def course(plan: Plan, ask: Call, callbacks: Sequence[Any] = ()) -> Course:
 
 def graph(benchmark: Benchmark) -> Graph:
     """Return the compiled graph of a benchmark."""
-    made: Graph = import_module(f"graphs.{benchmark.graph}").build(benchmark.nodes)
-    return made
+    compiled: Graph = import_module(f"graphs.{benchmark.graph}").build(benchmark.nodes)
+    return compiled
 
 
 def _crash(episodes: Loop, path: Path) -> LotbenchError:
     planned, error = next(iter(episodes.crashed.items()))
     where = f"sample {planned.sample}, repeat {planned.repeat}"
-    made = LotbenchError(
+    crash = LotbenchError(
         f"{len(episodes.crashed)} tasks crashed, first {where}: {type(error).__name__}: {error}"
     )
-    made.run = path
-    made.__cause__ = error
-    return made
+    crash.run = path
+    crash.__cause__ = error
+    return crash
 
 
-def _unread(trace: Trace, *, game: bool) -> list[str]:
-    """Return the calls of whoever failed in an episode for what was not read in the end, asked again or not; of a game, in its last round.
+def _unread_calls(trace: Trace, *, game: bool) -> list[str]:
+    """Return the keys of the calls whose replies the failed role of an episode could not read.
 
-    What could be read the second time stands, and so does what another judge was asked in its place in earlier rounds.
+    A call is left out if a repeated call in its place could be read. In a game only the last round counts: in earlier
+    rounds another judge stepped in.
     """
     role, last = trace.outcome.removesuffix("_failed"), [step["round"] for step in trace.steps[-1:]]
     places: dict[object, list[str]] = {}
@@ -271,9 +267,9 @@ def _unread(trace: Trace, *, game: bool) -> list[str]:
 
 
 def synchronously(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of async work; in a thread of its own if this one has a running loop, as in a notebook.
+    """Return the result of a coroutine, run in another thread if this one has a running loop, as in a notebook.
 
-    Without one the work runs here: Ctrl-C ends it in order, and a thread would go on.
+    Without a running loop it runs in this thread, so that Ctrl-C ends it in order.
     """
     try:
         asyncio.get_running_loop()
@@ -285,7 +281,7 @@ def synchronously(work: Coroutine[Any, Any, T]) -> T:
 
 @asynccontextmanager
 async def watched(watch: Callable[[T], Awaitable[None]] | None, status: T) -> AsyncIterator[None]:
-    """Run a progress display beside the work, and let it say its last word."""
+    """Run a progress display during a block, and let it end in order."""
     watching = asyncio.ensure_future(watch(status)) if watch else None
     try:
         yield

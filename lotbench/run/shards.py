@@ -1,8 +1,8 @@
-"""A run on several processes: each is an ordinary session on its share of the samples, with a journal of its own.
+"""Runs in several processes: each shard is a session on a share of the samples, with a journal of its own.
 
-Each has its share of every ceiling and rate, so that all together never go over those of the run. What a game comes to
-depends on its own calls only, so the number of shards changes no score. Ray begins a process that dies again, which
-finds its journal; what a kill of the whole left behind is merged when the run is gone on with.
+Each shard has its share of all limits and rates, so that together they keep those of the run. An episode depends on its own
+calls only, so the number of shards does not change scores. Ray restarts a process that dies, and it continues from its
+journal. Shards left behind by a kill are merged when the run is resumed.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from lotbench.storage.traces import Traces
 
 SHARDS = "shards"
 FAILED = "_failed"
-"""How the outcome of an episode ends that broke off."""
+"""The suffix of the outcome of an episode that broke off."""
 ENDING_S, POLL_S = 30.0, 0.25
-"""Seconds that the processes of a run that was killed have to end, and between two looks whether they have."""
+"""Seconds to wait for the processes of a killed run to end, and between two checks whether they have."""
 DIED: tuple[str, Any] | None = ("LotbenchError", "a worker process died; the run can be resumed")
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """What one process is to do; it can be pickled and holds no secret."""
+    """The task of one process; it can be pickled and holds no secret."""
 
     run: str
     share: tuple[int, int]
@@ -52,58 +52,58 @@ class Shard:
 
 
 async def take(calls: Calls, shards: int, *, fresh: bool, check: bool, retry_failed: bool = False) -> None:
-    """Take the episodes that are not done in so many processes; what they came to is merged, whatever ends this.
+    """Play the unfinished episodes in several processes, and merge their results even after an error.
 
     Args:
-        calls: What the run asks with, and its plan, with the limits of the whole.
-        shards: How many.
-        fresh: Take nothing out of the store.
-        check: Whether one call per role is in the journal, from which every shard learns the ids of the models.
+        calls: The open resources of the run.
+        shards: The number of processes.
+        fresh: Whether to ignore stored replies.
+        check: Whether the journal has one call per role, from which shards learn the ids of the models.
         retry_failed: See `Session.continues`.
 
     Raises:
-        LotbenchError: What stopped a shard, an error before a limit; or Ray is not installed.
+        LotbenchError: The error that stopped a shard (limits come last), or Ray is not installed.
     """
     path, journal = calls.folder.path, calls.caller.journal
-    limits = divided(calls.plan.limits, shards, budget(calls.plan, journal))
-    given = [
+    limits = divide_limits(calls.plan.limits, shards, budget(calls.plan, journal))
+    tasks = [
         Shard(str(path), (number, shards), limits, retry_failed, fresh, check) for number in range(shards)
     ]
     refuse_links(path)
     try:
-        ended = await side_by_side(play, given, DIED)
+        ended = await side_by_side(play, tasks, DIED)
     finally:
         merge(path, journal)
-    stopped = [getattr(errors, name)(told) for name, told in filter(None, ended)]
+    stopped = [getattr(errors, name)(message) for name, message in filter(None, ended)]
     if stopped:
         raise min(stopped, key=lambda error: error.exit_code)
 
 
 def refuse_links(path: Path) -> None:
-    """Refuse shards that are links: nothing is read or removed outside the run's folder.
+    """Refuse shard folders that are symbolic links, which could lead out of the run's folder.
 
     Raises:
-        RunFolderError: One is.
+        RunFolderError: There is such a link.
     """
-    for one in (path / SHARDS, *(path / SHARDS).glob("*")):
-        if one.is_symlink():
-            raise RunFolderError(f"{one}: is a link, and no shard of a run is one; remove it")
+    for place in (path / SHARDS, *(path / SHARDS).glob("*")):
+        if place.is_symlink():
+            raise RunFolderError(f"{place}: is a link, and no shard of a run is one; remove it")
 
 
-def refuse_alone(made: Plan) -> None:
+def refuse_local_models(plan: Plan) -> None:
     """Refuse models that other processes cannot reach.
 
     Raises:
-        UsageError: One is a Python object, a person, or an embedded model.
+        UsageError: A model is a Python object, a person, or an embedded model.
     """
     here = ("python", "human", "local")
-    alone = [n.text for given in made.names.values() for n in given if n.kind in here]
+    alone = [n.text for panel in plan.names.values() for n in panel if n.kind in here]
     if alone:
         raise UsageError(f"--shards: {alone[0]} lives in this process; shards are for models behind an API")
 
 
-def divided(limits: Limits, shards: int, used: Budget) -> dict[str, Any]:
-    """Return the limits of one shard: its part of every rate and of what is left of every ceiling; time is the same for all."""
+def divide_limits(limits: Limits, shards: int, used: Budget) -> dict[str, Any]:
+    """Return the limits of one shard: its share of each rate and of the remaining cost and tokens; the time limit is unchanged."""
     part = {
         "concurrency": max(1, limits.concurrency // shards),
         "rpm": limits.rpm and limits.rpm / shards,
@@ -117,43 +117,43 @@ def divided(limits: Limits, shards: int, used: Budget) -> dict[str, Any]:
 
 
 def play(shard: Shard) -> tuple[str, Any] | None:
-    """Take one share of a run, in the process that calls this; an error is returned, class and words: few can be pickled."""
+    """Play one share of a run in this process; an error is returned as class name and message, since few can be pickled."""
     collect_rarely()
     try:
-        asyncio.run(_played(shard))
+        asyncio.run(_play_share(shard))
     except LotbenchError as error:
-        told = f"shard {shard.share[0] + 1} of {shard.share[1]}: {error}"
-        return type(error).__name__, told.splitlines() if isinstance(error, DataError) else told
+        message = f"shard {shard.share[0] + 1} of {shard.share[1]}: {error}"
+        return type(error).__name__, message.splitlines() if isinstance(error, DataError) else message
     return None
 
 
-async def _played(shard: Shard) -> None:
-    """Take a share; one that another process began is gone on with."""
+async def _play_share(shard: Shard) -> None:
+    """Play a share, or the rest of it if another process began it."""
     run, (number, _) = load_run(shard.run), shard.share
-    made = replace(planned(run, validate(Limits, dict(shard.limits))), share=shard.share)
+    plan = replace(planned(run, validate(Limits, dict(shard.limits))), share=shard.share)
     place = run.path / SHARDS / str(number)
     folder, store = partial(run_folder.Folder, place), Store(fresh=shard.fresh)
-    async with calling(made, folder, store=store, before=run.path) as calls:
+    async with calling(plan, folder, store=store, before=run.path) as calls:
         session = Session(calls, run, shard=True)
-        taken = Traces(place / run_folder.TRACES, strict=False)
-        own = {(one.sample, one.repeat) for sequence in made.sequences() for one in sequence}
-        before = (one for one in run.traces if (one.sample, one.repeat) in own)
-        session.continues(before, retry_failed=shard.retry_failed, taken=taken)
+        played = Traces(place / run_folder.TRACES, strict=False)
+        own = {(episode.sample, episode.repeat) for sequence in plan.sequences() for episode in sequence}
+        before = (trace for trace in run.traces if (trace.sample, trace.repeat) in own)
+        session.continues(before, retry_failed=shard.retry_failed, played=played)
         await session.play(check=shard.check, watch=None)
 
 
 def merge(path: Path, opened: Journal | None = None) -> None:
-    """Put the calls and episodes of shards into the run that they are part of.
+    """Put the calls and episodes of shards into their run.
 
-    What is there already stays, but for replies and episodes that were wanted anew and came later: those hold now. A process
-    that has outlived the one that began it is waited for.
+    Existing calls and episodes stay, except those that a shard repeated: the repeated ones replace them. The function waits
+    for shard processes that are still running.
 
     Args:
         path: The run folder, locked.
-        opened: Its journal, if it is open.
+        opened: The run's journal, if it is open.
 
     Raises:
-        RunFolderError: A shard does not end.
+        RunFolderError: A shard process does not end.
     """
     if not (path / SHARDS).is_dir():
         return
@@ -161,13 +161,14 @@ def merge(path: Path, opened: Journal | None = None) -> None:
     places = sorted((path / SHARDS).glob("*/"))
     for place in places:
         _await_end(place)
-    known = {(one.sample, one.repeat): one.outcome for one in Traces(path / run_folder.TRACES, strict=False)}
+    ended = Traces(path / run_folder.TRACES, strict=False)
+    outcomes = {(trace.sample, trace.repeat): trace.outcome for trace in ended}
     merged: set[str] = set()
     with nullcontext(opened) if opened is not None else Journal(path / CALLS) as journal:
         for place in places:
             for entry in read_journal(place / CALLS):
                 there = journal.last(key := str(entry.key))
-                # Not "later": a clock may be put back. Of a question that two shards asked the first reply holds.
+                # Times are not compared, since a clock may be set back. If two shards asked a question, the first reply counts.
                 if there is None or (there.started != entry.started and key not in merged):
                     journal.put(entry)
                     merged.add(key)
@@ -176,10 +177,10 @@ def merge(path: Path, opened: Journal | None = None) -> None:
                 if entry not in counted:
                     journal.discard(entry)
             traces = Traces(place / run_folder.TRACES, strict=False)
-            new = [name for name in traces.names if known.get(name, FAILED).endswith(FAILED)]
+            new = [name for name in traces.names if outcomes.get(name, FAILED).endswith(FAILED)]
             lines = map(str.encode, traces.lines(new))
             jsonl.append(path / run_folder.TRACES, lines, "the run can be resumed")
-            known |= dict.fromkeys(new, "taken")
+            outcomes |= dict.fromkeys(new, "taken")
     shutil.rmtree(path / SHARDS)
 
 
@@ -187,7 +188,7 @@ def _await_end(place: Path) -> None:
     """Wait until no process writes to the folder of a shard.
 
     Raises:
-        RunFolderError: One still does.
+        RunFolderError: A process still does after `ENDING_S` seconds.
     """
     until = time.monotonic() + ENDING_S
     while True:

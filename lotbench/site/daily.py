@@ -38,25 +38,25 @@ _SAYS_NOTHING = frozenset(
 _ENDINGS = re.compile(r"(?<=\w{3})(?:ing|ers?|ed|es|s)$")
 
 
-def export(asked: Config, folder: Path) -> tuple[int, Path]:
+def export(config: Config, folder: Path) -> tuple[int, Path]:
     """Write the game into a folder; returns how many games it has, and its page.
 
     Raises:
         UsageError: The folder cannot be written to.
     """
-    made = planned(asked)
-    items = sorted(made.chosen, key=lambda item: item.id)
+    plan = planned(config)
+    items = sorted(plan.chosen, key=lambda item: item.id)
     # Everybody who writes the same data has the same game on a day.
     random.Random("daily").shuffle(items)
     try:
         (folder / "pictures").mkdir(parents=True, exist_ok=True)
         for number, item in enumerate(items):
-            (folder / "pictures" / f"{number}.jpg").write_bytes(_picture(made, item.id))
+            (folder / "pictures" / f"{number}.jpg").write_bytes(_picture(plan, item.id))
         games = [_game(item) for item in items]
-        told = json.dumps(
+        games_json = json.dumps(
             {"first": FIRST.isoformat(), "rounds": ROUNDS, "games": games}, separators=(",", ":")
         )
-        page = screen("daily", rounds=ROUNDS, games=told)
+        page = screen("daily", rounds=ROUNDS, games=games_json)
         atomic_write.write(folder / "index.html", page.body)
     except OSError as error:
         raise UsageError(f"--export {folder}: {error.strerror}") from None
@@ -66,9 +66,9 @@ def export(asked: Config, folder: Path) -> tuple[int, Path]:
 def _game(item: Any) -> dict[str, Any]:
     """Return a sample as the page has it: the frame in the open, hashes of what counts and what does not, the rest masked."""
     right = [rough(text) for text in (item.key_text, *item.accept)]
-    wrong = [rough(text) for text in (*item.near, *(one.text for one in item.reject))]
+    wrong = [rough(text) for text in (*item.near, *(rejected.text for rejected in item.reject))]
     before, _, after = item.frame.partition("<MASK>")
-    slips = {short for text in right for short in slipped(text)}
+    slips = {short for text in right for short in misspelt(text)}
     texts = {"clues": item.clues, "response": item.response, "key": item.key_text, "why": item.explanation}
     return {
         "id": item.id,
@@ -82,7 +82,7 @@ def _game(item: Any) -> dict[str, Any]:
 
 
 def _hashed(salt: str, texts: Iterable[str]) -> str:
-    return " ".join(sorted({hashed(salt, text) for text in texts}))
+    return " ".join(sorted({hash_text(salt, text) for text in texts}))
 
 
 def rough(text: str) -> str:
@@ -91,32 +91,32 @@ def rough(text: str) -> str:
     return " ".join(_ENDINGS.sub("", word) for word in plain.split() if word not in _SAYS_NOTHING)
 
 
-def slipped(text: str) -> list[str]:
+def misspelt(text: str) -> list[str]:
     """Return a phrase with any one letter left out: two that share one differ by a letter (daily.js)."""
     return [text[:at] + text[at + 1 :] for at in range(len(text))] if len(text) >= SHORTEST else []
 
 
-def hashed(salt: str, text: str) -> str:
+def hash_text(salt: str, text: str) -> str:
     """Return a hash of a phrase, twice FNV-1a of 32 bits (daily.js)."""
-    found = ""
+    digits = ""
     for seed in (0x811C9DC5, 0x01000193):
         value = seed
         for byte in f"{salt}:{text}".encode():
             value = (value ^ byte) * 16777619 & 0xFFFFFFFF
-        found += f"{value:08x}"
-    return found
+        digits += f"{value:08x}"
+    return digits
 
 
 def masked(salt: str, text: str) -> str:
     """Return a text that cannot be read at a glance (daily.js)."""
-    key = cycle(hashed(salt, "mask").encode())
+    key = cycle(hash_text(salt, "mask").encode())
     return base64.b64encode(
         bytes(byte ^ other for byte, other in zip(text.encode(), key, strict=False))
     ).decode()
 
 
-def _picture(made: Plan, sample: str) -> bytes:
-    image = decoded(made.pictures.path(sample).read_bytes())
+def _picture(plan: Plan, sample: str) -> bytes:
+    image = decoded(plan.pictures.path(sample).read_bytes())
     image.thumbnail((PICTURE_PX, PICTURE_PX))
     body = io.BytesIO()
     image.convert("RGB").save(body, "JPEG", quality=82, optimize=True)

@@ -119,9 +119,9 @@ def thought(trace: Trace, used: Mapping[str, Usage]) -> Thought:
         used: What each call used, by its key.
     """
     chains = {
-        (one.judge, one.target): chain(one.text, one.judge, one.target)
-        for one in read_chains(trace.steps)
-        if one.text
+        (read_chain.judge, read_chain.target): chain(read_chain.text, read_chain.judge, read_chain.target)
+        for read_chain in read_chains(trace.steps)
+        if read_chain.text
     }
     setup: list[Call] = []
     calls: dict[int, list[Call]] = {}
@@ -130,14 +130,14 @@ def thought(trace: Trace, used: Mapping[str, Usage]) -> Thought:
             setup.append(_call(place, step, used))
         elif step.get("call"):
             number: Any = step["round"]
-            calls.setdefault(number, []).append(_call(place, step, used, told=(*CRITERIA, *TEXTS)))
+            calls.setdefault(number, []).append(_call(place, step, used, hidden=(*CRITERIA, *TEXTS)))
     leaps = tuple(
         LeapShown(
-            one,
-            tuple((each, _intervened(each, chains), tuple(_reasons(each))) for each in one.opinions),
-            tuple(calls.get(one.number, ())),
+            each_round,
+            tuple((each, _intervened(each, chains), tuple(_reasons(each))) for each in each_round.opinions),
+            tuple(calls.get(each_round.number, ())),
         )
-        for one in read_rounds(trace.steps)
+        for each_round in read_rounds(trace.steps)
     )
     return Thought(tuple(chains.values()), tuple(setup), leaps)
 
@@ -149,7 +149,7 @@ def calls(trace: Trace, used: Mapping[str, Usage]) -> list[Call]:
 
 def chain(text: str, judge: int = 0, target: int = 0) -> Chain:
     """Return a chain from the text in which it is kept: scene, caption, `= point`, `=> function`."""
-    told: list[str] = []
+    lines: list[str] = []
     point = function = ""
     for line in text.splitlines():
         if line.startswith("=> "):
@@ -157,9 +157,9 @@ def chain(text: str, judge: int = 0, target: int = 0) -> Chain:
         elif line.startswith("= "):
             point = line[2:]
         else:
-            told.append(line)
-    caption = nodes(" ".join(told[1:]))
-    return Chain(judge, nodes(told[0] if told else ""), caption, point, function, target)
+            lines.append(line)
+    caption = nodes(" ".join(lines[1:]))
+    return Chain(judge, nodes(lines[0] if lines else ""), caption, point, function, target)
 
 
 def nodes(text: str) -> tuple[str, ...]:
@@ -169,16 +169,16 @@ def nodes(text: str) -> tuple[str, ...]:
 
 def intervened(before: Sequence[str], after: Sequence[str]) -> tuple[Node, ...]:
     """Return the nodes of the intervened chain, those marked that the judge's own chain does not have."""
-    ours, theirs = [one.casefold() for one in before], [one.casefold() for one in after]
+    ours, new_words = [word.casefold() for word in before], [word.casefold() for word in after]
     same: set[int] = set()
-    for block in SequenceMatcher(None, ours, theirs, autojunk=False).get_matching_blocks():
+    for block in SequenceMatcher(None, ours, new_words, autojunk=False).get_matching_blocks():
         same.update(range(block.b, block.b + block.size))
     return tuple(Node(text, bool(before) and at not in same) for at, text in enumerate(after))
 
 
-def fields(sample: Mapping[str, Any], left: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Return the fields of a sample that hold anything, as text; `left` are left out."""
-    return [(name, text) for name, text in _texts(sample) if name not in left]
+def fields(sample: Mapping[str, Any], hidden: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """Return the fields of a sample that hold anything, as text; `hidden` are left out."""
+    return [(name, text) for name, text in _texts(sample) if name not in hidden]
 
 
 def masked(sample: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -209,25 +209,27 @@ def _reasons(opinion: Opinion) -> Iterator[tuple[str, str]]:
     )
 
 
-def _call(place: int, step: Mapping[str, JSON], used: Mapping[str, Usage], told: Sequence[str] = ()) -> Call:
-    taken: Mapping[str, Any] = step
+def _call(
+    place: int, step: Mapping[str, JSON], used: Mapping[str, Usage], hidden: Sequence[str] = ()
+) -> Call:
+    values: Mapping[str, Any] = step
     return Call(
         place=place,
         key=str(step.get("call") or ""),
         step=str(step["step"]),
         role=str(step.get("role") or ""),
-        round=int(taken.get("round") or 0),
-        draw=int(taken.get("draw") or 0),
-        seconds=float(taken.get("seconds") or 0.0),
+        round=int(values.get("round") or 0),
+        draw=int(values.get("draw") or 0),
+        seconds=float(values.get("seconds") or 0.0),
         usage=used.get(str(step.get("call"))),
-        texts=tuple(one for one in _texts(_value(step)) if one[0] not in told),
+        texts=tuple(pair for pair in _texts(_value(step)) if pair[0] not in hidden),
     )
 
 
 def _texts(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for name, said in value.items():
-        if said not in (None, "", [], {}):
-            yield name, _text(said)
+    for name, content in value.items():
+        if content not in (None, "", [], {}):
+            yield name, _text(content)
 
 
 def _text(value: Any) -> str:
@@ -238,12 +240,12 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return number(value)
     if isinstance(value, Mapping):
-        return "\n".join(f"{name}: {_text(one)}" for name, one in value.items())
+        return "\n".join(f"{name}: {_text(content)}" for name, content in value.items())
     if isinstance(value, list):
         return "\n".join(map(_text, value))
     return json.dumps(value, ensure_ascii=False)
 
 
 def _value(step: Mapping[str, JSON]) -> Mapping[str, Any]:
-    found = step.get("value")
-    return found if isinstance(found, Mapping) else {"value": found}
+    value = step.get("value")
+    return value if isinstance(value, Mapping) else {"value": value}

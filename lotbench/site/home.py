@@ -87,7 +87,7 @@ class Row:
     @property
     def date(self) -> str:
         """When it was begun, as its folder says."""
-        return begun(self.run)
+        return start_time(self.run)
 
     @property
     def trusted(self) -> bool:
@@ -140,10 +140,10 @@ class Board:
         return f"{2 + WIDTH * (value - self.least) / (self.most - self.least):.1f}"
 
 
-def begun(run: str) -> str:
+def start_time(run: str) -> str:
     """Return when a run was begun, as the name of its folder says; "" of one that was renamed."""
-    found = DATE.match(run)
-    return "{}-{}-{} {}:{}".format(*found.groups()) if found else ""
+    match = DATE.match(run)
+    return "{}-{}-{} {}:{}".format(*match.groups()) if match else ""
 
 
 def boards(entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]] | None = None) -> list[Board]:
@@ -153,62 +153,62 @@ def boards(entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]] 
         entries: The runs.
         summaries: Of each by name, for what it cost.
     """
-    kept: dict[tuple[str, str | None], list[Entry]] = {}
+    by_variant: dict[tuple[str, str | None], list[Entry]] = {}
     for entry in entries:
-        kept.setdefault((entry.benchmark, variant(entry)), []).append(entry)
-    made = [_board(name, shown, each, summaries or {}) for (name, shown), each in kept.items()]
-    return sorted(made, key=lambda one: (not any(row.trusted for row in one.rows), -len(one.rows)))
+        by_variant.setdefault((entry.benchmark, variant(entry)), []).append(entry)
+    tables = [_board(name, arm, each, summaries or {}) for (name, arm), each in by_variant.items()]
+    return sorted(tables, key=lambda table: (not any(row.trusted for row in table.rows), -len(table.rows)))
 
 
-def across(made: Sequence[Board]) -> dict[str, list[Row | None]]:
+def across(tables: Sequence[Board]) -> dict[str, list[Row | None]]:
     """Return the models that stand in two tables or more, each with its best row of each table."""
     best: dict[str, list[Row | None]] = {}
-    for at, table in enumerate(made):
+    for at, table in enumerate(tables):
         for row in reversed(table.rows):
             if row.value is not None:
-                best.setdefault(row.label, [None] * len(made))[at] = row
+                best.setdefault(row.label, [None] * len(tables))[at] = row
     return {label: rows for label, rows in sorted(best.items()) if sum(row is not None for row in rows) > 1}
 
 
 def variant(entry: Entry) -> str | None:
     """Return which variant of its benchmark a run played; None where there is one only."""
     settings: Any = entry.conditions["settings"]
-    found = entry.arm or settings.get("arm")
-    return None if found is None else str(found)
+    value = entry.arm or settings.get("arm")
+    return None if value is None else str(value)
 
 
 def badge(reasons: Sequence[str], *, complete: bool = True) -> Badge:
     """Return what is said of how far a run can be trusted: the gravest word on it, and every reason."""
-    found = {next((name for part, name in BADGES if part in reason), "not trusted") for reason in reasons}
+    words = {next((name for part, name in BADGES if part in reason), "not trusted") for reason in reasons}
     if not complete:
-        found.add("partial")
-    return Badge(next((name for name in GRAVEST if name in found), "trusted"), tuple(reasons))
+        words.add("partial")
+    return Badge(next((name for name in GRAVEST if name in words), "trusted"), tuple(reasons))
 
 
 def _board(
-    benchmark: str, shown: str | None, entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]
+    benchmark: str, arm: str | None, entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]
 ) -> Board:
     # Trusted ones first: what is not trusted stands with those that it was measured like.
     groups = alike(sorted(entries, key=lambda entry: bool(entry.reasons)))
     first = groups[0][0].metric
-    return Board(benchmark, shown, first.name, tuple(_group(group, summaries) for group in groups))
+    return Board(benchmark, arm, first.name, tuple(_group(group, summaries) for group in groups))
 
 
 def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -> Group:
     trusted = [entry for entry in group if not entry.reasons]
     # Where nobody is trusted, those are ranked that lack a check of their judge or samples alone.
     lacks = {entry.name: badge(entry.reasons).name for entry in group if entry.reasons}
-    provisional = [] if trusted else [one for one in group if lacks[one.name] in PROVISIONAL]
+    provisional = [] if trusted else [entry for entry in group if lacks[entry.name] in PROVISIONAL]
     ranked_of = trusted or (provisional if len(provisional) > 1 else [])
     rows = {entry.name: _row(entry, summaries, entry.metric.whole()) for entry in group}
-    order, said, notes = list(rows), "", []
+    order, sentence, notes = list(rows), "", []
     try:
-        made = board(ranked_of) if ranked_of else None
+        ranking = board(ranked_of) if ranked_of else None
     except UsageError as error:
-        made, notes = None, [str(error)]
-    if made is not None:
-        ranked = [place.entry.name for place in made.places if not place.entry.abstained]
-        for number, place in enumerate(made.places, 1):
+        ranking, notes = None, [str(error)]
+    if ranking is not None:
+        ranked = [place.entry.name for place in ranking.places if not place.entry.abstained]
+        for number, place in enumerate(ranking.places, 1):
             name = place.entry.name
             rows[name] = replace(
                 _row(place.entry, summaries, place.mean),
@@ -216,13 +216,13 @@ def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -
                 place=number if name in ranked else None,
                 provisional=bool(provisional),
             )
-        order = [place.entry.name for place in made.places]
-        said = summed_up(made) or _alone(len(ranked))
-        if provisional and said:
+        order = [place.entry.name for place in ranking.places]
+        sentence = summed_up(ranking) or _only_ranked(len(ranked))
+        if provisional and sentence:
             why = PROVISIONAL["partial" if "partial" in map(lacks.get, lacks) else UNCHECKED]
-            said = f"Provisionally, with {why}: {said}"
+            sentence = f"Provisionally, with {why}: {sentence}"
         which = "ranked" if provisional else "trusted"
-        notes += [f"{made.metric} over the {made.shared} samples that every {which} run has."] * (
+        notes += [f"{ranking.metric} over the {ranking.shared} samples that every {which} run has."] * (
             len(ranked) > 1
         )
     rest = sorted((name for name in rows if name not in order), key=lambda name: -rows[name].mean)
@@ -230,10 +230,10 @@ def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -
     # The best first, trusted or not; those that abstained stay last.
     every.sort(key=lambda name: (rows[name].abstained, rows[name].value is None, -rows[name].mean))
     notes += [ABOUT] if any(row.bounds for row in rows.values()) else []
-    return Group(about(group[0]), tuple(rows[name] for name in every), said, tuple(notes))
+    return Group(about(group[0]), tuple(rows[name] for name in every), sentence, tuple(notes))
 
 
-def _alone(trusted: int) -> str:
+def _only_ranked(trusted: int) -> str:
     return "Nobody to compare with yet: one trusted run." if trusted == 1 else ""
 
 
@@ -261,8 +261,8 @@ def about(entry: Entry) -> str:
     """Return what the runs of a group have in common, in a line."""
     conditions: Mapping[str, Any] = entry.conditions
     parts = []
-    for role, asked in conditions["roles"].items():
+    for role, from_config in conditions["roles"].items():
         # The address would say where it was asked, not who it is.
-        names = [name.partition("@http")[0] for name in entry.ids.get(role) or asked]
+        names = [name.partition("@http")[0] for name in entry.ids.get(role) or from_config]
         parts.append(f"{role} {', '.join(names)}")
     return "; ".join([*parts, f"data {str(conditions['data'])[:8]}"])

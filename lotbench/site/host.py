@@ -43,7 +43,7 @@ _BEGINS = re.compile(r"\b(?:begin|start)\w* with (?:the letter |an? )?[\"'“‘
 
 def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
     """Return whether a guess counts by its sample's lists, None where they do not know it; and why."""
-    refused = [(one.text, one.why) for one in sample.reject]
+    refused = [(wrong.text, wrong.why) for wrong in sample.reject]
     refused += [(text, "It is near, but it makes another joke.") for text in sample.near]
     right = [
         (sample.key_text, "It is the very words."),
@@ -58,43 +58,44 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
     if best >= ALIKE:
         return counts, why
     for text, why in refused:
-        if _holds(stems(guess), stems(text)):
+        if _holds_words(stems(guess), stems(text)):
             return False, why
-    holds = [text for text, _ in right if _holds(stems(guess), stems(text))]
+    holds = [text for text, _ in right if _holds_words(stems(guess), stems(text))]
     return (True, f"It has “{holds[0]}” in it.") if holds else (None, "")
 
 
 def answer(sample: Item, question: str) -> str:
     """Answer Yes or No where the key text, the lists or a clue decide, else Unclear."""
     key = words.same(sample.key_text)
-    if sample.language == "en" and (found := _COUNTED.search(question)):
-        count = _NUMBERS.get((found[1] or "one").lower()) or int(found[1])
+    if sample.language == "en" and (match := _COUNTED.search(question)):
+        count = _NUMBERS.get((match[1] or "one").lower()) or int(match[1])
         return "Yes" if len(key.split()) == count else "No"
-    if sample.language == "en" and (found := _BEGINS.search(question)):
-        return "Yes" if key.startswith(found[1].lower()) else "No"
-    asked = stems(question)
-    if not asked:
+    if sample.language == "en" and (match := _BEGINS.search(question)):
+        return "Yes" if key.startswith(match[1].lower()) else "No"
+    question_stems = stems(question)
+    if not question_stems:
         return "Unclear"
-    if asked == stems(sample.key_text):
+    if question_stems == stems(sample.key_text):
         return "Yes"
     if any(
-        asked == stems(text) for text in (*sample.accept, *sample.near, *(one.text for one in sample.reject))
+        question_stems == stems(text)
+        for text in (*sample.accept, *sample.near, *(wrong.text for wrong in sample.reject))
     ):
         return "No"
     for clue in sample.clues:
-        told = list(_stems(clue))
+        clue_stems = list(_stems(clue))
         # One word alone is answered only where the clue says of the thing itself what it is.
-        within = told if len(asked) > 1 else told[:3] if _OF_IT.match(clue) else []
-        if asked <= set(within):
+        within = clue_stems if len(question_stems) > 1 else clue_stems[:3] if _OF_IT.match(clue) else []
+        if question_stems <= set(within):
             return "No" if bool(_NO.search(clue)) != bool(_NO.search(question)) else "Yes"
     return "Unclear"
 
 
-def alike(one: str, other: str) -> float:
+def alike(text: str, other: str) -> float:
     """Return how alike two phrases are, from 0 to 1, by the stems of their words and then by their letters."""
-    if stems(one) == stems(other):
+    if stems(text) == stems(other):
         return 1.0
-    first, second = words.same(one), words.same(other)
+    first, second = words.same(text), words.same(other)
     # Of short words one letter makes another word.
     close = (
         SequenceMatcher(None, first, second, autojunk=False).ratio()
@@ -110,13 +111,13 @@ def stems(text: str) -> frozenset[str]:
 
 
 def _stems(text: str) -> Iterable[str]:
-    said = words.same(text)
-    if words.CJK.search(said):
-        return [said]
-    return [_stemmer().stemWord(word) for word in said.split() if not PLAIN.fullmatch(word)]
+    folded = words.same(text)
+    if words.CJK.search(folded):
+        return [folded]
+    return [_stemmer().stemWord(word) for word in folded.split() if not PLAIN.fullmatch(word)]
 
 
-def _holds(guess: frozenset[str], right: frozenset[str]) -> bool:
+def _holds_words(guess: frozenset[str], right: frozenset[str]) -> bool:
     return right <= guess and len(guess - right) <= MORE
 
 
@@ -144,9 +145,9 @@ class Host:
     async def __call__(self, request: Request) -> Reply:
         """Answer in the form that is asked for."""
         fields = (request.schema or {}).get("properties", {})
-        return Reply(json.dumps(await self._said(request, fields), ensure_ascii=False), HOST)
+        return Reply(json.dumps(await self._build_reply(request, fields), ensure_ascii=False), HOST)
 
-    async def _said(self, request: Request, fields: Any) -> dict[str, Any]:
+    async def _build_reply(self, request: Request, fields: Any) -> dict[str, Any]:
         if request.key.step == "preflight":
             return {"word": "ready"}
         sample = self._sample(request.key.sample)
@@ -156,7 +157,7 @@ class Host:
         if counts is None:
             own = await self._decide(sample, _quoted(request)) if self._decide else None
             counts, why = bool(own), "The lists do not know it." if own is None else OWN_WORD
-        return {name: counts if one.get("type") == "boolean" else why for name, one in fields.items()}
+        return {name: counts if shape.get("type") == "boolean" else why for name, shape in fields.items()}
 
 
 def _quoted(request: Request) -> str:

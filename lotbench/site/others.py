@@ -28,7 +28,7 @@ class Standing:
     @property
     def solved(self) -> list[int]:
         """The rounds of the games that were solved."""
-        return sorted(one for one in self.rounds if one is not None)
+        return sorted(number for number in self.rounds if number is not None)
 
     @property
     def round(self) -> float | None:
@@ -36,13 +36,13 @@ class Standing:
         return median(self.solved) if self.solved else None
 
 
-def others(gallery: Gallery, sample: str, mine: Path) -> list[Standing]:
+def others(gallery: Gallery, sample: str, own_run: Path) -> list[Standing]:
     """Return how others did on a sample in runs that were set and judged as one's own was, the fewest rounds first."""
-    own = _conditions(mine)
+    own = _conditions(own_run)
     models: list[Standing] = []
     people: list[int | None] = []
     for name in sorted(gallery.names()):
-        if name == mine.name or _conditions(gallery.root / name) != own:
+        if name == own_run.name or _conditions(gallery.root / name) != own:
             continue
         try:
             shelf = gallery.shelf(name)
@@ -55,16 +55,16 @@ def others(gallery: Gallery, sample: str, mine: Path) -> list[Standing]:
             people += rounds
         elif rounds:
             models.append(Standing(shelf.run.config.model.partition("@http")[0], tuple(rounds)))
-    found = [*models, *([Standing("", tuple(people))] if people else [])]
-    return sorted(found, key=lambda one: (one.round is None, one.round or 0, one.name))
+    standings = [*models, *([Standing("", tuple(people))] if people else [])]
+    return sorted(standings, key=lambda row: (row.round is None, row.round or 0, row.name))
 
 
 def _conditions(path: Path) -> Mapping[str, Any]:
     """Return what must be alike for the rounds of a run to be held against another's."""
     try:
         table = run_folder.read_json(path / "run.json")
-        asked = table["experiment"]
+        fields = table["experiment"]
         names = ("benchmark", "settings", "roles", "data")
-        return {"prompts": table["digests"]["prompts"], **{name: asked[name] for name in names}}
+        return {"prompts": table["digests"]["prompts"], **{name: fields[name] for name in names}}
     except (LotbenchError, KeyError, TypeError):
         return {}

@@ -56,10 +56,10 @@ def person(name: str) -> str:
     Raises:
         UsageError: It is empty, too long, or has something else than letters, digits, spaces, `.`, `_`, `-`.
     """
-    kept = unicodedata.normalize("NFC", " ".join(name.split()))
-    if not kept or len(kept) > LONGEST_NAME or not re.fullmatch(r"[\w .-]+", kept):
+    tidy = unicodedata.normalize("NFC", " ".join(name.split()))
+    if not tidy or len(tidy) > LONGEST_NAME or not re.fullmatch(r"[\w .-]+", tidy):
         raise UsageError(f"name: 1 to {LONGEST_NAME} letters, digits, spaces, '.', '_' or '-'")
-    return kept
+    return tidy
 
 
 def joined(sent: object) -> str:
@@ -78,46 +78,46 @@ def joined(sent: object) -> str:
     return name
 
 
-def of_the_day(asked: Config, day: datetime.date) -> Config:
+def of_the_day(config: Config, day: datetime.date) -> Config:
     """Return the game of a day: one sample, the same for everybody with the same data; all come once before any comes again.
 
     Raises:
         UsageError: There is no sample to play.
     """
-    languages = asked.experiment.languages or (DAILY_LANGUAGE,)
-    experiment = asked.experiment.model_copy(update={"languages": languages, "limit": None})
-    made = plan.make(_of(Config(experiment=experiment, limits=asked.limits), "nobody"))
-    names = sorted(item.id for item in made.chosen)
+    languages = config.experiment.languages or (DAILY_LANGUAGE,)
+    experiment = config.experiment.model_copy(update={"languages": languages, "limit": None})
+    plan_of_all = plan.make(_config_for(Config(experiment=experiment, limits=config.limits), "nobody"))
+    names = sorted(item.id for item in plan_of_all.chosen)
     turn, place = divmod(day.toordinal(), len(names))
     random.Random(f"daily:{turn}").shuffle(names)
     return Config(
         experiment=experiment.model_copy(update={"samples": (names[place],), "languages": ()}),
-        limits=asked.limits,
+        limits=config.limits,
     )
 
 
-def of_a_day(asked: Config, day: datetime.date) -> Config:
+def of_a_day(config: Config, day: datetime.date) -> Config:
     """Return the samples in the order of a day: short blanks first, and no picture twice running.
 
     Raises:
         UsageError: There is no sample to play.
     """
-    left = list(planned(asked).chosen)
-    random.Random(f"order:{day.toordinal()}").shuffle(left)
-    left.sort(key=lambda item: min(len(item.key_text.split()), SHORT))
+    items_left = list(planned(config).chosen)
+    random.Random(f"order:{day.toordinal()}").shuffle(items_left)
+    items_left.sort(key=lambda item: min(len(item.key_text.split()), SHORT))
     names: list[str] = []
     picture = ""
-    while left:
-        item = next((one for one in left if one.image != picture), left[0])
-        left.remove(item)
+    while items_left:
+        item = next((other for other in items_left if other.image != picture), items_left[0])
+        items_left.remove(item)
         names.append(item.id)
         picture = item.image
-    experiment = asked.experiment.model_copy(update={"samples": tuple(names), "languages": ()})
-    return Config(experiment=experiment, limits=asked.limits)
+    experiment = config.experiment.model_copy(update={"samples": tuple(names), "languages": ()})
+    return Config(experiment=experiment, limits=config.limits)
 
 
 async def play_next(
-    asked: Config,
+    config: Config,
     out: Path,
     name: str,
     own: Any = None,
@@ -127,7 +127,7 @@ async def play_next(
     """Let a person play what they have not seen: go on with their run, or begin one.
 
     Args:
-        asked: What is played, by whom it is judged; its candidate is replaced by the person.
+        config: What is played, by whom it is judged; its candidate is replaced by the person.
         out: Where run folders are kept.
         name: The person's, as `person` gives it.
         own: The model that asks the person; the terminal if there is none.
@@ -139,69 +139,69 @@ async def play_next(
         LotbenchError: The run was stopped.
     """
     # In threads, beside the pages of others who play: the folder may hold many runs.
-    made = await asyncio.to_thread(plan.make, _of(asked, name))
+    run_plan = await asyncio.to_thread(plan.make, _config_for(config, name))
     seen: set[str] = set()
-    wanted, played = {item.id for item in made.chosen}, None
-    for run in await asyncio.to_thread(_runs, out, made):
-        if _open(run, made):
+    names, played = {item.id for item in run_plan.chosen}, None
+    for run in await asyncio.to_thread(_runs, out, run_plan):
+        if _is_unfinished(run, run_plan):
             # The name as it was written when the run began.
             return await resume(
-                run.path, own=_own(run.config.model, own, made, decide), watch=watch, concurrency=1
+                run.path, own=_add_host(run.config.model, own, run_plan, decide), watch=watch, concurrency=1
             )
-        shown = await asyncio.to_thread(_shown, run)
-        played = run if shown & wanted else played
-        seen |= shown
-    left = tuple(item.id for item in made.chosen if item.id not in seen)[: asked.experiment.limit]
-    if not left:
+        seen_in_run = await asyncio.to_thread(_samples_seen, run)
+        played = run if seen_in_run & names else played
+        seen |= seen_in_run
+    unplayed = tuple(item.id for item in run_plan.chosen if item.id not in seen)[: config.experiment.limit]
+    if not unplayed:
         raise NothingLeftError(f"{name} has played every sample there is to play", played)
-    mine = _own(made.experiment.model, own, made, decide)
-    return await begin(_of(asked, name, left), out=out, own=mine, watch=watch)
+    objects = _add_host(run_plan.experiment.model, own, run_plan, decide)
+    return await begin(_config_for(config, name, unplayed), out=out, own=objects, watch=watch)
 
 
-def planned(asked: Config) -> Plan:
+def planned(config: Config) -> Plan:
     """Return what is played, whoever plays it; raises UsageError where what is asked for does not fit."""
-    return plan.make(_of(asked, "nobody"))
+    return plan.make(_config_for(config, "nobody"))
 
 
-def _own(model: str, own: Any, made: Plan, decide: Decide | None) -> dict[str, Any]:
+def _add_host(model: str, own: Any, run_plan: Plan, decide: Decide | None) -> dict[str, Any]:
     """Return the Python objects of a run: the person, and the host by lists where it judges or answers."""
-    host = {HOST: Host(made.by_id.__getitem__, decide)}
+    host = {HOST: Host(run_plan.by_id.__getitem__, decide)}
     return host if own is None else {model: own, **host}
 
 
-def _of(asked: Config, name: str, samples: tuple[str, ...] | None = None) -> Config:
+def _config_for(config: Config, name: str, samples: tuple[str, ...] | None = None) -> Config:
     change: dict[str, Any] = {"model": f"human:{name}", "repeats": 1, "limit": None}
     if samples is not None:
         change["samples"] = samples
     return Config(
-        experiment=asked.experiment.model_copy(update=change),
-        limits=asked.limits.model_copy(update={"concurrency": 1}),
+        experiment=config.experiment.model_copy(update=change),
+        limits=config.limits.model_copy(update={"concurrency": 1}),
     )
 
 
-def _runs(out: Path, made: Plan) -> list[Run]:
+def _runs(out: Path, run_plan: Plan) -> list[Run]:
     """Return the runs of this person on this benchmark and data, whatever the settings."""
-    ours = made.experiment
-    found = []
+    ours = run_plan.experiment
+    runs = []
     for place in sorted(out.glob("*/run.json")):
-        asked = run_folder.read_json(place).get("experiment", {})
-        theirs = str(asked.get("model", ""))
-        if theirs.casefold() == ours.model.casefold() and asked.get("benchmark") == ours.benchmark:
+        fields = run_folder.read_json(place).get("experiment", {})
+        candidate = str(fields.get("model", ""))
+        if candidate.casefold() == ours.model.casefold() and fields.get("benchmark") == ours.benchmark:
             run = load_run(place.parent)
-            found += [run] if run.config.data == ours.data else []
-    return found
+            runs += [run] if run.config.data == ours.data else []
+    return runs
 
 
-def _open(run: Run, made: Plan) -> bool:
+def _is_unfinished(run: Run, run_plan: Plan) -> bool:
     """Return whether a run is this very experiment, has games left, and none that was not asked for."""
     free = {"samples": (), "model": ""}
-    same = run.config.model_copy(update=free) == made.experiment.model_copy(update=free)
-    wanted = set(run.config.samples or ()) <= {item.id for item in made.chosen}
-    return same and wanted and len(run.traces) < len(run.samples) * run.config.repeats
+    same = run.config.model_copy(update=free) == run_plan.experiment.model_copy(update=free)
+    within = set(run.config.samples or ()) <= {item.id for item in run_plan.chosen}
+    return same and within and len(run.traces) < len(run.samples) * run.config.repeats
 
 
-def _shown(run: Run) -> set[str]:
+def _samples_seen(run: Run) -> set[str]:
     """Return the samples of which a run's candidate has seen anything."""
     journal = run.path / "calls.jsonl"
-    asked = {one.key.sample for one in read_journal(journal)} if journal.is_file() else set()
-    return asked | {trace.sample for trace in run.traces}
+    in_journal = {line.key.sample for line in read_journal(journal)} if journal.is_file() else set()
+    return in_journal | {trace.sample for trace in run.traces}

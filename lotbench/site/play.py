@@ -62,15 +62,15 @@ class PlaySite:
 
     def __init__(
         self,
-        asked: Config,
+        config: Config,
         out: Path,
         now: Callable[[], float] = time.monotonic,
         today: Callable[[], datetime.date] | None = None,
     ) -> None:
         self._now = now
-        self._asked = asked
+        self._asked = config
         self._today = today
-        self._plan = planned(self._of(self._day))
+        self._plan = planned(self._config_of_day(self._day))
         self._out = out
         self._gallery = Gallery(out, HELD)
         self._players: dict[str, Player] = {}
@@ -79,7 +79,7 @@ class PlaySite:
     def _day(self) -> datetime.date | None:
         return self._today() if self._today else None
 
-    def _of(self, day: datetime.date | None) -> Config:
+    def _config_of_day(self, day: datetime.date | None) -> Config:
         return of_the_day(self._asked, day) if day else self._asked
 
     def get(self, path: str) -> Served:
@@ -116,8 +116,8 @@ class PlaySite:
 
     def _join(self, sent: object) -> Player:
         name = joined(sent)
-        found = [player for player in self._players.values() if player.name.casefold() == name.casefold()]
-        player = found[0] if found else Player(secrets.token_urlsafe(12), name)
+        same_name = [player for player in self._players.values() if player.name.casefold() == name.casefold()]
+        player = same_name[0] if same_name else Player(secrets.token_urlsafe(12), name)
         if not player.playing:
             self._make_room()
             player.over, player.day = None, self._day
@@ -138,7 +138,7 @@ class PlaySite:
         if len(playing) >= MOST_PLAYING:
             if playing[0].over is None and self._now() - playing[0].seen < GIVE_WAY_S:
                 raise UsageError(f"all {MOST_PLAYING} places are taken: come again in some minutes")
-            _let_go(playing[0])
+            _drop_player(playing[0])
         away = sorted(
             (player for player in self._players.values() if not player.playing),
             key=lambda player: player.seen,
@@ -152,7 +152,7 @@ class PlaySite:
         try:
             while not (await asyncio.wait({game}, timeout=LOOK_S))[0]:
                 if self._now() - player.seen > IDLE_S:
-                    _let_go(player)
+                    _drop_player(player)
             game.result()
             player.over = ""
         except asyncio.CancelledError:
@@ -162,7 +162,7 @@ class PlaySite:
         except NothingLeftError as error:
             player.over = str(error)
             if error.played is not None:
-                player.looks_back(error.played)
+                player.show_past_games(error.played)
         except LotbenchError as error:
             player.over = str(error)
         except Exception as error:  # noqa: BLE001 - a bug must be told to who waits, not only to the log
@@ -173,20 +173,20 @@ class PlaySite:
 
     async def _game(self, player: Player) -> Run:
         # In a thread: the sample of a day is drawn of the whole data set.
-        asked = await asyncio.to_thread(self._of, player.day)
+        config = await asyncio.to_thread(self._config_of_day, player.day)
         return await play_next(
-            asked, self._out, player.name, player.model, partial(_told, player), player.decide
+            config, self._out, player.name, player.model, partial(_note_status, player), player.decide
         )
 
     def _move(self, player: Player, move: str, sent: object) -> str | None:
         """Take a person's move (an answer, none, the end, the next game) and return why it is not taken."""
         if not isinstance(sent, Mapping):
             raise UsageError("not an answer")
-        given = {str(name): value for name, value in sent.items() if name != "version"}
-        told = str(sent.get("version"))
-        version = int(told) if told.isdecimal() and len(told) < 10 else -1
+        fields = {str(name): value for name, value in sent.items() if name != "version"}
+        text = str(sent.get("version"))
+        version = int(text) if text.isdecimal() and len(text) < 10 else -1
         if move == "answer":
-            return player.answer(version, given)
+            return player.answer(version, fields)
         if move == "skip":
             player.skip(version)
         elif move == "give-up":
@@ -209,7 +209,7 @@ class PlaySite:
             case ["result", sample] if player.run:
                 return self._result_page(player, sample.removesuffix(".html"), "../")
             case ["game", sample] if player.run:
-                return self._played(player, sample.removesuffix(".html"))
+                return self._replay_page(player, sample.removesuffix(".html"))
         raise LookupError("/".join(rest))
 
     def _join_page(self) -> Served:
@@ -262,28 +262,28 @@ class PlaySite:
         """Return how a game came out: the answer, why it is funny, and how others did."""
         shelf, trace = self._trace(player, sample)
         assert player.run is not None
-        known = self._gallery.known(shelf, trace)
-        told, title = known["sample"], _title(player.day)
-        made = result(trace, int(getattr(self._plan.settings, "max_rounds", 1)))
+        values = self._gallery.known(shelf, trace)
+        item, title = values["sample"], _title(player.day)
+        outcome = result(trace, int(getattr(self._plan.settings, "max_rounds", 1)))
         return screen(
             "result",
             up,
-            **known,
+            **values,
             player=player.name,
             title=title,
-            result=made,
+            result=outcome,
             thought=game_rounds.thought(trace, {}),
-            around=game_rounds.masked(told),
+            around=game_rounds.masked(item),
             others=others(self._gallery, sample, player.run[0]),
             about=title if player.day else "One picture, one joke, a part of it missing",
-            shared=made.text(f"lotbench, {title[0].lower()}{title[1:]}" if player.day else "lotbench"),
+            shared=outcome.text(f"lotbench, {title[0].lower()}{title[1:]}" if player.day else "lotbench"),
             version=player.version,
             over=player.over,
             more=len(player.games) < player.run[1],
             fresh=(sample, 1) not in player.read,
         )
 
-    def _played(self, player: Player, sample: str) -> Served:
+    def _replay_page(self, player: Player, sample: str) -> Served:
         """Return a game that is over, told again."""
         return self._gallery.told(*self._trace(player, sample), "../", "played", {})
 
@@ -291,8 +291,8 @@ class PlaySite:
         """Return a picture that the person was shown, by the digest of its bytes."""
         if player.status is not None:
             try:
-                shown = player.status.plan.pictures.sent(file.removesuffix(".png"))
-                return Served(shown, media_type(shown), lasting=True)
+                image = player.status.plan.pictures.sent(file.removesuffix(".png"))
+                return Served(image, media_type(image), lasting=True)
             except KeyError:
                 pass
         return self._gallery.get(f"picture/{file}")
@@ -302,13 +302,13 @@ def _title(day: datetime.date | None) -> str:
     return f"The game of {day.day} {day:%B %Y}" if day else "Play"
 
 
-def _let_go(player: Player) -> None:
+def _drop_player(player: Player) -> None:
     """End a game that can be gone on with."""
     player.over = GONE
     if player.task:
         player.task.cancel()
 
 
-async def _told(player: Player, status: Status) -> None:
+async def _note_status(player: Player, status: Status) -> None:
     """Note of a run that has begun what its person's pages show, and what the person agreed to beside it."""
     await asyncio.to_thread(player.begins, status)

@@ -53,21 +53,23 @@ class Result:
 
 def result(trace: Trace, most: int) -> Result:
     """Return how a game came out; the rounds after its player gave up are left out."""
-    rounds = [one for one in read_rounds(trace.steps) if one.status]
+    rounds = [each for each in read_rounds(trace.steps) if each.status]
     played = len(rounds)
     while played and rounds[played - 1].status == "refused":
         played -= 1
     given_up = played < len(rounds)
-    dots = tuple((_dot(one), bool(one.clues or one.frame)) for one in rounds[:played])
-    solved = next((one.number for one in rounds if _dot(one) == "found"), None)
+    dots = tuple((_dot(each), bool(each.clues or each.frame)) for each in rounds[:played])
+    solved = next((each.number for each in rounds if _dot(each) == "found"), None)
     if trace.outcome != "solved":
         solved = None
-    own = any(OWN_WORD in one.texts.values() for at in rounds for one in at.opinions if one.accepted)
+    own = any(
+        OWN_WORD in opinion.texts.values() for at in rounds for opinion in at.opinions if opinion.accepted
+    )
     return Result(dots, most, solved, given_up, trace.outcome.endswith("_failed"), own)
 
 
-def _dot(one: Round) -> Dot:
-    read = [opinion.accepted for opinion in one.opinions if opinion.accepted is not None]
-    if one.guess is None or not read:
+def _dot(played: Round) -> Dot:
+    read = [opinion.accepted for opinion in played.opinions if opinion.accepted is not None]
+    if played.guess is None or not read:
         return "none"
     return "found" if read[-1] else "miss"

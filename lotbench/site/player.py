@@ -125,7 +125,7 @@ class Player:
     @property
     def waiting(self) -> str | None:
         """The guess, or the question, that is being looked at."""
-        return next((said for name, said in self.sent.items() if name in (*GUESSES, "question")), None)
+        return next((text for name, text in self.sent.items() if name in (*GUESSES, "question")), None)
 
     def begins(self, status: Status) -> None:
         """Take over a run that has begun or goes on; the ends of its earlier games are no news."""
@@ -133,26 +133,26 @@ class Player:
         self.read |= set(status.traces)
         _keep(status.path / "consent.json", {"schema": 1, "name": self.name, "text": CONSENT})
 
-    def looks_back(self, run: Run) -> None:
+    def show_past_games(self, run: Run) -> None:
         """Show the games of a run that is over."""
         self.run = run.path, len(run.traces)
-        self.games = {(one.sample, one.repeat): replace(one, steps=()) for one in run.traces}
+        self.games = {(trace.sample, trace.repeat): replace(trace, steps=()) for trace in run.traces}
         self.read = set(self.games)
 
-    def answer(self, version: int, given: Mapping[str, object]) -> str | None:
+    def answer(self, version: int, fields: Mapping[str, object]) -> str | None:
         """Send what they typed; returns why it cannot be used, if so: then nothing is sent, and nothing used up.
 
         Raises:
             UsageError: Nothing is asked by now, or a field is missing or too long.
         """
-        said = {name: str(value).strip() for name, value in given.items()}
+        texts = {name: str(value).strip() for name, value in fields.items()}
         episode: Any = self._game
         if episode is not None and self.model.asked is not None:
-            for name, text in said.items():
+            for name, text in texts.items():
                 if text and (why := player_view.objection(episode, name, text)):
                     return why
-        self.model.answer(version, given)
-        self._sends(said)
+        self.model.answer(version, fields)
+        self._send(texts)
         return None
 
     def skip(self, version: int) -> None:
@@ -160,12 +160,12 @@ class Player:
         if self.phase != "ask":
             raise UsageError("only a question can be left out")
         self.model.skip(version)
-        self._sends({})
+        self._send({})
 
     def give_up(self, version: int) -> None:
         """End the game unsolved; raises UsageError if it is not their turn."""
         self.model.give_up(version)
-        self._sends({})
+        self._send({})
 
     async def decide(self, sample: Any, guess: str) -> bool | None:
         """Wait for the player to say whether a guess counts; see `says`."""
@@ -175,20 +175,20 @@ class Player:
         finally:
             self.doubt = None
 
-    def says(self, said: str) -> None:
+    def says(self, word: str) -> None:
         """Decide of a guess of which the host cannot tell; raises UsageError where none waits."""
         doubt = self.doubt
-        if doubt is None or doubt.said.done() or said not in SAID[doubt.shown]:
+        if doubt is None or doubt.said.done() or word not in SAID[doubt.shown]:
             raise UsageError("this was answered already: load the page again")
-        if said == "show":
+        if word == "show":
             doubt.shown = True
             return
-        if said == "misses":
+        if word == "misses":
             self.model.ends(doubt.sample.id, 1)
-        doubt.said.set_result({"counts": True, "misses": False}.get(said))
+        doubt.said.set_result({"counts": True, "misses": False}.get(word))
         # At once, as the page looks before the game goes on.
         self.doubt = None
-        self._sends({})
+        self._send({})
 
     def goes_on(self) -> None:
         """Leave the page of a game that is over; the next one's time begins."""
@@ -202,8 +202,8 @@ class Player:
         status = self.status
         return status.latest.episode if status and status.plan.benchmark.graph == "game" else None
 
-    def _sends(self, said: Mapping[str, str]) -> None:
-        self.sent, self.sent_at = said, time.monotonic()
+    def _send(self, texts: Mapping[str, str]) -> None:
+        self.sent, self.sent_at = texts, time.monotonic()
 
 
 def _keep(place: Path, consent: Mapping[str, Any]) -> None:

@@ -75,12 +75,12 @@ class Review:
         if path != "decision":
             raise LookupError(path)
         card, line = decision(self._cards, sent)
-        notes = noted(self._declared, self._items[card.id], line.get("changes", {}))
+        notes = grave_findings(self._declared, self._items[card.id], line.get("changes", {}))
         jsonl.append(self._out, [jsonl.line({**line, "by": self._name, "at": self._now()})])
         return {"notes": notes}
 
 
-def noted(declared: Benchmark, item: Any, changes: Mapping[str, Any]) -> list[str]:
+def grave_findings(declared: Benchmark, item: Any, changes: Mapping[str, Any]) -> list[str]:
     """Return what the lints say of an edited sample.
 
     Raises:
@@ -93,9 +93,9 @@ def noted(declared: Benchmark, item: Any, changes: Mapping[str, Any]) -> list[st
     except ValidationError as error:
         raise UsageError(faults_of(error)[0]) from None
     return [
-        f"{found.field} {found.text}"
-        for found in declared.lints([edited], declared.Settings(), {})
-        if found.grave
+        f"{finding.field} {finding.text}"
+        for finding in declared.lints([edited], declared.Settings(), {})
+        if finding.grave
     ]
 
 
@@ -105,19 +105,19 @@ def past(out: Path, name: str) -> dict[tuple[str, str, str], Mapping[str, Any]]:
     Raises:
         DataError: A line of the file is none of a review.
     """
-    found: dict[tuple[str, str, str], Mapping[str, Any]] = {}
+    latest: dict[tuple[str, str, str], Mapping[str, Any]] = {}
     if not out.exists():
-        return found
+        return latest
     # What a kill left of a last line is cut.
     jsonl.append(out, ())
     for number, line in jsonl.tables(out):
         try:
             subject = line.get(SUBJECTS.get(line["kind"], ""), "")
             if line["decision"] and line.get("by", "") == name:
-                found[line["kind"], line["sample"], subject] = line
+                latest[line["kind"], line["sample"], subject] = line
         except (KeyError, TypeError):
             raise DataError([f"{at(out, number)}: not a decision of a review"]) from None
-    return found
+    return latest
 
 
 def cards_of(path: Path, items: Mapping[str, Any]) -> list[Card]:
@@ -125,7 +125,7 @@ def cards_of(path: Path, items: Mapping[str, Any]) -> list[Card]:
     if path.is_dir():
         return [sample_card(item, bool(item.image)) for item in items.values()]
     cards: list[Card] = []
-    told = {
+    rules = {
         language: prompts["criteria"].sections["rules"]
         for language, prompts in datasets.prompts("lotbench").prompts.items()
         if "criteria" in prompts
@@ -135,18 +135,20 @@ def cards_of(path: Path, items: Mapping[str, Any]) -> list[Card]:
             item = items[row["sample"]]
         except (KeyError, TypeError):
             raise DataError([f"{at(path, number)}: not a judge-set row about a sample of the data"]) from None
-        cards.append(verdict_card(item, row, bool(item.image), told.get(item.language, "")))
+        cards.append(verdict_card(item, row, bool(item.image), rules.get(item.language, "")))
     return cards
 
 
-def decisions_file(path: Path, folder: Path, given: str | None) -> Path:
+def decisions_file(path: Path, folder: Path, choice: str | None) -> Path:
     """Return where decisions go: never into the data set's folder.
 
     Raises:
         UsageError: The file that was asked for lies there.
     """
     resolved = path.resolve()
-    out = Path(given) if given else resolved.with_name(resolved.name.removesuffix(".jsonl") + ".review.jsonl")
+    out = (
+        Path(choice) if choice else resolved.with_name(resolved.name.removesuffix(".jsonl") + ".review.jsonl")
+    )
     if out.resolve().is_relative_to(folder.resolve()):
         raise UsageError(f"--out {out}: lies in the data set's folder, which is never written")
     return out

@@ -143,8 +143,8 @@ def with_past(card: Card, line: Mapping[str, Any] | None) -> Card:
         return card
     changes = line.get("changes", {})
     fields = tuple(
-        replace(shown, edited=_text(changes[shown.name])) if shown.name in changes else shown
-        for shown in card.fields
+        replace(field, edited=_text(changes[field.name])) if field.name in changes else field
+        for field in card.fields
     )
     return replace(card, fields=fields, before=line["decision"])
 
@@ -168,30 +168,30 @@ def decision(cards: Sequence[Card], sent: object) -> tuple[Card, dict[str, Any]]
     if card.kind != "sample":
         line[SUBJECTS[card.kind]] = card.subject
     line["decision"] = message.decision
-    if changes := _changes(card, message):
+    if changes := _read_changes(card, message):
         line["changes"] = changes
     if message.note.strip():
         line["note"] = message.note.strip()
     return card, line
 
 
-def _changes(card: Card, message: Message) -> dict[str, JSON]:
+def _read_changes(card: Card, message: Message) -> dict[str, JSON]:
     """Return the fields that an edit has changed, in their own form."""
-    open_fields = {shown.name: shown for shown in card.fields if not shown.locked}
+    open_fields = {field.name: field for field in card.fields if not field.locked}
     if unknown := sorted(message.changes.keys() - open_fields.keys()):
         raise UsageError(f"{', '.join(unknown)}: cannot be edited")
     if message.changes and message.decision != "edit":
         raise UsageError(f"changes belong to the decision edit, not {message.decision}")
-    made: dict[str, JSON] = {}
+    edits: dict[str, JSON] = {}
     for name, text in message.changes.items():
         if len(text) > LONGEST:
             raise UsageError(f"{name}: longer than {LONGEST} characters")
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         if text.strip() != open_fields[name].text.strip():
-            made[name] = lines if open_fields[name].many else text.strip()
-    if message.decision == "edit" and not made and not message.note.strip():
+            edits[name] = lines if open_fields[name].many else text.strip()
+    if message.decision == "edit" and not edits and not message.note.strip():
         raise UsageError("an edit changes a field, or has a note that says what to change")
-    return made
+    return edits
 
 
 def _text(value: Any) -> str:

@@ -117,7 +117,7 @@ class Shelf:
     def filters(self) -> Mapping[str, Sequence[str]]:
         """What its games can be filtered by, and the values of each; none where all are alike."""
         values = {name: sorted({self.value(row, name) for row in self.rows} - {""}) for name in FILTERS}
-        return {name: found for name, found in values.items() if len(found) > 1}
+        return {name: options for name, options in values.items() if len(options) > 1}
 
     def value(self, row: EpisodeRow, name: str) -> str:
         """Return the value by which a game is filtered."""
@@ -154,8 +154,8 @@ def episode_row(trace: Trace) -> EpisodeRow:
         outcome=trace.outcome,
         score=trace.score.value,
         rounds=last,
-        solved=next((one.number for one in rounds if one.leap), last if trace.outcome == "solved" else None),
-        last=next((str(one.guess)[:80] for one in reversed(rounds) if one.guess), ""),
+        solved=next((at.number for at in rounds if at.leap), last if trace.outcome == "solved" else None),
+        last=next((str(each.guess)[:80] for each in reversed(rounds) if each.guess), ""),
     )
 
 
@@ -177,7 +177,7 @@ def stamp(path: Path) -> tuple[tuple[int, int] | None, ...]:
 
 def _file_stamp(file: Path) -> tuple[int, int] | None:
     try:
-        found = os.stat(file)
+        status = os.stat(file)
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size

@@ -95,9 +95,9 @@ class Gallery:
     def names(self) -> list[str]:
         """Return the names of the run folders, the last begun first; none that leads out of the folder."""
         names = (place.parent.name for place in self.root.glob("*/run.json"))
-        return sorted(filter(self._ours, names), reverse=True)
+        return sorted(filter(self._is_ours, names), reverse=True)
 
-    def _ours(self, name: str) -> bool:
+    def _is_ours(self, name: str) -> bool:
         place = self.root / name / "run.json"
         inside = "/" not in name and place.resolve().is_relative_to(self.root.resolve())
         return inside and place.is_file()
@@ -120,15 +120,15 @@ class Gallery:
             LookupError: There is none of that name.
             UsageError: It cannot be read.
         """
-        if not self._ours(name):
+        if not self._is_ours(name):
             raise LookupError(name)
         path = self.root / name
         return self._read(path, stamp(path))
 
     def index(self) -> Served:
         """Return the leaderboards: every run that has ended in the table of what it played, and the runs that have not."""
-        found = self.found()
-        ended = {shelf.name: shelf for shelf in found.shelves if shelf.run.summary}
+        listing = self.found()
+        ended = {shelf.name: shelf for shelf in listing.shelves if shelf.run.summary}
         boards, faults = self._boards(tuple(ended.values()))
         return screen(
             "index",
@@ -136,8 +136,8 @@ class Gallery:
             across=home.across(boards),
             pictures={board.name: self._strip(ended[board.rows[0].run]) for board in boards},
             reports={name for name, shelf in ended.items() if _report(shelf)},
-            unended=[shelf for shelf in found.shelves if not shelf.run.summary],
-            unreadable=sorted({**found.unreadable, **faults}.items()),
+            unended=[shelf for shelf in listing.shelves if not shelf.run.summary],
+            unreadable=sorted({**listing.unreadable, **faults}.items()),
         )
 
     def _strip(self, shelf: Shelf) -> list[str]:
@@ -162,7 +162,7 @@ class Gallery:
             tally=sorted(Counter(row.outcome for row in shelf.rows).items()),
             cost=cost,
             each=cost / count if cost is not None and count else None,
-            date=home.begun(shelf.name),
+            date=home.start_time(shelf.name),
             most=int(shelf.run.config.settings.get("max_rounds") or 15),
             report=_report(shelf) is not None,
             pictures={sample: self.picture(shelf, sample, "thumb") for sample in shelf.samples},
@@ -183,7 +183,7 @@ class Gallery:
     def said_page(self, shelf: Shelf, file: str) -> Served:
         """Return what was asked and said in an episode, call by call."""
         trace = shelf.run.traces[shelf.at(file)]
-        calls, missing = said.said(shelf.run, trace)
+        calls, missing = said.episode_calls(shelf.run, trace)
         return screen("said", "../../", calls=calls, missing=missing, file=file, **self.known(shelf, trace))
 
     def known(self, shelf: Shelf, trace: Trace) -> dict[str, Any]:
@@ -201,17 +201,17 @@ class Gallery:
         self, shelf: Shelf, trace: Trace, up: str, template: str, links: Mapping[str, str | None]
     ) -> Served:
         """Return a game as a thought trace; an episode of anything else by its benchmark's readings and step by step."""
-        known = self.known(shelf, trace) | {"links": links}
-        used = {key: one.reply.usage for key, one in said.entries(shelf.run.path / CALLS, trace).items()}
-        if (around := thought.masked(known["sample"])) is not None:
-            return screen(template, up, thought=thought.thought(trace, used), around=around, **known)
+        values = self.known(shelf, trace) | {"links": links}
+        used = {key: entry.reply.usage for key, entry in said.entries(shelf.run.path / CALLS, trace).items()}
+        if (around := thought.masked(values["sample"])) is not None:
+            return screen(template, up, thought=thought.thought(trace, used), around=around, **values)
         return screen(
             "episode",
             up,
             calls=thought.calls(trace, used),
             parts=thought.fields(trace.score.parts),
             readings=results.readings(shelf.run, trace),
-            **known,
+            **values,
         )
 
     def sides_page(self, group: str, sample: str) -> Served:
@@ -232,7 +232,7 @@ class Gallery:
             "../../",
             sample=played[0].samples[sample],
             games=sides[:MOST_SIDES],
-            runs=[(shelf.name, _told_apart(shelf, played)) for shelf in played],
+            runs=[(shelf.name, _tell_apart(shelf, played)) for shelf in played],
             total=sum(map(len, games.values())),
             around=around,
             picture=self.picture(played[0], sample),
@@ -335,7 +335,7 @@ def _side(shelf: Shelf, place: int) -> Mapping[str, Any]:
     }
 
 
-def _told_apart(shelf: Shelf, others: Sequence[Shelf]) -> str:
+def _tell_apart(shelf: Shelf, others: Sequence[Shelf]) -> str:
     """Return a run's candidate; with the name of the run where another run has the same."""
     alone = sum(other.label == shelf.label for other in others) == 1
     return shelf.label if alone else f"{shelf.label} ({shelf.name})"

@@ -54,11 +54,11 @@ class Said:
 
 def entries(journal: Path, trace: Trace) -> dict[str, Entry]:
     """Return the journal's lines of the calls of an episode, by key; of two lines of one key the later counts."""
-    found: dict[str, Entry] = {}
+    by_key: dict[str, Entry] = {}
     if not journal.is_file():
-        return found
-    wanted = {str(step["call"]) for step in trace.steps if step.get("call")}
-    samples = {key.rsplit("/", 6)[0] for key in wanted}
+        return by_key
+    keys = {str(step["call"]) for step in trace.steps if step.get("call")}
+    samples = {key.rsplit("/", 6)[0] for key in keys}
     names = [f'"sample":{json.dumps(sample, ensure_ascii=False)}'.encode() for sample in samples]
     with journal.open("rb") as lines:
         for text in lines:
@@ -66,12 +66,12 @@ def entries(journal: Path, trace: Trace) -> dict[str, Entry]:
             if any(name in text for name in names):
                 with suppress(ValueError, KeyError, TypeError):
                     line = entry(unsealed(text))
-                    if str(line.key) in wanted:
-                        found[str(line.key)] = line
-    return found
+                    if str(line.key) in keys:
+                        by_key[str(line.key)] = line
+    return by_key
 
 
-def said(run: Run, trace: Trace) -> tuple[list[Said], str]:
+def episode_calls(run: Run, trace: Trace) -> tuple[list[Said], str]:
     """Return every call of an episode, and why messages are wanting, if they are."""
     why, sent = "", dict[str, Request]()
     lines = entries(run.path / CALLS, trace)
@@ -80,16 +80,16 @@ def said(run: Run, trace: Trace) -> tuple[list[Said], str]:
     except (LotbenchError, LookupError) as error:
         why = str(error)
     seen: dict[tuple[Any, ...], int] = {}
-    made = [
+    all_calls = [
         Said(call, lines.get(call.key), _messages(sent.get(call.key), call.place, seen), _form(sent, call))
         for call in calls(trace, {})
         if call.key
     ]
-    if not why and any(one.entry is None for one in made):
+    if not why and any(each.entry is None for each in all_calls):
         why = "not all calls of this game are in the journal any more"
-    elif not why and any(not one.messages for one in made):
+    elif not why and any(not each.messages for each in all_calls):
         why = "the game goes another way today: a prompt, a sample or the code has changed since"
-    return made, why
+    return all_calls, why
 
 
 def _form(sent: Mapping[str, Request], call: Call) -> str:
@@ -110,12 +110,12 @@ def _message(message: Message, place: int, seen: dict[tuple[Any, ...], int]) -> 
 
 def _parts(parts: Sequence[str | Image]) -> tuple[tuple[str, str], ...]:
     """Return parts as they are shown; texts that follow each other as one."""
-    made: list[tuple[str, str]] = []
+    pieces: list[tuple[str, str]] = []
     for part in parts:
         if isinstance(part, Image):
-            made.append(("picture", part.sha256))
-        elif made and made[-1][0] == "text":
-            made[-1] = ("text", made[-1][1] + part)
+            pieces.append(("picture", part.sha256))
+        elif pieces and pieces[-1][0] == "text":
+            pieces[-1] = ("text", pieces[-1][1] + part)
         else:
-            made.append(("text", part))
-    return tuple(made)
+            pieces.append(("text", part))
+    return tuple(pieces)

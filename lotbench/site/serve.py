@@ -113,8 +113,8 @@ class _Handlers:
         """Let through what knows the token, and came to this machine by its own name."""
         if not self._ours(_place(f"//{request.host}").hostname or ""):
             raise web.HTTPForbidden(text="not this host")
-        given = request.match_info.get("token", "")
-        if not hmac.compare_digest(given.encode(), self._token.encode()):
+        token = request.match_info.get("token", "")
+        if not hmac.compare_digest(token.encode(), self._token.encode()):
             raise web.HTTPNotFound
         response = await handler(request)
         for name, value in HEADERS.items():
@@ -134,16 +134,16 @@ class _Handlers:
     async def get(self, request: web.Request) -> web.Response:
         """Return whatever is at the path."""
         try:
-            found = await asyncio.to_thread(self._pages.get, request.match_info["path"])
+            page = await asyncio.to_thread(self._pages.get, request.match_info["path"])
         except LookupError:
             raise web.HTTPNotFound from None
         except UsageError as error:
             return web.Response(text=str(error), status=409)
-        headers = {"Content-Security-Policy": found.policy}
-        if found.lasting:
+        headers = {"Content-Security-Policy": page.policy}
+        if page.lasting:
             headers["Cache-Control"] = LASTING
-        charset = "utf-8" if found.kind.startswith("text/") else None
-        return web.Response(body=found.body, content_type=found.kind, charset=charset, headers=headers)
+        charset = "utf-8" if page.kind.startswith("text/") else None
+        return web.Response(body=page.body, content_type=page.kind, charset=charset, headers=headers)
 
     async def post(self, request: web.Request) -> web.Response:
         """Return a message, refused with its reason if it is none."""
@@ -217,8 +217,8 @@ async def serve(pages: Pages, port: int, ready: Callable[[str], None], host: str
             listening = await loop.create_server(doors, host, port)
         except (OSError, OverflowError) as error:
             raise UsageError(f"{host}, port {port}: {getattr(error, 'strerror', '') or error}") from None
-        shown = f"[{host}]" if ":" in host else host
-        ready(f"http://{shown}:{listening.sockets[0].getsockname()[1]}/{token}/")
+        address = f"[{host}]" if ":" in host else host
+        ready(f"http://{address}:{listening.sockets[0].getsockname()[1]}/{token}/")
         await asyncio.Event().wait()
     finally:
         if listening is not None:
@@ -240,8 +240,8 @@ def _admitted(runner: web.AppRunner, busy: set[object]) -> asyncio.Protocol:
     closed counts for a moment yet: so all that are too many are closed here, and none twice.
     """
     assert runner.server is not None
-    here = [one for one in runner.server.connections if one.transport and not one.transport.is_closing()]
-    idle = [one for one in here if one not in busy]
-    for one in idle[: max(0, len(here) - MAX_OPEN + 1)]:
-        one.force_close()
+    here = [wire for wire in runner.server.connections if wire.transport and not wire.transport.is_closing()]
+    idle = [wire for wire in here if wire not in busy]
+    for wire in idle[: max(0, len(here) - MAX_OPEN + 1)]:
+        wire.force_close()
     return runner.server()

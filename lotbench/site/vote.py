@@ -60,8 +60,8 @@ class Polls:
 
     def __post_init__(self) -> None:
         self.items = {item.id: item for _, item in rows(self.ballot, Item.model_validate)}
-        found = [vote for _, vote in rows(self.votes, Vote.model_validate)] if self.votes.is_file() else []
-        self.voted = {(vote.voter.casefold(), vote.id) for vote in found}
+        votes = [vote for _, vote in rows(self.votes, Vote.model_validate)] if self.votes.is_file() else []
+        self.voted = {(vote.voter.casefold(), vote.id) for vote in votes}
 
     def get(self, path: str) -> Served:
         """Return the page at a path."""
@@ -107,34 +107,37 @@ class Polls:
             raise UsageError("there is no such prompt on the ballot")
         if (voter.casefold(), chosen.item) in self.voted:
             raise UsageError("you have voted on this already: load the page again")
-        shown = self.order(voter, chosen.item)
+        responses = self.order(voter, chosen.item)
         numbers = set(chosen.choice)
-        if unknown := numbers - {str(number) for number in range(1, len(shown) + 1)}:
+        if unknown := numbers - {str(number) for number in range(1, len(responses) + 1)}:
             raise UsageError(f"there is no response {min(unknown)[:20]}")
-        letters = sorted(one.letter for number, one in enumerate(shown, 1) if str(number) in numbers)
+        letters = sorted(row.letter for number, row in enumerate(responses, 1) if str(number) in numbers)
         vote = Vote(id=chosen.item, voter=voter, letters=tuple(letters))
         append(self.votes, [vote.model_dump_json().encode() + b"\n"])
         self.voted.add((voter.casefold(), chosen.item))
 
     def order(self, voter: str, item: str) -> list[Response]:
         """Return the responses to a prompt in the order in which a person sees them, now and later."""
-        shown = list(self.items[item].responses)
-        Random(f"{voter.casefold()}:{item}:responses").shuffle(shown)
-        return shown
+        responses = list(self.items[item].responses)
+        Random(f"{voter.casefold()}:{item}:responses").shuffle(responses)
+        return responses
 
     def _page(self, voter: str) -> Served:
-        left = [name for name in self.items if (voter.casefold(), name) not in self.voted]
+        names = [name for name in self.items if (voter.casefold(), name) not in self.voted]
         # An order of each person's own that does not change as prompts are voted on.
         name = min(
-            left, key=lambda one: hashlib.sha256(f"{voter.casefold()}:{one}".encode()).digest(), default=None
+            names,
+            key=lambda name: hashlib.sha256(f"{voter.casefold()}:{name}".encode()).digest(),
+            default=None,
         )
-        known: dict[str, Any] = {"name": voter, "done": len(self.items) - len(left), "total": len(self.items)}
+        total = len(self.items)
+        fields: dict[str, Any] = {"name": voter, "done": total - len(names), "total": total}
         if name is None:
-            return screen("vote", item=None, shown=[], picture=None, **known)
+            return screen("vote", item=None, responses=[], picture=None, **fields)
         item = self.items[name]
         picture = f"../../picture/{quote(name, safe='')}" if _picture(item) else None
-        shown = [one.text for one in self.order(voter, name)]
-        return screen("vote", item=item, shown=shown, picture=picture, **known)
+        texts = [response.text for response in self.order(voter, name)]
+        return screen("vote", item=item, responses=texts, picture=picture, **fields)
 
 
 def _picture(item: Item) -> Path | None:

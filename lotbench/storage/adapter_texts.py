@@ -1,6 +1,7 @@
-"""What an adapter was trained on, in a file beside its weights: digests of texts, from which no text can be read.
+"""The list of texts that an adapter was trained on: a file of digests in the adapter's folder.
 
-`clot tune` writes it, and whoever evaluates the adapter reads it: on what it has seen a model is not measured.
+`clot tune` writes the file. An evaluation reads it and leaves out samples that the adapter was trained on. The digests
+do not reveal the texts.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ FILE = "seen.json"
 
 
 def fingerprint(text: str) -> str:
-    """Return the digest of a text without what does not make it another one: case, width, spaces and punctuation."""
+    """Return the digest of a text, the same for texts that differ in case, width, spaces or punctuation only."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     letters = "".join(letter for letter in plain if letter.isalnum()) or plain.strip()
     return hashlib.sha256(letters.encode()).hexdigest()[:16]
@@ -30,21 +31,27 @@ def digests(texts: Iterable[str]) -> frozenset[str]:
 
 
 def write(adapter: Path, texts: Iterable[str], before: frozenset[str] = frozenset()) -> None:
-    """Write down the texts that an adapter was trained on, beside digests: of the adapter that it began from, or made before."""
+    """Write the digests of an adapter's training texts into its folder.
+
+    Args:
+        adapter: The folder of the adapter.
+        texts: The training texts.
+        before: Digests to add: those of the adapter that training began from, or digests made earlier.
+    """
     seen = sorted(before | digests(texts))
     atomic_write.write(adapter / FILE, json.dumps({"schema": 1, "texts": seen}) + "\n")
 
 
 def read(adapter: Path) -> frozenset[str] | None:
-    """Return the digests of what an adapter was trained on; None if it does not say.
+    """Return the digests of an adapter's training texts; None if its folder has no such file.
 
     Raises:
         DataError: The file is damaged.
     """
     path = adapter / FILE
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return frozenset(map(str, found["texts"]))
+        table = json.loads(path.read_text(encoding="utf-8"))
+        return frozenset(map(str, table["texts"]))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:

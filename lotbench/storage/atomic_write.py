@@ -1,6 +1,6 @@
-"""A file that is written whole or not at all: beside its place first, then moved there.
+"""Atomic writing: a file is first written under a temporary name in the same folder, then renamed.
 
-Readers see the old content or the new one, never half of it, also after kill -9 or on a full disk.
+A reader sees the old content or the new content, never a part, even after kill -9 or on a full disk.
 """
 
 from __future__ import annotations
@@ -13,35 +13,38 @@ from pathlib import Path
 from typing import BinaryIO
 
 PART = ".lotbench-part"
-"""How the name of a file ends that is being written; kill -9 leaves it behind."""
+"""The suffix of a temporary file; kill -9 may leave one behind."""
 
 
 def clear(folder: Path) -> None:
-    """Remove what a kill left of files that were being written in a folder, or one below it; nobody else may write there."""
-    below = (one for one in folder.iterdir() if one.is_dir() and not one.is_symlink())
+    """Remove leftover temporary files from a folder and its subfolders.
+
+    No other process may write to the folder meanwhile.
+    """
+    below = (child for child in folder.iterdir() if child.is_dir() and not child.is_symlink())
     for place in (folder, *below):
-        for left in place.glob(f".*{PART}"):
+        for remnant in place.glob(f".*{PART}"):
             with suppress(OSError):
-                left.unlink()
+                remnant.unlink()
 
 
 def write(path: Path, content: str | bytes | Iterable[str]) -> None:
-    """Write a file, whole or piece by piece, text as UTF-8, with its folder if that is missing.
+    """Write a file atomically, text as UTF-8; a missing folder is made.
 
     Raises:
-        OSError: It cannot be written; what stood there before still does.
+        OSError: The file cannot be written; its old content is unchanged.
     """
     with opened(path) as file:
         pieces = [content] if isinstance(content, str | bytes) else content
-        file.writelines(one if isinstance(one, bytes) else one.encode() for one in pieces)
+        file.writelines(piece if isinstance(piece, bytes) else piece.encode() for piece in pieces)
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a file to write; it takes its place when the block ends in order, and is removed when it does not.
+    """Open a file for atomic writing: it gets its name when the block ends, and is removed if the block raises.
 
     Raises:
-        OSError: It cannot be written; what stood there before still does.
+        OSError: The file cannot be written; its old content is unchanged.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=PART)

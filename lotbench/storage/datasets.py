@@ -1,8 +1,7 @@
-"""What is read from disk: shipped files, prompt packs, data sets and their pictures.
+"""Reading of shipped files, prompt packs, data sets and their pictures.
 
-A data set is a folder with samples.jsonl; each line is checked as it is read, and every fault is reported
-with file, line and field at once, so that a person mends a file in one go. Nothing is written here into a
-data set's folder.
+A data set is a folder with samples.jsonl. Each line is checked while it is read, and all faults are reported together,
+with file, line and field. This module never writes to a data set's folder.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from lotbench.types import Image, Sample
 
 PACKAGE = Path(__file__).resolve().parents[1]
 CACHED = 256
-"""Pictures ready to be sent, at most; one that is not among them is read from its file again."""
+"""How many encoded pictures are cached."""
 
 
 def shipped(*parts: str) -> Path:
-    """Return a file that comes with lotbench (`data`, `configs`): in the package, else at the repository root.
+    """Return the path of a shipped file or folder (`data`, `configs`): in the package, or else at the repository root.
 
     Raises:
         UsageError: It is in neither place.
@@ -43,28 +42,28 @@ def shipped(*parts: str) -> Path:
     raise UsageError(f"{'/'.join(parts)} does not come with lotbench")
 
 
-def config_file(given: str | None) -> Path | None:
-    """Return a config file by path, or by the name of one that is shipped (`try`, `paper/lotbench`).
+def config_file(argument: str | None) -> Path | None:
+    """Return a config file by its path, or by the name of a shipped one (`try`, `paper/lotbench`).
 
     Raises:
-        UsageError: There is none; it says which are shipped.
+        UsageError: There is no such file; the message lists the shipped ones.
     """
-    if given is None or Path(given).exists():
-        return Path(given) if given else None
-    name = given.removeprefix("configs/").removesuffix(".toml") + ".toml"
+    if argument is None or Path(argument).exists():
+        return Path(argument) if argument else None
+    name = argument.removeprefix("configs/").removesuffix(".toml") + ".toml"
     try:
         return shipped("configs", name)
     except UsageError:
         root = shipped("configs")
-        known = sorted(file.relative_to(root).with_suffix("").as_posix() for file in root.rglob("*.toml"))
-        raise UsageError(f"{given}: no such file; there are also: {', '.join(known)}") from None
+        packaged = sorted(file.relative_to(root).with_suffix("").as_posix() for file in root.rglob("*.toml"))
+        raise UsageError(f"{argument}: no such file; there are also: {', '.join(packaged)}") from None
 
 
 def prompts(benchmark: str, folder: str = "") -> Pack:
-    """Return the prompt pack of a benchmark, or one that replaces it.
+    """Return the prompt pack in a folder; by default the benchmark's own.
 
     Raises:
-        UsageError: The folder is missing, has no prompt in it, or one that is not text.
+        UsageError: The folder is missing, has no prompts, or one that is not text.
     """
     root = Path(folder) if folder else benchmarks.folder(benchmark) / "prompts"
     try:
@@ -77,7 +76,7 @@ def prompts(benchmark: str, folder: str = "") -> Pack:
 
 
 def prompt_files(root: Path) -> dict[str, str]:
-    """Return the texts of a prompt pack's files, by path below the folder."""
+    """Return the texts of a prompt pack's files, by path relative to the folder."""
     return {
         path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
         for path in sorted(root.glob("*/*.txt"))
@@ -85,12 +84,16 @@ def prompt_files(root: Path) -> dict[str, str]:
 
 
 def data_sets() -> list[Path]:
-    """Return the folders of the data sets that come with lotbench, by name."""
+    """Return the folders of the shipped data sets, sorted by name."""
     return sorted(path.parent for path in shipped("data").glob("*/samples.jsonl"))
 
 
 def data_folder(name: str, benchmark_data: str) -> Path:
-    """Return the folder of a data set: a path, or the name of one that is shipped.
+    """Return the folder of a data set, by its path or by the name of a shipped one.
+
+    Args:
+        name: The path or name; if empty, `benchmark_data` is taken.
+        benchmark_data: The name of the benchmark's own data set.
 
     Raises:
         UsageError: There is no such data set.
@@ -99,10 +102,10 @@ def data_folder(name: str, benchmark_data: str) -> Path:
         return Path(name)
     if "/" in name:
         raise UsageError(f"{name}: not a data set (no samples.jsonl)")
-    # A folder of the same name that is no data set does not hide a shipped one: the repository has lotbench/.
-    known = [folder.name for folder in data_sets()]
+    # A folder without samples.jsonl does not hide a shipped data set of its name: the repository has lotbench/.
+    names = [folder.name for folder in data_sets()]
     if name and not (shipped("data") / name).exists():
-        raise UsageError(f"no data set {name!r}; there are: {', '.join(known)}{suggestion(name, known)}")
+        raise UsageError(f"no data set {name!r}; there are: {', '.join(names)}{suggestion(name, names)}")
     return shipped("data", name or benchmark_data)
 
 
@@ -110,38 +113,38 @@ def samples(folder: Path, item: type[BaseModel]) -> tuple[Any, ...]:
     """Return the samples of a data set, in order.
 
     Raises:
-        DataError: Every fault of every line, with file, line and field.
+        DataError: Lines are not valid; the error lists every fault with file, line and field.
     """
     return tuple(read_on(folder, item))
 
 
 def read_on(folder: Path, item: type[BaseModel]) -> Iterator[Any]:
-    """Yield the samples of a data set, in order, each when it is wanted: of hundreds of thousands, few may be kept.
+    """Yield the samples of a data set one at a time, in order.
 
     Raises:
-        DataError: After the last line, every fault of every line, with file, line and field.
+        DataError: Lines are not valid; raised after the last line, with every fault.
     """
     path = folder / "samples.jsonl"
     faults: list[str] = []
     seen: dict[str, int] = {}
     pictures: dict[str, list[str]] = {}
-    made: Any
+    sample: Any
     for number, table in rows(path, lambda table: table, faults):
         image = table.get("image") if isinstance(table, dict) else None
         if isinstance(image, str) and image:
-            # A picture that many samples have is looked at once.
+            # A picture that several samples share is checked once.
             if image not in pictures:
                 pictures[image] = picture_faults(folder, image)
             faults.extend(at(path, number, "image") + f": {fault}" for fault in pictures[image])
         try:
-            made = item.model_validate(table)
+            sample = item.model_validate(table)
         except ValidationError as error:
             faults += faults_of(error, path, number)
             continue
-        if made.id in seen:
-            faults.append(at(path, number, "id") + f": {made.id!r} stands in line {seen[made.id]} already")
-        seen.setdefault(made.id, number)
-        yield made
+        if sample.id in seen:
+            faults.append(f"{at(path, number, 'id')}: {sample.id!r} stands in line {seen[sample.id]} already")
+        seen.setdefault(sample.id, number)
+        yield sample
     if not seen and not faults:
         faults.append(f"{path}: no samples")
     if faults:
@@ -149,12 +152,12 @@ def read_on(folder: Path, item: type[BaseModel]) -> Iterator[Any]:
 
 
 def lines(folder: Path) -> dict[str, int]:
-    """Return the line of each sample in a data set that was read without faults, from 1, by id."""
+    """Return the line number (from 1) of each sample in a valid data set, by sample id."""
     return {table["id"]: number for number, table in tables(folder / "samples.jsonl")}
 
 
 def picture_faults(folder: Path, relative: str) -> list[str]:
-    """Return why a file is no picture that lies in a data set's folder; nothing if it is one."""
+    """Return the faults of a picture file, which must lie in the data set's folder; none if it is valid."""
     path = folder / relative
     try:
         if not path.resolve().is_relative_to(folder.resolve()):
@@ -171,20 +174,20 @@ def picture_faults(folder: Path, relative: str) -> list[str]:
 
 
 def data_digest(folder: Path, items: Sequence[Any], pictures: Pictures) -> str:
-    """Return the digest of the samples and their pictures: what the data set is, whatever its file looks like."""
+    """Return the digest of a data set's samples and pictures; the format of samples.jsonl does not change it."""
     return digest(
         [[item.model_dump(mode="json"), getattr(pictures.get(item.id), "sha256", None)] for item in items]
     )
 
 
 class Pictures(Mapping[str, Image]):
-    """The pictures of a data set by sample id, encoded as they are sent: no metadata, never upscaled, PNG or a smaller JPEG.
+    """The pictures of a data set by sample id, encoded for sending: PNG or a smaller JPEG, no metadata, never upscaled.
 
     Args:
         folder: The data set's folder.
         items: Its samples.
-        max_px: The longer side, in pixels, at most.
-        recorded: The sha256 of pictures by sample id, as a run has recorded them: these are sent, or nothing.
+        max_px: The maximum of the longer side, in pixels.
+        recorded: The sha256 of each picture by sample id, as a run has recorded it; no other content is sent.
     """
 
     def __init__(
@@ -193,12 +196,12 @@ class Pictures(Mapping[str, Image]):
         self._max_px = max_px
         self._recorded = recorded or {}
         self._paths = {item.id: folder / item.image for item in items if item.image}
-        # A second picture that a sample needs; most have none.
+        # A second picture; most samples have none.
         others = {f"{item.id}/other": getattr(item, "other_image", None) for item in items}
         self._paths |= {name: folder / image for name, image in others.items() if image}
         self._sources: dict[str, Path] = {}
         self._known: dict[Path, Image] = {}
-        """By file: many samples may have one picture."""
+        """By file: several samples may share a picture."""
 
     def __getitem__(self, sample: str) -> Image:
         path = self._paths[sample]
@@ -218,18 +221,18 @@ class Pictures(Mapping[str, Image]):
         return len(self._paths)
 
     def sent(self, sha256: str) -> bytes:
-        """Return the bytes of a picture as they are sent; raises DataError as `data_url` does."""
+        """Return the encoded bytes of a picture; raises DataError as `data_url` does."""
         return base64.b64decode(self.data_url(sha256).partition(",")[2])
 
     def data_url(self, sha256: str) -> str:
-        """Return a picture's data URL by the sha256 of its bytes.
+        """Return the data URL of a picture by the sha256 of its encoded bytes.
 
         Raises:
-            DataError: It is gone, or no longer the one that the run began with.
+            DataError: The file is gone or has changed since the run began.
         """
         path = self._sources[sha256]
-        url, found = _data_url(path, self._max_px, _stamp(path))
-        if found != sha256:
+        url, picture_sha256 = _data_url(path, self._max_px, _stamp(path))
+        if picture_sha256 != sha256:
             raise DataError([f"{path}: is not the picture that the run began with"])
         return url
 
@@ -240,15 +243,18 @@ class Pictures(Mapping[str, Image]):
 
 def _stamp(path: Path) -> object:
     with suppress(OSError):
-        found = path.stat()
-        return found.st_mtime_ns, found.st_size, found.st_ino
-    # What reads it says why it is not there.
+        status = path.stat()
+        return status.st_mtime_ns, status.st_size, status.st_ino
+    # A missing file is reported by the code that reads it.
     return None
 
 
 @lru_cache(maxsize=CACHED)
 def _data_url(path: Path, max_px: int, stamp: object) -> tuple[str, str]:
-    """Return a picture's data URL and the sha256 of its bytes; `stamp` tells one content of the file from another."""
+    """Return a picture's data URL and the sha256 of its encoded bytes.
+
+    `stamp` is part of the cache key, so that a changed file is encoded again.
+    """
     sent = encoded(path, max_px, smallest=True)
     url = f"data:{media_type(sent)};base64," + base64.b64encode(sent).decode()
     return url, hashlib.sha256(sent).hexdigest()

@@ -1,8 +1,7 @@
-"""The `.env` file of the working folder: keys and addresses, for who does not keep them in the environment.
+"""The `.env` file of the working folder, which may hold keys and addresses.
 
-Only the working folder's own file is read, never one of a parent or of a data set, and only variables that
-lotbench itself looks at: a file that came along with somebody's repository must not steer this process, nor have a key
-of the environment sent to an address of its own.
+Only the file of the working folder itself is read, and only variables that lotbench uses. A file that came with a
+cloned repository must not control this process, and must not send a key of the environment to another address.
 """
 
 from __future__ import annotations
@@ -17,35 +16,33 @@ OURS = re.compile(r"[A-Z0-9_]+_API_KEY|OPENAI_BASE_URL|LOTBENCH_SERVE_KEY")
 
 
 def read_env_file(folder: Path) -> list[str]:
-    """Set the variables of `.env` that the environment does not have.
-
-    Returns:
-        The names of those that were set.
+    """Set the variables of `.env` that the environment does not have, and return their names.
 
     Raises:
-        UsageError: The file is no text, names an address for a key that it does not hold, or sets another variable of
-            ours: where runs and prices lie is for who starts the process to say.
+        UsageError: The file is not text, sets an address for a key that stands only in the environment, or sets another
+            LOTBENCH_ variable.
     """
     path = folder / ".env"
     if not path.is_file():
         return []
-    # Imported when there is something to read: every command passes here.
+    # Imported late: every command calls this function, and most find no file.
     from dotenv import dotenv_values
 
     try:
-        found = dotenv_values(path, interpolate=False, encoding="utf-8")
+        variables = dotenv_values(path, interpolate=False, encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: {error}") from None
-    if others := sorted(name for name in found if name.startswith("LOTBENCH_") and not OURS.fullmatch(name)):
+    others = [name for name in variables if not OURS.fullmatch(name)]
+    if foreign := sorted(name for name in others if name.startswith("LOTBENCH_")):
         raise UsageError(
-            f"{path}: {others[0]}: a file may set keys and addresses alone; set it in the environment"
+            f"{path}: {foreign[0]}: a file may set keys and addresses alone; set it in the environment"
         )
-    taken = {name: value for name, value in found.items() if value and OURS.fullmatch(name)}
-    new = [name for name in taken if name not in os.environ]
+    own = {name: value for name, value in variables.items() if value and name not in others}
+    new = [name for name in own if name not in os.environ]
     if "OPENAI_BASE_URL" in new and os.environ.get("OPENAI_API_KEY"):
         raise UsageError(
             f"{path}: OPENAI_BASE_URL: the $OPENAI_API_KEY of the environment would go to an address out of a file; "
             "put both into the file, or both into the environment"
         )
-    os.environ.update({name: taken[name] or "" for name in new})
+    os.environ.update({name: own[name] or "" for name in new})
     return new

@@ -1,4 +1,4 @@
-"""Rows on their way out: a CSV file, or a JSON line each."""
+"""Export of rows as CSV or as JSON lines."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from lotbench.storage import atomic_write
 from lotbench.types import JSON
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""How a cell begins that spreadsheets take for more than a text: what a model says may end on one."""
+"""First characters that make a spreadsheet read a cell as a formula; texts of models may begin with one."""
 
 
 def write(rows: Sequence[Mapping[str, JSON]], path: Path | None) -> int:
-    """Write rows and return how many; a path that ends in .csv gets a table, None is standard output.
+    """Write rows and return their number.
+
+    Args:
+        rows: One table of fields per row.
+        path: A .csv file gets a table, any other file JSON lines; None writes JSON lines to standard output.
 
     Raises:
         UsageError: The file cannot be written.
     """
-    made = _csv(rows) if path and path.suffix == ".csv" else _lines(rows)
-    if path is None:
-        sys.stdout.write(made)
-        return len(rows)
+    if path and path.suffix == ".csv":
+        text = _csv(rows)
+    else:
+        text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     try:
-        atomic_write.write(path, made)
+        atomic_write.write(path, text) if path else sys.stdout.write(text)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     return len(rows)
 
 
-def _lines(rows: Sequence[Mapping[str, JSON]]) -> str:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
 def _csv(rows: Sequence[Mapping[str, JSON]]) -> str:
-    """Return a table of all fields in the order in which they first come; what is no text stands as JSON."""
+    """Return rows as CSV: a column for each field, in order of first occurrence; a value that is not text is JSON."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     file = io.StringIO()
     table = csv.writer(file, lineterminator="\n")
@@ -49,7 +49,7 @@ def _csv(rows: Sequence[Mapping[str, JSON]]) -> str:
 
 
 def _cell(value: JSON) -> str:
-    """Return a value as a cell; a text that a spreadsheet would carry out as a formula has an apostrophe before it."""
+    """Return a value as a CSV cell; an apostrophe is put before a text that a spreadsheet would run as a formula."""
     if value is None:
         return ""
     if not isinstance(value, str):

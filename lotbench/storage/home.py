@@ -1,4 +1,4 @@
-"""What lotbench keeps on this machine outside of all runs: its folder, and where the latest run was made."""
+"""The folder that lotbench keeps on this machine apart from runs, and the path of the latest run in it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ LATEST = "latest"
 
 
 def home() -> Path:
-    """Return the folder: $LOTBENCH_HOME, by default ~/.cache/lotbench."""
+    """Return lotbench's own folder: $LOTBENCH_HOME, by default ~/.cache/lotbench."""
     return Path(os.environ.get("LOTBENCH_HOME") or Path.home() / ".cache" / "lotbench")
 
 
 def remember(run: Path) -> None:
-    """Write down that this run is the latest; where nothing can be written, `latest` is looked for in runs/ alone."""
+    """Record a run as the latest one; do nothing if the record cannot be written."""
     with suppress(OSError):
         atomic_write.write(home() / LATEST, f"{run.resolve()}\n")
 
 
 def remembered() -> Path | None:
-    """Return the latest run that was made on this machine; None if it is gone, or none was."""
+    """Return the folder of the latest recorded run; None if there is no record or the folder is gone."""
     try:
         run = Path((home() / LATEST).read_text(encoding="utf-8").strip())
     except (OSError, UnicodeDecodeError):

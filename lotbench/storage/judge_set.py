@@ -1,8 +1,8 @@
-"""A judge set on disk: a folder of labelled rows, and what people have labelled of a run.
+"""A judge set on disk: a folder of labelled rows with which a benchmark's judges are checked.
 
-`set.toml` names the benchmark whose judges are checked (`benchmark`), the data set that the rows are about (`data`)
-and where their labels are from (`labels`: the `author`, `people`, or `planted` into the texts); the rows stand in the
-files that the benchmark names. A set may bring samples of its own, in a samples.jsonl beside them.
+`set.toml` has three fields. `benchmark` is the benchmark of the judges, `data` the data set that the rows refer to, and
+`labels` the source of the labels (`author`, `people`, or `planted` into the texts). The benchmark names the files with
+the rows. A set may have its own samples.jsonl.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class About(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class JudgeSet:
-    """A judge set, read.
+    """The content of a judge set.
 
     Attributes:
-        rows: The rows of each file that is there, by file name, with the line of each.
-        digest: Of all rows.
+        rows: The rows of each file, by file name; each row is a pair of line number and record.
+        digest: The digest of all rows.
     """
 
     folder: Path
@@ -45,23 +45,25 @@ class JudgeSet:
     digest: str
 
     def is_about(self, data: Path) -> bool:
-        """Return whether the rows are about the samples of this folder: the data set that is named, or the set's own."""
+        """Return whether the rows refer to the samples of this folder: the data set that is named, or the set's own."""
         return data.name == self.about.data or data.resolve() == self.folder.resolve()
 
     def places(self, file: str, faults: Sequence[str]) -> list[str]:
-        """Return the faults of a file's rows (`ROW: reason`, rows counted from 1) with file and line."""
-        told = []
+        """Return faults of a file's rows (`ROW: reason`, rows counted from 1) with file and line in place of ROW."""
+        messages = []
         for fault in faults:
             row, _, message = fault.partition(": ")
-            told.append(at(self.folder / file, self.rows[file][int(row) - 1][0]) + f": {message}")
-        return told
+            messages.append(at(self.folder / file, self.rows[file][int(row) - 1][0]) + f": {message}")
+        return messages
 
 
 def find(name: str, benchmark: str) -> Path:
-    """Return the folder of a judge set: a path, or the one that is shipped; that of the game lies around the others.
+    """Return the folder of a judge set: the path `name`, or by default the benchmark's shipped set.
+
+    The set of LoTbench is the folder judge_sets itself; the other benchmarks have subfolders there.
 
     Raises:
-        UsageError: There is none.
+        UsageError: The folder does not exist.
     """
     every = shipped("data", "judge_sets")
     folder = Path(name) if name else every / benchmark if (every / benchmark).is_dir() else every
@@ -71,13 +73,13 @@ def find(name: str, benchmark: str) -> Path:
 
 
 def about_of(folder: Path) -> About:
-    """Return what set.toml says; the defaults where there is none."""
+    """Return the content of set.toml; the defaults if there is no such file."""
     place = folder / "set.toml"
     return validate(About, read_toml(place), place) if place.is_file() else About()
 
 
 def subject(folder: Path) -> Path:
-    """Return the folder of the samples that the rows of a judge set are about: its own, or the data set that it names.
+    """Return the folder of the samples that a judge set refers to: its own, or the data set that it names.
 
     Raises:
         UsageError: There is no such data set.
@@ -86,11 +88,15 @@ def subject(folder: Path) -> Path:
 
 
 def load(folder: Path, files: Mapping[str, type[BaseModel]]) -> JudgeSet:
-    """Read the files of a judge set that are there.
+    """Read a judge set.
+
+    Args:
+        folder: The folder of the set.
+        files: The record type of each file that it may have.
 
     Raises:
-        DataError: Every fault, with file, line and field.
-        UsageError: None of the files is there.
+        DataError: Rows are not valid; the error lists every fault with file, line and field.
+        UsageError: The folder has none of the files.
     """
     about = about_of(folder)
     there = {name: model for name, model in files.items() if (folder / name).is_file()}
@@ -102,5 +108,5 @@ def load(folder: Path, files: Mapping[str, type[BaseModel]]) -> JudgeSet:
         rows[name] = tuple(jsonl.rows(folder / name, model.model_validate, faults))
     if faults:
         raise DataError(faults)
-    whole = {name: [row.model_dump(mode="json") for _, row in found] for name, found in rows.items()}
+    whole = {name: [row.model_dump(mode="json") for _, row in pairs] for name, pairs in rows.items()}
     return JudgeSet(folder, about, rows, digest(whole))

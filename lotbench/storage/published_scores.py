@@ -1,4 +1,4 @@
-"""A table of scores that others published (`--table`): a CSV file with a model a row."""
+"""Published scores for comparison (`--table`): a CSV file with one model per row."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pathlib import Path
 from lotbench.errors import DataError, UsageError, at
 
 NO_VALUE = ("", "-", "–", "n/a")
-"""Cells that say that a model has no value."""
+"""Cells that mean a missing value."""
 
 
 def read_published_scores(path: Path) -> dict[str, dict[str, float]]:
-    """Return the columns of numbers, each as values by model; the models stand in the column `model`, else in the first.
+    """Return the numeric columns of a CSV file, each as values by model.
 
-    A column without any number is text, and left out.
+    The models stand in the column `model`, or else in the first column. A column without any number is left out.
 
     Raises:
-        UsageError: The file cannot be read, or has no column of numbers beside the models.
-        DataError: A cell among numbers is none, or a model has two rows, by line and column.
+        UsageError: The file cannot be read, or has no numeric column.
+        DataError: A cell of a numeric column is not a number, or a model has two rows; with line and column.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -47,7 +47,7 @@ def read_published_scores(path: Path) -> dict[str, dict[str, float]]:
 def _column(
     path: Path, column: str, cells: list[tuple[int, str, str]], faults: list[str]
 ) -> dict[str, float]:
-    """Return the values of a column by model; what is wrong with it is added to the faults."""
+    """Return the values of a column by model; faults of its cells are added to `faults`."""
     values: dict[str, float] = {}
     for line, model, text in cells:
         value = _number(text)

@@ -1,8 +1,7 @@
-"""Work on several processes, on Ray: one call of a function for each thing that is given, side by side.
+"""Parallel calls of a function in several processes, by Ray.
 
-Ray is an extra (`scale`): it is imported here and nowhere else in lotbench, and in a process of its own. It puts
-handlers of its own on signals, and has been seen to abort its process while it closed: neither is anything that
-should happen to a run.
+Ray is an optional dependency (extra `scale`), imported only here. It runs in a process of its own, because it replaces
+signal handlers and has been seen to abort its process while closing; a run must survive both.
 """
 
 from __future__ import annotations
@@ -19,23 +18,25 @@ from typing import Any, TypeVar
 from lotbench.errors import UsageError
 
 POLL_S = 0.25
-"""Seconds between two looks at whether the work is done, or nobody waits for it any more."""
+"""Seconds between two checks whether the work is done or no longer awaited."""
 CLOSING_S = 30.0
 """Seconds that Ray may take to close."""
 RETRIES = 3
-"""How often Ray gives the thing of a process that died to another."""
+"""How often Ray repeats a task whose process died."""
 
 A = TypeVar("A")
 B = TypeVar("B")
 
 
-async def side_by_side(work: Callable[[A], B], given: Sequence[A], died: B) -> list[B]:
-    """Return what a function makes of each thing, in order, each in a process of its own; the processes end if this is cancelled.
+async def side_by_side(work: Callable[[A], B], tasks: Sequence[A], died: B) -> list[B]:
+    """Return the results of a function for all tasks, in order, each task in its own process.
+
+    Cancelling this ends the processes.
 
     Args:
-        work: A function of a module; it raises nothing.
-        given: What can be pickled, without secrets: workers have this process's environment.
-        died: What stands for a thing whose process came to no end.
+        work: A module-level function that raises nothing.
+        tasks: Arguments that can be pickled and hold no secret; workers have this process's environment.
+        died: The result of a task whose process died.
 
     Raises:
         UsageError: Ray is not installed.
@@ -43,51 +44,51 @@ async def side_by_side(work: Callable[[A], B], given: Sequence[A], died: B) -> l
     if find_spec("ray") is None:
         raise UsageError("--shards needs ray: pip install 'lotbench[scale]'")
     context = get_context("spawn")
-    ours, theirs = context.Pipe()
-    driver = context.Process(target=_drive, args=(theirs, work, list(given), died), daemon=True)
+    ours, child = context.Pipe()
+    driver = context.Process(target=_drive, args=(child, work, list(tasks), died), daemon=True)
     driver.start()
-    theirs.close()
+    child.close()
     try:
         while not ours.poll():
             await asyncio.sleep(POLL_S)
-        found: list[B] = ours.recv()
-        return found
+        results: list[B] = ours.recv()
+        return results
     except EOFError:
         # The driver itself died, and its workers with it.
-        return [died] * len(given)
+        return [died] * len(tasks)
     finally:
         ours.close()
         driver.join(CLOSING_S)
         driver.kill()
 
 
-def _drive(results: Connection, work: Callable[[Any], Any], given: Sequence[Any], died: Any) -> None:
-    """Take the work on Ray and send what came of it; given up when nobody waits for it any more."""
-    # Ctrl-C goes to every process of a terminal: whoever waits for the results decides when this one ends.
+def _drive(results: Connection, work: Callable[[Any], Any], tasks: Sequence[Any], died: Any) -> None:
+    """Run the tasks on Ray and send the results; stop early if the receiver closes the connection."""
+    # Ctrl-C reaches every process of a terminal: the receiver of the results decides when this one ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     import ray
 
     ray.init(
         address="local",
-        num_cpus=len(given),
+        num_cpus=len(tasks),
         include_dashboard=False,
         log_to_driver=False,
         logging_level=logging.ERROR,
     )
-    # Ray's own handler, which prints a stack and aborts, is there only now.
+    # Ray has now set its own handler, which prints a stack and aborts.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     remote = ray.remote(max_retries=RETRIES)(work)
-    promised = left = [remote.remote(one) for one in given]
-    # Nothing is ever sent from the other end: it can be read once it is closed.
-    while left and not results.poll():
-        _, left = ray.wait(left, num_returns=len(left), timeout=POLL_S)
-    if not left:
-        results.send([_came(one, died) for one in promised])
+    promised = pending = [remote.remote(task) for task in tasks]
+    # The receiver sends nothing: `poll` is true only once it has closed the connection.
+    while pending and not results.poll():
+        _, pending = ray.wait(pending, num_returns=len(pending), timeout=POLL_S)
+    if not pending:
+        results.send([_await_result(result, died) for result in promised])
     ray.shutdown()
 
 
-def _came(promise: Any, died: Any) -> Any:
-    """Return what a worker returned."""
+def _await_result(promise: Any, died: Any) -> Any:
+    """Return the result of a worker, or `died` if its process died."""
     import ray
 
     try:

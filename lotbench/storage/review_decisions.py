@@ -1,6 +1,6 @@
-"""What people decided about proposals for samples: the accepted ones, as edited, and data sets made of them.
+"""Human decisions about proposed samples, and data sets made of the accepted ones.
 
-A proposal is no sample before somebody accepted it; decisions are the lines that `lotbench data review` writes.
+`lotbench data review` writes one decision per line. A proposal becomes a sample when somebody accepts it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ MAX_PX = 1024
 
 
 PLACES = frozenset({"id", "image"})
-"""Fields that say where a sample's picture lies, which no edit changes: a line of decisions could name any file."""
+"""Fields that no edit may change: a line of decisions could otherwise name any file as the picture."""
 
 
 class Decision(BaseModel):
-    """What a person decided about a proposal: a line of the file that `lotbench data review` writes."""
+    """A person's decision about a proposal: one line of the file that `lotbench data review` writes."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -38,30 +38,30 @@ class Decision(BaseModel):
 
 
 def decisions_of(folder: Path) -> Path:
-    """Return where `lotbench data review` writes what was decided about the proposals in a folder."""
+    """Return the file in which `lotbench data review` writes decisions about the proposals of a folder."""
     return folder.with_name(f"{folder.name}.review.jsonl")
 
 
 def refuse_changed(declared: Benchmark, proposed: Sequence[Any], folder: Path) -> None:
-    """Refuse proposals that are other ones than those that somebody has decided about.
+    """Refuse proposals that differ from earlier ones of the same id about which there is a decision.
 
     Args:
-        declared: The benchmark that the samples are of.
-        proposed: The proposals.
-        folder: Theirs, with those of before.
+        declared: The benchmark of the samples.
+        proposed: The new proposals.
+        folder: The folder of the proposals, with the earlier ones.
 
     Raises:
-        DataError: There are some, by id; or the file of decisions has a line that is none.
+        DataError: There are such proposals; or a line of the decisions is not valid.
     """
     review, before = decisions_of(folder), folder / "samples.jsonl"
     if not review.exists() or not before.exists():
         return
     decided = {line.sample for _, line in rows(review, Decision.model_validate)}
-    shown = {row.get("id"): row for _, row in tables(before)}
+    by_id = {row.get("id"): row for _, row in tables(before)}
     changed = [
         item.id
         for item in proposed
-        if item.id in decided & shown.keys() and not _same(declared, item, shown[item.id])
+        if item.id in decided & by_id.keys() and not _same(declared, item, by_id[item.id])
     ]
     if changed:
         raise DataError(
@@ -78,60 +78,60 @@ def _same(declared: Benchmark, item: Any, row: object) -> bool:
 
 
 def accepted(
-    declared: Benchmark, proposed: Sequence[Any], folder: Path, left: Counter[str]
+    declared: Benchmark, proposed: Sequence[Any], folder: Path, left_out: Counter[str]
 ) -> list[Any] | None:
-    """Return the samples that somebody accepted, as edited, and that `lotbench data check` finds no fault with.
+    """Return the accepted samples, with their edits, in which `lotbench data check` finds no grave fault.
 
     Args:
-        declared: The benchmark that the samples are of.
+        declared: The benchmark of the samples.
         proposed: The proposals.
-        folder: Theirs.
-        left: Where proposals that became nothing are counted, by reason.
+        folder: The folder of the proposals.
+        left_out: Counts the proposals that were left out, by reason.
 
     Returns:
-        None before there is a decision.
+        The samples; None if there is no decision yet.
 
     Raises:
-        DataError: The file of decisions has a line that is none.
+        DataError: A line of the decisions is not valid.
     """
     review = decisions_of(folder)
     if not review.exists():
         return None
-    # Whoever decided last has decided.
+    # The last decision about a proposal counts.
     decided = {line.sample: line for _, line in rows(review, Decision.model_validate)}
     items = []
     for item in proposed:
         line = decided.get(item.id)
         if line is None or line.decision == "reject":
-            left["rejected" if line else "not decided"] += 1
+            left_out["rejected" if line else "not decided"] += 1
             continue
         if line.changes.keys() & PLACES:
-            left["id or picture changed"] += 1
+            left_out["id or picture changed"] += 1
             continue
         try:
             items.append(declared.Item.model_validate({**item.model_dump(mode="json"), **line.changes}))
         except ValidationError:
-            left["no sample after the edit"] += 1
+            left_out["no sample after the edit"] += 1
     seen, broken = sights(folder, items)
     grave = {
-        one.sample: one
-        for one in (*declared.lints(items, declared.Settings(), seen), *broken)
-        if one.grave and one.sample
+        finding.sample: finding
+        for finding in (*declared.lints(items, declared.Settings(), seen), *broken)
+        if finding.grave and finding.sample
     }
-    for one in grave.values():
-        left[f"{one.field} {one.text}"] += 1
+    for finding in grave.values():
+        left_out[f"{finding.field} {finding.text}"] += 1
     return [item for item in items if item.id not in grave]
 
 
 def write(folder: Path, items: Sequence[tuple[Any, Path]]) -> None:
-    """Write a data set: the pictures first, as PNG without metadata, then the samples.
+    """Write a data set: first the pictures, as PNG without metadata, then samples.jsonl.
 
     Args:
-        folder: The data set's.
-        items: Samples whose `image` is relative to the folder, each with the file that its picture is made of.
+        folder: The folder of the data set.
+        items: Pairs of a sample, with `image` relative to the folder, and the source file of its picture.
 
     Raises:
-        DataError: The folder, or that of its pictures, is a link: it may lead anywhere.
+        DataError: The folder or its subfolder images is a symbolic link.
     """
     for place in (folder, folder / "images"):
         if place.is_symlink():

@@ -1,7 +1,7 @@
-"""The run folder: what a run leaves behind, and the lock that keeps two processes out of one.
+"""The run folder: the files of a run, and the lock that keeps a second process from writing to it.
 
-A folder is complete by itself: frozen configuration, prompts, every call, every finished episode, the
-summary and the report. Files that are not appended to are written whole or not at all.
+The folder is self-contained: configuration, prompts, all calls, all finished episodes, summary and report. Files that are
+not appended to are written atomically.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from lotbench.types import Trace
 
 TRACES = "traces.jsonl"
 RUNS = "runs"
-"""Where run folders are made if nothing is said."""
+"""The default folder of run folders."""
 
 
 class Folder:
-    """A run folder that this process may write to.
+    """A run folder, locked for writing by this process; made if it is missing.
 
     Raises:
-        RunFolderError: Another process is writing to it, or it cannot be written to.
+        RunFolderError: Another process has the lock, or the folder cannot be written to.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,7 +57,7 @@ class Folder:
         self._lock.close()
 
     def write(self, name: str, text: str | bytes | Iterable[str]) -> None:
-        """Write a file of the folder, whole or not at all.
+        """Write a file of the folder atomically.
 
         Raises:
             RunFolderError: The disk is full or the folder cannot be written to.
@@ -74,7 +74,7 @@ class Folder:
         self.write(name, json.dumps(table, ensure_ascii=False, indent=2) + "\n")
 
     def append(self, trace: Trace) -> None:
-        """Add a finished episode to traces.jsonl.
+        """Append a finished episode to traces.jsonl.
 
         Raises:
             UsageError: The disk is full or the file cannot be written.
@@ -82,22 +82,22 @@ class Folder:
         jsonl.append(self.path / TRACES, [trace_line(trace).encode()], "the run can be resumed")
 
     def keep(self, traces: Iterable[Trace]) -> None:
-        """Replace traces.jsonl by these episodes, in this order."""
+        """Replace the content of traces.jsonl by these episodes."""
         self.write(TRACES, map(trace_line, traces))
 
     def order(self, episodes: Sequence[tuple[str, int]]) -> Traces:
-        """Put traces.jsonl in the order of these episodes (sample and repeat); returns what is there."""
+        """Put traces.jsonl in the order of these episodes (sample, repeat), and return its traces."""
         self.write(TRACES, Traces(self.path / TRACES, strict=False).lines(episodes))
         return Traces(self.path / TRACES)
 
 
 def writable(path: Path) -> bool:
-    """Return whether anything can be written to a run folder: not on a read-only disk, nor to one of somebody else's."""
+    """Return whether this process may write to a run folder."""
     return os.access(path, os.W_OK)
 
 
 def opened(path: Path) -> AbstractContextManager[Folder | None]:
-    """Return a run folder that is there, for what is written if that can be; None of one that can only be read.
+    """Return an existing run folder, locked for writing; a context of None if it is read-only.
 
     Raises:
         RunFolderError: Another process is writing to it.
@@ -106,10 +106,10 @@ def opened(path: Path) -> AbstractContextManager[Folder | None]:
 
 
 def refuse_way_out(run: Path, out: Path) -> None:
-    """Refuse to write to a place inside a run folder that is in truth outside: the folder may be somebody else's.
+    """Refuse an output path inside a run folder that a symbolic link leads out of the folder.
 
     Raises:
-        RunFolderError: A link on the way leads out of it.
+        RunFolderError: The path is or contains such a link.
     """
     inside = Path(os.path.abspath(out)).is_relative_to(os.path.abspath(run))
     if inside and not out.parent.resolve().joinpath(out.name).is_relative_to(run.resolve()):
@@ -124,7 +124,7 @@ def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -
     """Make a new run folder, `20261121-2149-BENCHMARK-CANDIDATE-3f2a`, and lock it.
 
     Raises:
-        RunFolderError: It cannot be made.
+        RunFolderError: The folder cannot be made.
     """
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M")  # noqa: TID251 - only this room reads the clock
     name = f"{stamp}-{benchmark}-{slug(candidate)}-{experiment_digest[:4]}"
@@ -135,14 +135,14 @@ def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -
             home.remember(path)
             return Folder(path)
         except FileExistsError:
-            # Two processes may begin the same experiment in the same minute; each gets a folder of its own.
+            # Two processes may begin the same experiment in the same minute; the second gets a numbered folder.
             path, number = root / f"{name}-{number}", number + 1
         except OSError as error:
             raise RunFolderError(f"{path}: {error.strerror}") from None
 
 
 def discard_unanswered(path: Path) -> bool:
-    """Remove a run folder in whose journal no reply stands; returns whether it did."""
+    """Remove a run folder if its journal is empty; return whether it was removed."""
     try:
         if (path / "calls.jsonl").stat().st_size:
             return False
@@ -153,42 +153,42 @@ def discard_unanswered(path: Path) -> bool:
 
 
 def find(run: str, root: str | Path | None = None) -> Path:
-    """Return a run folder by path, by its name where runs are kept, or `latest`.
+    """Return the path of a run folder.
 
     Args:
-        run: Which one.
-        root: Where runs are kept; by default runs/, and for `latest`, where none is there, wherever it was made.
+        run: A path, the name of a folder in `root`, or `latest`.
+        root: The folder of runs, by default runs/. If that is empty, `latest` is the latest run made on this machine.
 
     Raises:
-        RunFolderError: There is none.
+        RunFolderError: There is no such run.
     """
-    kept = Path(RUNS if root is None else root)
+    folder = Path(RUNS if root is None else root)
     if run == "latest":
-        runs = list(kept.glob("*/run.json"))
+        runs = list(folder.glob("*/run.json"))
         if not runs and root is None and (last := home.remembered()):
             return last
         if not runs:
-            raise RunFolderError(f"{kept}: no runs yet")
+            raise RunFolderError(f"{folder}: no runs yet")
         return max(runs, key=lambda path: path.stat().st_mtime).parent
-    for path in (Path(run), kept / run):
+    for path in (Path(run), folder / run):
         if (path / "run.json").is_file():
             return path
-    near = suggestion(run, [path.parent.name for path in kept.glob("*/run.json")])
-    raise RunFolderError(f"{run}: not a run folder (no run.json), nor one in {kept}{near}")
+    near = suggestion(run, [path.parent.name for path in folder.glob("*/run.json")])
+    raise RunFolderError(f"{run}: not a run folder (no run.json), nor one in {folder}{near}")
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON file of a run folder.
+    """Read a JSON object from a file of a run folder.
 
     Raises:
-        RunFolderError: It is missing or damaged.
+        RunFolderError: The file is missing or damaged.
     """
     try:
-        found = jsonl.document(path.read_text(encoding="utf-8"))
+        table = jsonl.document(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise RunFolderError(f"{path}: {error.strerror}") from None
     except ValueError as error:
         raise RunFolderError(f"{path}: damaged: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(table, dict):
         raise RunFolderError(f"{path}: damaged: not an object")
-    return found
+    return table

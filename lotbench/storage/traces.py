@@ -1,6 +1,6 @@
-"""The finished tasks of a run, read from its folder: a sequence of lines, each made a trace when it is looked at.
+"""The traces of a run, kept in memory as lines and parsed one at a time when they are accessed.
 
-A trace of a long game takes five times as much memory as its line, and a run has hundreds or thousands.
+A parsed trace of a long game takes five times the memory of its line, and a run has hundreds or thousands of them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ LINE = TypeAdapter(Trace)
 
 
 class Traces(Sequence[Trace]):
-    """The lines of a traces.jsonl, as they were when it was opened; a torn last line is passed over.
+    """The traces of a traces.jsonl at the time of opening; an incomplete last line is ignored.
 
     Args:
-        file: The traces.jsonl; one that is not there has no episodes.
-        strict: Refuse a damaged line instead of passing it over.
-        seen: Is shown each episode as it is found, which spares reading the file twice.
+        file: The traces.jsonl; a missing file counts as empty.
+        strict: Whether a damaged line is an error; otherwise it is ignored.
+        seen: Called with each trace while the file is read, so that it need not be read twice.
 
     Raises:
         RunFolderError: A line is damaged, or the file cannot be read.
@@ -60,7 +60,7 @@ class Traces(Sequence[Trace]):
         return f"<{len(self)} traces>"
 
     def lines(self, order: Sequence[tuple[str, int]]) -> Iterator[str]:
-        """Return the lines of episodes by sample and repeat, in this order; an episode that is not there is left out."""
+        """Return the lines of the episodes named by `order` (sample, repeat), without those that the file lacks."""
         at = {name: number for number, name in enumerate(self.names)}
         return (self._lines[at[name]].decode() for name in order if name in at)
 
@@ -82,6 +82,6 @@ class Traces(Sequence[Trace]):
             seen(read)
 
 
-def trace_line(made: Trace) -> str:
-    """Return a finished episode as a line of traces.jsonl."""
-    return sealed({"schema": RUN_SCHEMA, **fields(made)}).decode()
+def trace_line(trace: Trace) -> str:
+    """Return a trace as a line of traces.jsonl, with schema and checksum."""
+    return sealed({"schema": RUN_SCHEMA, **fields(trace)}).decode()

@@ -1,7 +1,7 @@
-"""The words that people read: those of a game, not those of the code (episode, arm, guess, censored, rankable, told apart).
+"""The words that people read: those of a game, not those of the code (episode, arm, censored, rankable, told apart).
 
-Names of settings, JSON keys and code keep theirs, and are written as code; docs/judges.md is for those
-who check the statistics and the judges, and CHANGELOG.md tells of what was called so.
+Names of settings, JSON keys and code keep theirs, and are written as code. docs/judges.md is for those who check
+the statistics and the judges, docs/development.md for those who write code, and CHANGELOG.md tells of old names.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
     for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))
-    if path.name != "judges.md"
+    if path.name not in ("judges.md", "development.md")
 )
 TEMPLATES = sorted(
     path.relative_to(ROOT).as_posix() for path in (ROOT / "lotbench").rglob("*.html") if path.is_file()
 )
 OLD = re.compile(
-    r"\b(episodes?|arms?|guesses?|censor(ed|ing)|(un)?rankable|told apart|tells? .{1,30} apart|DAESOs?|HHCR)\b",
+    r"\b(episodes?|arms?|censor(ed|ing)|(un)?rankable|told apart|tells? .{1,30} apart|DAESOs?|HHCR)\b",
     re.I,
 )
 CODE = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)|https?://\S+|<!--.*?-->", re.DOTALL)
@@ -41,7 +41,7 @@ SENT = frozenset(
         "benchmarks/lotbench/construction/writing.py",
     )
 )
-NAMES = re.compile(r"arm=|guess: |episode \{|\{episodes\}|episodes?\.|\"guess\"|'guess'")
+NAMES = re.compile(r"arm=|guess: |Episode\[|episode \{|\{episodes\}|episodes?\.|\"guess\"|'guess'")
 """Settings, fields and template fields inside a message."""
 
 

@@ -102,7 +102,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_the_whole_path_with_pictures(run: tuple[Path, Work], capsys: pytest.CaptureFixture[str]) -> None:
     file, work = run
     config = ("--config", str(file))
-    assert "instructions of" in said(capsys, "instructions", *config)
+    assert said(capsys, "instructions", *config).endswith(f"next: clot tune --config {file}\n")
     made = list(read_records(work.train, Instruction))
     assert {one.kind for one in made} == {"generation", "selection", "ranking"}
     assert all(one.image and Path(one.image).is_file() for one in made)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import traceback
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -16,6 +17,7 @@ from aiohttp import web
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.runnables import RunnableLambda
 from PIL import Image as Pillow
+from pydantic import SecretStr
 
 from lotbench.calls.journal import read_journal
 from lotbench.config.experiment import Limits
@@ -519,6 +521,39 @@ async def test_a_langchain_model_whose_key_is_refused_stops_the_run() -> None:
 
     with pytest.raises(Unescapable, match="Chat: Refused: no"):
         await LangChainModel(lambda _: Chat(), lambda sha256: "")(question())
+
+
+@pytest.mark.parametrize("told", ["sk-sesame-123", "sk-se\u200bsame-123"])
+@pytest.mark.parametrize("kind", [CallFailed, Unescapable])
+async def test_a_langchain_model_never_repeats_a_key(
+    kind: type[Exception], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Failed(Exception):
+        status_code = 401 if kind is Unescapable else 500
+
+    class Chat:
+        def __init__(self, **held: Any) -> None:
+            vars(self).update(held)
+
+        async def ainvoke(self, messages: Any, config: Any) -> Any:
+            raise Failed(f"no {told} here")
+
+    async def failing(messages: Any) -> str:
+        raise Failed(f"no {told} here")
+
+    async def refusal(model: Any) -> str:
+        with pytest.raises(kind) as caught:
+            await model(question())
+        return "".join(traceback.format_exception(caught.value))
+
+    def picture(sha256: str) -> str:
+        return ""
+
+    shown = [await refusal(LangChainModel(lambda _: Chat(api_key=SecretStr("sk-sesame-123")), picture))]
+    monkeypatch.setenv("MISTRAL_API_KEY", "sk-sesame-123")
+    shown += [await refusal(LangChainModel(lambda _: Chat(), picture))]
+    shown += [await refusal(CallableModel(failing, picture, "python:mine"))]
+    assert all("no *** here" in text and "sesame" not in text for text in shown)
 
 
 @pytest.mark.parametrize(

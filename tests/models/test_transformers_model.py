@@ -393,9 +393,12 @@ def test_an_adapter_of_another_base_is_not_loaded_in_part(tiny: Tiny, tmp_path: 
     named = tmp_path / "named"
     shutil.copytree(tiny.adapter, named)
     about = json.loads((named / "adapter_config.json").read_text("utf-8"))
-    about["base_model_name_or_path"] = "makers/first-1B"
+    # What it says of its base is text of others, and goes to a terminal.
+    about["base_model_name_or_path"] = "makers/first\x1b[2J\n-1B"
     (named / "adapter_config.json").write_text(json.dumps(about), "utf-8")
-    with pytest.warns(UserWarning, match=rf"was made for makers/first-1B, and is used with {tiny.base}"):
+    with pytest.warns(
+        UserWarning, match=rf"was made for makers/first\ufffd\[2J -1B, and is used with {tiny.base}"
+    ):
         loading.load(tiny.base, str(named))
     words = tokenizer()
     words.save_pretrained(tmp_path / "other")
@@ -404,6 +407,7 @@ def test_an_adapter_of_another_base_is_not_loaded_in_part(tiny: Tiny, tmp_path: 
         shape.num_hidden_layers = layers
         LlamaForCausalLM(shape).save_pretrained(tmp_path / "other")
         with pytest.raises(
-            UsageError, match=r"no adapter of this model, but of makers/first-1B: 8 matrices for \d+"
+            UsageError,
+            match=r"no adapter of this model, but of makers/first\ufffd\[2J -1B: 8 matrices for \d+",
         ):
             loading.load(str(tmp_path / "other"), str(named))

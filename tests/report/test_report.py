@@ -72,10 +72,10 @@ def test_calls_tokens_and_cost_add_up() -> None:
 def test_the_summary_has_its_fields_and_survives_json() -> None:
     found = json.loads(json.dumps(to_summary(report()), allow_nan=False))
     assert " ".join(found) == (
-        "schema benchmark models arm complete rankable reasons remarks n_samples n_traces outcomes primary metrics usage "
+        "schema benchmark models arm complete rankable reasons remarks n_samples n_traces outcomes primary_metric scores usage "
         "diagnostics digests footprint wall_s"
     )
-    assert found["schema"] == 1 and found["complete"] is True and found["rankable"] is True
+    assert found["schema"] == 2 and found["complete"] is True and found["rankable"] is True
     assert found["reasons"] == [] and (found["n_samples"], found["n_traces"]) == (2, 4)
     assert found["outcomes"] == {"judge_failed": 1, "solved": 2, "unsolved": 1}
     score = found["scores"]["creativity_score"]

@@ -11,7 +11,7 @@ import pytest
 from lotbench.cli import main
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.errors import LimitReached, UsageError
-from lotbench.run.duel import Look, again, duel
+from lotbench.run.duel import Look, duel, resume_duel
 from lotbench.run.loading import load_run
 from tests.judging import PlantedJudge, data_set, shipped
 from tests.rules import chance, hear
@@ -80,11 +80,11 @@ async def test_a_duel_that_a_limit_stopped_goes_on_from_its_runs(data: Path, tmp
             await duel(asked(server, data, token_limit=20_000), models, out=tmp_path)
         runs = [load_run(path.parent) for path in sorted(tmp_path.glob("*/run.json"))]
         before = sum(len(run.traces) for run in runs)
-        last = await again(runs, token_limit=10_000_000)
+        last = await resume_duel(runs, token_limit=10_000_000)
         assert len(runs) == 2 and 0 < before < 48 == sum(len(run.traces) for run in last.runs)
         other = await duel(asked(server, data), named(server, "strong", "weak"), out=tmp_path / "other")
         with pytest.raises(UsageError, match="no runs of one duel"):
-            await again([runs[0], other.runs[0]])
+            await resume_duel([runs[0], other.runs[0]])
 
 
 def test_the_command_says_what_each_look_came_to(

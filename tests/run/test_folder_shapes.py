@@ -153,11 +153,11 @@ def test_a_later_version(version: str, known: str, is_later: bool) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "{}",
-        '{"records": 5}',
-        '{"records": [5]}',
-        '{"records": [{}]}',
-        '{"records": [{"key": {"models": 5}}]}',
+        '{"schema": 2}',
+        '{"schema": 2, "records": 5}',
+        '{"schema": 2, "records": [5]}',
+        '{"schema": 2, "records": [{}]}',
+        '{"schema": 2, "records": [{"key": {"models": 5}}]}',
     ],
 )
 def test_checks_of_judges_that_are_none_are_named(text: str, tmp_path: Path) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lotbench.calls.journal import Journal
+from lotbench.calls.journal import Journal, read_journal
+from lotbench.cli import main
 from lotbench.errors import (
     CallFailed,
     LotbenchError,
@@ -28,6 +31,7 @@ from lotbench.types import Finish, Reply, Request
 from tests.asking import Guess, asked, question
 from tests.fakes import RuleModel, game_rule
 from tests.faults import FAULTS, Fault, Mixed, Spoil, Status, Wire
+from tests.killing import essence
 from tests.playing import outcomes, play, steps
 from tests.server import FakeServer
 
@@ -554,6 +558,38 @@ async def test_half_of_a_character_pair_stops_nobody(tmp_path: Path, text: str) 
 
     assert {step["guess"] for step in steps(run, "respond")} == {"a \ufffd b"}
     assert run.summary["models"]["candidate"] == ["candidate-\ufffd"]
+
+
+async def test_a_wall_clock_that_jumps_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deadlines, waits and durations are of the clock that only runs forward."""
+    hours, wall = itertools.cycle((0, 26, -30, 5, -1)), time.time
+    how: dict[str, Any] = {"time_limit": 120, "timeout_s": 30, "fresh": True}
+    with FakeServer(faults=Mixed(kinds=("503", "429_soon")), caches=False) as server:
+        calm = await play(server, tmp_path / "calm", **how)
+        server.change(faults=Mixed(kinds=("503", "429_soon")))
+        with monkeypatch.context() as patch:
+            patch.setattr(time, "time", lambda: wall() + 3600 * next(hours))
+            jumping = await play(server, tmp_path / "jumping", **how)
+    assert essence(jumping.path) == essence(calm.path)
+    assert 0 < jumping.summary["wall_s"] < 120
+    began = [line.started for line in read_journal(jumping.path / "calls.jsonl")]
+    assert max(began) - min(began) > 3600
+
+
+async def test_servers_whose_ids_are_half_a_character_pair_leave_every_file_readable(
+    tmp_path: Path, waits: list[float]
+) -> None:
+    with FakeServer(suffix="\ud83d", faults=Mixed(kinds=("no_choices",))) as server:
+        run = await play(server, tmp_path, limit=2)
+        again = await resume(run.path)
+
+    for file in run.path.rglob("*.json*"):
+        file.read_text(encoding="utf-8")
+    assert load_run(run.path).summary["models"] == again.summary["models"]
+    assert run.summary["models"]["judge"] == ["judge\ufffd"]
+    assert main(["report", str(run.path)]) == 0
 
 
 async def test_nothing_is_left_running_after_a_run_that_was_stopped(

@@ -133,7 +133,7 @@ def test_a_shard_gets_its_part_of_every_rate_and_of_what_is_left() -> None:
     used = Budget(whole)
     used.count(Usage(100_000, 0, 100_000), 1.0)
     part = {"concurrency": 2, "rpm": 15, "token_limit": 200_000, "cost_limit": 0.5}
-    assert shards.divided(whole, 4, used) == whole.model_dump() | part
+    assert shards.divide_limits(whole, 4, used) == whole.model_dump() | part
 
 
 async def test_samples_are_shared_out_with_all_their_repeats(tmp_path: Path) -> None:

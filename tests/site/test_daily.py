@@ -7,10 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.cli import main
-from lotbench.site.daily import hashed, masked, rough
+from lotbench.site.daily import _game, hash_text, masked, rough
+from lotbench.site.page import screen
 from lotbench.storage import datasets
 from tests import browsing
 
@@ -24,7 +26,7 @@ EASY = [
 def test_phrases_are_compared_without_articles_and_endings() -> None:
     assert rough("The Soap-Operas!") == rough("a soap opera") == "soap opera"
     assert rough("skiing") == rough("to ski") and rough("sing") == "sing"
-    assert hashed("lot-0001", "ski") != hashed("lot-0002", "ski") and len(hashed("x", "")) == 16
+    assert hash_text("lot-0001", "ski") != hash_text("lot-0002", "ski") and len(hash_text("x", "")) == 16
     assert "skiing" not in masked("lot-0034", "skiing")
 
 
@@ -41,14 +43,28 @@ def test_the_folder_has_a_page_and_its_pictures_and_no_answer_in_the_open(tmp_pa
         assert item.key_text not in told and item.clues[-1] not in told and item.explanation not in told
 
 
+def test_no_text_of_a_sample_breaks_out_of_the_page() -> None:
+    """Quotes, an end of the script, and line ends that only JavaScript knows."""
+    hostile = "</script><script>x()</script>\u2028\u2029'\"`<!--\ud83d"
+    fields = {
+        "id": "lot-0001</script>",
+        "caption": hostile,
+        "frame": f"{hostile}<MASK>{hostile}",
+        "key_text": "ski",
+    }
+    item = EASY[0].model_copy(update=fields | {"response": f"{hostile}ski{hostile}", "explanation": hostile})
+    told = json.dumps({"first": "2026-01-01", "rounds": 6, "games": [_game(item)]})
+    page = screen("daily", rounds=6, games=told).body.decode()
+    [data] = re.findall(r'<script type="application/json" id="games">(.*?)</script>', page, re.DOTALL)
+    assert json.loads(data)["games"][0]["joke"] == [hostile, hostile]
+    assert page.count("</script>") == 2 and not re.search("[\u2028\u2029]", data)
+
+
 @pytest.mark.slow
-def test_a_game_in_a_browser_from_the_disk(tmp_path: Path) -> None:
+def test_a_game_in_a_browser_from_the_disk(tmp_path: Path, chromium: Browser) -> None:
     main(["play", "--export", str(tmp_path)])
     address = (tmp_path / "index.html").as_uri()
-    with (
-        browsing.browser() as made,
-        browsing.opened(made, address, viewport=browsing.PHONE) as (page, faults),
-    ):
+    with browsing.opened(chromium, address, viewport=browsing.PHONE) as (page, faults):
         shown = page.evaluate("game.id")
         item = next(one for one in EASY if one.id == shown)
         heard = page.evaluate(
@@ -85,11 +101,11 @@ def test_a_game_in_a_browser_from_the_disk(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_page_hashes_as_its_writer_does(tmp_path: Path) -> None:
+def test_the_page_hashes_as_its_writer_does(tmp_path: Path, chromium: Browser) -> None:
     main(["play", "--export", str(tmp_path)])
     address = (tmp_path / "index.html").as_uri()
-    with browsing.browser() as made, browsing.opened(made, address) as (page, _):
+    with browsing.opened(chromium, address) as (page, _):
         for item in EASY:
             texts = [item.key_text, *item.accept, *item.near, *(one.text for one in item.reject)]
             assert page.evaluate("(texts) => texts.map(rough)", texts) == [rough(text) for text in texts]
-        assert page.evaluate("hashed('x', 'köder')") == hashed("x", "köder")
+        assert page.evaluate("hashed('x', 'köder')") == hash_text("x", "köder")

@@ -1,6 +1,6 @@
-"""What the report says of the answers themselves: their spread, their likeness, their fields, some to read.
+"""The report's sections on the answers themselves: spread, similarity, fields, and some answers to read.
 
-Where a measure can be taken in two ways, both stand in the table, and a note says what each takes in.
+Where a measure has two definitions, the table shows both, and a note explains each.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lotbench.benchmarks.hicbench import reviewing, similarity
-from lotbench.benchmarks.hicbench.keywords import keywords, named, precision
+from lotbench.benchmarks.hicbench.keywords import keywords, named_keywords, precision
 from lotbench.benchmarks.hicbench.ratings import MARKS, Ratings, classes_of, together
 from lotbench.benchmarks.hicbench.score import MEASURES, by_field, ifs, sampling_part, task_originality
 from lotbench.benchmarks.hicbench.settings import Settings
@@ -18,45 +18,51 @@ from lotbench.harness.evidence import Evidence
 from lotbench.report.sections import Cell, Plot, Reading, Section, Table
 
 SHOWN = 3
-"""Answers of each class that are shown."""
+"""How many answers of each class the report prints."""
 
 
 def spread(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
-    """Return flexibility with its sampling part, and kwPrec."""
-    found = task_originality(rated)
-    total = float(np.var(found[~np.isnan(found)])) if (~np.isnan(found)).any() else None
+    """Return the section on flexibility, with the part that sampling adds, and on kwPrec."""
+    means = task_originality(rated)
+    total = float(np.var(means[~np.isnan(means)])) if (~np.isnan(means)).any() else None
     noise = sampling_part(rated)
-    kept = _keywords(rated, settings, evidence)
+    precisions = _keywords(rated, settings, evidence)
     whose = "as a model named them" if settings.keywords else "stems of words that are no function words"
     rows: tuple[tuple[Cell, ...], ...] = (
         ("variance over tasks of mean originality (the paper's flexibility, by its script)", total),
         ("of it, sampling of answers", noise),
-        ("kwPrec", float(np.mean(kept)) if kept else None),
+        ("kwPrec", float(np.mean(precisions)) if precisions else None),
     )
     notes = (
         "Sampling: the mean over tasks of the variance within a task divided by its answers, which would be "
         "there if all tasks were alike. The metric flexibility is the variance less that, and 0 where nothing more than "
         "sampling is seen.",
         f"kwPrec: the share of an answer's keywords ({whose}) that stand in "
-        f"the knowledge text of its task; the mean over {len(kept)} answers. It is high for answers that "
+        f"the knowledge text of its task; the mean over {len(precisions)} answers. It is high for answers that "
         "keep to the text, and says nothing of whether they are true.",
     )
     return Section("Flexibility and keywords", notes, (Table(("measure", "value"), rows),))
 
 
 def _keywords(rated: Ratings, settings: Settings, evidence: Evidence) -> list[float]:
-    """Return what kwPrec is of each answer that has a keyword; where a model was to name them, an answer for which it did not has none."""
-    models = [named(episode.steps) for episode in rated.episodes] if settings.keywords else []
-    found = []
+    """Return kwPrec of each answer that has a keyword.
+
+    With `settings.keywords` on, an answer whose keywords no model named is left out.
+    """
+    models = [named_keywords(episode.steps) for episode in rated.episodes] if settings.keywords else []
+    precisions = []
     for text, task, episode, draw in zip(rated.texts, rated.task, rated.episode, rated.draw, strict=True):
-        said = models[episode].get(int(draw), []) if settings.keywords else keywords(text)
+        phrases = models[episode].get(int(draw), []) if settings.keywords else keywords(text)
         if sample := evidence.samples.get(rated.tasks[task]):
-            found.append(precision(said, sample.knowledge))
-    return [value for value in found if value is not None]
+            precisions.append(precision(phrases, sample.knowledge))
+    return [value for value in precisions if value is not None]
 
 
 def likeness(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
-    """Return how alike all answers, IH and DH are, over pairs of different tasks and over all pairs (Table 9)."""
+    """Return the section on the similarity of all answers, of IH and of DH (Table 9).
+
+    Each is given over pairs from different tasks and over all pairs.
+    """
     title, vectors = "Similarity of answers", similarity.matrix(rated.texts, evidence.vectors)
     if vectors is None:
         why = f"There is none: {evidence.why or 'the answers are not embedded'}."
@@ -64,8 +70,8 @@ def likeness(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
     ih, dh = classes_of(rated, settings.classes)
     rows = []
     for name, chosen in (("all", np.ones(len(vectors), dtype=bool)), ("IH", ih), ("DH", dh)):
-        mine, tasks = vectors[chosen], rated.task[chosen]
-        rows.append((name, int(chosen.sum()), similarity.across(mine, tasks), similarity.every(mine)))
+        subset, tasks = vectors[chosen], rated.task[chosen]
+        rows.append((name, int(chosen.sum()), similarity.across(subset, tasks), similarity.every(subset)))
     columns = ("answers", "count", "pairs of different tasks", "all pairs")
     notes = (
         f"Mean cosine of embeddings by {evidence.encoder}, each answer embedded once. The literal reading of "
@@ -78,41 +84,42 @@ def likeness(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
 
 
 def fields(rated: Ratings, settings: Settings) -> Section:
-    """Return every measure by field, as a table and as bars (Fig. 3 and 5)."""
-    found = by_field(rated, settings)
+    """Return the section on every measure by field, as a table and as bars (Fig. 3 and 5)."""
+    metrics = by_field(rated, settings)
     rows: list[tuple[Cell, ...]] = []
-    for name, measured in found.items():
+    for name, measured in metrics.items():
         values = [measured[measure].value for measure in MEASURES]
         ih, dh = values[-2:]
         balance = None if ih is None or dh is None else ifs(ih, dh, settings.w1)
         rows.append((name, measured[MARKS[0]].observations, *values, balance))
     measures = (*MEASURES, "IFS")
     plots = tuple(
-        Plot("bar", "field", measure, {measure: _bars(rows, at)}, f"{measure} by field", tuple(found))
+        Plot("bar", "field", measure, {measure: _bars(rows, at)}, f"{measure} by field", tuple(metrics))
         for at, measure in enumerate(measures, 2)
     )
     return Section("Fields", (), (Table(("field", "answers", *measures), tuple(rows)),), plots)
 
 
-def _bars(rows: Sequence[Sequence[Cell]], at: int) -> tuple[tuple[float, float], ...]:
-    """Return a column of numbers as points, rows without one left out."""
-    return tuple((float(x), row[at]) for x, row in enumerate(rows) if isinstance(row[at], float))  # type: ignore[misc]
+def _bars(rows: Sequence[Sequence[Cell]], column: int) -> tuple[tuple[float, float], ...]:
+    """Return a column of numbers as points (row, value); rows without a number are left out."""
+    return tuple((float(x), row[column]) for x, row in enumerate(rows) if isinstance(row[column], float))  # type: ignore[misc]
 
 
-def shown(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
-    """Return the IH with the highest marks, and some DH, to be read."""
+def to_read(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
+    """Return the section with the texts of the IH with the highest marks and of the DH with the lowest."""
     ih, dh = classes_of(rated, settings.classes)
     totals = together(rated.marks, rated.hallucinated)[0][:, 0].sum(axis=-1)
-    best = sorted(np.flatnonzero(ih).tolist(), key=lambda at: (-totals[at], at))
-    worst = sorted(np.flatnonzero(dh).tolist(), key=lambda at: (totals[at], at))
+    best = sorted(np.flatnonzero(ih).tolist(), key=lambda index: (-totals[index], index))
+    worst = sorted(np.flatnonzero(dh).tolist(), key=lambda index: (totals[index], index))
     names = reviewing.names(rated)
 
-    def reading(kind: str, at: int) -> Reading:
-        task, episode = rated.tasks[rated.task[at]], rated.episodes[rated.episode[at]]
+    def make_reading(kind: str, index: int) -> Reading:
+        task, episode = rated.tasks[rated.task[index]], rated.episodes[rated.episode[index]]
         sample = evidence.samples.get(task)
-        asked = (("question", sample.question),) if sample else ()
-        return Reading(f"{kind}: {names[at]}", (*asked, ("answer", rated.texts[at])), task, episode.repeat)
+        question = (("question", sample.question),) if sample else ()
+        texts = (*question, ("answer", rated.texts[index]))
+        return Reading(f"{kind}: {names[index]}", texts, task, episode.repeat)
 
     chosen = (("IH", best[:SHOWN]), ("DH", worst[:SHOWN]))
-    readings = tuple(reading(kind, at) for kind, places in chosen for at in places)
+    readings = tuple(make_reading(kind, index) for kind, places in chosen for index in places)
     return Section("Answers to read", (f"{int(ih.sum())} IH and {int(dh.sum())} DH.",), readings=readings)

@@ -1,7 +1,7 @@
-"""The candidate's half: ten answers to a task, under one of four prompts (Sec. 4; App. A.1, D).
+"""The candidate's part: ten answers to a task, under one of four prompts (Sec. 4; App. A.1, D).
 
-Answers are plain text. One that is refused, empty or cut off stays what it is: it is counted, never scored
-and never asked for again.
+Answers are plain text. An answer that is refused, empty or cut off is counted, but never scored and never asked
+for again.
 """
 
 from __future__ import annotations
@@ -27,16 +27,20 @@ PIECE = re.compile(r"\w+|[^\w\s]")
 
 
 async def respond(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
-    """Return every answer at once, a draw each; an episode without any that can be judged is a failure of the candidate."""
+    """Ask for all answers at once, one draw each.
+
+    Raises:
+        EpisodeFailed: No answer can be judged.
+    """
     episode = runtime.context
     answers = await episode.each(_answer, range(episode.settings.answers))
-    if not any(one.value for one in answers):
+    if not any(answer.value for answer in answers):
         raise EpisodeFailed("candidate", f"none of {len(answers)} answers could be read")
-    return {"turn": {"answers": [one.value and one.value["answer"] for one in answers]}}
+    return {"turn": {"answers": [answer.value and answer.value["answer"] for answer in answers]}}
 
 
 async def _answer(episode: TaskEpisode, draw: int) -> Reading[dict[str, Any]]:
-    """Return one answer; one that cannot be read stays what it is."""
+    """Ask for one answer; a reply that cannot be read is recorded with its status."""
     settings = episode.settings
     return await episode.ask(
         "candidate",
@@ -54,18 +58,21 @@ async def _answer(episode: TaskEpisode, draw: int) -> Reading[dict[str, Any]]:
 
 
 def tokens(text: str) -> int:
-    """Return the length of an answer in tokens, about: its words and marks (tokenizers hardly need fewer)."""
+    """Return the approximate length of an answer in tokens: its words and punctuation marks.
+
+    Tokenizers hardly ever need fewer tokens than that.
+    """
     return len(PIECE.findall(text))
 
 
 def first(text: str, most: int) -> str:
-    """Return the beginning of a text that has so many tokens."""
+    """Return the first `most` tokens of a text, counted as in `tokens`."""
     ends = [piece.end() for piece in islice(PIECE.finditer(text), most)]
     return text[: ends[-1]] if len(ends) == most else text
 
 
 def _values(episode: TaskEpisode) -> dict[str, Value]:
-    """Return what the strategy's prompt is filled with."""
+    """Return the values of the fields of the strategy's prompt."""
     settings, sample = episode.settings, episode.sample
     values: dict[str, Value] = {
         "field": sample.field,
@@ -76,16 +83,16 @@ def _values(episode: TaskEpisode) -> dict[str, Value]:
     if settings.strategy == "rag":
         values["knowledge"] = getattr(sample, settings.rag_source)
     if settings.dhp:
-        shown = memory.shown(episode.state["memory"], settings)
-        values |= {name: episode.prompt("dhp").line(name, text=text) for name, text in shown.items()}
+        examples = memory.example_texts(episode.state["memory"], settings)
+        values |= {name: episode.prompt("dhp").line(name, text=text) for name, text in examples.items()}
     return values
 
 
 def _read(settings: Settings, answer: Answer) -> dict[str, Any]:
-    """Return one reply, as the step has it.
+    """Return the step value of one reply: status, answer, and whether it is over length.
 
     Raises:
-        Unread: It is refused, empty or cut off.
+        Unread: The reply is refused, empty or cut off.
     """
     cut = settings.answer_cap == "cut"
     text = plain(answer.reply, cut=cut)

@@ -1,6 +1,6 @@
-"""Runs against each other: their IH ratios (App. B.3, Table 6), their fields (Fig. 3, 5), IFS by weight (Fig. 4).
+"""Comparison of runs: IH ratios (App. B.3, Table 6), fields (Fig. 3, 5), IFS by weight (Fig. 4).
 
-Tasks are paired where ratios are tested: what is flipped is the sign of each task's difference.
+The test of two ratios pairs tasks and flips the sign of each task's difference.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from lotbench.metrics.intervals import Floats
 from lotbench.report.sections import Cell, Grid, Plot, Section, Table
 
 SCENARIOS = {"IIFS": 0.9, "BIFS": 0.6, "RIFS": 0.1}
-"""w1 where invention weighs most, in the balance that the paper takes, and where faults weigh most (Sec. 4.3)."""
+"""w1 of the paper's three scenarios: invention weighs most, balanced, faults weigh most (Sec. 4.3)."""
 
 
 def across(runs: Runs) -> Sequence[Section]:
-    """Return every pair of runs by the tasks that both have; every run by field; every run under three weights."""
+    """Return the sections that compare runs: IH ratios pair by pair, measures by field, IFS under three weights."""
     return _significance(runs), *_fields(runs), _weights(runs)
 
 
@@ -33,10 +33,10 @@ def _significance(runs: Runs) -> Section:
     }
     flips = max((settings.flips for _, settings in runs.values()), default=0)
     rows: list[tuple[Cell, ...]] = []
-    for one, other in combinations(shares, 2):
-        tasks = sorted(shares[one].keys() & shares[other].keys())
-        ahead = np.array([shares[one][task] - shares[other][task] for task in tasks])
-        rows.append((one, other, *_tested(ahead, flips), len(tasks)))
+    for run, other in combinations(shares, 2):
+        tasks = sorted(shares[run].keys() & shares[other].keys())
+        ahead = np.array([shares[run][task] - shares[other][task] for task in tasks])
+        rows.append((run, other, *_tested(ahead, flips), len(tasks)))
     columns = ("run", "other run", "IH ratio, difference", "standard error", "p", "", "tasks")
     note = (
         f"Two-sided paired permutation test on the IH ratio of each task: {flips:,} seeded flips of the signs "
@@ -47,20 +47,25 @@ def _significance(runs: Runs) -> Section:
 
 
 def _tested(ahead: Floats, flips: int) -> tuple[float | None, float | None, float | None, str]:
-    """Return the mean of paired differences, its standard error, p of the sign-flip test, and the stars of p."""
+    """Return the mean of paired differences, its standard error, p of the sign-flip test, and the stars of p.
+
+    Args:
+        ahead: [tasks] differences between two runs.
+        flips: Sign flips at most.
+    """
     if len(ahead) < 2:
         return float(ahead[0]) if len(ahead) else None, None, None, ""
-    found = scipy.stats.permutation_test(
+    result = scipy.stats.permutation_test(
         (ahead,), np.mean, permutation_type="samples", n_resamples=flips, rng=np.random.default_rng(0)
     )
-    p = float(found.pvalue)
+    p = float(result.pvalue)
     return float(ahead.mean()), float(scipy.stats.sem(ahead)), p, _stars(p)
 
 
 def _fields(runs: Runs) -> tuple[Section, ...]:
-    """Return each measure of each run in each field, as heat maps with intervals over tasks; nothing without fields."""
-    found = {name: by_field(ratings(traces), settings) for name, (traces, settings) in runs.items()}
-    fields = sorted({field for one in found.values() for field in one})
+    """Return heat maps of each measure by run and field, with intervals over tasks; no section without fields."""
+    metrics = {name: by_field(ratings(traces), settings) for name, (traces, settings) in runs.items()}
+    fields = sorted({field for run_metrics in metrics.values() for field in run_metrics})
     if not fields:
         return ()
     grids = tuple(
@@ -70,8 +75,8 @@ def _fields(runs: Runs) -> tuple[Section, ...]:
             columns=tuple(fields),
             rows=tuple(runs),
             cells=tuple(
-                tuple(one[field][measure] if field in one else None for field in fields)
-                for one in found.values()
+                tuple(run_metrics[field][measure] if field in run_metrics else None for field in fields)
+                for run_metrics in metrics.values()
             ),
             caption=f"{measure} by field",
         )
@@ -85,14 +90,14 @@ def _fields(runs: Runs) -> tuple[Section, ...]:
 
 
 def _values(grid: Grid) -> Table:
-    """Return the values of a heat map, a field a row, so that they can be copied."""
+    """Return a heat map's values as a table with one row for each field, so that they can be copied."""
     values = [[None if cell is None else cell.value for cell in line] for line in grid.cells]
     rows = tuple((field, *(line[at] for line in values)) for at, field in enumerate(grid.columns))
     return Table(("field", *grid.rows), rows, grid.caption)
 
 
 def _weights(runs: Runs) -> Section:
-    """Return IFS under the weights of the paper's three scenarios, and as a curve over w1."""
+    """Return the section on IFS under the paper's three weights, and as a curve over w1."""
     rows: list[tuple[Cell, ...]] = []
     curves: dict[str, tuple[tuple[float, float], ...]] = {}
     for name, (traces, settings) in runs.items():

@@ -1,7 +1,7 @@
-"""The judges' half: each answer goes to each judge alone; three marks and a yes or no (App. A.2).
+"""The judges' part: each judge gives each answer three marks and decides on hallucination (App. A.2).
 
-A judge sees the question and one answer, and nothing of who wrote it, of the other answers or of the other
-judges. A verdict that could not be read is asked for once more; after that it is a gap.
+A judge sees the question and one answer. It does not see who wrote the answer, other answers, or other judges. A
+verdict that cannot be read is asked for once more; after that it is missing.
 """
 
 from __future__ import annotations
@@ -24,18 +24,22 @@ if TYPE_CHECKING:
 
 
 def _no_decision(value: object) -> object:
-    """Refuse a truth value as a number: True is no 1."""
+    """Return the value; a truth value is refused, since True would pass as 1.
+
+    Raises:
+        ValueError: It is a truth value.
+    """
     if isinstance(value, bool):
         raise ValueError("a whole number, not a decision")
     return value
 
 
-# The bounds come first: behind a validator they would be missing from the schema.
+# The bounds come first, since the schema omits bounds that follow a validator.
 Mark = Annotated[int, Field(ge=1, le=5, description="a whole number, 1 to 5"), BeforeValidator(_no_decision)]
 
 
 class Verdict(Form):
-    """What a judge says of one answer."""
+    """A judge's verdict on one answer."""
 
     originality: Mark
     feasibility: Mark
@@ -44,15 +48,20 @@ class Verdict(Form):
 
 
 Place = tuple[int, str, int]
-"""The number of an answer, and the role and the index that judge it."""
+"""The number of an answer, and the role and the index of the judge."""
 
 
 async def judge(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
-    """Return every answer to every judge. When all verdicts are in, the memory changes (Sec. 4.3)."""
+    """Ask every judge about every answer, then update the memory of examples (Sec. 4.3).
+
+    Raises:
+        EpisodeFailed: No verdict of any judge can be read.
+    """
     episode = runtime.context
     places = list(_places(episode))
     verdicts = await episode.each(_verdict, places)
-    if not any(one.value for (_, role, _), one in zip(places, verdicts, strict=True) if role == "judge"):
+    roles = [role for _, role, _ in places]
+    if not any(verdict.value for role, verdict in zip(roles, verdicts, strict=True) if role == "judge"):
         raise EpisodeFailed("judge", "no verdict of any judge could be read")
     if episode.settings.keywords:
         answers = enumerate(state["turn"]["answers"])
@@ -64,7 +73,7 @@ async def judge(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
 
 
 async def _verdict(episode: TaskEpisode, place: Place) -> Reading[Verdict]:
-    """Return what one judge says of one answer."""
+    """Ask one judge about one answer."""
     number, role, index = place
     return await episode.ask(
         role,
@@ -73,18 +82,18 @@ async def _verdict(episode: TaskEpisode, place: Place) -> Reading[Verdict]:
         Verdict,
         {"question": episode.sample.question, "answer": episode.state["turn"]["answers"][number]},
         read=lambda answer: read_form(answer.reply, Verdict),
-        value=lambda said: {"status": "ok", **said.model_dump(mode="json")},
+        value=lambda verdict: {"status": "ok", **verdict.model_dump(mode="json")},
         missing=lambda error: {"status": error.kind},
         common=lambda answer: {"answer": number, "index": index},
         round=number + 1,
         index=index,
-        # Two indexes may be one model, whose calls would otherwise have one key.
+        # Two judges may be the same model; without the draw their calls would have the same key.
         draw=index,
     )
 
 
 async def _keywords(episode: TaskEpisode, number: int) -> Reading[keywords.Named]:
-    """Return the keywords of one answer, as a model names them."""
+    """Ask a model for the keywords of one answer."""
     return await episode.ask(
         "keywords",
         "keywords",
@@ -92,7 +101,7 @@ async def _keywords(episode: TaskEpisode, number: int) -> Reading[keywords.Named
         keywords.Named,
         {"answer": episode.state["turn"]["answers"][number]},
         read=lambda answer: read_form(answer.reply, keywords.Named),
-        value=lambda said: {"status": "ok", **said.model_dump(mode="json")},
+        value=lambda names: {"status": "ok", **names.model_dump(mode="json")},
         missing=lambda error: {"status": error.kind},
         common=lambda answer: {"answer": number},
         round=number + 1,
@@ -100,9 +109,9 @@ async def _keywords(episode: TaskEpisode, number: int) -> Reading[keywords.Named
 
 
 def rated(episode: TaskEpisode, steps: Sequence[Any]) -> list[memory.Rated]:
-    """Return the answers of an episode as the judges of its examples see them together (mean_then_threshold)."""
+    """Return the answers that may become examples, with the panel's mean marks and class (mean_then_threshold)."""
     role = "judge" if episode.settings.dhp_judge == "panel" else "dhp_judge"
-    made = []
+    examples = []
     for answer in ratings.read_answered(steps, role):
         if answer.status != "ok":
             continue
@@ -110,12 +119,12 @@ def rated(episode: TaskEpisode, steps: Sequence[Any]) -> list[memory.Rated]:
         marks, hallucinated = ratings.together(table[..., :3], table[..., 3])
         ih, dh = ratings.classify(marks, hallucinated, episode.settings.classes)
         total = float(marks.sum())
-        made.append(memory.Rated(answer.text, total, bool(ih.any()), bool(dh.any())))
-    return made
+        examples.append(memory.Rated(answer.text, total, bool(ih.any()), bool(dh.any())))
+    return examples
 
 
 def _places(episode: TaskEpisode) -> Iterator[Place]:
-    """Yield the number of each answer, with each role and index that judges it."""
+    """Yield each answer's number with each role and index that judges it."""
     separate = episode.settings.dhp and episode.settings.dhp_judge == "separate"
     for number, text in enumerate(episode.state["turn"]["answers"]):
         if text is not None:

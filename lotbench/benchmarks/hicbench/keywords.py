@@ -1,7 +1,7 @@
-"""kwPrec: the share of an answer's keywords that its task's knowledge text has (Sec. 3.2.2, after UHGEval).
+"""kwPrec: the share of an answer's keywords that occur in its task's knowledge text (Sec. 3.2.2, after UHGEval).
 
-UHGEval has a model name them; the role `keywords` does so here. Without it a keyword is a word of three letters or more
-that is no function word, by its stem; each counts once.
+UHGEval has a model name the keywords; the role `keywords` does that here. Without it, a keyword is the stem of any
+word of three letters or more that is not a function word. Each keyword counts once.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class Named(Form):
     keywords: Annotated[list[Annotated[str, prose(80)]], Field(json_schema_extra={"maxItems": 20})]
 
 
-def named(steps: Sequence[Mapping[str, Any]]) -> dict[int, list[str]]:
-    """Return the keywords that a model named, by the number of the answer; a second asking takes the place of the first."""
-    said = {step["value"]["answer"]: step["value"] for step in steps if step["step"] == "keywords"}
-    return {number: value["keywords"] for number, value in said.items() if value["status"] == "ok"}
+def named_keywords(steps: Sequence[Mapping[str, Any]]) -> dict[int, list[str]]:
+    """Return the keywords that a model named, by answer number; a repeated request replaces the first."""
+    values = {step["value"]["answer"]: step["value"] for step in steps if step["step"] == "keywords"}
+    return {number: value["keywords"] for number, value in values.items() if value["status"] == "ok"}
 
 
-def precision(said: Iterable[str], knowledge: str) -> float | None:
-    """Return the share of different keywords of which the knowledge text has every word; None without a keyword."""
-    stems, known = {keywords(one) for one in said} - {frozenset()}, keywords(knowledge)
-    return sum(one <= known for one in stems) / len(stems) if stems else None
+def precision(phrases: Iterable[str], knowledge: str) -> float | None:
+    """Return the share of distinct keywords that occur in the knowledge text with all their words; None without keywords."""
+    stems, text_stems = {keywords(phrase) for phrase in phrases} - {frozenset()}, keywords(knowledge)
+    return sum(phrase <= text_stems for phrase in stems) / len(stems) if stems else None

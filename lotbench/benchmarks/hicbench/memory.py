@@ -1,7 +1,7 @@
-"""The dynamic hallucination prompt: what a task's answers leave behind for the prompt of the next (App. D).
+"""The dynamic hallucination prompt: examples that one task's answers pass on to the next prompt (App. D).
 
-The memory is one positive and one negative example. It changes between tasks only, is part of the trace,
-and so a run that was stopped goes on with the prompts that it would have had.
+The memory is one positive and one negative example. It changes only between tasks and is part of the trace, so a
+resumed run continues with the same prompts.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 from lotbench.benchmarks.hicbench.settings import Settings
 
 Memory = Mapping[str, Any]
-"""`positive` and `negative`, each None or {"text", "total", "sample"}; `total` None: of people."""
+"""`positive` and `negative`, each None or {"text", "total", "sample"}; `total` is None for an example from the settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """An answer with what its judges make of it: the sum of the three scores, and its class."""
+    """An answer with the sum of its three marks and its class."""
 
     text: str
     total: float
@@ -27,17 +27,17 @@ class Rated:
 
 
 def begin(settings: Settings) -> Memory:
-    """Return the memory of a repeat before its first task."""
+    """Return the memory of a repeat before its first task: the examples of the settings, if any."""
 
-    def given(name: Any) -> Memory | None:
+    def example(name: Any) -> Memory | None:
         text = settings.examples.get(name)
         return None if text is None else {"text": text, "total": None, "sample": None}
 
-    return {"positive": given("positive"), "negative": given("negative")}
+    return {"positive": example("positive"), "negative": example("negative")}
 
 
-def shown(memory: Memory | None, settings: Settings) -> dict[str, str]:
-    """Return the texts of the examples that the next prompt shows, as `good` and `bad`."""
+def example_texts(memory: Memory | None, settings: Settings) -> dict[str, str]:
+    """Return the example texts for the next prompt, as `good` and `bad`."""
     now = memory or begin(settings)
     named = (("good", now["positive"]), ("bad", now["negative"]))
     return {name: example["text"] for name, example in named if example is not None}
@@ -46,17 +46,17 @@ def shown(memory: Memory | None, settings: Settings) -> dict[str, str]:
 def after(memory: Memory | None, settings: Settings, sample: str, answers: Sequence[Rated]) -> Memory:
     """Return the memory after a task (Algorithm 1, lines 8 to 18).
 
-    An IH takes the place of the positive example if it scores more than the best before it; any IH does of one
-    that people gave. The latest DH is the negative example.
+    An IH replaces the positive example if its total is higher; any IH replaces an example from the settings. The
+    latest DH becomes the negative example.
     """
     now = dict(memory or begin(settings))
     best = -1.0
     if now["positive"] is not None:
         best = now["positive"]["total"] or best
-    for one in answers:
-        kept = {"text": one.text, "total": one.total, "sample": sample}
-        if one.ih and one.total > best:
-            now["positive"], best = kept, one.total
-        if one.dh:
-            now["negative"] = kept
+    for answer in answers:
+        example = {"text": answer.text, "total": answer.total, "sample": sample}
+        if answer.ih and answer.total > best:
+            now["positive"], best = example, answer.total
+        if answer.dh:
+            now["negative"] = example
     return now

@@ -1,4 +1,4 @@
-"""The official tasks of HIC-Bench, CDID.csv, as samples."""
+"""Reader of the official tasks of HIC-Bench (CDID.csv)."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ CDID = {
     "Knowledge Base": "knowledge",
     "Source": "source",
 }
-"""The columns of HIC-Bench's CDID.csv, and what they are here."""
+"""The columns of CDID.csv, with the fields of a sample that they fill."""
 
 
 def published(source: Source) -> list[Item]:
     """Return the tasks of CDID.csv.
 
     Raises:
-        DataError: Each row that is no task, with its line and column.
+        DataError: Rows that are not tasks, each with line and column.
     """
-    made, faults = [], []
-    named = {ours: theirs for theirs, ours in CDID.items()} | {"id": "ID"}
+    items, faults = [], []
+    named = {field: column for column, field in CDID.items()} | {"id": "ID"}
     for line, row in source.table({"ID", *CDID}):
         number = row["ID"].strip()
-        values: dict[str, Any] = {ours: row[theirs] for theirs, ours in CDID.items()}
+        values: dict[str, Any] = {field: row[column] for column, field in CDID.items()}
         try:
-            made.append(Item(id=f"cdid-{number.zfill(3)}", language="en", **values))
+            items.append(Item(id=f"cdid-{number.zfill(3)}", language="en", **values))
         except ValidationError as error:
-            faults += faults_of(error, source.path, line, field=lambda ours: named.get(ours, ours))
+            faults += faults_of(error, source.path, line, field=lambda name: named.get(name, name))
     if faults:
         raise DataError(faults)
-    return made
+    return items

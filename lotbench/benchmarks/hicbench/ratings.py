@@ -1,6 +1,6 @@
-"""Answers with their judges' ratings as arrays, and the classes IH and DH that follow from them (Sec. 3.2.2).
+"""Answers with their judges' ratings as arrays, and the classes IH and DH (Sec. 3.2.2).
 
-A verdict that could not be read is a gap, not a number: every rate is over the verdicts that there are.
+A verdict that could not be read is missing (NaN); every rate is over the verdicts that were read.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Classes: TypeAlias = Literal["exclusive", "overlapping"]
 
 MARKS = ("originality", "feasibility", "value")
 LEAST = np.array([4.0, 3.0, 4.0])
-"""The least mark of each kind that an IH has."""
+"""The lowest marks of an IH, in the order of MARKS."""
 RULES: tuple[Rule, ...] = ("mean_of_rates", "mean_then_threshold", "majority")
 READINGS: tuple[Classes, ...] = ("exclusive", "overlapping")
 
 
 class Rating(NamedTuple):
-    """What a judge said of an answer: three marks, 1 to 5, and 1 for a hallucination."""
+    """A judge's rating of an answer: three marks, 1 to 5, and 1 for a hallucination or 0."""
 
     originality: float
     feasibility: float
@@ -41,7 +41,7 @@ UNREAD = Rating(np.nan, np.nan, np.nan, np.nan)
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One of the answers of an episode; its number is from 0, its status `ok` or why there is none."""
+    """One answer of an episode: its number from 0, and its status, `ok` or the reason why it cannot be judged."""
 
     number: int
     status: str
@@ -60,7 +60,7 @@ class Ratings:
         task: [A] index of each answer's task.
         episode: [A] index of each answer's episode.
         draw: [A] number of the answer within its episode, from 0.
-        marks: [A, J, 3] of each judge, 1 to 5, NaN where a verdict could not be read.
+        marks: [A, J, 3] marks of each judge, 1 to 5. NaN where a verdict could not be read.
         hallucinated: [A, J] 0 or 1, NaN likewise.
         episodes: The trace of each episode.
     """
@@ -81,7 +81,7 @@ class Ratings:
 
 
 def ratings(traces: Iterable[Trace]) -> Ratings:
-    """Return the ratings in the traces of episodes that were scored."""
+    """Return the ratings of all scored episodes."""
     episodes = tuple(trace for trace in traces if trace.outcome == "scored")
     tasks = sorted({trace.sample for trace in episodes})
     place = {name: index for index, name in enumerate(tasks)}
@@ -109,7 +109,7 @@ def ratings(traces: Iterable[Trace]) -> Ratings:
 
 
 def read_answered(steps: Sequence[Mapping[str, Any]], role: str = "judge") -> list[Answered]:
-    """Return the answers of an episode in their order, with the last verdict of each index of a role."""
+    """Return the answers of an episode in order, with the last verdict of each judge of a role."""
     answers: dict[int, Mapping[str, Any]] = {}
     verdicts: dict[int, dict[int, Rating]] = {}
     for step in steps:
@@ -117,42 +117,54 @@ def read_answered(steps: Sequence[Mapping[str, Any]], role: str = "judge") -> li
         if step["step"] == "respond":
             answers[step["draw"]] = value
         elif step["role"] == role and "index" in value:
-            said = Rating(*(value[mark] for mark in Rating._fields)) if value["status"] == "ok" else UNREAD
-            verdicts.setdefault(value["answer"], {})[value["index"]] = said
-    made = []
+            rating = Rating(*(value[mark] for mark in Rating._fields)) if value["status"] == "ok" else UNREAD
+            verdicts.setdefault(value["answer"], {})[value["index"]] = rating
+    result = []
     for number, value in sorted(answers.items()):
         indexes = verdicts.get(number, {})
         rated = tuple(indexes.get(index, UNREAD) for index in range(max(indexes, default=-1) + 1))
-        made.append(Answered(number, value["status"], value["answer"] or "", value["over_length"], rated))
-    return made
+        result.append(Answered(number, value["status"], value["answer"] or "", value["over_length"], rated))
+    return result
 
 
 def together(marks: Floats, hallucinated: Floats) -> tuple[Floats, Floats]:
-    """Return the panel as one judge: mean marks [A, 1, 3], and whether at least half see a hallucination [A, 1]."""
+    """Return the panel as one judge.
+
+    Returns:
+        Mean marks [A, 1, 3], and [A, 1] 1 where at least half of the judges see a hallucination, else 0.
+    """
     means, share = mean(marks, axis=1), mean(hallucinated, axis=1)
     seen = np.where(np.isnan(share), np.nan, (share >= 0.5).astype(float))
     return means[:, None, :], seen[:, None]
 
 
 def classify(marks: Floats, hallucinated: Floats, classes: Classes) -> tuple[Booleans, Booleans]:
-    """Return whether each answer is an IH and a DH to each judge, [A, J] each; neither where there is no verdict."""
+    """Return whether each answer is an IH and whether it is a DH, to each judge, [A, J] each.
+
+    An answer without a verdict is neither.
+    """
     dh: Booleans = np.asarray(hallucinated == 1)
-    # Comparisons with NaN are False: a gap is of no class.
+    # Comparisons with NaN are False, so a missing verdict has no class.
     ih: Booleans = np.asarray((marks >= LEAST).all(axis=-1) & ~np.isnan(hallucinated))
     return (ih & ~dh if classes == "exclusive" else ih), dh
 
 
 def classes_of(rated: Ratings, classes: Classes) -> tuple[Booleans, Booleans]:
-    """Return the class of each answer, by the judges' mean marks: IH [A] and DH [A] (mean_then_threshold)."""
+    """Return the class of each answer by the judges' mean marks (mean_then_threshold): IH [A] and DH [A]."""
     ih, dh = classify(*together(rated.marks, rated.hallucinated), classes)
     return ih[:, 0], dh[:, 0]
 
 
 def part(rated: Ratings, chosen: Booleans) -> Ratings:
-    """Return some of the answers, with the numbering of tasks and episodes as it was."""
+    """Return the chosen answers; tasks and episodes keep their numbers.
+
+    Args:
+        rated: All answers.
+        chosen: [A] which of them.
+    """
     return replace(
         rated,
-        texts=tuple(text for text, kept in zip(rated.texts, chosen, strict=True) if kept),
+        texts=tuple(text for text, is_chosen in zip(rated.texts, chosen, strict=True) if is_chosen),
         task=rated.task[chosen],
         episode=rated.episode[chosen],
         draw=rated.draw[chosen],
@@ -162,7 +174,10 @@ def part(rated: Ratings, chosen: Booleans) -> Ratings:
 
 
 def counts(ratings: Ratings, rule: Rule, classes: Classes) -> Floats:
-    """Return what each answer counts for, [A, R, 4]: verdicts, IH, DH and both; R judges, or the panel as one."""
+    """Return the counts of each answer, [A, R, 4]: verdicts, IH, DH, and both.
+
+    R is the number of judges, or 1 where the rule makes the panel one judge.
+    """
     marks, hallucinated = ratings.marks, ratings.hallucinated
     if rule == "mean_then_threshold":
         marks, hallucinated = together(marks, hallucinated)
@@ -176,14 +191,14 @@ def counts(ratings: Ratings, rule: Rule, classes: Classes) -> Floats:
 
 
 def by_task(values: Floats, ratings: Ratings) -> Floats:
-    """Return sums over the answers of each task, [A, ...] to [T, ...]."""
-    made = np.zeros((len(ratings.tasks), *values.shape[1:]))
-    np.add.at(made, ratings.task, values)
-    return made
+    """Return the sums over each task's answers, [A, ...] to [T, ...]."""
+    sums = np.zeros((len(ratings.tasks), *values.shape[1:]))
+    np.add.at(sums, ratings.task, values)
+    return sums
 
 
 def mean(values: Floats, axis: int = -1) -> Floats:
-    """Return the mean of what is there; NaN where nothing is."""
+    """Return the mean along an axis without the missing values (NaN); NaN where all are missing."""
     there = ~np.isnan(values)
     n = there.sum(axis=axis)
     total = np.where(there, values, 0.0).sum(axis=axis)
@@ -191,5 +206,5 @@ def mean(values: Floats, axis: int = -1) -> Floats:
 
 
 def finite(value: float) -> float | None:
-    """Return a number as a cell: None where there is none."""
+    """Return a number as a table cell; None for NaN."""
     return None if np.isnan(value) else float(value)

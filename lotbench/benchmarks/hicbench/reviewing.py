@@ -1,7 +1,7 @@
-"""Human review: the answers for people to label, and how well the judges' IH and DH agree with them (App. C).
+"""Human review: answers for people to label, and the agreement of the judges' IH and DH with people's (App. C).
 
-People see the question and the answer and nothing of what judges said. Both sides are turned into classes by
-the same thresholds; the judges' class is that of the panel as one (mean_then_threshold).
+People see the question and the answer, and nothing of the verdicts. The same thresholds turn both sides into
+classes; the judges' class is that of the panel as one judge (mean_then_threshold).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Mark = Annotated[int, Field(strict=True, ge=1, le=5)]
 
 
 class Span(BaseModel):
-    """A part of an answer that somebody has something to say about."""
+    """A part of an answer, with a note about it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -42,7 +42,7 @@ class Span(BaseModel):
 
 
 class Label(BaseModel):
-    """A row of the review, filled in."""
+    """A row of the review, filled in by one person."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -83,7 +83,7 @@ def rows(
 
 
 def names(rated: Ratings) -> list[str]:
-    """Return the name of each answer: task, repeat and number, from 1."""
+    """Return the name of each answer: `task/repeat/number`, numbers from 1."""
     return [
         f"{rated.episodes[episode].sample}/{rated.episodes[episode].repeat}/{draw + 1}"
         for episode, draw in zip(rated.episode, rated.draw, strict=True)
@@ -91,64 +91,65 @@ def names(rated: Ratings) -> list[str]:
 
 
 def section(rated: Ratings, settings: Settings, labels: Sequence[Mapping[str, Any]]) -> Section:
-    """Return precision and recall of the judges' IH and DH against people's, and both sides' means (Table 8).
+    """Return the section on precision and recall of the judges' IH and DH against people's (Table 8).
 
-    Several people who labelled an answer are one as several judges are: mean marks, and a hallucination for half.
+    Several people who labelled one answer count as one, as a panel does: mean marks, and a hallucination if at least
+    half see one.
     """
     place = {name: index for index, name in enumerate(names(rated))}
-    found = [one for one in labels if one["row"] in place]
-    at = np.array(list(dict.fromkeys(place[one["row"]] for one in found)), dtype=np.intp)
-    table, who = _said(found, [names(rated)[each] for each in at])
+    usable = [label for label in labels if label["row"] in place]
+    indexes = np.array(list(dict.fromkeys(place[label["row"]] for label in usable)), dtype=np.intp)
+    table, who = _marks_table(usable, [names(rated)[index] for index in indexes])
     people = together(table[..., :3], table[..., 3])
-    judges = together(rated.marks[at], rated.hallucinated[at])
+    judges = together(rated.marks[indexes], rated.hallucinated[indexes])
     read = ~np.isnan(judges[1][:, 0])
-    theirs, ours = classify(*people, settings.classes), classify(*judges, settings.classes)
-    tasks = np.array(_tasks(rated), dtype=object)[at]
+    people_classes, judge_classes = classify(*people, settings.classes), classify(*judges, settings.classes)
+    tasks = np.array(_tasks(rated), dtype=object)[indexes]
     rows: list[tuple[Cell, ...]] = []
-    for name, true, said in zip(("IH", "DH"), theirs, ours, strict=True):
-        rows += _agreement(name, true[read, 0], said[read, 0], tasks[read])
+    for name, true, predicted in zip(("IH", "DH"), people_classes, judge_classes, strict=True):
+        rows += _agreement(name, true[read, 0], predicted[read, 0], tasks[read])
     notes = (
-        f"{len(at)} of {len(rated.texts)} answers are labelled, {int(read.sum())} of them with a verdict "
+        f"{len(indexes)} of {len(rated.texts)} answers are labelled, {int(read.sum())} of them with a verdict "
         "of the judges; the class of an answer is that of the judges' mean marks. Intervals are Wilson's at "
         "the size that the answers are worth once those to one task are counted as alike.",
-        f"{sum(len(one.get('spans') or ()) for one in found)} spans are marked.",
+        f"{sum(len(label.get('spans') or ()) for label in usable)} spans are marked.",
     )
     means = Table(
         ("evaluator", *MARKS, "IH", "DH"),
-        (_means("people", *people, theirs), _means("judges", *judges, ours)),
+        (_means("people", *people, people_classes), _means("judges", *judges, judge_classes)),
     )
     columns = ("class", "measure", "value", "low", "high", "hits", "of")
-    beside = _ceiling(table, ours, read, tasks, settings) if len(who) > 1 else ()
-    return Section("Human review", notes, (Table(columns, tuple(rows)), means, *beside), brief=True)
+    ceilings = _ceiling(table, judge_classes, read, tasks, settings) if len(who) > 1 else ()
+    return Section("Human review", notes, (Table(columns, tuple(rows)), means, *ceilings), brief=True)
 
 
-def _said(labels: Sequence[Mapping[str, Any]], answers: Sequence[str]) -> tuple[Floats, list[str]]:
-    """Return what each person said of each answer, [answers, people, 4] with NaN where nothing, and the people."""
-    who = sorted({str(one.get("who") or "") for one in labels})
+def _marks_table(labels: Sequence[Mapping[str, Any]], answers: Sequence[str]) -> tuple[Floats, list[str]]:
+    """Return the labels as an array, [answers, people, 4] with NaN where a label is missing, and the people's names."""
+    who = sorted({str(label.get("who") or "") for label in labels})
     table = np.full((len(answers), len(who), 4), np.nan)
     place = {name: index for index, name in enumerate(answers)}
-    for one in labels:
-        said = [one[name] for name in (*MARKS, "hallucination")]
-        table[place[one["row"]], who.index(str(one.get("who") or ""))] = said
+    for label in labels:
+        marks = [label[name] for name in (*MARKS, "hallucination")]
+        table[place[label["row"]], who.index(str(label.get("who") or ""))] = marks
     return table, who
 
 
 def _ceiling(
-    table: Floats, ours: tuple[Booleans, Booleans], read: Booleans, tasks: Any, settings: Settings
+    table: Floats, judge_classes: tuple[Booleans, Booleans], read: Booleans, tasks: Any, settings: Settings
 ) -> tuple[Table, ...]:
-    """Return how well one person agrees with another on IH and on DH, and the judges with one person."""
+    """Return a table of kappa between people, and between the judges and one person, for IH and DH."""
     classes = classify(table[..., :3], table[..., 3], settings.classes)
     there = ~np.isnan(table[..., 3])
     rows: list[tuple[Cell, ...]] = []
-    for name, theirs, judged in zip(("IH", "DH"), classes, ours, strict=True):
+    for name, labelled, judged in zip(("IH", "DH"), classes, judge_classes, strict=True):
         labels = {
-            row: {str(who): bool(theirs[row, who]) for who in np.flatnonzero(there[row])}
+            row: {str(who): bool(labelled[row, who]) for who in np.flatnonzero(there[row])}
             for row in range(len(table))
         }
         verdicts = {row: bool(judged[row, 0]) for row in np.flatnonzero(read).tolist()}
-        found = ceiling(labels, verdicts, {row: str(task) for row, task in enumerate(tasks)})
+        rates = ceiling(labels, verdicts, {row: str(task) for row, task in enumerate(tasks)})
         for pair, rate_ in zip(
-            ("one person and another", "the judges and one person"), found or (), strict=False
+            ("one person and another", "the judges and one person"), rates or (), strict=False
         ):
             rows.append((name, pair, rate_.hits, rate_.n, rate_.value, rate_.low, rate_.high))
     columns = ("class", "who", "agree", "of", "kappa", "low", "high")
@@ -156,13 +157,13 @@ def _ceiling(
     return (Table(columns, tuple(rows), title),) if rows else ()
 
 
-def _agreement(name: str, true: Booleans, said: Booleans, tasks: Any) -> list[tuple[Cell, ...]]:
-    """Return precision (people agree with a judge's yes) and recall (judges agree with people's yes)."""
-    made: list[tuple[Cell, ...]] = []
-    for measure, of, hit in (("precision", said, true), ("recall", true, said)):
-        found = rate([(bool(hit[i]), str(tasks[i])) for i in np.flatnonzero(of)])
-        made.append((name, measure, found.value, found.low, found.high, found.hits, found.n))
-    return made
+def _agreement(name: str, true: Booleans, predicted: Booleans, tasks: Any) -> list[tuple[Cell, ...]]:
+    """Return the rows of precision (people confirm a judge's yes) and recall (judges confirm people's yes)."""
+    rows: list[tuple[Cell, ...]] = []
+    for measure, of, hit in (("precision", predicted, true), ("recall", true, predicted)):
+        estimate = rate([(bool(hit[i]), str(tasks[i])) for i in np.flatnonzero(of)])
+        rows.append((name, measure, estimate.value, estimate.low, estimate.high, estimate.hits, estimate.n))
+    return rows
 
 
 def _means(
@@ -172,7 +173,7 @@ def _means(
     if not read.any():
         return (name, *[None] * 5)
     values = [float(mean(marks[:, 0, at])) for at in range(3)]
-    return (name, *values, *(float(one[read].mean()) for one in classes))
+    return (name, *values, *(float(hits[read].mean()) for hits in classes))
 
 
 def _tasks(rated: Ratings) -> list[str]:

@@ -1,6 +1,6 @@
-"""One task of HIC-Bench: an open question in a field, and the principle and challenge that it joins (Sec. 3.3).
+"""One task of HIC-Bench: an open question in a field, with the principle and the challenge it combines (Sec. 3.3).
 
-The knowledge text is what the strategy `rag` hands to the candidate and what kwPrec compares answers with.
+The strategy `rag` gives the knowledge text to the candidate; kwPrec compares answers with it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ class Item(SampleRow):
     field: Text
     """One of the scientific fields, by name."""
     principle: Text
-    """What the answer should build on, in a few words."""
+    """The principle that the answer should build on, in a few words."""
     challenge: Text
-    """What it should help with, in a few words."""
+    """The challenge that the answer should help with, in a few words."""
     question: Text
     knowledge: Text
-    """What is known of the principle, in a few sentences."""
+    """Known facts about the principle, in a few sentences."""
     source: str = ""

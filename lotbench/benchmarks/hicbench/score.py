@@ -1,6 +1,6 @@
-"""What a task and a run are worth: mean marks, the ratios of IH and DH, IFS, fluency, flexibility (Sec. 3.2).
+"""The score of a task and the metrics of a run: marks, IH and DH ratios, IFS, fluency, flexibility (Sec. 3.2).
 
-Every interval is over tasks: the answers to one task are alike and count together.
+Every interval is over tasks, since the answers to one task are alike.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from lotbench.types import JSON, Metric, Score, Trace
 
 NO_ANSWERS = "no answer was judged"
 MEASURES = (*MARKS, "mean of the three", "IH", "DH")
-"""What stands side by side by field (Fig. 3 and 5)."""
+"""The measures of the tables by field (Fig. 3 and 5)."""
 
 
 def grade(episode: TaskEpisode) -> Score:
-    """Return the IFS of one task, with what it is made of."""
+    """Return the IFS of one task, with its parts."""
     state, settings = episode.state, episode.settings
     if state["outcome"] != "scored":
         return Score(None, why=state["why"])
@@ -51,7 +51,7 @@ def grade(episode: TaskEpisode) -> Score:
     rated = ratings([trace])
     ih, dh = shares(rated, settings.panel_rule, settings.classes)
     marks: dict[str, JSON] = {name: finite(mean_mark(rated, at)) for at, name in enumerate(MARKS)}
-    over_length = sum(one.over_length for one in read_answered(state["steps"]))
+    over_length = sum(answer.over_length for answer in read_answered(state["steps"]))
     parts: dict[str, JSON] = {
         "field": episode.sample.field,
         "answers": len(rated.texts),
@@ -61,21 +61,21 @@ def grade(episode: TaskEpisode) -> Score:
 
 
 def ifs(ih: float, dh: float, w1: float) -> float:
-    """Return IFS of two ratios (Eq. 3), w2 being 1 - w1."""
+    """Return IFS = w1 IH + (1 - w1) (1 - DH - IH) (Eq. 3)."""
     return w1 * ih + (1 - w1) * (1 - dh - ih)
 
 
 def rescaled(value: float, w1: float, classes: Classes) -> float:
-    """Return an IFS between the least (0) and the most (1) that these weights can give."""
+    """Return an IFS rescaled to 0..1, between the lowest and the highest value that these weights allow."""
     least, most = ends(w1, classes)
     return (value - least) / (most - least)
 
 
 def ends(w1: float, classes: Classes) -> tuple[float, float]:
-    """Return the least and the most that IFS can be.
+    """Return the lowest and the highest possible IFS.
 
-    It is linear in both ratios, so its ends are at the corners: all neutral, all IH, all DH, and, if the
-    classes overlap, all both.
+    IFS is linear in both ratios, so its extremes are at the corners: all neutral, all IH, all DH and, if the classes
+    overlap, all both.
     """
     corners = [(0, 0), (1, 0), (0, 1), *([(1, 1)] if classes == "overlapping" else [])]
     values = [ifs(ih, dh, w1) for ih, dh in corners]
@@ -89,13 +89,13 @@ def shares(rated: Ratings, rule: Rule, classes: Classes) -> tuple[float, float]:
 
 
 def overlap(rated: Ratings, rule: Rule) -> float:
-    """Return the share of answers that are IH and DH if the classes may overlap; NaN without a verdict."""
+    """Return the share of answers that are both IH and DH if the classes may overlap; NaN without a verdict."""
     return float(_share(counts(rated, rule, "overlapping").sum(axis=0), 3))
 
 
-def mean_mark(rated: Ratings, at: int) -> float:
-    """Return the mean mark of a kind: each judge's over all answers, then over the judges."""
-    return float(mean(mean(rated.marks[..., at], axis=0)))
+def mean_mark(rated: Ratings, index: int) -> float:
+    """Return the mean mark of one kind: over each judge's answers, then over the judges."""
+    return float(mean(mean(rated.marks[..., index], axis=0)))
 
 
 def task_originality(rated: Ratings) -> Floats:
@@ -104,19 +104,19 @@ def task_originality(rated: Ratings) -> Floats:
 
 
 def task_shares(rated: Ratings, rule: Rule, classes: Classes) -> Mapping[str, float]:
-    """Return the ratio of IH of each task, those without a verdict left out."""
-    found = _share(by_task(counts(rated, rule, classes), rated), 1)
-    return {task: float(value) for task, value in zip(rated.tasks, found, strict=True) if not np.isnan(value)}
+    """Return the ratio of IH of each task, without the tasks that have no verdict."""
+    ratios = _share(by_task(counts(rated, rule, classes), rated), 1).tolist()
+    return {task: ratio for task, ratio in zip(rated.tasks, ratios, strict=True) if not math.isnan(ratio)}
 
 
 def metrics(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> Mapping[str, Metric]:
-    """Return the metrics of a run; n counts tasks, observations are answers."""
+    """Return the metrics of a run; n counts tasks, observations count answers."""
     rated, w1 = ratings(traces), settings.w1
     table, n = _table(rated, settings), len(rated.texts)
-    made = {name: _marks(rated, at) for at, name in enumerate(MARKS)}
-    made |= {
+    by_name = {name: _marks(rated, at) for at, name in enumerate(MARKS)}
+    by_name |= {
         "ih_ratio": _estimate(table, lambda sums: _share(sums, 1), n),
         "dh_ratio": _estimate(table, lambda sums: _share(sums, 2), n, "lower"),
         "ifs": _balance(table, settings, n),
@@ -126,17 +126,20 @@ def metrics(
     neutral = {"ih_ratio": 0.0, "dh_ratio": 0.0, "ifs": 1 - w1, "fluency": 1.0}
     return {
         name: replace(metric, baselines={"one neutral answer, repeated": neutral.get(name)})
-        for name, metric in made.items()
+        for name, metric in by_name.items()
     }
 
 
 def by_measure(rated: Ratings, settings: Settings) -> Mapping[str, Metric]:
-    """Return each of MEASURES over some answers, with its interval over tasks; the mean of the three marks has none."""
+    """Return each of MEASURES over some answers, with its interval over tasks.
+
+    The mean of the three marks has no interval.
+    """
     table, n = _table(rated, settings), len(rated.texts)
     marks = {name: _marks(rated, at) for at, name in enumerate(MARKS)}
-    known = [one.value for one in marks.values() if one.value is not None]
+    means = [mark.value for mark in marks.values() if mark.value is not None]
     three = (
-        Metric(float(np.mean(known)), n=marks["value"].n) if len(known) == 3 else Metric(None, why=NO_ANSWERS)
+        Metric(float(np.mean(means)), n=marks["value"].n) if len(means) == 3 else Metric(None, why=NO_ANSWERS)
     )
     return {
         **marks,
@@ -147,20 +150,23 @@ def by_measure(rated: Ratings, settings: Settings) -> Mapping[str, Metric]:
 
 
 def by_field(rated: Ratings, settings: Settings) -> dict[str, Mapping[str, Metric]]:
-    """Return each of MEASURES over the answers to the tasks of each field."""
+    """Return each of MEASURES for each field."""
     of = np.array([str(rated.episodes[episode].score.parts.get("field") or "") for episode in rated.episode])
     fields = sorted(set(of.tolist()) - {""})
     return {field: by_measure(part(rated, of == field), settings) for field in fields}
 
 
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
-    """Return IFS, task by task; a task of which no answer was judged is left out, and an answer that did not come is missing."""
+    """Return IFS, task by task.
+
+    A task without a judged answer is left out; an answer that did not come counts as missing.
+    """
     records: dict[str, Floats] = {}
     shares: list[float] = []
     for name, episodes in by_sample(traces):
-        table, asked = _table(rated := ratings(episodes), settings), settings.answers * len(episodes)
-        lacking = asked - len(rated.texts) if table.any() else asked
-        shares.append(lacking / asked)
+        table, total = _table(rated := ratings(episodes), settings), settings.answers * len(episodes)
+        lacking = total - len(rated.texts) if table.any() else total
+        shares.append(lacking / total)
         if table.any():
             records[name] = np.pad(table[0], ((0, 0), (0, 1)), constant_values=lacking)
 
@@ -179,27 +185,30 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
         ends=ends(settings.w1, settings.classes),
         lacks=["only one judge sits"] if settings.judges == 1 else [],
         played=len(shares),
-        least=lambda tasks, _: [_filled(one, (1, 0, 1, 0, -1)) for one in tasks],
-        most=lambda tasks: [_filled(one, (1, 1, 0, 0, -1)) for one in tasks],
+        least=lambda tasks, _: [_filled(record, (1, 0, 1, 0, -1)) for record in tasks],
+        most=lambda tasks: [_filled(record, (1, 1, 0, 0, -1)) for record in tasks],
     )
 
 
 def _filled(record: Floats, verdict: Sequence[float]) -> Floats:
-    """Return a task's record if each answer that did not come had got this verdict: a DH is the least, an IH the most."""
+    """Return a task's record [R, 5] as if each missing answer had this verdict."""
     return record + record[:, 4:] * np.array(verdict) if record[:, 4].any() else record
 
 
 def _stacked(tasks: Sequence[Floats]) -> Floats:
-    """Return the records of tasks [T, R, 5]: what answers count for, and how many did not come; judges that saw none have zeros."""
+    """Return the records of tasks as one array, [T, R, 5]: the counts of `_table`, and the missing answers.
+
+    A judge without verdicts on a task has zeros there.
+    """
     judges = max((len(table) for table in tasks), default=0)
-    made = np.zeros((len(tasks), judges, 5))
+    stack = np.zeros((len(tasks), judges, 5))
     for place, table in enumerate(tasks):
-        made[place, : len(table)] = table
-    return made
+        stack[place, : len(table)] = table
+    return stack
 
 
 def _table(rated: Ratings, settings: Settings) -> Floats:
-    """Return what the answers of each task count for, [T, R, 4]."""
+    """Return the counts of each task, [T, R, 4]; see `ratings.counts`."""
     return by_task(counts(rated, settings.panel_rule, settings.classes), rated)
 
 
@@ -210,15 +219,15 @@ def _balance(table: Floats, settings: Settings, n: int) -> Metric:
 
 
 def balance(sums: Floats, w1: float) -> Floats:
-    """Return IFS (Eq. 3) of sums [..., R, 4]."""
+    """Return IFS (Eq. 3) of summed counts [..., R, 4]."""
     ih, dh = _share(sums, 1), _share(sums, 2)
     return np.asarray(w1 * ih + (1 - w1) * (1 - dh - ih))
 
 
 def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:
-    """Return the mean cosine of the answers to one task, episode by episode, averaged over tasks; lower is more diverse.
+    """Return the mean cosine between the answers of one episode, averaged over tasks; lower is more diverse.
 
-    There is none by an encoder other than the one that the answers were embedded by.
+    It has no value if the answers were embedded by another encoder.
     """
     vectors = similarity.matrix(rated.texts, evidence.vectors)
     if vectors is None or encoder != evidence.encoder:
@@ -230,7 +239,7 @@ def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:
     for trace, value in zip(rated.episodes, alike, strict=True):
         if not np.isnan(value):
             table[place[trace.sample]] += (1, value)
-    # A task counts once, however many episodes it has.
+    # Each task counts once, however many episodes it has.
     table[:, 1], table[:, 0] = np.nan_to_num(divided(table[:, 1], table[:, 0])), table[:, 0] > 0
     metric = _estimate(
         table[table[:, 0] > 0],
@@ -244,34 +253,36 @@ def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:
 
 
 MOST_VARIED = 4.0
-"""The most that marks of 1 to 5 can vary."""
+"""The largest possible variance of marks from 1 to 5."""
 
 
 def flexibility(rated: Ratings, less: bool = True) -> Metric:
-    """Return the variance over tasks of the mean originality of their answers, less what drawing so few answers adds to it.
+    """Return the variance over tasks of the mean originality of their answers; lower is steadier.
 
-    The paper's is the population variance (not `less`), which is above 0 where all tasks are alike. Lower is steadier. The
-    interval is the chi-square one of the variance of normal means, less that part (Tukey 1951).
+    With `less`, the part that sampling few answers adds is subtracted; without, it is the paper's population variance,
+    which exceeds 0 even if all tasks are alike. The interval is the chi-square interval of the variance of normal
+    means, less that part (Tukey 1951).
     """
-    found = task_originality(rated)
-    kept, n = found[~np.isnan(found)], len(rated.texts)
-    if not len(kept):
+    means = task_originality(rated)
+    values, n = means[~np.isnan(means)], len(rated.texts)
+    if not len(values):
         return Metric(None, better="lower", why=NO_ANSWERS, observations=n)
-    added, free = (sampling_part(rated) or 0.0) if less else 0.0, len(kept) - 1
-    squares = float(((kept - kept.mean()) ** 2).sum())
-    value = max(squares / (max(free, 1) if less else len(kept)) - added, 0.0)
+    added, free = (sampling_part(rated) or 0.0) if less else 0.0, len(values) - 1
+    squares = float(((values - values.mean()) ** 2).sum())
+    value = max(squares / (max(free, 1) if less else len(values)) - added, 0.0)
     if not squares:
-        return Metric(value, n=len(kept), better="lower", observations=n)
+        return Metric(value, n=len(values), better="lower", observations=n)
     low, high = np.clip(
         squares / scipy.special.chdtri(free, np.array([0.025, 0.975])) - added, 0.0, MOST_VARIED
     )
-    return Metric(value, float(low), float(high), len(kept), "lower", observations=n)
+    return Metric(value, float(low), float(high), len(values), "lower", observations=n)
 
 
 def sampling_part(rated: Ratings) -> float | None:
-    """Return what drawing so few answers adds to the variance over tasks: the mean over tasks of (variance within / answers).
+    """Return the part of the variance over tasks that sampling few answers adds.
 
-    The variance within a task is the unbiased one; tasks with fewer than two rated answers have none.
+    It is the mean over tasks of (unbiased variance within the task / answers); tasks with fewer than two rated answers
+    are left out.
     """
     values = mean(rated.marks[..., 0], axis=1)
     parts = [
@@ -283,15 +294,15 @@ def sampling_part(rated: Ratings) -> float | None:
 
 
 def answers(trace: Trace, settings: Settings) -> list[str]:
-    """Return the answers of an episode that was scored."""
+    """Return the answers of a scored episode."""
     if trace.outcome != "scored":
         return []
-    return [one.text for one in read_answered(trace.steps) if one.status == "ok"]
+    return [answer.text for answer in read_answered(trace.steps) if answer.status == "ok"]
 
 
-def _marks(rated: Ratings, at: int) -> Metric:
-    there = ~np.isnan(rated.marks[..., at])
-    values = np.stack([there, np.nan_to_num(rated.marks[..., at])], axis=-1).astype(float)
+def _marks(rated: Ratings, index: int) -> Metric:
+    there = ~np.isnan(rated.marks[..., index])
+    values = np.stack([there, np.nan_to_num(rated.marks[..., index])], axis=-1).astype(float)
     return _estimate(
         by_task(values, rated),
         lambda sums: mean(divided(sums[..., 1], sums[..., 0])),
@@ -307,18 +318,26 @@ def _estimate(
     better: Literal["higher", "lower"] = "higher",
     interval: Callable[[Floats, Callable[[Floats], Floats]], Interval] = bounded,
 ) -> Metric:
-    """Return a statistic of sums over tasks, with its interval."""
-    kept = table[table.reshape(len(table), -1).any(axis=1)] if len(table) else table
-    value = float(statistic(kept.sum(axis=0))) if len(kept) else math.nan
+    """Return a statistic of sums over tasks, with its interval.
+
+    Args:
+        table: [T, ...] counts of each task; tasks with zeros alone are left out.
+        statistic: A function of the summed table.
+        n: How many answers there are.
+        better: Whether higher or lower values are better.
+        interval: Makes the interval of the statistic over tasks.
+    """
+    rows = table[table.reshape(len(table), -1).any(axis=1)] if len(table) else table
+    value = float(statistic(rows.sum(axis=0))) if len(rows) else math.nan
     if math.isnan(value):
-        return Metric(None, n=len(kept), better=better, why=NO_ANSWERS, observations=n)
-    low, high = interval(kept, statistic)
-    return Metric(value, low, high, n=len(kept), better=better, observations=n)
+        return Metric(None, n=len(rows), better=better, why=NO_ANSWERS, observations=n)
+    low, high = interval(rows, statistic)
+    return Metric(value, low, high, n=len(rows), better=better, observations=n)
 
 
-def _share(sums: Floats, at: int) -> Floats:
-    """Return the share of a class of the sums [..., R, 4]: of each judge's verdicts, then over the judges."""
-    return mean(divided(sums[..., at], sums[..., 0]))
+def _share(sums: Floats, index: int) -> Floats:
+    """Return the share of class `index` from sums [..., R, 4]: over each judge's verdicts, then over the judges."""
+    return mean(divided(sums[..., index], sums[..., 0]))
 
 
 def _task_mean(values: Floats, rated: Ratings) -> Floats:

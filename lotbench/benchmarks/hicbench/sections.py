@@ -1,6 +1,6 @@
-"""What the report of a HIC-Bench run says beside its metrics: replies, judges, readings, weights.
+"""The report's sections of a HIC-Bench run: replies, judges, panel rules, weights, and those of `answers`.
 
-Every share stands with the numbers it was made of, and a note under each table works its definition out.
+Every share is shown with its counts, and a note under each table gives the definition.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from lotbench.report.sections import Cell, Section, Table
 from lotbench.types import Trace
 
 VARIANTS = {"IIFS": 0.9, "RIFS": 0.1}
-"""w1 of the variants that weigh invention or reliability higher."""
+"""w1 of the variants that weigh invention (IIFS) or reliability (RIFS) higher."""
 
 
 def sections(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> tuple[Section, ...]:
-    """Return the sections of a report; those that have nothing to say are left out."""
+    """Return the sections of a report; without a judged answer, only that on replies."""
     rated = ratings(traces)
-    made = [_answers(traces, settings)]
+    parts = [_answers(traces, settings)]
     if rated.texts:
-        made += [
+        parts += [
             _judges(rated, settings),
             _readings(rated, settings),
             _balance(rated, settings),
@@ -51,21 +51,21 @@ def sections(
             answers.fields(rated, settings),
         ]
     if rated.texts and evidence.labels:
-        made.append(reviewing.section(rated, settings, evidence.labels))
+        parts.append(reviewing.section(rated, settings, evidence.labels))
     if rated.texts:
-        made.append(answers.shown(rated, settings, evidence))
-    return tuple(made)
+        parts.append(answers.to_read(rated, settings, evidence))
+    return tuple(parts)
 
 
 def _answers(traces: Sequence[Trace], settings: Settings) -> Section:
-    """Return what became of the answers."""
-    made = [one for trace in traces for one in read_answered(trace.steps)]
-    seen = Counter(one.status for one in made)
+    """Return the section on the status of each reply."""
+    replies = [reply for trace in traces for reply in read_answered(trace.steps)]
+    seen = Counter(reply.status for reply in replies)
     rows: list[tuple[Cell, ...]] = [
-        (status, seen[status], share(seen[status], len(made)))
+        (status, seen[status], share(seen[status], len(replies)))
         for status in ("ok", "refused", "truncated", "unparsed")
     ]
-    long = sum(one.over_length for one in made)
+    long = sum(reply.over_length for reply in replies)
     rows.append(("of the ok: over length", long, share(long, seen["ok"])))
     note = (
         f"Over length: more than {settings.answer_tokens} words and marks, of which there are hardly more than tokens; "
@@ -75,14 +75,10 @@ def _answers(traces: Sequence[Trace], settings: Settings) -> Section:
 
 
 def _judges(rated: Ratings, settings: Settings) -> Section:
-    """Return each judge alone, and how far two of them agree."""
+    """Return the section on each judge alone and on the agreement of every two judges."""
     rows: list[tuple[Cell, ...]] = []
     for index in range(rated.judges):
-        alone = replace(
-            rated,
-            marks=rated.marks[:, [index]],
-            hallucinated=rated.hallucinated[:, [index]],
-        )
+        alone = replace(rated, marks=rated.marks[:, [index]], hallucinated=rated.hallucinated[:, [index]])
         read = int((~np.isnan(alone.hallucinated)).sum())
         marks = [mean_mark(alone, at) for at in range(3)]
         ih, dh = shares(alone, "mean_of_rates", settings.classes)
@@ -99,17 +95,17 @@ def _judges(rated: Ratings, settings: Settings) -> Section:
 def _pairs(rated: Ratings, settings: Settings) -> Iterator[tuple[Cell, ...]]:
     """Yield Cohen's kappa of every two judges on IH and on DH."""
     both = classify(rated.marks, rated.hallucinated, settings.classes)
-    for one, other in combinations(range(rated.judges), 2):
-        read = ~np.isnan(rated.hallucinated[:, [one, other]]).any(axis=1)
+    for judge, other in combinations(range(rated.judges), 2):
+        read = ~np.isnan(rated.hallucinated[:, [judge, other]]).any(axis=1)
         tasks = [rated.tasks[task] for task in rated.task[read]]
         for name, of in zip(("IH", "DH"), both, strict=True):
-            found = kappa([bool(hit) for hit in of[read, one]], [bool(hit) for hit in of[read, other]], tasks)
-            pair = f"{one + 1} and {other + 1}"
-            yield pair, name, found.hits, found.n, found.value, found.low, found.high
+            rate = kappa(of[read, judge].tolist(), of[read, other].tolist(), tasks)
+            pair = f"{judge + 1} and {other + 1}"
+            yield pair, name, rate.hits, rate.n, rate.value, rate.low, rate.high
 
 
 def _readings(rated: Ratings, settings: Settings) -> Section:
-    """Return IH, DH and IFS by every panel rule and both readings of the classes, and how far the classes overlap."""
+    """Return the section on IH, DH and IFS by each panel rule, with exclusive and overlapping classes."""
     rows: list[tuple[Cell, ...]] = []
     for rule in RULES:
         for classes in READINGS:
@@ -132,7 +128,7 @@ def _readings(rated: Ratings, settings: Settings) -> Section:
 
 
 def _balance(rated: Ratings, settings: Settings) -> Section:
-    """Return IFS with other weights, between its least and its most, and rescaled."""
+    """Return the section on IFS by weight, as it is and rescaled."""
     ih, dh = shares(rated, settings.panel_rule, settings.classes)
     if np.isnan(ih):
         return Section("IFS by weight", ("No verdict could be read.",))

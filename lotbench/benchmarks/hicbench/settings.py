@@ -70,4 +70,4 @@ class Settings(BaseModel):
 
 
 TaskEpisode: TypeAlias = Episode[Item, Settings]
-"""An episode of this benchmark: what its sample and its settings are."""
+"""An episode of this benchmark, with its types of sample and settings."""

@@ -1,7 +1,7 @@
-"""How alike answers are: cosines of their embeddings, summed without ever forming a pair (Sec. 3.2.1, App. D).
+"""Similarity of answers: mean cosines of their embeddings, without forming pairs (Sec. 3.2.1, App. D).
 
-For unit vectors the cosines of all ordered pairs in a set add up to |sum of the vectors|^2 less one for each
-vector with itself, so a thousand answers cost one pass over their vectors.
+For unit vectors, the cosines of all ordered pairs add up to |sum of the vectors|^2 minus one for each vector, so one
+pass over the vectors is enough.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from lotbench.metrics.intervals import Floats, divided
 
 
 def matrix(texts: Sequence[str], vectors: Mapping[str, NDArray[np.float32]]) -> Floats | None:
-    """Return the vectors of texts, [texts, dimensions] in double precision; None if one is missing."""
+    """Return the embeddings of texts, [texts, dimensions] in double precision; None if one is missing."""
     if not texts or any(text not in vectors for text in texts):
         return None
     return np.stack([vectors[text] for text in texts]).astype(np.float64)
@@ -39,9 +39,9 @@ def across(vectors: Floats, group: NDArray[np.intp]) -> float | None:
 
 
 def every(vectors: Floats) -> float | None:
-    """Return the mean cosine of all pairs, whatever groups they are of; None for fewer than two vectors."""
-    found = within(vectors, np.zeros(len(vectors), dtype=np.intp), 1)[0]
-    return None if np.isnan(found) else float(found)
+    """Return the mean cosine of all pairs; None for fewer than two vectors."""
+    mean = within(vectors, np.zeros(len(vectors), dtype=np.intp), 1)[0]
+    return None if np.isnan(mean) else float(mean)
 
 
 def _squares(vectors: Floats, group: NDArray[np.intp], groups: int) -> Floats:

@@ -1,8 +1,7 @@
-"""HIC-Bench: how many answers to open scientific tasks are fruitful inventions, and how many faulty ones.
+"""HIC-Bench: how many answers to open scientific tasks are fruitful inventions (IH), and how many faulty (DH).
 
-This file is the benchmark's table of contents. `candidate.py` has the candidate's half, `judge.py` the
-judges', `memory.py` what a dynamic prompt remembers; `ratings.py` turns traces into classes, `score.py` into
-numbers.
+This file declares the benchmark. `candidate.py` asks the candidate, `judge.py` the judges, `memory.py` keeps the
+examples of a dynamic prompt, `ratings.py` turns traces into classes and `score.py` into metrics.
 """
 
 from __future__ import annotations
@@ -40,15 +39,15 @@ ROLES = {
 
 
 def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
-    """Return the panel without the candidate and its siblings, the number of judges, and the judge of the examples where one is needed.
+    """Return the settings and models of a run: the panel without the candidate and its siblings.
 
     Raises:
-        UsageError: Nobody is left to judge, or another number than was asked for; or the judge of the examples is missing
-            or scores too, or nobody names keywords.
+        UsageError: No judge is left, or another number than `judges`; the judge of the examples is missing or scores
+            answers too; or `keywords` is on without a model for it.
     """
     judges, candidate = names["judge"], names["candidate"][0]
     if settings.exclude_self:
-        judges = tuple(one for one in judges if not kin(one, candidate))
+        judges = tuple(model for model in judges if not kin(model, candidate))
     if not judges:
         raise UsageError("judge: the candidate may not judge itself: name another --judge")
     if settings.dhp and settings.dhp_judge == "separate":
@@ -58,8 +57,8 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
         if own[0] in judges and own[0].kind != "human":
             raise UsageError(f"dhp_judge: {own[0].text} scores the answers too; name another (or =panel)")
     if settings.judges not in (None, len(judges)):
-        told = f"judges={settings.judges}, and {len(judges)} sit: name others, or set judges={len(judges)}"
-        raise UsageError(told)
+        message = f"judges={settings.judges}, and {len(judges)} sit: name others, or set judges={len(judges)}"
+        raise UsageError(message)
     named = bool(names.get("keywords"))
     if settings.keywords and not named:
         raise UsageError("keywords: nobody is there to name them: --role keywords=NAME")
@@ -68,7 +67,7 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
-    """Return the most calls that one episode makes, by role, askings-again left out."""
+    """Return the largest number of calls of one episode, by role, without repeated requests."""
     separate = settings.dhp and settings.dhp_judge == "separate"
     return {
         "candidate": settings.answers,

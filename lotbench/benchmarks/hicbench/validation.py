@@ -1,7 +1,7 @@
-"""How the judges are checked: answers in which it is known what is false and what is inventive.
+"""The check of the judges: answers that are known to be false or sound, inventive or dull.
 
-A row of answers.jsonl is an answer, put where a candidate's answer to the task stands; the judge's node does
-the rest. An answer is one of four: false, inventive, dull, or inventive and false.
+A row of answers.jsonl takes the place of a candidate's answer to the task. Its kind is false, inventive, dull, or
+inventive and false.
 """
 
 from __future__ import annotations
@@ -13,29 +13,23 @@ from pydantic import BaseModel, StrictBool, model_validator
 
 from lotbench.benchmarks.hicbench.ratings import LEAST, MARKS
 from lotbench.benchmarks.hicbench.settings import Settings
-from lotbench.harness.judge_validation import (
-    JudgePanel,
-    Probe,
-    ProbeResult,
-    Ruling,
-    Validation,
-)
+from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ruling, Validation
 from lotbench.harness.planted import PlantedRow, faults_of_rows
 from lotbench.harness.sample_row import Text
 from lotbench.harness.state import State
 
 
 class Planted(PlantedRow):
-    """An answer of which it is known whether it is sound and whether it is inventive."""
+    """An answer with known soundness and inventiveness."""
 
     answer: Text
     kind: Literal["false", "inventive", "dull", "inventive_false"]
     fault: Literal["figure", "law", "task"] | None = None
-    """What makes it false: a wrong figure, a broken law of nature, another task than the one given."""
+    """What makes it false: a wrong figure, a broken law of nature, or an answer to another task."""
     planted: str = ""
-    """What is false about it, in a sentence that names the truth."""
+    """The error in it, in a sentence that names the truth."""
     blind_false: StrictBool | None = None
-    """What the checker thinks of it: is it false?"""
+    """Whether the checker, who does not see the label, calls it false."""
     blind_inventive: StrictBool | None = None
 
     @model_validator(mode="after")
@@ -48,17 +42,17 @@ class Planted(PlantedRow):
 
     @property
     def false(self) -> bool:
-        """Whether something is wrong with it."""
+        """Whether it has an error."""
         return self.kind in ("false", "inventive_false")
 
     @property
     def inventive(self) -> bool | None:
-        """Whether it is inventive; None of a false answer that may be either."""
+        """Whether it is inventive; None for a false answer that may be either."""
         return None if self.kind == "false" else self.kind != "dull"
 
     @property
     def contested(self) -> bool:
-        """Whether the checker found something else than what was planted."""
+        """Whether the checker disagrees with the label."""
         pairs = ((self.false, self.blind_false), (self.inventive, self.blind_inventive))
         return any(None not in pair and pair[0] is not pair[1] for pair in pairs)
 
@@ -88,7 +82,7 @@ def _answer_probe(role: str, row: Planted) -> Probe:
 
 
 def panels(role: str, models: int, settings: Settings, every: bool) -> list[JudgePanel]:
-    """Return each judge alone: a panel's verdicts are taken one by one."""
+    """Return one panel for each judge alone, since verdicts do not depend on the panel."""
     alone = settings.model_copy(update={"dhp": False, "judges": 1})
     return [JudgePanel(role, (index,), "", alone) for index in range(models)]
 
@@ -99,39 +93,36 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
     last = values[-1] if values else {"status": state["why"]}
     if last["status"] != "ok":
         return ProbeResult(None, None, str(state["why"] or last["status"]))
-    said = bool(last["hallucination"])
+    verdict = bool(last["hallucination"])
     marks = {name: last[name] for name in MARKS}
-    return ProbeResult(said, said, values={**marks, "hallucination": said})
+    return ProbeResult(verdict, verdict, values={**marks, "hallucination": verdict})
 
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
-    """Return what a planted answer is: false or not, inventive or not, IH or not."""
-    made: list[Ruling] = []
-    for probe, result in judged:
-        said = result.values
-        made += [
-            Ruling(criterion, probe.id, probe.sample, probe.kind, probe.language, bool(truth), verdict)
-            for criterion, truth, verdict in _ruled(probe.known, said)
-            if truth is not None
-        ]
-    return made
+    """Return the rulings on planted answers, one for each criterion: hallucination, originality, IH."""
+    return [
+        Ruling(criterion, probe.id, probe.sample, probe.kind, probe.language, bool(truth), verdict)
+        for probe, result in judged
+        for criterion, truth, verdict in _criteria(probe.known, result.values)
+        if truth is not None
+    ]
 
 
-def _ruled(known: Mapping[str, Any], said: Mapping[str, Any] | None) -> Iterator[tuple[str, Any, Any]]:
-    """Yield each criterion with the truth, and with what the judge said; None where it could not be read."""
-    yield "hallucination", known["false"], said and said["hallucination"]
-    yield "originality", known["inventive"], said and bool(said["originality"] >= LEAST[0])
-    # An answer that is false is no IH, inventive or not (Algorithm 1).
-    yield "IH", bool(known["inventive"]) and not known["false"], said and _is_ih(said)
+def _criteria(truth: Mapping[str, Any], verdict: Mapping[str, Any] | None) -> Iterator[tuple[str, Any, Any]]:
+    """Yield each criterion with the truth and the judge's decision, None where the verdict could not be read."""
+    yield "hallucination", truth["false"], verdict and verdict["hallucination"]
+    yield "originality", truth["inventive"], verdict and bool(verdict["originality"] >= LEAST[0])
+    # A false answer is not an IH, even if it is inventive (Algorithm 1).
+    yield "IH", bool(truth["inventive"]) and not truth["false"], verdict and _is_ih(verdict)
 
 
-def _is_ih(said: Mapping[str, Any]) -> bool:
-    over = all(said[name] >= least for name, least in zip(MARKS, LEAST, strict=True))
-    return over and not said["hallucination"]
+def _is_ih(verdict: Mapping[str, Any]) -> bool:
+    over = all(verdict[name] >= least for name, least in zip(MARKS, LEAST, strict=True))
+    return over and not verdict["hallucination"]
 
 
 DECIDING = {"hallucination": "", "IH": ""}
-"""The criteria that a score rests on, held to the bounds of every judge."""
+"""The criteria that the score depends on; the bounds of every judge apply to them."""
 
 
 CHECKED = Validation(
@@ -139,7 +130,7 @@ CHECKED = Validation(
     probes=probes,
     panels=panels,
     read=probe_result,
-    # Tasks are not among it: any may be judged.
+    # Verdicts do not depend on the data set, since any task may be judged.
     depends=lambda role, settings: ({"benchmark": "hicbench"}, {"judge", "lines"}),
     rulings=rulings,
     deciding=lambda role, settings: DECIDING,

@@ -1,7 +1,7 @@
-"""Several models side by side: categories (Fig. 3), the front (Fig. 5), their ideas (Fig. 6, Supp. Fig. S1-S3, S5, Note 5).
+"""Comparison of runs: categories (Fig. 3), the Pareto front (Fig. 5), ideas (Fig. 6, Supp. Fig. S1-S3, S5, Note 5).
 
-What goes with what is looked for in all ideas of all models together, as in the papers, and in those of each model: a
-correlation over models pooled can come of what tells models apart.
+Correlations are computed over the ideas of all runs together, as in the papers, and over those of each run, since a
+pooled correlation can reflect differences between the models.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from lotbench.types import Metric
 
 Read = Mapping[str, tuple[Sequence[Keyword], Settings]]
 BIN = 10
-"""Words that a bar of the histogram of lengths takes in."""
+"""The width of a bar in the histogram of lengths, in words."""
 
 
 def across(runs: Runs) -> tuple[Section, ...]:
-    """Return the sections on several runs, from the traces and settings of each by its name."""
+    """Return the sections that compare runs."""
     read_as = {
         name: ([read_keyword(trace, settings.rules) for trace in traces], settings)
         for name, (traces, settings) in runs.items()
@@ -49,16 +49,16 @@ def across(runs: Runs) -> tuple[Section, ...]:
 
 
 def _heat(runs: Read) -> Section:
-    """Return the composite of each model on each category, with interval and n."""
-    names = sorted({one.category for keywords, _ in runs.values() for one in keywords})
+    """Return the section on the composite of each run in each category, with interval and n."""
+    names = sorted({keyword.category for keywords, _ in runs.values() for keyword in keywords})
     cells = tuple(
         tuple(
-            category_row([one for one in keywords if one.category == name], settings.rules)[-1]
+            category_row([keyword for keyword in keywords if keyword.category == name], settings.rules)[-1]
             for name in names
         )
         for keywords, settings in runs.values()
     )
-    rows = tuple((category, *(shown(line[place]) for line in cells)) for place, category in enumerate(names))
+    rows = tuple((name, *(metric_cell(line[at]) for line in cells)) for at, name in enumerate(names))
     note = (
         "The composite (mean of the judged dimensions and fluency), its 95 % interval over keywords, and n."
     )
@@ -67,12 +67,12 @@ def _heat(runs: Read) -> Section:
 
 
 def _front(runs: Read) -> Section:
-    """Return originality against feasibility, one point a run."""
-    found = {name: dimensions(keywords, settings) for name, (keywords, settings) in runs.items()}
+    """Return the section on originality against feasibility, one point for each run."""
+    metrics = {name: dimensions(keywords, settings) for name, (keywords, settings) in runs.items()}
     points = {
         name: (x, y)
-        for name, made in found.items()
-        if (x := made["feasibility"].value) is not None and (y := made["originality"].value) is not None
+        for name, by_name in metrics.items()
+        if (x := by_name["feasibility"].value) is not None and (y := by_name["originality"].value) is not None
     }
     values, names = list(points.values()), list(points)
     best = front(values)
@@ -94,11 +94,17 @@ def _front(runs: Read) -> Section:
 
 
 def _quality(runs: Read) -> Section:
-    """Return the mean quality, length and dimensions of the ideas of each run, with intervals over keywords (Fig. 6 a-e)."""
-    dimensions = list(dict.fromkeys(name for _, one in runs.values() for name in one.rules.dimensions))
-    found = {name: _measures(keywords, settings, dimensions) for name, (keywords, settings) in runs.items()}
+    """Return the section on mean quality, length and dimensions of each run's ideas (Fig. 6 a-e).
+
+    Intervals are over keywords.
+    """
+    versions = [settings.rules for _, settings in runs.values()]
+    dimensions = list(dict.fromkeys(name for version in versions for name in version.dimensions))
+    metrics = {name: _measures(keywords, settings, dimensions) for name, (keywords, settings) in runs.items()}
     measures = ("quality", "length (words)", *dimensions)
-    rows = tuple((name, *(shown(made[measure]) for measure in measures)) for name, made in found.items())
+    rows = tuple(
+        (name, *(metric_cell(own[measure]) for measure in measures)) for name, own in metrics.items()
+    )
     notes = (
         "Quality: the mean of the judged dimensions of an idea (Fig. 6a); its length is in words, a CJK character half a "
         "word (Fig. 6b); then each dimension (Fig. 6c-e). Means over ideas, 95 % intervals over keywords.",
@@ -108,10 +114,14 @@ def _quality(runs: Read) -> Section:
             "bar",
             "run",
             measure,
-            {measure: tuple((float(at), found[name][measure].value or 0.0) for at, name in enumerate(runs))},
+            {
+                measure: tuple(
+                    (float(at), own[measure].value or 0.0) for at, own in enumerate(metrics.values())
+                )
+            },
             f"{measure} by run",
             tuple(runs),
-            {measure: tuple(_ends(found[name][measure]) for name in runs)},
+            {measure: tuple(_ends(own[measure]) for own in metrics.values())},
         )
         for measure in measures
     )
@@ -121,53 +131,59 @@ def _quality(runs: Read) -> Section:
 def _measures(
     keywords: Sequence[Keyword], settings: Settings, dimensions: Sequence[str]
 ) -> dict[str, Metric]:
-    """Return quality, length and each judged dimension of a run's ideas."""
+    """Return the mean quality, length and judged dimensions of a run's ideas."""
     rules = settings.rules
-    made = {
+    metrics = {
         "quality": _mean(keywords, lambda idea: idea.quality(rules) if idea.rows else None, 10.0),
         "length (words)": _mean(keywords, lambda idea: length(idea) if idea.ok else None, np.inf),
     }
     for name in dimensions:
-        known = name in rules.dimensions
-        made[name] = _mean(keywords if known else (), partial(Idea.mean, dimension=name), 10.0)
-    return made
+        judged = name in rules.dimensions
+        metrics[name] = _mean(keywords if judged else (), partial(Idea.mean, dimension=name), 10.0)
+    return metrics
 
 
 def _mean(keywords: Sequence[Keyword], of: Callable[[Idea], float | None], most: float) -> Metric:
-    """Return the mean of something over ideas, with its interval over keywords."""
+    """Return the mean over ideas, with its interval over keywords.
+
+    Args:
+        keywords: The keywords of a run.
+        of: The value of an idea; None leaves it out.
+        most: The highest possible value.
+    """
     values: dict[str, list[float]] = {}
-    for one in keywords:
-        for value in (value for idea in one.ideas if (value := of(idea)) is not None):
-            values.setdefault(one.sample, []).append(value)
+    for keyword in keywords:
+        for value in (value for idea in keyword.ideas if (value := of(idea)) is not None):
+            values.setdefault(keyword.sample, []).append(value)
     if not values:
         return Metric(None, why="no idea")
     return clustered_mean(values.values(), (0.0, most), studentised)
 
 
 def _pooled(runs: Read) -> Section:
-    """Return length against quality, and the dimensions against each other, over all runs and in each."""
+    """Return the section on correlations of length, quality and dimensions, over all runs and in each."""
     ours = {name: verdicts(keywords, settings.rules) for name, (keywords, settings) in runs.items()}
     shared = [
         name
         for name in next(iter(runs.values()))[1].rules.dimensions
-        if all(name in one.measures for one in ours.values())
+        if all(name in run.measures for run in ours.values())
     ]
     measures = (LENGTH, REASONING, QUALITY, *shared)
     pooled = Verdicts(
-        [sample for one in ours.values() for sample in one.samples],
-        {name: np.concatenate([one.measures[name] for one in ours.values()]) for name in measures},
+        [sample for run in ours.values() for sample in run.samples],
+        {name: np.concatenate([run.measures[name] for run in ours.values()]) for name in measures},
     )
     pairs = [(LENGTH, QUALITY), (REASONING, QUALITY), *combinations(shared, 2)]
     rows = [
         (name, *row)
-        for name, found in {"all runs": pooled, **ours}.items()
-        for row in correlated(found, pairs)
+        for name, source in {"all runs": pooled, **ours}.items()
+        for row in correlated(source, pairs)
     ]
     ideas = {
         name: [
             (length(idea), idea.quality(settings.rules))
-            for one in keywords
-            for idea in one.ideas
+            for keyword in keywords
+            for idea in keyword.ideas
             if idea.rows
         ]
         for name, (keywords, settings) in runs.items()
@@ -181,13 +197,13 @@ def _pooled(runs: Read) -> Section:
                 "scatter",
                 "length (words)",
                 "mean of the judged dimensions",
-                {name: tuple(mine) for name, mine in ideas.items()},
+                {name: tuple(points) for name, points in ideas.items()},
                 "Length and quality",
             ),
-            _histogram("length (words)", {name: [x for x, _ in mine] for name, mine in ideas.items()}, BIN),
+            _histogram("length (words)", {name: [x for x, _ in own] for name, own in ideas.items()}, BIN),
             _histogram(
                 "mean of the judged dimensions",
-                {name: one.measures[QUALITY].tolist() for name, one in ours.items()},
+                {name: run.measures[QUALITY].tolist() for name, run in ours.items()},
                 1,
                 "verdicts",
             ),
@@ -196,8 +212,8 @@ def _pooled(runs: Read) -> Section:
 
 
 def _histogram(x: str, values: Mapping[str, Sequence[float]], width: int, y: str = "ideas") -> Plot:
-    """Return how often values come, in bins of one width that begin at 0 (Supp. Fig. S1, S3)."""
-    counted = {name: Counter(int(value // width) for value in found) for name, found in values.items()}
+    """Return the histogram of values, in bins of equal width that begin at 0 (Supp. Fig. S1, S3)."""
+    counted = {name: Counter(int(value // width) for value in numbers) for name, numbers in values.items()}
     bins = sorted({at for count in counted.values() for at in count})
     span = range(bins[0], bins[-1] + 1) if bins else range(0)
     names = tuple(f"{at * width} to {(at + 1) * width}" for at in span)
@@ -209,10 +225,10 @@ def _histogram(x: str, values: Mapping[str, Sequence[float]], width: int, y: str
 
 
 def _refusals(runs: Read) -> Section:
-    """Return how often each run's candidate declined, and what came of asking again."""
+    """Return the section on refusals: how often each run's candidate refused, and its replies when asked again."""
     rows: list[tuple[Cell, ...]] = []
     for name, (keywords, _) in runs.items():
-        ideas = [idea for one in keywords for idea in one.ideas]
+        ideas = [idea for keyword in keywords for idea in keyword.ideas]
         first = sum(idea.declined is not None or _refuses(idea) for idea in ideas)
         again = sum(idea.declined is not None for idea in ideas)
         still = sum(idea.declined is not None and _refuses(idea) for idea in ideas)
@@ -229,8 +245,8 @@ def _refuses(idea: Idea) -> bool:
     return idea.status == "refused" or idea.declines
 
 
-def shown(metric: Metric) -> str | None:
-    """Return a metric in a cell: its value, interval and n."""
+def metric_cell(metric: Metric) -> str | None:
+    """Return a metric as text for a table cell: value, interval and n; None without a value."""
     if metric.value is None:
         return None
     if metric.low is None or metric.high is None:

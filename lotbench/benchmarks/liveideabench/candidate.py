@@ -1,7 +1,7 @@
-"""The candidate's half: ask for ideas, and read what comes back as an idea or as what else it is (v2, Methods).
+"""The candidate's part: ask for ideas, and read each reply as an idea or as the reason why it is none (v2, Methods).
 
-A reply is excluded for what it is and counted as that: refused, truncated, too long, empty. A reply with one of the
-phrases of the papers' public code in it is marked as a refusal, and is judged all the same; see the setting `refusals`.
+A reply that is refused, truncated, too long or empty is excluded and counted under that status. A reply with one of
+the refusal phrases of the papers' public code is marked, and judged all the same; see the setting `refusals`.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ STATUSES = ("ok", "refused", "truncated", "too_long", "unparsed")
 _CJK = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 FIRST_PERSON = "I'm sorry|I am sorry|I apologize|I cannot|I can't|I am unable to|I'm unable to|I am not able to|I'm not able to"
 PHRASES = f"{FIRST_PERSON}|As an AI|As a language model|As an assistant"
-"""What marks a refusal (public code, utils/LLM.py, REJECTION_PHRASES)."""
+"""The phrases that mark a refusal (public code, utils/LLM.py, REJECTION_PHRASES)."""
 _MARK = re.compile(rf"\b(?:{PHRASES})\b", re.IGNORECASE)
 _FIRST_PERSON = re.compile(rf"\b(?:{FIRST_PERSON})\b", re.IGNORECASE)
 REFUSAL_WORDS = 50
-"""The most words of a refusal that is left out (`refusals=drop`): half of what an idea is asked to have."""
+"""The largest number of words of a refusal under `refusals=drop`: half of the words that an idea should have."""
 SAID_CHARACTERS = 2000
-"""How much of a reply that is no idea stands in the trace."""
+"""How many characters the trace keeps of a reply that is not an idea."""
 
 
 async def respond(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update:
-    """Return every idea at once; then once more, as an academic task, what was refused (v2, Supplementary Note 5)."""
+    """Ask for all ideas at once, then once more, as an academic task, for those refused (v2, Supplementary Note 5)."""
     episode = runtime.context
     settings, numbers = episode.settings, range(1, episode.settings.ideas + 1)
     statuses = await episode.each(partial(_idea_of, "respond", f"idea_{settings.version}"), numbers)
@@ -46,7 +46,7 @@ async def respond(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Upda
 
 
 async def _idea_of(step: str, prompt: str, episode: KeywordEpisode, number: int) -> JSON:
-    """Ask for one idea; returns what the reply is."""
+    """Ask for one idea, record the step, and return its status."""
     settings, marker = episode.settings, episode.settings.final_marker
     messages = episode.prompt(prompt).messages(
         keyword=episode.sample.keyword,
@@ -60,12 +60,15 @@ async def _idea_of(step: str, prompt: str, episode: KeywordEpisode, number: int)
 
 
 def declines(text: str) -> bool:
-    """Return whether one of the phrases of a refusal is in a text, as whole words: no "as an AI" in "as an air filter"."""
+    """Return whether a text contains a refusal phrase as whole words ("as an air filter" has no "as an AI")."""
     return _MARK.search(text.replace("\u2019", "'")) is not None
 
 
 def refuses(text: str) -> bool:
-    """Return whether a text is a refusal and nothing else: short, it begins with a phrase of one, and says one in the first person."""
+    """Return whether a text is nothing but a refusal.
+
+    It is short, begins with a refusal phrase, and has one in the first person.
+    """
     plain = re.sub(r"^\W+", "", text.replace("\u2019", "'"))
     if len(plain.split()) > REFUSAL_WORDS:
         return False
@@ -73,14 +76,14 @@ def refuses(text: str) -> bool:
 
 
 def read_idea(reply: Reply, settings: Settings, last: bool = False) -> Mapping[str, JSON]:
-    """Return a reply as an idea: its status, the idea with its length, and whether it declines.
+    """Return the step value of a reply: its status, the idea with its length, and whether it declines.
 
-    `words` and `characters` are those outside and of CJK text; `reasoning` is the characters of reasoning.
+    `words` counts words outside CJK text, `characters` CJK characters, `reasoning` the characters of reasoning.
 
     Args:
-        reply: The candidate's.
-        settings: Of the run.
-        last: Whether the keyword is offered no more after it, so that a refusal can be judged.
+        reply: The candidate's reply.
+        settings: The settings of the run.
+        last: Whether the keyword is not offered again, so that a reply with a refusal phrase can be judged.
     """
     hidden = len(reply.reasoning or "")
     try:
@@ -93,8 +96,8 @@ def read_idea(reply: Reply, settings: Settings, last: bool = False) -> Mapping[s
         if not whole and words / settings.max_words + characters / settings.max_characters > 1:
             raise Unread("too_long", f"{words} words and {characters} characters")
     except Unread as error:
-        said = reply.refusal or reply.text
-        return {"status": error.kind, "reason": error.reason, "said": said.strip()[:SAID_CHARACTERS]}
+        original = reply.refusal or reply.text
+        return {"status": error.kind, "reason": error.reason, "said": original.strip()[:SAID_CHARACTERS]}
     reasoning = hidden + max(0, len(reply.text.strip()) - len(text))
     return {
         "status": "ok",
@@ -108,10 +111,10 @@ def read_idea(reply: Reply, settings: Settings, last: bool = False) -> Mapping[s
 
 
 def _idea(reply: Reply, settings: Settings) -> tuple[str, bool]:
-    """Return the idea in a reply, and whether it is the whole of a reply that should have had a marker.
+    """Return the idea in a reply, and whether it is the whole reply for want of the marker.
 
     Raises:
-        Unread: It has none.
+        Unread: The reply has no idea.
     """
     if reply.finish == "content_filter":
         raise Unread("refused", "the answer was withheld")
@@ -119,11 +122,11 @@ def _idea(reply: Reply, settings: Settings) -> tuple[str, bool]:
         return reply.refusal.strip(), False
     text, whole = visible(reply), False
     if settings.final_marker:
-        _, found, after = text.rpartition(settings.final_marker)
-        whole = not found and settings.no_final == "judge_all"
-        if not found and not whole:
+        _, marker, after = text.rpartition(settings.final_marker)
+        whole = not marker and settings.no_final == "judge_all"
+        if not marker and not whole:
             raise Unread("truncated", f"no {settings.final_marker} in it")
-        text = after if found else text
+        text = after if marker else text
     if reply.finish == "length" and not whole:
         raise Unread("truncated", "the answer was cut off before its end")
     if not re.search(r"\w", text):
@@ -132,6 +135,6 @@ def _idea(reply: Reply, settings: Settings) -> tuple[str, bool]:
 
 
 def length(text: str) -> tuple[int, int]:
-    """Return the words outside CJK text, and the CJK characters."""
+    """Return the number of words outside CJK text, and the number of CJK characters."""
     words = [word for word in _CJK.sub(" ", text).split() if re.search(r"\w", word)]
     return len(words), len(_CJK.findall(text))

@@ -1,8 +1,7 @@
-"""The panel's half: three judges score each idea, and one compares the ideas of a keyword (v2, Methods).
+"""The panel's part: three judges score each idea, and one judge compares the ideas of a keyword (v2, Methods).
 
-Judges come from a rotation over the data set's own order, so --limit, resume and the order of finishing never
-change who judges what. A verdict that cannot be read is asked for once more and is then a judge failure: it
-lowers n and is never filled in.
+Judges rotate over the data set's own order, so --limit, resume and the order of finishing do not change who judges
+what. A verdict that cannot be read is asked for once more; after that it is missing and lowers n.
 """
 
 from __future__ import annotations
@@ -46,13 +45,13 @@ class Review(Form):
     clarity: Grade
 
 
-def _letter(said: object) -> object:
-    found = _LETTER.match(said) if isinstance(said, str) else None
-    return found[1].upper() if found else said
+def _letter(value: object) -> object:
+    match = _LETTER.match(value) if isinstance(value, str) else None
+    return match[1].upper() if match else value
 
 
 class Likeness(Form):
-    """The answer of the judge of fluency, from completely different to identical."""
+    """The answer of the judge of fluency, from A (completely different) to D (identical)."""
 
     grade: Annotated[Literal["A", "B", "C", "D"], BeforeValidator(_letter)]
 
@@ -61,37 +60,41 @@ SCORES: Mapping[str, type[Form]] = {"v1": Scores, "v2": Review}
 """The form of a judge's answer, by version."""
 Pair = tuple[int, int]
 Position = tuple[int, int, int]
-"""Of a question to the panel: the number of the idea or the pair, the draw, and who is asked."""
-Asked = tuple[type[Form], str, Position, Mapping[str, str], Mapping[str, JSON]]
-"""A question to the panel: its form, step and place, what fills the prompt, and what the trace keeps beside."""
+"""The position of a question to the panel: the number of the idea or pair, the draw, and the judge's index."""
+PanelQuestion = tuple[type[Form], str, Position, Mapping[str, str], Mapping[str, JSON]]
+"""A question to the panel: its form, step and position, its prompt values, and further fields of the step value."""
 
 
 async def judge(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update:
-    """Return each idea to each of its judges, each pair in each order to one of them."""
+    """Ask the judges of each idea for scores, and one judge for the likeness of each pair in each order."""
     episode = runtime.context
     form = SCORES[episode.settings.version]
-    asked: list[Asked] = [(form, "judge", *one) for one in _scoring(episode)]
-    asked += [(Likeness, "compare", *one) for one in _comparing(episode)]
-    await episode.each(_verdict, asked)
+    questions: list[PanelQuestion] = [(form, "judge", *place) for place in _scoring(episode)]
+    questions += [(Likeness, "compare", *place) for place in _comparing(episode)]
+    await episode.each(_verdict, questions)
     return {}
 
 
 async def grade(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update:
-    """Give D to ideas that are the same word for word, without a call; then the episode is over."""
+    """Record grade D for ideas that are word for word the same, without a call, and end the episode.
+
+    Raises:
+        EpisodeFailed: No verdict of any judge can be read.
+    """
     episode = runtime.context
     for number, pair in enumerate(pairs(episode), 1):
         if _identical(episode, pair):
-            said: dict[str, JSON] = {"status": "ok", "grade": "D", "how": "identical", "ideas": list(pair)}
-            episode.remark("compare", said, number)
+            verdict: dict[str, JSON] = {"status": "ok", "grade": "D", "how": "identical", "ideas": list(pair)}
+            episode.remark("compare", verdict, number)
     verdicts = [step["value"] for step in state["steps"] if step["step"] == "judge"]
     if verdicts and not any(value["status"] == "ok" for value in verdicts):
         raise EpisodeFailed("judge", f"no judge of any idea could be read: {verdicts[-1]['reason']}")
     return {"outcome": "scored"}
 
 
-async def _verdict(episode: KeywordEpisode, asked: Asked) -> None:
-    """Record what one judge says: a step of the trace, with a status and no scores where it cannot be read."""
-    form, step, (number, draw, index), values, about = asked
+async def _verdict(episode: KeywordEpisode, question: PanelQuestion) -> None:
+    """Ask one judge; a verdict that cannot be read is recorded with its status and without scores."""
+    form, step, (number, draw, index), values, about = question
     await episode.ask(
         "judge",
         step,
@@ -99,7 +102,7 @@ async def _verdict(episode: KeywordEpisode, asked: Asked) -> None:
         form,
         values,
         read=lambda answer: read_form(answer.reply, form),
-        value=lambda said: {"status": "ok", **said.model_dump(mode="json")},
+        value=lambda form: {"status": "ok", **form.model_dump(mode="json")},
         missing=lambda error: {"status": error.kind, "reason": error.reason},
         common=lambda answer: {"judge": index, "model": answer.reply.model, **about},
         round=number,
@@ -108,42 +111,42 @@ async def _verdict(episode: KeywordEpisode, asked: Asked) -> None:
     )
 
 
-def judged(episode: KeywordEpisode) -> dict[int, str]:
-    """Return the ideas that are judged, by number."""
+def judged_ideas(episode: KeywordEpisode) -> dict[int, str]:
+    """Return the ideas to judge, by number."""
     values = {step["round"]: step["value"] for step in episode.state["steps"] if step["role"] == "candidate"}
     return {number: value["idea"] for number, value in sorted(values.items()) if value["status"] == "ok"}
 
 
 def pairs(episode: KeywordEpisode) -> list[Pair]:
-    """Return the pairs of ideas that are compared: all."""
-    return list(combinations(judged(episode), 2))
+    """Return the pairs of ideas to compare: all pairs."""
+    return list(combinations(judged_ideas(episode), 2))
 
 
 def indexes(episode: KeywordEpisode, number: int) -> list[int]:
     """Return the indexes of an idea's judges: a window on the panel that moves on by one with each idea.
 
-    Every judge sits in as many windows as any other.
+    Over a full turn of the rotation, every judge is in the same number of windows.
     """
     first = _turn(episode) * episode.settings.ideas + number - 1
     return [(first + place) % episode.models["judge"] for place in range(episode.settings.judges)]
 
 
 def _turn(episode: KeywordEpisode) -> int:
-    """Return the place of the episode among all there could be, in the data set's own order."""
-    place = next(index for index, one in enumerate(episode.data) if one.id == episode.sample.id)
+    """Return the episode's place in the order of repeats and of the data set."""
+    place = next(index for index, item in enumerate(episode.data) if item.id == episode.sample.id)
     return (episode.repeat - 1) * len(episode.data) + place
 
 
 def _scoring(episode: KeywordEpisode) -> Iterator[tuple[Position, Mapping[str, str], Mapping[str, JSON]]]:
-    """Yield where each score is asked for, with what its prompt is filled with and what the trace keeps beside."""
-    for number, idea in judged(episode).items():
+    """Yield the position, the prompt values and the further fields of each score to ask for."""
+    for number, idea in judged_ideas(episode).items():
         for place, index in enumerate(indexes(episode, number)):
             yield (number, place, index), {"idea": idea}, {}
 
 
 def _comparing(episode: KeywordEpisode) -> Iterator[tuple[Position, Mapping[str, str], Mapping[str, JSON]]]:
-    """Yield the same of each comparison."""
-    ideas, index = judged(episode), _turn(episode) % episode.models["judge"]
+    """Yield the position, the prompt values and the further fields of each comparison to ask for."""
+    ideas, index = judged_ideas(episode), _turn(episode) % episode.models["judge"]
     for number, pair in enumerate(pairs(episode), 1):
         if _identical(episode, pair):
             continue
@@ -158,10 +161,10 @@ def _ordered(pair: Pair, order: int) -> Pair:
 
 
 def _identical(episode: KeywordEpisode, pair: Pair) -> bool:
-    one, other = (_plain(judged(episode)[number]) for number in pair)
-    return one == other
+    first, other = (_plain(judged_ideas(episode)[number]) for number in pair)
+    return first == other
 
 
 def _plain(text: str) -> str:
-    """Return a text without what does not make another idea: case, width, punctuation, spacing."""
+    """Return the normal form of an idea, without case, width, punctuation and spacing."""
     return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))

@@ -1,6 +1,6 @@
-"""A keyword as its trace tells of it: the ideas, what each judge gave them, and how they compare.
+"""Reader of an episode's steps: the ideas of a keyword, their scores, and their comparisons.
 
-Metrics and sections read traces through these records alone, so that both count the same things.
+Metrics and sections read traces only through these records, so that both count the same.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FLUENCY = "fluency"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One judge's verdict on one idea: the public code's unit."""
+    """One judge's verdict on one idea, the unit of the public code."""
 
     index: int
     model: str
@@ -31,15 +31,15 @@ class Idea:
     """One reply to the keyword.
 
     Attributes:
-        status: `ok`, or what it is instead of an idea.
-        text: The idea as the candidate wrote it, or what was said instead.
-        declined: What was said to a first asking that was refused, if there was one.
+        status: `ok`, or the reason why it is not an idea.
+        text: The idea as the candidate wrote it, or the text of a reply that is none.
+        declined: The first reply, if it was refused and the keyword offered again. Else None.
         rows: The verdicts that could be read.
-        unread: Verdicts that could not be, after a second asking.
-        words: Those outside CJK text; `characters` are of CJK text.
+        unread: The number of verdicts that could not be read.
+        words: Words outside CJK text. `characters` counts CJK characters.
         reasoning: Characters of reasoning beside the idea.
-        unmarked: Judged as a whole, for want of the marker.
-        declines: Has a phrase of a refusal in it, and is judged all the same.
+        unmarked: Whether the whole reply was judged for want of the marker.
+        declines: Whether it has a refusal phrase, and is judged all the same.
     """
 
     number: int
@@ -56,19 +56,19 @@ class Idea:
 
     @property
     def ok(self) -> bool:
-        """Whether it is an idea at all."""
+        """Whether it is an idea."""
         return self.status == "ok"
 
     def mean(self, dimension: str) -> float | None:
-        """Return the mean over its judges."""
+        """Return the mean score over its judges; None without verdicts."""
         return mean(row.scores[dimension] for row in self.rows)
 
     def score(self, dimension: str) -> float:
-        """Return the mean over the judges of an idea that has some."""
+        """Return the mean score over its judges; it must have verdicts."""
         return fmean(row.scores[dimension] for row in self.rows)
 
     def quality(self, version: Version) -> float:
-        """Return the mean of the judged dimensions of an idea that has judges."""
+        """Return the mean of the judged dimensions; it must have verdicts."""
         return fmean(map(self.score, version.dimensions))
 
 
@@ -76,7 +76,7 @@ class Idea:
 class Comparison:
     """Two ideas of a keyword, with the letter of each order that could be read.
 
-    `model` is the judge's, "" where no judge was asked.
+    `model` is the judge's model, "" where no judge was asked.
     """
 
     ideas: tuple[int, int]
@@ -86,7 +86,7 @@ class Comparison:
     model: str = ""
 
     def score(self, version: Version) -> float | None:
-        """Return the mean over the orders."""
+        """Return the mean score over the orders."""
         return mean(version.grades[letter] for letter in self.letters)
 
 
@@ -101,57 +101,57 @@ class Keyword:
     comparisons: tuple[Comparison, ...]
 
     def fluency(self, version: Version) -> float | None:
-        """Return the mean over the pairs of ideas."""
-        return mean(one.score(version) for one in self.comparisons)
+        """Return the mean score over the pairs of ideas."""
+        return mean(comparison.score(version) for comparison in self.comparisons)
 
     def mean(self, dimension: str) -> float | None:
         """Return the mean over ideas of the mean over judges."""
         return mean(idea.mean(dimension) for idea in self.ideas)
 
-    def known(self, version: Version) -> bool:
-        """Return whether anything of it was judged."""
+    def has_verdict(self, version: Version) -> bool:
+        """Return whether any dimension, fluency included, was judged."""
         return any(
             value is not None for value in (*map(self.mean, version.dimensions), self.fluency(version))
         )
 
     def composite(self, version: Version) -> float | None:
-        """Return the mean of the judged dimensions and fluency; None unless all are there."""
+        """Return the mean of the judged dimensions and fluency; None if one is missing."""
         return whole([*map(self.mean, version.dimensions), self.fluency(version)])
 
     def composites(self, version: Version, unit: str) -> list[float]:
-        """Return the composite of every keyword, idea or row in it, each with the keyword's fluency."""
+        """Return the composites of the keyword, its ideas or its verdicts (`unit`), each with the keyword's fluency."""
         fluency = self.fluency(version)
         if unit == "keyword":
-            found = [self.composite(version)]
+            means = [self.composite(version)]
         elif unit == "idea":
-            found = [whole([*map(idea.mean, version.dimensions), fluency]) for idea in self.ideas]
+            means = [whole([*map(idea.mean, version.dimensions), fluency]) for idea in self.ideas]
         else:
             rows = [row for idea in self.ideas for row in idea.rows]
-            found = [
+            means = [
                 whole([*(float(row.scores[name]) for name in version.dimensions), fluency]) for row in rows
             ]
-        return [value for value in found if value is not None]
+        return [value for value in means if value is not None]
 
 
-def keyword_of(one: Keyword, evidence: Evidence) -> str:
-    """Return the keyword itself, or its sample's id where the data set is not at hand."""
-    sample = evidence.samples.get(one.sample)
-    return one.sample if sample is None else str(sample.keyword)
+def keyword_of(keyword: Keyword, evidence: Evidence) -> str:
+    """Return the keyword's text, or its sample's id where the data set is not at hand."""
+    sample = evidence.samples.get(keyword.sample)
+    return keyword.sample if sample is None else str(sample.keyword)
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """Return the mean of the values that are there; None if none is."""
-    found = [value for value in values if value is not None]
-    return fmean(found) if found else None
+    """Return the mean of the values that are not None; None without any."""
+    numbers = [value for value in values if value is not None]
+    return fmean(numbers) if numbers else None
 
 
 def whole(values: Sequence[float | None]) -> float | None:
-    """Return the mean of values of which none may be missing."""
+    """Return the mean of the values; None if one is missing."""
     return mean(values) if all(value is not None for value in values) else None
 
 
 def read_keyword(trace: Trace, version: Version) -> Keyword:
-    """Return a keyword from its trace."""
+    """Return the record of a trace."""
     category = trace.score.parts.get("category")
     return Keyword(trace.sample, trace.repeat, str(category or ""), *from_steps(trace.steps, version))
 
@@ -159,7 +159,7 @@ def read_keyword(trace: Trace, version: Version) -> Keyword:
 def from_steps(
     steps: Sequence[Mapping[str, Any]], version: Version
 ) -> tuple[tuple[Idea, ...], tuple[Comparison, ...]]:
-    """Return the ideas and comparisons that steps tell of."""
+    """Return the ideas and comparisons in an episode's steps."""
     replies: dict[int, list[Mapping[str, Any]]] = {}
     scored: dict[int, dict[int, Mapping[str, Any]]] = {}
     compared: dict[int, dict[int, Mapping[str, Any]]] = {}
@@ -168,7 +168,7 @@ def from_steps(
         if step["step"] in ("respond", "fallback"):
             replies.setdefault(number, []).append(value)
         elif step["step"] in ("judge", "compare"):
-            # A second asking comes later and takes the place of the first.
+            # A repeated request comes later and replaces the first.
             (scored if step["step"] == "judge" else compared).setdefault(number, {})[draw] = value
     ideas = tuple(
         _idea(number, values, list(scored.get(number, {}).values()), version)
@@ -181,9 +181,9 @@ def _idea(
     number: int, replies: Sequence[Mapping[str, Any]], verdicts: Sequence[Mapping[str, Any]], version: Version
 ) -> Idea:
     rows = tuple(
-        Row(one["judge"], one["model"], {name: one[name] for name in version.dimensions})
-        for one in verdicts
-        if one["status"] == "ok"
+        Row(verdict["judge"], verdict["model"], {name: verdict[name] for name in version.dimensions})
+        for verdict in verdicts
+        if verdict["status"] == "ok"
     )
     value, unread = replies[-1], len(verdicts) - len(rows)
     declined = replies[0]["said"] if len(replies) > 1 else None
@@ -198,7 +198,7 @@ def _idea(
 
 
 def _comparison(orders: Sequence[Mapping[str, Any]]) -> Comparison:
-    letters = tuple(str(one["grade"]) for one in orders if one["status"] == "ok")
-    one, other = sorted(orders[0]["ideas"])
+    letters = tuple(str(order["grade"]) for order in orders if order["status"] == "ok")
+    first, other = sorted(orders[0]["ideas"])
     unread, identical = len(orders) - len(letters), "how" in orders[0]
-    return Comparison((one, other), letters, identical, unread, str(orders[-1].get("model", "")))
+    return Comparison((first, other), letters, identical, unread, str(orders[-1].get("model", "")))

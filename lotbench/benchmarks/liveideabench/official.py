@@ -1,4 +1,4 @@
-"""The official keyword list as a data set, with the categories of v2 and how near each keyword is to its own."""
+"""Reader of the official keyword list, with v2's category of each keyword and its similarity to the category."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from lotbench.errors import DataError, at
 from lotbench.harness.published import Source
 
 UNKNOWN = "without a category"
-"""The category of a keyword that the official file gives none."""
+"""The category of a keyword without one in the official file."""
 
 
 def published(source: Source) -> list[Item]:
     """Return the official keywords, from the folder of kws.csv and keyword_classifications.csv.
 
     Raises:
-        DataError: A file cannot be read or lacks a column, a keyword comes twice, a score is no number.
+        DataError: A file cannot be read or lacks a column, a keyword comes twice, or a similarity is not a number.
     """
     keywords = "kws.csv"
     lines = [(line, row["Keyword"].strip()) for line, row in source.table({"Keyword"}, keywords)]
@@ -27,44 +27,44 @@ def published(source: Source) -> list[Item]:
         if words[word] != line
     ]
     try:
-        known = categories(source)
+        by_word = categories(source)
     except DataError as error:
         raise DataError([*faults, *error.faults]) from None
     if faults:
         raise DataError(faults)
     chosen = [word for _, word in lines if word]
-    return items(chosen, known)
+    return items(chosen, by_word)
 
 
 def categories(source: Source) -> dict[str, tuple[str, float]]:
-    """Return the category of each keyword in keyword_classifications.csv with how near it is; none without the file.
+    """Return each keyword's category and similarity from keyword_classifications.csv; empty without the file.
 
     Raises:
-        DataError: The file cannot be read or lacks a column, or a score is no number.
+        DataError: The file cannot be read or lacks a column, or a similarity is not a number.
     """
     name = "keyword_classifications.csv"
-    known: dict[str, tuple[str, float]] = {}
+    by_word: dict[str, tuple[str, float]] = {}
     faults = []
     columns = {"keyword", "category", "similarity_score"}
     for line, row in source.table(columns, name) if source.has(name) else ():
         try:
-            known[row["keyword"].strip()] = (row["category"].strip(), float(row["similarity_score"]))
+            by_word[row["keyword"].strip()] = (row["category"].strip(), float(row["similarity_score"]))
         except ValueError as error:
             faults.append(at(source.path / name, line, "similarity_score") + f": {error}")
     if faults:
         raise DataError(faults)
-    return known
+    return by_word
 
 
-def items(words: Sequence[str], known: Mapping[str, tuple[str, float]]) -> list[Item]:
-    """Return the samples of these keywords, each once, in their order, with their categories where these are known."""
+def items(words: Sequence[str], by_word: Mapping[str, tuple[str, float]]) -> list[Item]:
+    """Return the samples of these keywords, in order, with their categories where known."""
     return [
         Item(
             id=f"official-{number:04}",
             language="en",
             keyword=word,
-            category=known[word][0] if word in known else UNKNOWN,
-            similarity=round(known[word][1], 6) if word in known else None,
+            category=by_word[word][0] if word in by_word else UNKNOWN,
+            similarity=round(by_word[word][1], 6) if word in by_word else None,
         )
         for number, word in enumerate(words, 1)
     ]

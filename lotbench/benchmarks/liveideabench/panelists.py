@@ -1,4 +1,4 @@
-"""The judges of a run: how much each judged, how severe it is, how steady fluency is."""
+"""The report's sections on the judges: how many verdicts each gave, their severity, and the steadiness of fluency."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from lotbench.report.sections import Section, Table
 
 
 def judges(keywords: Sequence[Keyword], version: Version) -> tuple[Section, Section]:
-    """Return the section on severity, and that on the judge of fluency."""
+    """Return the section on severity and the section on fluency."""
     return _severity(keywords, version), _fluency(keywords)
 
 
 def severity(keywords: Sequence[Keyword], dimension: str) -> dict[int, float] | None:
-    """Return what each index gives above the mean of the panel; None if the indexes did not meet on enough ideas."""
+    """Return each judge's mean deviation from the panel; None if the judges share too few ideas."""
     rows = [
         (number, row.index, row.scores[dimension])
-        for number, idea in enumerate(idea for one in keywords for idea in one.ideas)
+        for number, idea in enumerate(idea for keyword in keywords for idea in keyword.ideas)
         for row in idea.rows
     ]
     indexes = sorted({index for _, index, _ in rows})
     places = {index: place for place, index in enumerate(indexes)}
-    found = severities(
+    effects = severities(
         [n for n, _, _ in rows], [places[index] for _, index, _ in rows], [s for _, _, s in rows]
     )
-    return None if found is None else dict(zip(indexes, map(float, found), strict=True))
+    return None if effects is None else dict(zip(indexes, map(float, effects), strict=True))
 
 
 def _severity(keywords: Sequence[Keyword], version: Version) -> Section:
     effects = {name: severity(keywords, name) for name in version.dimensions}
-    rows = [row for one in keywords for idea in one.ideas for row in idea.rows]
+    rows = [row for keyword in keywords for idea in keyword.ideas for row in idea.rows]
     seen, names = Counter(row.index for row in rows), {row.index: row.model for row in rows}
     table = Table(
         ("judge", "verdicts", *version.dimensions),
@@ -43,7 +43,7 @@ def _severity(keywords: Sequence[Keyword], version: Version) -> Section:
         ),
         "Points above the mean of the panel; below zero is severe",
     )
-    unread = sum(idea.unread for one in keywords for idea in one.ideas)
+    unread = sum(idea.unread for keyword in keywords for idea in keyword.ideas)
     notes = [
         "Severity: score = idea + judge, by least squares, so that a judge is held against those who saw the same ideas. No "
         "score is adjusted by it.",
@@ -55,16 +55,16 @@ def _severity(keywords: Sequence[Keyword], version: Version) -> Section:
 
 
 def _fluency(keywords: Sequence[Keyword]) -> Section:
-    """Return the letters of fluency, and how often the order of the two ideas changed one."""
-    found = [one for keyword in keywords for one in keyword.comparisons]
-    letters = Counter(letter for one in found for letter in one.letters)
-    both = [one for one in found if len(one.letters) == 2]
-    differ = sum(len(set(one.letters)) == 2 for one in both)
+    """Return the section on the letters of fluency, and on how often the order of two ideas changed the letter."""
+    comparisons = [comparison for keyword in keywords for comparison in keyword.comparisons]
+    letters = Counter(letter for comparison in comparisons for letter in comparison.letters)
+    both = [comparison for comparison in comparisons if len(comparison.letters) == 2]
+    differ = sum(len(set(comparison.letters)) == 2 for comparison in both)
     rows = tuple((letter, letters[letter]) for letter in "ABCD")
-    unread = sum(one.unread for one in found)
+    unread = sum(comparison.unread for comparison in comparisons)
     notes = (
         "A: different ideas and problems; D: academically identical. A pair is worth the mean of its letters.",
         f"Pairs compared in both orders: {len(both)}; the letter depended on the order in {differ}. Identical word for word, and D without a call: "
-        f"{sum(one.identical for one in found)}. Comparisons that could not be read: {unread}.",
+        f"{sum(comparison.identical for comparison in comparisons)}. Comparisons that could not be read: {unread}.",
     )
     return Section("Fluency", notes, (Table(("letter", "times"), rows),))

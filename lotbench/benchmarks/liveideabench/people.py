@@ -1,6 +1,6 @@
-"""People beside the panel: ideas for them to score, and how far judges agree with them (v2, Supplementary Note 7).
+"""Human review: ideas for people to score, and the judges' agreement with them (v2, Supplementary Note 7).
 
-A row holds an idea as the judges saw it and nothing of what they said of it.
+A row holds an idea as the judges saw it, and nothing of their verdicts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEAST = 3
 
 
 class Label(BaseModel):
-    """What one person said of one idea; a dimension that was left out is not judged."""
+    """One person's scores of one idea; None for a dimension that was left out."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -36,38 +36,38 @@ class Label(BaseModel):
 
 
 def review(traces: Sequence[Trace], settings: Settings, evidence: Evidence) -> list[Mapping[str, JSON]]:
-    """Return every idea that was judged, a row each; a dimension that is None is to be filled in, 1 to 10."""
+    """Return one row for every idea that was judged, with empty dimensions to fill in, 1 to 10."""
     rows: list[Mapping[str, JSON]] = []
-    for one in (read_keyword(trace, settings.rules) for trace in traces):
-        asked: dict[str, JSON] = dict.fromkeys(settings.rules.dimensions)
+    for keyword in (read_keyword(trace, settings.rules) for trace in traces):
+        blanks: dict[str, JSON] = dict.fromkeys(settings.rules.dimensions)
         rows += [
             {
-                "row": name(one, idea),
-                "keyword": keyword_of(one, evidence),
+                "row": name(keyword, idea),
+                "keyword": keyword_of(keyword, evidence),
                 "idea": idea.text,
-                **asked,
+                **blanks,
             }
-            for idea in one.ideas
+            for idea in keyword.ideas
             if idea.ok
         ]
     return rows
 
 
-def name(one: Keyword, idea: Idea) -> str:
-    """Return the name of an idea in a table of labels."""
-    return f"{one.sample}/{one.repeat}/{idea.number}"
+def name(keyword: Keyword, idea: Idea) -> str:
+    """Return the name of an idea in a table of labels: `sample/repeat/number`."""
+    return f"{keyword.sample}/{keyword.repeat}/{idea.number}"
 
 
 def agreement(keywords: Sequence[Keyword], version: Version, labels: Sequence[Mapping[str, Any]]) -> Section:
-    """Return Pearson, Spearman and ICC of people and judges, for each dimension."""
-    judged = {name(one, idea): idea for one in keywords for idea in one.ideas}
-    said: dict[str, list[Label]] = {}
+    """Return the section on Pearson, Spearman and ICC between people and judges, for each dimension."""
+    judged = {name(keyword, idea): idea for keyword in keywords for idea in keyword.ideas}
+    by_row: dict[str, list[Label]] = {}
     for label in (Label.model_validate(row) for row in labels):
         if label.row in judged:
-            said.setdefault(label.row, []).append(label)
-    rows = [_row(dimension, judged, said) for dimension in version.dimensions]
+            by_row.setdefault(label.row, []).append(label)
+    rows = [_row(dimension, judged, by_row) for dimension in version.dimensions]
     notes = (
-        f"{sum(map(len, said.values()))} labels on {len(said)} ideas of this run.",
+        f"{sum(map(len, by_row.values()))} labels on {len(by_row)} ideas of this run.",
         "People: the mean over those who labelled an idea; judges: the mean over its judges. ICC(2,1): absolute "
         "agreement of the two as single raters, 1 at best; a judge who gives two points more than people agrees less.",
     )
@@ -75,53 +75,59 @@ def agreement(keywords: Sequence[Keyword], version: Version, labels: Sequence[Ma
     return Section(
         "People and judges",
         notes,
-        (Table(columns, tuple(rows)), *_ceiling(version, judged, said)),
+        (Table(columns, tuple(rows)), *_ceiling(version, judged, by_row)),
         brief=True,
     )
 
 
 def _ceiling(
-    version: Version, judged: Mapping[str, Idea], said: Mapping[str, Sequence[Label]]
+    version: Version, judged: Mapping[str, Idea], by_row: Mapping[str, Sequence[Label]]
 ) -> tuple[Table, ...]:
-    """Return one person against another, and the judges against one person; nothing where no idea has two people."""
-    if all(len(labels) < 2 for labels in said.values()):
+    """Return the table of agreement between people, and of the judges with one person.
+
+    There is none unless an idea has labels of two people.
+    """
+    if all(len(labels) < 2 for labels in by_row.values()):
         return ()
     rows: list[tuple[Cell, ...]] = []
     for dimension in version.dimensions:
         labels = {
-            row: {one.who: float(mark) for one in given if (mark := getattr(one, dimension)) is not None}
-            for row, given in said.items()
+            row: {label.who: float(mark) for label in own if (mark := getattr(label, dimension)) is not None}
+            for row, own in by_row.items()
         }
-        means = {row: mark for row in said if (mark := judged[row].mean(dimension)) is not None}
-        for who, found in (
+        means = {row: mark for row in by_row if (mark := judged[row].mean(dimension)) is not None}
+        for who, pairs in (
             ("one person and another", between(labels)),
             ("the judges and one person", against(labels, means)),
         ):
-            rows.append((dimension, who, len(found), *_together([(one, other) for _, one, other in found])))
+            rows.append((dimension, who, len(pairs), *_together([pair[1:] for pair in pairs])))
     columns = ("dimension", "who", "pairs of scores", "Pearson", "Spearman", "ICC(2,1)")
     title = "People among themselves: the ceiling of what judges can agree with them"
     return (Table(columns, tuple(rows), title),)
 
 
 def _together(pairs: Sequence[tuple[float, float]]) -> tuple[Cell, Cell, Cell]:
-    """Return Pearson, Spearman and ICC(2,1) of pairs of scores; none for fewer than three, or where one side never changes."""
+    """Return Pearson, Spearman and ICC(2,1) of pairs of scores.
+
+    All are None for fewer than three pairs, or if one side is constant.
+    """
     table = np.array(pairs, dtype=float).reshape(-1, 2)
     if len(table) < LEAST or (table.min(axis=0) == table.max(axis=0)).any():
         return None, None, None
-    one, other = table[:, 0], table[:, 1]
+    first, other = table[:, 0], table[:, 1]
     return (
-        float(stats.pearsonr(one, other).statistic),
-        float(stats.spearmanr(one, other).statistic),
+        float(stats.pearsonr(first, other).statistic),
+        float(stats.spearmanr(first, other).statistic),
         icc(table),
     )
 
 
-def _row(dimension: str, judged: Mapping[str, Idea], said: Mapping[str, Sequence[Label]]) -> tuple[Cell, ...]:
+def _row(dimension: str, judged: Mapping[str, Idea], rows: Mapping[str, Sequence[Label]]) -> tuple[Cell, ...]:
     both = []
-    for row, labels in said.items():
+    for row, labels in rows.items():
         people, judges = mean(getattr(label, dimension) for label in labels), judged[row].mean(dimension)
         if people is not None and judges is not None:
             both.append((people, judges))
-    found = _together(both)
-    means = np.array(both).mean(axis=0).tolist() if found[0] is not None else (None, None)
-    return dimension, len(both), *means, *found
+    coefficients = _together(both)
+    means = np.array(both).mean(axis=0).tolist() if coefficients[0] is not None else (None, None)
+    return dimension, len(both), *means, *coefficients

@@ -1,7 +1,7 @@
-"""How the numbers of ideas go together: length, reasoning, quality and the dimensions.
+"""Correlations between the numbers of ideas: length, reasoning, quality and the dimensions.
 
-The unit is a verdict of one judge on one idea, as in the papers' figures (v1 Fig. S.2, S.4; v2 Supp. Fig. S2, S5, Note 8);
-intervals draw whole keywords again.
+The unit is one judge's verdict on one idea, as in the papers' figures (v1 Fig. S.2, S.4; v2 Supp. Fig. S2, S5, Note 8);
+intervals resample whole keywords.
 """
 
 from __future__ import annotations
@@ -31,50 +31,50 @@ ABOUT = (
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What is known of every verdict on some keywords, by name, NaN where it is not; `samples` are the keywords' ids."""
+    """The measures of every verdict, by name, NaN where missing; `samples` are the keywords' ids."""
 
     samples: Sequence[str]
     measures: Mapping[str, Floats]
 
 
 def length(idea: Idea) -> float:
-    """Count words; a CJK character counts as half of one, as in the limits of an idea."""
+    """Return the length of an idea in words; a CJK character counts as half a word, as in the limits of an idea."""
     return idea.words + idea.characters / 2
 
 
 def verdicts(keywords: Iterable[Keyword], version: Version) -> Verdicts:
-    """Return every verdict on some keywords."""
-    found = [(one, idea, row) for one in keywords for idea in one.ideas for row in idea.rows]
+    """Return the measures of every verdict on some keywords."""
+    judged = [(keyword, idea, row) for keyword in keywords for idea in keyword.ideas for row in idea.rows]
     rows: list[list[float | None]] = []
-    for one, idea, row in found:
-        marks, fluency = [float(row.scores[name]) for name in version.dimensions], one.fluency(version)
+    for keyword, idea, row in judged:
+        marks, fluency = [float(row.scores[name]) for name in version.dimensions], keyword.fluency(version)
         rows.append([length(idea), idea.reasoning, fmean(marks), *marks, fluency, whole([*marks, fluency])])
     names = (LENGTH, REASONING, QUALITY, *version.dimensions, FLUENCY, ALL)
     columns = np.array(rows, dtype=float).reshape(-1, len(names)).T
-    return Verdicts([one.sample for one, *_ in found], dict(zip(names, columns, strict=True)))
+    return Verdicts([keyword.sample for keyword, *_ in judged], dict(zip(names, columns, strict=True)))
 
 
-def correlated(found: Verdicts, pairs: Iterable[tuple[str, str]]) -> list[tuple[Cell, ...]]:
+def correlated(source: Verdicts, pairs: Iterable[tuple[str, str]]) -> list[tuple[Cell, ...]]:
     """Return a row of COLUMNS for each pair of measures."""
     rows: list[tuple[Cell, ...]] = []
-    for one, other in pairs:
-        known = ~np.isnan(found.measures[one] + found.measures[other])
-        x, y = found.measures[one][known], found.measures[other][known]
-        samples = [name for name, there in zip(found.samples, known, strict=True) if there]
+    for first, other in pairs:
+        present = ~np.isnan(source.measures[first] + source.measures[other])
+        x, y = source.measures[first][present], source.measures[other][present]
+        samples = [name for name, there in zip(source.samples, present, strict=True) if there]
         rho = spearman(x.tolist(), y.tolist(), samples)
-        r = coefficient("pearson", (np.log1p(x) if one == REASONING else x).tolist(), y.tolist())
-        rows.append((one, other, rho.value, rho.low, rho.high, r.value, rho.n))
+        r = coefficient("pearson", (np.log1p(x) if first == REASONING else x).tolist(), y.tolist())
+        rows.append((first, other, rho.value, rho.low, rho.high, r.value, rho.n))
     return rows
 
 
 def lengths(keywords: Sequence[Keyword], version: Version) -> Section:
-    """Return what goes with what: length and reasoning with quality and each dimension, the dimensions with each other."""
-    found, dimensions = verdicts(keywords, version), version.dimensions
+    """Return the section on correlations: length and reasoning with quality and dimensions, and between dimensions."""
+    source, dimensions = verdicts(keywords, version), version.dimensions
     pairs = [(LENGTH, each) for each in (QUALITY, *dimensions)]
     pairs += [(REASONING, each) for each in (QUALITY, *dimensions, FLUENCY, ALL)]
-    rows = correlated(found, [*pairs, *combinations(dimensions, 2)])
+    rows = correlated(source, [*pairs, *combinations(dimensions, 2)])
     ideas = tuple(
-        (length(idea), idea.quality(version)) for one in keywords for idea in one.ideas if idea.rows
+        (length(idea), idea.quality(version)) for keyword in keywords for idea in keyword.ideas if idea.rows
     )
     plot = Plot("scatter", "length (words)", "mean of the judged dimensions", {"ideas": ideas})
     return Section("Length and quality", (ABOUT,), (Table(COLUMNS, tuple(rows)),), (plot,), brief=True)

@@ -1,7 +1,7 @@
-"""The ideas and critiques that the authors released (v1, Table S.1; v2, Supp. Table S1), read as episodes would have told of them.
+"""Reader of the ideas and critiques that the authors released (v1, Table S.1; v2, Supp. Table S1), as episodes.
 
-A row is one critic's verdict on one idea. Rows of one idea stand together by model, keyword and text; whatever their
-order, the first idea of a keyword is the one that comes first. Nothing is looked for in them and no row is left out.
+A row is one critic's verdict on one idea. Rows are grouped by model, keyword and text; the ideas of a keyword keep the
+order of their first rows. Texts are not checked for refusals, and no row is left out.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ COLUMNS = {
     "idea": (),
     "parsed_scores": ("parsed_score",),
 }
-"""The columns that are needed, with other names that they have. There may be full_response, parsed_reasoning,
-raw_critique, first_was_rejected, first_reject_response and, in v1, flue (fluency)."""
+"""The required columns, with their other spellings. Optional: full_response, parsed_reasoning, raw_critique,
+first_was_rejected, first_reject_response and, in v1, flue (fluency)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Critique:
-    """What one critic said of an idea.
+    """One critic's verdict on an idea.
 
     Attributes:
-        scores: As they stand in the row; None where it has none.
-        fluency: What the row has of it; v2 has none.
+        scores: The scores of the row; None if they cannot be read.
+        fluency: The fluency of the row; v2 has none.
     """
 
     critic: str
@@ -52,7 +52,7 @@ class Critique:
 
 @dataclass(slots=True)
 class Idea:
-    """An idea with its critiques; `declined` is what was said to the first asking, if that was refused."""
+    """An idea with its critiques; `declined` is the reply to the first request, if that was refused, else ""."""
 
     text: str
     full: str
@@ -61,27 +61,27 @@ class Idea:
 
 
 Ideas = Mapping[str, Mapping[str, Sequence[Idea]]]
-"""By model, then by keyword."""
+"""Ideas by model, then by keyword."""
 
 
 def read_released(source: Source, name: str = "") -> tuple[str, Ideas]:
-    """Return the version and the ideas of a CSV file of released rows; rows with a clarity are of v2.
+    """Return the version and the ideas of a CSV file of released rows; rows with a clarity score are v2.
 
     Raises:
         DataError: The file cannot be read, lacks a column, or has a row without keyword, model or critic.
     """
     path = source.path / name if name else source.path
-    rows = _named(source.table(set(), name), str(path))
+    rows = _rename(source.table(set(), name), str(path))
     version = "v2" if any("clarity" in _table(row["parsed_scores"]) for _, row in rows) else "v1"
-    found: dict[str, dict[str, dict[str, Idea]]] = {}
+    models: dict[str, dict[str, dict[str, Idea]]] = {}
     faults: list[str] = []
     for line, row in rows:
         if missing := sorted(
-            one for one in ("critic_model", "idea_model", "keywords") if not row[one].strip()
+            column for column in ("critic_model", "idea_model", "keywords") if not row[column].strip()
         ):
-            faults += [at(path, line, one) + ": empty" for one in missing]
+            faults += [at(path, line, column) + ": empty" for column in missing]
             continue
-        ideas = found.setdefault(row["idea_model"].strip(), {}).setdefault(row["keywords"].strip(), {})
+        ideas = models.setdefault(row["idea_model"].strip(), {}).setdefault(row["keywords"].strip(), {})
         idea = ideas.setdefault(row["idea"], Idea(row["idea"], row.get("full_response", ""), _declined(row)))
         analysis = row.get("parsed_reasoning") or row.get("raw_critique") or ""
         scores = _scores(row["parsed_scores"], VERSIONS[version].dimensions)
@@ -90,118 +90,121 @@ def read_released(source: Source, name: str = "") -> tuple[str, Ideas]:
     if faults:
         raise DataError(faults)
     return version, {
-        model: {word: list(ideas.values()) for word, ideas in words.items()} for model, words in found.items()
+        model: {word: [*ideas.values()] for word, ideas in words.items()} for model, words in models.items()
     }
 
 
-def _named(rows: Sequence[tuple[int, dict[str, str]]], path: str) -> list[tuple[int, dict[str, str]]]:
-    """Return the rows with the names of v2 for their columns.
+def _rename(rows: Sequence[tuple[int, dict[str, str]]], path: str) -> list[tuple[int, dict[str, str]]]:
+    """Return the rows with v2's names for their columns.
 
     Raises:
         DataError: There is no row, or a column is missing.
     """
     if not rows:
         raise DataError([f"{path}: no rows"])
-    given = {
-        name: next((one for one in (name, *others) if one in rows[0][1]), "")
+    columns = {
+        name: next((spelling for spelling in (name, *others) if spelling in rows[0][1]), "")
         for name, others in COLUMNS.items()
     }
-    if missing := sorted(name for name, column in given.items() if not column):
+    if missing := sorted(name for name, column in columns.items() if not column):
         raise DataError([at(path, 1, name) + ": the column is missing" for name in missing])
-    return [(line, row | {name: row[column] for name, column in given.items()}) for line, row in rows]
+    return [(line, row | {name: row[column] for name, column in columns.items()}) for line, row in rows]
 
 
 def _declined(row: Mapping[str, str]) -> str:
-    """Return what a model said to a keyword that it first refused; the code's mark alone, without a text, is no refusal."""
-    said = row.get("first_reject_response", "").strip()
+    """Return the text of a first, refused reply; "" if there was none, or the row has the mark alone without a text."""
+    reply = row.get("first_reject_response", "").strip()
     return (
-        said
-        if row.get("first_was_rejected", "").strip().lower() in ("1", "1.0", "true") and len(said) > 2
+        reply
+        if row.get("first_was_rejected", "").strip().lower() in ("1", "1.0", "true") and len(reply) > 2
         else ""
     )
 
 
 def _table(text: str) -> Mapping[str, Any]:
-    """Return the scores of a verdict, spelled as JSON or as Python spells a table; empty for anything else."""
+    """Return the scores of a verdict, spelled as JSON or as a Python literal; empty for anything else."""
     for read in (json.loads, ast.literal_eval):
         try:
-            found = read(text)
+            value = read(text)
         except (ValueError, SyntaxError):
             continue
-        return found if isinstance(found, dict) else {}
+        return value if isinstance(value, dict) else {}
     return {}
 
 
 def _scores(text: str, dimensions: Iterable[str]) -> Mapping[str, float] | None:
-    """Return the scores of a verdict as they are; None unless each is a number."""
+    """Return the scores of a verdict; None unless each is a number."""
     table = _table(text)
     scores = {name: _number(table.get(name)) for name in dimensions}
-    known = {name: value for name, value in scores.items() if value is not None}
-    return known if len(known) == len(scores) else None
+    numbers = {name: value for name, value in scores.items() if value is not None}
+    return numbers if len(numbers) == len(scores) else None
 
 
-def _number(said: Any) -> float | None:
+def _number(cell: Any) -> float | None:
     try:
-        value = float(said)
+        value = float(cell)
     except (TypeError, ValueError):
         return None
     return value if math.isfinite(value) else None
 
 
 def leaderboard(version: str, ideas: Ideas) -> list[dict[str, JSON]]:
-    """Return a row a model with the numbers that the authors' table has, over critiques as their code counts; the best first.
+    """Return one row for each model with the numbers of the authors' table, the best model first.
 
-    Fluency is the mean over critiques of what stands in their rows, and flexibility the 30th percentile over critiques.
+    All are over critiques, as in the authors' code: fluency is the mean of the rows' values, flexibility the 30th percentile.
     """
-    made: list[dict[str, JSON]] = []
+    rows: list[dict[str, JSON]] = []
     for model, by_word in ideas.items():
-        said = [one for many in by_word.values() for idea in many for one in idea.critiques if one.scores]
+        every = [critique for ideas in by_word.values() for idea in ideas for critique in idea.critiques]
+        critiques = [critique for critique in every if critique.scores]
         columns = {
-            name: [one.scores[name] for one in said if one.scores] for name in VERSIONS[version].dimensions
+            name: [critique.scores[name] for critique in critiques if critique.scores]
+            for name in VERSIONS[version].dimensions
         }
-        columns[FLUENCY] = [one.fluency for one in said if one.fluency is not None]
+        columns[FLUENCY] = [critique.fluency for critique in critiques if critique.fluency is not None]
         means = {name: fmean(values) if values else None for name, values in columns.items()}
-        complete = bool(said) and len(columns[FLUENCY]) == len(said)
+        complete = bool(critiques) and len(columns[FLUENCY]) == len(critiques)
         composites = [fmean(each) for each in zip(*columns.values(), strict=True)] if complete else []
         means["flexibility"] = float(np.percentile(composites, 100 * PERCENTILE)) if complete else None
-        made.append({"model": model, **means, "average": whole([*means.values()]), "critiques": len(said)})
-    return sorted(made, key=lambda row: (row["average"] is None, -float(row["average"] or 0)))  # type: ignore[arg-type]
+        average = whole([*means.values()])
+        rows.append({"model": model, **means, "average": average, "critiques": len(critiques)})
+    return sorted(rows, key=lambda row: (row["average"] is None, -float(row["average"] or 0)))  # type: ignore[arg-type]
 
 
 def steps(ideas: Sequence[Idea], indexes: Mapping[str, int], version: str) -> list[dict[str, Any]]:
-    """Return the steps of an episode on one keyword; no calls stand behind them.
+    """Return the steps of an episode on one keyword; they have no calls.
 
     Args:
-        ideas: Of one model on one keyword.
-        indexes: The place of each critic on the panel.
-        version: Of the benchmark.
+        ideas: One model's ideas on one keyword.
+        indexes: The index of each critic on the panel.
+        version: The version of the benchmark.
     """
-    made: list[dict[str, Any]] = []
+    result: list[dict[str, Any]] = []
     for number, idea in enumerate(ideas, 1):
         if idea.declined:
             refused = {"status": "refused", "reason": "the release says so", "said": idea.declined}
-            made.append(_step("respond", number, "candidate", 0, refused))
+            result.append(_step("respond", number, "candidate", 0, refused))
         words, characters = length(idea.text)
         value: dict[str, JSON] = {"status": "ok", "idea": idea.text, "words": words, "characters": characters}
         value["reasoning"] = max(0, len(idea.full.strip()) - len(idea.text.strip()))
-        made.append(_step("fallback" if idea.declined else "respond", number, "candidate", 0, value))
-        for draw, one in enumerate(idea.critiques):
-            said: dict[str, Any] = {"judge": indexes[one.critic], "model": one.critic}
-            if one.scores is None:
-                said |= {"status": "unparsed", "reason": "the row has no scores"}
+        result.append(_step("fallback" if idea.declined else "respond", number, "candidate", 0, value))
+        for draw, critique in enumerate(idea.critiques):
+            verdict: dict[str, Any] = {"judge": indexes[critique.critic], "model": critique.critic}
+            if critique.scores is None:
+                verdict |= {"status": "unparsed", "reason": "the row has no scores"}
             else:
-                said |= {"status": "ok", "analysis": one.analysis, **one.scores}
-            made.append(_step("judge", number, "judge", draw, said))
+                verdict |= {"status": "ok", "analysis": critique.analysis, **critique.scores}
+            result.append(_step("judge", number, "judge", draw, verdict))
     if letter := _letter(ideas, VERSIONS[version].grades):
-        said = {"status": "ok", "grade": letter, "ideas": [1, 2], "judge": 0, "model": ""}
-        made.append(_step("compare", 1, "judge", 0, said))
-    return made
+        verdict = {"status": "ok", "grade": letter, "ideas": [1, 2], "judge": 0, "model": ""}
+        result.append(_step("compare", 1, "judge", 0, verdict))
+    return result
 
 
 def _letter(ideas: Sequence[Idea], grades: Mapping[str, float]) -> str:
-    """Return the letter of two ideas whose rows all have its score (6.666666 is that of B); "" where there is none."""
-    found = {one.fluency for idea in ideas for one in idea.critiques}
-    value = found.pop() if len(ideas) == 2 and len(found) == 1 else None
+    """Return the letter of two ideas if all their rows have its score (6.666666 is B's); else ""."""
+    values = {critique.fluency for idea in ideas for critique in idea.critiques}
+    value = values.pop() if len(ideas) == 2 and len(values) == 1 else None
     near = (letter for letter, score in grades.items() if value is not None and abs(score - value) < 1e-5)
     return next(near, "")
 

@@ -1,4 +1,4 @@
-"""One sample of LiveIdeaBench: a scientific keyword and the category that it belongs to."""
+"""One sample of LiveIdeaBench: a scientific keyword and its category."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from lotbench.harness.sample_row import NoPicture, SampleRow, Text
 
 
 class Item(SampleRow, NoPicture):
-    """A keyword; everything that the candidate is told."""
+    """A keyword; the candidate is told nothing else."""
 
     language: Literal["en"]
     keyword: Text
     category: Text
     similarity: float | None = None
-    """How near the keyword is to its category, where the category was found by embedding similarity."""
+    """The embedding similarity of the keyword to its category, where that is how the category was found."""

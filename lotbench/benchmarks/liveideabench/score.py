@@ -1,7 +1,7 @@
-"""The dimensions of a run: means over keywords, their 30th percentile, and the average of all (v1 and v2, Methods).
+"""The metrics of a run: dimensions as means over keywords, flexibility, and the average of all (v1 and v2, Methods).
 
-The unit is the keyword: a dimension is the mean over keywords of the mean over ideas of the mean over
-judges, and intervals are over whole keywords. What could not be judged lowers n and is never filled in.
+A dimension is averaged over judges, then over ideas, then over keywords. Intervals are over whole keywords. What could
+not be judged is left out and lowers n.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ def grade(episode: KeywordEpisode) -> Score:
     settings, sample = episode.settings, episode.sample
     version = settings.rules
     ideas, comparisons = from_steps(episode.state["steps"], version)
-    one = Keyword(sample.id, episode.repeat, sample.category, ideas, comparisons)
-    value = one.composite(version) if episode.state["outcome"] == "scored" else None
-    parts: dict[str, JSON] = {name: one.mean(name) for name in version.dimensions}
-    parts |= {FLUENCY: one.fluency(version), "category": sample.category}
+    keyword = Keyword(sample.id, episode.repeat, sample.category, ideas, comparisons)
+    value = keyword.composite(version) if episode.state["outcome"] == "scored" else None
+    parts: dict[str, JSON] = {name: keyword.mean(name) for name in version.dimensions}
+    parts |= {FLUENCY: keyword.fluency(version), "category": sample.category}
     parts |= {"ideas": sum(idea.ok for idea in ideas), "verdicts": sum(len(idea.rows) for idea in ideas)}
-    return Score(value, None if value is not None else _why(episode.state["outcome"], one), parts)
+    return Score(value, None if value is not None else _why(episode.state["outcome"], keyword), parts)
 
 
-def composite_ends(settings: Settings) -> tuple[float, float]:
-    """Return the least and the most that a composite can be: judges give 1 to 10, and fluency has grades of its own."""
-    grades = settings.rules.grades.values()
+def composite_ends(version: Version) -> tuple[float, float]:
+    """Return the lowest and the highest possible composite, from judges' scores (1 to 10) and the grades of fluency."""
+    grades = version.grades.values()
     return min(1.0, *grades), max(grades)
 
 
-def _why(outcome: str | None, one: Keyword) -> str:
+def _why(outcome: str | None, keyword: Keyword) -> str:
     if outcome != "scored":
         return f"{outcome or 'not over'}"
-    left = [idea.status for idea in one.ideas if not idea.ok]
-    if len(left) == len(one.ideas):
-        return f"no idea: {', '.join(left)}"
-    return "no two ideas could be compared" + (f" ({', '.join(left)})" if left else "")
+    failures = [idea.status for idea in keyword.ideas if not idea.ok]
+    if len(failures) == len(keyword.ideas):
+        return f"no idea: {', '.join(failures)}"
+    return "no two ideas could be compared" + (f" ({', '.join(failures)})" if failures else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,9 @@ class Sheet:
 
     Attributes:
         names: The judged dimensions and fluency.
-        values: [keywords, names]; the mean over repeats, NaN where there is none.
-        composites: [units]; what flexibility is a percentile of, in rising order.
-        owner: [units]; the keyword of each.
+        values: [keywords, names] means over repeats, NaN where missing.
+        composites: [units] composites in rising order. Flexibility is their percentile.
+        owner: [units] index of each unit's keyword.
     """
 
     names: tuple[str, ...]
@@ -76,17 +76,21 @@ class Sheet:
     owner: NDArray[np.intp]
 
     def mean(self, name: str) -> Callable[[Floats], Floats]:
-        """Return the mean of a dimension over keywords with weights [draws, keywords]."""
+        """Return the mean of a dimension as a function of keyword weights [draws, keywords]."""
         column = self.values[:, self.names.index(name)]
-        known = ~np.isnan(column)
+        present = ~np.isnan(column)
 
         def statistic(weights: Floats) -> Floats:
-            return divided(weights[..., known] @ column[known], weights[..., known].sum(axis=-1))
+            return divided(weights[..., present] @ column[present], weights[..., present].sum(axis=-1))
 
         return statistic
 
     def flexibility(self, weights: Floats) -> Floats:
-        """Return the 30th percentile of the composites, linear between neighbours, each as often as its keyword is drawn."""
+        """Return the 30th percentile of the composites, [draws], interpolated linearly.
+
+        Args:
+            weights: [draws, keywords] how often each keyword is drawn.
+        """
         if not len(self.composites):
             return np.full(weights.shape[:-1], np.nan)
         counts = weights[..., self.owner].cumsum(axis=-1)
@@ -99,42 +103,46 @@ class Sheet:
         return np.where(counts[..., -1] > 0, low + (place - np.floor(place)) * (high - low), np.nan)
 
     def composite(self, weights: Floats) -> Floats:
-        """Return the mean of the composites."""
+        """Return the mean of the composites, [draws]."""
         counts = weights[..., self.owner]
         return divided(counts @ self.composites, counts.sum(axis=-1))
 
     def average(self, weights: Floats) -> Floats:
-        """Return the mean of all dimensions, flexibility included."""
+        """Return the mean of all dimensions, flexibility included, [draws]."""
         means = [self.mean(name)(weights) for name in self.names]
         return np.asarray(np.mean([*means, self.flexibility(weights)], axis=0))
 
     def metric(
         self,
         statistic: Callable[[Floats], Floats],
-        known: NDArray[np.bool_],
+        present: NDArray[np.bool_],
         why: str,
         ends: tuple[float, float] | None = None,
     ) -> Metric:
-        """Return a statistic with its interval over the keywords that are known.
+        """Return a statistic with its interval over the keywords that have a value.
 
-        `ends` are the least and the most that a mean can be; None draws keywords again, for what has a percentile in it.
+        Args:
+            statistic: A function of keyword weights.
+            present: [keywords] whether a keyword has a value.
+            why: The reason if there is no value.
+            ends: The lowest and the highest value of a mean; None bootstraps keywords, for statistics with a percentile.
         """
-        weights, n = np.eye(len(self.values)), int(known.sum())
+        weights, n = np.eye(len(self.values)), int(present.sum())
         value = float(statistic(weights.sum(axis=0))) if n else math.nan
         if math.isnan(value):
             return Metric(None, n=n, why=why)
         if ends is None:
             low, high = bootstrap(weights, statistic, 0)
         else:
-            low, high = studentised(weights[known], statistic, ends)
+            low, high = studentised(weights[present], statistic, ends)
         return Metric(value, low, high, n=n)
 
 
 def sheet(keywords: Sequence[Keyword], version: Version, unit: str) -> Sheet:
-    """Return the sheet of some keywords; the unit is that of flexibility."""
+    """Return the sheet of some keywords; `unit` is the unit of flexibility."""
     samples: dict[str, list[Keyword]] = {}
-    for one in keywords:
-        samples.setdefault(one.sample, []).append(one)
+    for keyword in keywords:
+        samples.setdefault(keyword.sample, []).append(keyword)
     names = (*version.dimensions, FLUENCY)
     values = np.full((len(samples), len(names)), np.nan)
     units: list[tuple[float, int]] = []
@@ -142,8 +150,10 @@ def sheet(keywords: Sequence[Keyword], version: Version, unit: str) -> Sheet:
         of = {name: mean(episode.mean(name) for episode in episodes) for name in version.dimensions}
         of[FLUENCY] = mean(episode.fluency(version) for episode in episodes)
         values[row] = [np.nan if (value := of[name]) is None else value for name in names]
-        found = [value for episode in episodes for value in episode.composites(version, unit)]
-        units += [(value, row) for value in ([fmean(found)] if found and unit == "keyword" else found)]
+        composites = [value for episode in episodes for value in episode.composites(version, unit)]
+        if composites and unit == "keyword":
+            composites = [fmean(composites)]
+        units += [(value, row) for value in composites]
     units.sort()
     return Sheet(
         names,
@@ -160,34 +170,32 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
 
 
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
-    """Return the average of the dimensions, keyword by keyword; a keyword of which nothing was judged is left out."""
+    """Return the average of the dimensions, keyword by keyword."""
     version = settings.rules
-    found = {
+    keywords = {
         name: [read_keyword(episode, version) for episode in episodes] for name, episodes in by_sample(traces)
     }
-    return of_keywords(found, settings)
+    return of_keywords(keywords, settings)
 
 
-def of_keywords(found: Mapping[str, Sequence[Keyword]], settings: Settings) -> PrimaryMetric:
-    """Return the average of the keywords that something was judged of; an idea that did not come is an answer that is missing."""
+def of_keywords(samples: Mapping[str, Sequence[Keyword]], settings: Settings) -> PrimaryMetric:
+    """Return the average over keywords with a verdict; an idea that did not come counts as missing."""
     version, unit = settings.rules, settings.flexibility_unit
-    records = {
-        name: episodes for name, episodes in found.items() if any(one.known(version) for one in episodes)
-    }
+    records = {name: own for name, own in samples.items() if any(each.has_verdict(version) for each in own)}
     lacking = missing(
-        1 - sum(idea.ok for one in episodes for idea in one.ideas) / (settings.ideas * len(episodes))
+        1 - sum(idea.ok for episode in episodes for idea in episode.ideas) / (settings.ideas * len(episodes))
         if name in records
         else 1
-        for name, episodes in found.items()
+        for name, episodes in samples.items()
     )
 
     def weighted(keywords: Sequence[Sequence[Keyword]]) -> Weighted:
-        # A keyword of two runs is two records.
-        apart = [replace(one, sample=str(at)) for at, episodes in enumerate(keywords) for one in episodes]
+        # A keyword that two runs have is two records.
+        apart = [replace(own, sample=str(at)) for at, each in enumerate(keywords) for own in each]
         return sheet(apart, version, unit).average
 
     def measure(keywords: Sequence[Sequence[Keyword]]) -> Metric:
-        return dimensions([one for episodes in keywords for one in episodes], settings)["average"]
+        return dimensions([episode for episodes in keywords for episode in episodes], settings)["average"]
 
     return PrimaryMetric(
         "average",
@@ -195,36 +203,36 @@ def of_keywords(found: Mapping[str, Sequence[Keyword]], settings: Settings) -> P
         measure,
         weighted,
         lacking,
-        played=len(found),
+        played=len(samples),
         may_differ=frozenset({"roles.judge"} if settings.panel else ()),
-        ends=composite_ends(settings),
+        ends=composite_ends(version),
         lacks=lacks(settings),
     )
 
 
 def dimensions(keywords: Sequence[Keyword], settings: Settings) -> dict[str, Metric]:
-    """Return the metrics of some keywords; the baseline is the lowest grade that judges can give."""
+    """Return the metrics of some keywords; the baseline is what the lowest grades would give."""
     version = settings.rules
     table = sheet(keywords, version, settings.flexibility_unit)
-    known, composed = ~np.isnan(table.values), np.isin(np.arange(len(table.values)), table.owner)
+    present, composed = ~np.isnan(table.values), np.isin(np.arange(len(table.values)), table.owner)
     lowest = {name: 1.0 for name in version.dimensions} | {FLUENCY: version.grades["D"]}
     floor = fmean(lowest.values())
-    made: dict[str, Metric] = {}
+    by_name: dict[str, Metric] = {}
     for name in NAMES:
         if name in table.names:
-            column = known[:, table.names.index(name)]
+            column = present[:, table.names.index(name)]
             ends = (lowest[name], max(version.grades.values()))
-            made[name] = table.metric(table.mean(name), column, f"nothing was judged for {name}", ends)
+            by_name[name] = table.metric(table.mean(name), column, f"nothing was judged for {name}", ends)
         elif name in ("average", "flexibility"):
             why = "no keyword has every dimension judged"
             statistic = table.average if name == "average" else table.flexibility
-            made[name] = table.metric(statistic, composed, why)
+            by_name[name] = table.metric(statistic, composed, why)
             lowest[name] = floor if name == "flexibility" else fmean([*lowest.values(), floor])
         else:
-            made[name] = Metric(None, why=f"{settings.version} does not judge {name}")
-    return {name: _with_floor(one, lowest.get(name)) for name, one in made.items()}
+            by_name[name] = Metric(None, why=f"{settings.version} does not judge {name}")
+    return {name: _with_floor(metric, lowest.get(name)) for name, metric in by_name.items()}
 
 
-def _with_floor(one: Metric, lowest: float | None) -> Metric:
+def _with_floor(metric: Metric, lowest: float | None) -> Metric:
     baselines = {} if lowest is None else {"lowest grades": lowest}
-    return Metric(one.value, one.low, one.high, one.n, baselines=baselines, why=one.why)
+    return Metric(metric.value, metric.low, metric.high, metric.n, baselines=baselines, why=metric.why)

@@ -1,4 +1,4 @@
-"""What the report says beside the metrics: categories, the front, judges, refusals, ideas to read."""
+"""The report's sections of a LiveIdeaBench run: replies, refusals, categories, lengths, judges, and ideas to read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lotbench.benchmarks.liveideabench.judged import FLUENCY, Idea, Keyword, key
 from lotbench.benchmarks.liveideabench.panelists import judges
 from lotbench.benchmarks.liveideabench.people import agreement
 from lotbench.benchmarks.liveideabench.relations import lengths
-from lotbench.benchmarks.liveideabench.score import Sheet, sheet
+from lotbench.benchmarks.liveideabench.score import Sheet, composite_ends, sheet
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.report.markdown import out_of, share
@@ -28,7 +28,7 @@ def sections(
     """Return the sections of a run's report."""
     version = settings.rules
     keywords = [read_keyword(trace, version) for trace in traces]
-    made = [
+    parts = [
         _replies(keywords),
         _categories(keywords, version),
         lengths(keywords, version),
@@ -36,19 +36,19 @@ def sections(
         _readings(keywords, version, evidence),
     ]
     if settings.rules.fallback:
-        made.insert(1, _refusals(keywords, evidence))
+        parts.insert(1, _refusals(keywords, evidence))
     if evidence.labels:
-        made.append(agreement(keywords, version, evidence.labels))
-    return tuple(made)
+        parts.append(agreement(keywords, version, evidence.labels))
+    return tuple(parts)
 
 
 def answers(trace: Trace, settings: Settings) -> list[str]:
-    """Return the ideas."""
+    """Return the ideas of an episode."""
     return [idea.text for idea in read_keyword(trace, settings.rules).ideas if idea.ok]
 
 
 def _replies(keywords: Sequence[Keyword]) -> Section:
-    ideas = [idea for one in keywords for idea in one.ideas]
+    ideas = [idea for keyword in keywords for idea in keyword.ideas]
     seen = Counter(idea.status for idea in ideas)
     rows: list[tuple[Cell, ...]] = [
         (status, seen[status], share(seen[status], len(ideas))) for status in STATUSES
@@ -64,13 +64,13 @@ def _replies(keywords: Sequence[Keyword]) -> Section:
 
 
 def _refusals(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
-    """Return every refused keyword with both texts."""
-    ideas = [(one, idea) for one in keywords for idea in one.ideas]
-    asked_again = [(one, idea) for one, idea in ideas if idea.declined is not None]
+    """Return the section on refused keywords, with both replies."""
+    ideas = [(keyword, idea) for keyword in keywords for idea in keyword.ideas]
+    asked_again = [(keyword, idea) for keyword, idea in ideas if idea.declined is not None]
     still = sum(idea.status == "refused" or idea.declines for _, idea in asked_again)
     rows = tuple(
-        (keyword_of(one, evidence), idea.number, idea.declined, idea.status, idea.text)
-        for one, idea in asked_again
+        (keyword_of(keyword, evidence), idea.number, idea.declined, idea.status, idea.text)
+        for keyword, idea in asked_again
     )
     notes = (
         f"{out_of(len(asked_again), len(ideas))} requests were refused and put again as an academic task; "
@@ -81,12 +81,13 @@ def _refusals(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
 
 
 def _categories(keywords: Sequence[Keyword], version: Version) -> Section:
-    """Return means of each category, with intervals over its keywords."""
-    names = sorted({one.category for one in keywords})
+    """Return the section on the means of each category, with intervals over its keywords."""
+    names = sorted({keyword.category for keyword in keywords})
+    groups = {name: [keyword for keyword in keywords if keyword.category == name] for name in names}
     columns = (*version.dimensions, FLUENCY, "composite")
-    cells = tuple(category_row([one for one in keywords if one.category == name], version) for name in names)
+    cells = tuple(category_row(group, version) for group in groups.values())
     rows = tuple(
-        (name, len({one.sample for one in keywords if one.category == name}), *(cell.value for cell in line))
+        (name, len({keyword.sample for keyword in groups[name]}), *(cell.value for cell in line))
         for name, line in zip(names, cells, strict=True)
     )
     note = (
@@ -100,13 +101,12 @@ def _categories(keywords: Sequence[Keyword], version: Version) -> Section:
 
 
 def category_row(keywords: Sequence[Keyword], version: Version) -> tuple[Metric, ...]:
-    """Return the dimensions and the composite of some keywords."""
+    """Return the metrics of some keywords: dimensions, fluency and composite."""
     table = sheet(keywords, version, "keyword")
-    grades = version.grades.values()
-    ends = (min(1.0, *grades), max(grades))
-    found = [_cell(table, name, ends) for name in table.names]
+    ends = composite_ends(version)
+    cells = [_cell(table, name, ends) for name in table.names]
     composed = np.isin(np.arange(len(table.values)), table.owner)
-    return (*found, table.metric(table.composite, composed, "no keyword has every dimension judged", ends))
+    return (*cells, table.metric(table.composite, composed, "no keyword has every dimension judged", ends))
 
 
 def _cell(table: Sheet, name: str, ends: tuple[float, float]) -> Metric:
@@ -115,30 +115,28 @@ def _cell(table: Sheet, name: str, ends: tuple[float, float]) -> Metric:
 
 
 def _readings(keywords: Sequence[Keyword], version: Version, evidence: Evidence) -> Section:
-    """Return the best, the median and the worst idea by the mean of the judged dimensions, and what was refused."""
-    judged = [(one, idea) for one in keywords for idea in one.ideas if idea.rows]
+    """Return the section with the best, the median and the worst idea by quality, and some refusals."""
+    judged = [(keyword, idea) for keyword in keywords for idea in keyword.ideas if idea.rows]
     judged.sort(key=lambda pair: -pair[1].quality(version))
     last = len(judged) - 1
     titles = {last: "Worst", last // 2: "Median", 0: "Best"} if judged else {}
-    made = [_reading(titles[place], *judged[place], version, evidence) for place in sorted(titles)]
-    refused = [
-        (one, idea) for one in keywords for idea in one.ideas if idea.status == "refused" or idea.declines
-    ]
-    made += [
-        Reading(f"Refused: {keyword_of(one, evidence)}", (("reply", idea.text),), one.sample, one.repeat)
-        for one, idea in refused[:REFUSED_READ]
-    ]
-    return Section("Ideas to read", readings=tuple(made))
+    texts = [_make_reading(titles[place], *judged[place], version, evidence) for place in sorted(titles)]
+    every = [(keyword, idea) for keyword in keywords for idea in keyword.ideas]
+    refused = [pair for pair in every if pair[1].status == "refused" or pair[1].declines]
+    for keyword, idea in refused[:REFUSED_READ]:
+        title = f"Refused: {keyword_of(keyword, evidence)}"
+        texts.append(Reading(title, (("reply", idea.text),), keyword.sample, keyword.repeat))
+    return Section("Ideas to read", readings=tuple(texts))
 
 
-def _reading(title: str, one: Keyword, idea: Idea, version: Version, evidence: Evidence) -> Reading:
+def _make_reading(title: str, keyword: Keyword, idea: Idea, version: Version, evidence: Evidence) -> Reading:
     scores = "; ".join(
         f"{row.model}: " + ", ".join(f"{name} {row.scores[name]}" for name in version.dimensions)
         for row in idea.rows
     )
     return Reading(
-        f"{title}: {keyword_of(one, evidence)} ({idea.quality(version):.2f})",
+        f"{title}: {keyword_of(keyword, evidence)} ({idea.quality(version):.2f})",
         (("idea", idea.text), ("scores", scores)),
-        one.sample,
-        one.repeat,
+        keyword.sample,
+        keyword.repeat,
     )

@@ -1,7 +1,7 @@
-"""The named settings of LiveIdeaBench, and what differs between its two versions.
+"""The named settings of LiveIdeaBench, and the differences between its two versions.
 
-v1 and v2 are never mixed: `version` switches prompts, judged dimensions, grades and the handling of refusals
-together; what else can be read in two ways has a setting of its own.
+`version` switches prompts, judged dimensions, grades and the handling of refusals together, so v1 and v2 are never
+mixed. Everything else that can be read in two ways has its own setting.
 """
 
 from __future__ import annotations
@@ -98,13 +98,14 @@ class Settings(BaseModel):
 
 
 KeywordEpisode: TypeAlias = Episode[Item, Settings]
-"""An episode of this benchmark: what its sample and its settings are."""
+"""An episode of this benchmark, with its types of sample and settings."""
 
 
 def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
-    """Return the panel without the candidate and what is too near to it, in an order drawn for (seed, candidate).
+    """Return the panel without the candidate and models too near to it, in an order drawn for (seed, candidate).
 
-    An idea has no more judges than there are. The order is that of a digest of each judge, so it does not depend on how the judges were listed.
+    An idea has at most as many judges as the panel. Judges are sorted by a digest of their names, so the order does not
+    depend on how they were listed.
 
     Raises:
         UsageError: No judge is left.
@@ -112,9 +113,9 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
     candidate = names["candidate"][0]
     judges = [judge for judge in names["judge"] if not _excluded(settings.exclude, candidate, judge)]
     if not judges:
-        given = ", ".join(judge.text for judge in names["judge"])
+        listed = ", ".join(judge.text for judge in names["judge"])
         raise UsageError(
-            f"judge: {candidate.text} or a sibling of it is all there is ({given}): name another"
+            f"judge: {candidate.text} or a sibling of it is all there is ({listed}): name another"
         )
     judges.sort(key=lambda judge: sha256(f"{seed}:{candidate.text}:{judge.text}".encode()).digest())
     chosen = settings.model_copy(update={"judges": min(settings.judges, len(judges))})
@@ -122,7 +123,7 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
 
 
 def lacks(settings: Settings) -> list[str]:
-    """Return what the benchmark asks for and these settings do not have: a panel of three from a file."""
+    """Return what these settings lack of the benchmark's requirements: three judges, from a panel file."""
     reasons = []
     if settings.judges < JUDGES:
         reasons.append(f"each idea has {settings.judges} of the {JUDGES} judges that the benchmark asks for")
@@ -132,7 +133,7 @@ def lacks(settings: Settings) -> list[str]:
 
 
 def _excluded(rule: str, candidate: ModelName, judge: ModelName) -> bool:
-    """Return whether a judge is too near to the candidate; a person never is, for persons have no names."""
+    """Return whether a judge is too near to the candidate; a person never is."""
     if rule == "siblings":
         return kin(candidate, judge)
     return "human" not in (candidate.kind, judge.kind) and _bare(candidate) == _bare(judge)

@@ -1,7 +1,7 @@
-"""LiveIdeaBench: one keyword in, short scientific ideas out, scored by a panel that never holds the candidate.
+"""LiveIdeaBench: short scientific ideas on one keyword, scored by a panel without the candidate.
 
-This file is the benchmark's table of contents. `candidate.py` has the candidate's half, `judge.py` the
-panel's; `settings.py` says what the two versions of the benchmark fix and who sits on the panel.
+This file declares the benchmark. `candidate.py` asks the candidate, `judge.py` the panel; `settings.py` has the
+versions and the choice of the panel.
 """
 
 from __future__ import annotations
@@ -28,16 +28,13 @@ NODES: Mapping[str, Node] = {"respond": candidate.respond, "judge": judge.judge,
 ROLES = {
     "candidate": Role("has the ideas", Sampling(temperature=1.0)),
     "judge": Role(
-        "the panel: scores ideas and compares them",
-        Sampling(temperature=0.0),
-        impartial=True,
-        checked=True,
+        "the panel: scores ideas and compares them", Sampling(temperature=0.0), impartial=True, checked=True
     ),
 }
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
-    """Return the most calls for one keyword, by role, verdicts asked for again left out."""
+    """Return the largest number of calls for one keyword, by role, without repeated requests."""
     pairs = comb(settings.ideas, 2)
     compared = pairs * (2 if settings.fluency_orders == "both" else 1)
     return {
@@ -47,7 +44,7 @@ def calls(settings: Settings) -> Mapping[str, int]:
 
 
 def lints(items: Sequence[Item], settings: Settings, sights: Mapping[str, Sight]) -> list[Finding]:
-    """Return what a data set as a whole gets wrong: a keyword that stands there twice, but for case."""
+    """Return a finding for each keyword that comes a second time, ignoring case."""
     first: dict[str, str] = {}
     return [
         Finding(item.id, "keyword", f"{item.keyword!r} stands in sample {before} already")

@@ -1,6 +1,7 @@
-"""How the judges are checked: pairs of ideas of a known letter, and ideas that are worse in one respect.
+"""The check of the judges: pairs of ideas with a known letter, and ideas made worse in one respect.
 
-A row of pairs.jsonl is two ideas on a keyword; one of triples.jsonl three versions from best to worst. Ideas stand where a candidate's ideas stand, and the panel's node does the rest.
+A row of pairs.jsonl has two ideas on a keyword; a row of triples.jsonl has three versions of an idea from best to worst.
+They take the place of a candidate's ideas.
 """
 
 from __future__ import annotations
@@ -12,13 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, model_validator
 
 from lotbench.benchmarks.liveideabench.settings import Settings
-from lotbench.harness.judge_validation import (
-    JudgePanel,
-    Probe,
-    ProbeResult,
-    Ruling,
-    Validation,
-)
+from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ruling, Validation
 from lotbench.harness.planted import PlantedRow, faults_of_rows
 from lotbench.harness.sample_row import Text
 from lotbench.harness.state import State
@@ -26,22 +21,22 @@ from lotbench.types import JSON
 
 LETTERS = "ABCD"
 RELATIONS: Mapping[str, str] = {"paraphrase": "D", "elsewhere": "C", "other": "AB"}
-"""The letters that a pair may have: the same idea in other words; the same idea for another place, material or
-organism; another idea, on another problem (A) or a similar one (B)."""
+"""The letters that fit a relation. paraphrase: the same idea in other words. elsewhere: the same idea for another place,
+material or organism. other: another idea, on another problem (A) or a similar one (B)."""
 ALIKE = "CD"
-"""The letters that call two ideas one."""
+"""The letters that call two ideas the same."""
 Letter = Literal["A", "B", "C", "D"]
 
 
 class Pair(PlantedRow):
-    """Two ideas on one keyword, and the letter that they deserve."""
+    """Two ideas on one keyword, with the letter that fits them."""
 
     one: Text
     other: Text
     relation: Literal["paraphrase", "elsewhere", "other"]
     letter: Letter
     blind_letter: Letter | None = None
-    """The letter that the checker gave."""
+    """The letter that the checker gave, without the label."""
 
     @model_validator(mode="after")
     def _letter_is_of_the_relation(self) -> Pair:
@@ -56,15 +51,18 @@ class Pair(PlantedRow):
 
 
 class Triple(PlantedRow):
-    """An idea whole, damaged and badly damaged in one respect; of originality a new idea, a small step and a textbook one."""
+    """Three versions of an idea: whole, damaged and badly damaged in one respect.
+
+    For originality they are a new idea, a small step and a textbook idea.
+    """
 
     respect: Literal["originality", "clarity", "feasibility"]
     versions: tuple[Text, Text, Text]
     """From best to worst."""
     planted: tuple[Text, Text]
-    """What was done to the second and to the third, each in a sentence."""
+    """What is worse in the second version and in the third, each in a sentence."""
     blind_order: tuple[Literal[0, 1, 2], Literal[0, 1, 2], Literal[0, 1, 2]] | None = None
-    """The places in `versions` from best to worst, as the checker put them."""
+    """The places in `versions` from best to worst, as the checker ordered them."""
 
     @model_validator(mode="after")
     def _versions_differ(self) -> Triple:
@@ -76,7 +74,7 @@ class Triple(PlantedRow):
 
     @property
     def contested(self) -> bool:
-        """Whether the checker put them in another order."""
+        """Whether the checker chose another order."""
         return self.blind_order not in (None, (0, 1, 2))
 
 
@@ -88,17 +86,17 @@ def probes(
 ) -> tuple[list[Probe], list[str]]:
     """Return the probes of a file's rows, and its faults as `ROW: field: reason`, rows counted from 1."""
     faults = faults_of_rows(rows, data.keys())
-    made: list[Probe] = []
+    all_probes: list[Probe] = []
     for row in rows:
         if isinstance(row, Pair):
-            made.append(_pair_probe(role, row))
+            all_probes.append(_pair_probe(role, row))
         else:
-            made.extend(_triple_probes(role, row))
-    return made, faults
+            all_probes.extend(_triple_probes(role, row))
+    return all_probes, faults
 
 
 def _played(*ideas: str) -> dict[str, JSON]:
-    """Return the steps of a candidate that had these ideas."""
+    """Return the state of an episode in which the candidate had these ideas."""
     return {
         "steps": [
             {"step": "respond", "round": number, "role": "candidate", "draw": 0, "value": {"status": "ok", "idea": idea}}
@@ -143,23 +141,23 @@ def _triple_probes(role: str, row: Triple) -> Iterator[Probe]:
 
 
 def panels(role: str, models: int, settings: Settings, every: bool) -> list[JudgePanel]:
-    """Return each judge alone, on ideas that it scores and on pairs that it compares."""
-    # Without judges an idea is compared and not scored.
+    """Return one panel for each judge and task: ideas to score and pairs to compare."""
+    # With 0 judges, ideas are compared and not scored.
     scores, compares = (settings.model_copy(update={"judges": n}) for n in (1, 0))
     tasks = {"triples": scores, "pairs": compares}
     return [
-        JudgePanel(role, (index,), settings.version, asked, task=task)
+        JudgePanel(role, (index,), settings.version, arm, task=task)
         for index in range(models)
-        for task, asked in tasks.items()
+        for task, arm in tasks.items()
     ]
 
 
 def probe_result(probe: Probe, state: State) -> ProbeResult:
-    """Return the scores of an idea, or the letter of each order of a pair."""
+    """Return the scores of an idea, or the letter for each order of a pair."""
     values = [
         (step["step"], step["draw"], step["value"]) for step in state["steps"] if step["role"] == "judge"
     ]
-    # A second asking comes later and takes the place of the first.
+    # A repeated request comes later and replaces the first.
     last = {(step, draw): value for step, draw, value in values}
     read: dict[str, Any] = {}
     for (step, draw), value in last.items():
@@ -174,36 +172,36 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
 
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
-    """Return for a pair whether it is alike and its letter, for a triple which of two is better."""
+    """Return the rulings: whether a pair is alike, its letter, and which of two versions is better."""
     triples: dict[str, dict[int, tuple[Probe, Mapping[str, Any]]]] = {}
-    made: list[Ruling] = []
+    output: list[Ruling] = []
     for probe, result in judged:
-        said = result.values or {}
+        values = result.values or {}
         if probe.task == "triples":
-            triples.setdefault(probe.group, {})[int(str(probe.known["place"]))] = probe, said
+            triples.setdefault(probe.group, {})[int(str(probe.known["place"]))] = probe, values
         elif probe.task == "pairs":
-            made.extend(_compared(probe, said))
-    return made + [ruling for versions in triples.values() for ruling in _ordered(versions)]
+            output.extend(_compared(probe, values))
+    return output + [ruling for versions in triples.values() for ruling in _ordered(versions)]
 
 
-def _compared(probe: Probe, said: Mapping[str, Any]) -> Iterator[Ruling]:
-    """Yield a pair by the mean of both orders, as fluency takes it; halfway between alike and not is not."""
+def _compared(probe: Probe, values: Mapping[str, Any]) -> Iterator[Ruling]:
+    """Yield the rulings on a pair, by its mean letter over both orders; halfway between B and C is not alike."""
     letter = str(probe.known["letter"])
-    given = [_number(said[name]) for name in ("letter 0", "letter 1") if name in said]
-    mean = sum(given) / len(given) if given else None
+    numbers = [_number(values[name]) for name in ("letter 0", "letter 1") if name in values]
+    mean = sum(numbers) / len(numbers) if numbers else None
     place = probe.id, probe.sample, probe.kind, probe.language
     yield Ruling("alike", *place, letter in ALIKE, None if mean is None else mean > _number("B") + 0.5)
     yield Ruling("letter", *place, _number(letter), mean)
 
 
 def _ordered(versions: Mapping[int, tuple[Probe, Mapping[str, Any]]]) -> Iterator[Ruling]:
-    """Return for each two versions, both ways, whether the first gets more; equal scores are a no."""
-    for (one, (probe, mine)), (other, (_, yours)) in permutations(versions.items(), 2):
+    """Yield whether the first of two versions has the higher score, for each ordered pair; equal scores are a no."""
+    for (first, (probe, scores)), (second, (_, others)) in permutations(versions.items(), 2):
         respect = str(probe.known["respect"])
-        unread = respect not in mine or respect not in yours
-        more = None if unread else bool(mine[respect] > yours[respect])
-        row = f"{probe.group}/{one}>{other}"
-        yield Ruling(respect, row, probe.sample, None, probe.language, one < other, more)
+        unread = respect not in scores or respect not in others
+        more = None if unread else bool(scores[respect] > others[respect])
+        row = f"{probe.group}/{first}>{second}"
+        yield Ruling(respect, row, probe.sample, None, probe.language, first < second, more)
 
 
 def _number(letter: str) -> float:
@@ -211,14 +209,17 @@ def _number(letter: str) -> float:
 
 
 def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
-    """Return what a judge's verdicts depend on beside the model; keywords are not among it: any may be judged."""
+    """Return what a judge's verdicts depend on besides the model: facts of the setup, and prompts.
+
+    Keywords are not among them, since any keyword may be judged.
+    """
     version = settings.version
     heard = {f"judge_{version}", f"compare_{version}", "lines"}
     return {"benchmark": "liveideabench", "version": version}, heard
 
 
 def deciding(role: str, settings: Settings) -> dict[str, str]:
-    """Return the criteria that a score rests on, held to the bounds of every judge."""
+    """Return the criteria that the score depends on; the bounds of every judge apply to them."""
     return dict.fromkeys(("alike", *settings.rules.dimensions), "")
 
 

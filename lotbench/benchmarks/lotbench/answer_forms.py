@@ -11,20 +11,20 @@ from lotbench.prompting.reply import Form, prose, yes_or_no
 
 
 class Guess(Form):
-    """The answer of respond."""
+    """The candidate's guess."""
 
     guess: Annotated[str, prose(120)]
 
 
 class Word(Form):
-    """The answer of respond in the paper (App. A)."""
+    """The candidate's guess under the paper's names (App. A)."""
 
     WORD: Annotated[str, prose(120)]
     RESPONSE: Annotated[str, prose(600, "the whole sentence with <WORD> filled in")]
 
 
 class Asking(Form):
-    """The answer of ask."""
+    """The candidate's question."""
 
     question: Annotated[str, prose(240)]
 
@@ -38,22 +38,22 @@ class Notes(Form):
 _UNCLEAR = ("unclear", "不清楚")
 
 
-def in_words(said: object) -> object:
-    """Return an answer in any of its words (`yes.`, 否, 不清楚) as the form has it."""
-    if isinstance(said, str) and said.strip(" .!。！").casefold() in _UNCLEAR:
+def in_words(value: object) -> object:
+    """Return Yes, No or Unclear for an answer in any of its spellings (`yes.`, 否, 不清楚); anything else as it is."""
+    if isinstance(value, str) and value.strip(" .!。！").casefold() in _UNCLEAR:
         return "Unclear"
-    truth = yes_or_no(said)
-    return ("Yes" if truth else "No") if isinstance(truth, bool) else said
+    truth = yes_or_no(value)
+    return ("Yes" if truth else "No") if isinstance(truth, bool) else value
 
 
 class Told(Form):
-    """The answer of the oracle, as in the paper."""
+    """The oracle's answer, as in the paper."""
 
     answer: Annotated[Literal["Yes", "No"], BeforeValidator(in_words)]
 
 
 class ToldIfClear(Form):
-    """The answer of an oracle that need not decide."""
+    """The oracle's answer, with Unclear allowed."""
 
     answer: Annotated[Literal["Yes", "No", "Unclear"], BeforeValidator(in_words)]
 

@@ -1,6 +1,6 @@
-"""What a game's candidate wrote before it knew anything of the joke, for people to vote on.
+"""The responses of games for people to vote on: each candidate's first attempt.
 
-A first attempt is told by nobody what is looked for, so votes on it say how good it is, and not how much was given away.
+The first attempt knows no feedback, so votes on it measure the response and not how much of the joke was revealed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lotbench.types import Trace
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What people see of a sample: its picture."""
+    """The part of a sample that voters see: its picture."""
 
     language: str
     image: str
@@ -26,7 +26,7 @@ class Scene:
 
 
 def prompt(fields: Mapping[str, Any]) -> Scene:
-    """Return what people see of a sample before they vote; nothing of its own response."""
+    """Return the part of a sample that voters see, without its response."""
     sample = Item.model_validate(fields)
     return Scene(sample.language, sample.image)
 
@@ -34,10 +34,13 @@ def prompt(fields: Mapping[str, Any]) -> Scene:
 def responses(
     traces: Sequence[Trace], samples: Mapping[str, Mapping[str, Any]], settings: object
 ) -> Mapping[str, str]:
-    """Return the first attempt of the first game on each sample as a whole response (R_1); none where it had no guess."""
+    """Return the first attempt of the first game on each sample as a whole response (R_1).
+
+    A game whose first round has no readable guess is left out.
+    """
     written = {}
     for trace in traces:
-        first = next((one for one in read_rounds(trace.steps) if one.number == 1), None)
+        first = next((attempt for attempt in read_rounds(trace.steps) if attempt.number == 1), None)
         if trace.repeat == 1 and first is not None and first.guess and first.status == "ok":
             written[trace.sample] = _whole(first, Item.model_validate(samples[trace.sample]))
     return written
@@ -48,4 +51,4 @@ def _whole(attempt: Round, sample: Item) -> str:
 
 
 BALLOT = Ballot("evaluate lotbench", responses, prompt)
-"""The game's place on a ballot."""
+"""The game's declaration for ballots."""

@@ -1,4 +1,4 @@
-"""The candidate's half of a round, and the oracle's: respond, ask, answer, reveal (Alg. 1; App. A-C)."""
+"""The candidate's and the oracle's parts of a round: respond, ask, answer, reveal (Alg. 1; App. A-C)."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 
 async def respond(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
-    """Propose a guess (Alg. 1 line 3): of several draws the one that most agree on, the first of them in a tie."""
+    """Ask for a guess (Alg. 1 line 3); of several draws, keep the most frequent guess, or the first of those in a tie."""
     episode = runtime.context
     framework = FRAMEWORKS[episode.settings.framework]
     notes = await _notes(episode) if framework.notes else ""
     draws = range(episode.settings.votes if framework.votes else 1)
-    drawn = await episode.each(partial(_draw, notes=notes), draws)
-    unread = [one.reason for one in drawn if one.status not in ("ok", "refused")]
-    if unread and not any(one.value for one in drawn):
-        # One guess of several is enough; only where none can be read are all drawn again, with the reason.
-        drawn = await episode.each(partial(_draw, notes=notes, unread=unread[-1]), draws)
-    guesses = [one.value for one in drawn if one.value]
+    readings = await episode.each(partial(_draw, notes=notes), draws)
+    unread = [reading.reason for reading in readings if reading.status not in ("ok", "refused")]
+    if unread and not any(reading.value for reading in readings):
+        # One readable guess is enough; if there is none, all are drawn again with the reason.
+        readings = await episode.each(partial(_draw, notes=notes, unread=unread[-1]), draws)
+    guesses = [reading.value for reading in readings if reading.value]
     if not guesses:
-        return {"turn": {"guess": None, "status": drawn[-1].status}}
+        return {"turn": {"guess": None, "status": readings[-1].status}}
     votes = Counter(words.same(guess["guess"]) for guess in guesses)
     chosen = max(guesses, key=lambda guess: votes[words.same(guess["guess"])])
     if len(draws) > 1:
@@ -44,15 +44,18 @@ async def respond(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 
 
 async def ask(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
-    """Ask a yes/no question about the missing text (Alg. 1 line 7); one that cannot be read twice is none."""
+    """Ask for a yes/no question about the missing text (Alg. 1 line 7).
+
+    A question that cannot be read is asked for once more; then the round has none.
+    """
     episode, turn = runtime.context, state["turn"]
-    # An answer that counted is followed by no question: the game goes on from it only where there is an encore.
+    # No question follows an answer that counted; only an encore goes on from it.
     if not episode.settings.ask or turn.get("verdict"):
         return {"turn": {**turn, "question": None}}
     framework = FRAMEWORKS[episode.settings.framework]
     form = framework.form(Asking)
     notes = await _notes(episode, draw=1) if framework.notes else ""
-    asked = [past["question"] for past in state["history"] if past.get("question")]
+    earlier = [past["question"] for past in state["history"] if past.get("question")]
     tried = [past["guess"] for past in [*state["history"], turn] if past.get("guess")]
     secrets = [*whole.secrets(episode.sample, whole=episode.settings.whole), *tried]
     reading = await episode.ask(
@@ -60,8 +63,8 @@ async def ask(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
         "ask",
         request(episode, "ask", form, notes),
         form,
-        read=lambda answer: question(read_form(answer.reply, form).question, asked),
-        value=lambda said: {"question": said, "status": "ok", "leak": words.leaks(said, secrets)},
+        read=lambda answer: question(read_form(answer.reply, form).question, earlier),
+        value=lambda text: {"question": text, "status": "ok", "leak": words.leaks(text, secrets)},
         missing=lambda error: {"question": None, "status": error.kind, "leak": False},
         refusal_stands=True,
         round=episode.round,
@@ -70,7 +73,7 @@ async def ask(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 
 
 async def answer(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
-    """Ask E2 for Yes, No or Unclear (Alg. 1 line 8); a reply that cannot be read is counted and shown to nobody."""
+    """Ask the oracle E2 for Yes, No or Unclear (Alg. 1 line 8); an unreadable reply is counted and not shown."""
     episode, turn = runtime.context, state["turn"]
     form, name = ANSWERS[episode.settings.oracle_says], whole.prompt("answer", episode.settings)
     values = _known_to_oracle(episode) | unclear(episode, name, "may_be_unclear")
@@ -81,7 +84,7 @@ async def answer(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
         form,
         values | {"question": turn["question"]},
         read=lambda answer: read_form(answer.reply, form).answer,
-        value=lambda said: {"answer": said, "status": "ok"},
+        value=lambda text: {"answer": text, "status": "ok"},
         missing=lambda error: {"answer": None, "status": error.kind},
         once=True,
         round=episode.round,
@@ -90,9 +93,9 @@ async def answer(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 
 
 async def reveal(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
-    """Close the round: guess, question and answer join I_t as its history (Alg. 1 line 9).
+    """Close the round: its guess, question and answer join the history I_t (Alg. 1 line 9).
 
-    Every `clue_interval` failed rounds clues join it too, and an earned frame.
+    After every `clue_interval` failed rounds, clues and an earned frame join it too.
     """
     episode, turn = runtime.context, state["turn"]
     sample, settings = episode.sample, episode.settings
@@ -103,18 +106,18 @@ async def reveal(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     if settings.clue_reveal == "grouped" and clues:
         # An entry of the paper's clue set holds several facts (Sec. 5.3).
         clues = [("" if words.CJK.search(clues[0]) else " ").join(clues)]
-    shown: dict[str, JSON] = {"clues": clues}
+    news: dict[str, JSON] = {"clues": clues}
     if due and (frame := whole.frame_at(sample, settings, number)):
-        shown["frame"] = frame
-    if clues or "frame" in shown:
-        episode.remark("reveal", shown)
-    return {"history": [{**turn, **shown}], "turn": {}, "round": episode.round + 1}
+        news["frame"] = frame
+    if clues or "frame" in news:
+        episode.remark("reveal", news)
+    return {"history": [{**turn, **news}], "turn": {}, "round": episode.round + 1}
 
 
 async def _draw(
     episode: GameEpisode, number: int, *, notes: str, unread: str | None = None
 ) -> Reading[dict[str, Any]]:
-    """Return one guess, or what came in its place."""
+    """Ask for one guess."""
     form, _ = _guess_form(episode)
     return await episode.ask(
         "candidate",
@@ -132,24 +135,24 @@ async def _draw(
 
 
 def _guess(episode: GameEpisode, answer: Answer) -> dict[str, Any]:
-    """Return what one reply is as a guess, or as a whole response where no frame is shown.
+    """Return the step value of a reply: a guess, or a whole response where no frame is shown.
 
     Raises:
-        Unread: It is none.
+        Unread: The reply is neither.
     """
     settings, (form, field) = episode.settings, _guess_form(episode)
-    said = str(getattr(read_form(answer.reply, form), field))
+    raw = str(getattr(read_form(answer.reply, form), field))
     if settings.whole:
-        text = responses.response(said, settings.max_response_words, settings.max_response_characters)
+        text = responses.response(raw, settings.max_response_words, settings.max_response_characters)
     else:
-        text = words.guess(said, episode.sample.frame, settings.max_words, settings.max_characters)
+        text = words.guess(raw, episode.sample.frame, settings.max_words, settings.max_characters)
     mismatch = words.other_language(text, episode.sample.language)
     value: dict[str, Any] = {"guess": text, "status": "ok", "language_mismatch": mismatch}
     return value | ({"whole": True} if settings.whole else {})
 
 
 def _guess_form(episode: GameEpisode) -> tuple[type[Form], str]:
-    """Return the form of a guess, and its field that holds the guess."""
+    """Return the form of a guess, and the name of its field with the guess."""
     framework, settings = FRAMEWORKS[episode.settings.framework], episode.settings
     if settings.whole:
         return framework.form(whole.Written), "response"
@@ -159,7 +162,7 @@ def _guess_form(episode: GameEpisode) -> tuple[type[Form], str]:
 
 
 async def _notes(episode: GameEpisode, draw: int = 0) -> str:
-    """Return small questions with their answers (DDCoT); notes that cannot be read are none, and the game goes on."""
+    """Ask for notes, small questions with answers (DDCoT); "" if they cannot be read."""
     reading = await episode.ask(
         "candidate",
         "decompose",
@@ -176,7 +179,7 @@ async def _notes(episode: GameEpisode, draw: int = 0) -> str:
 
 
 def _known_to_oracle(episode: GameEpisode) -> dict[str, Value]:
-    """Return what the oracle answers by: as much as `oracle_sees` says; of a whole response it always sees all."""
+    """Return the prompt values of what the oracle knows, by `oracle_sees`; of a whole response it knows all."""
     sees, sample = episode.settings.oracle_sees, episode.sample
     if episode.settings.whole:
         return {

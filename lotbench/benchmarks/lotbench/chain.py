@@ -1,9 +1,8 @@
 """E1's first step: the causal chains of response and scene, built once per sample and judge (Sec. 5.5.3).
 
-A chain does not depend on the guess, so it is a shared question: asked once, kept in the store, used in
-every game and for every model. It is accepted only if it has the words of the point that the author fixed
-and the judge can use it: with it the key text passes and the near misses of the sample fail. Otherwise it is
-rebuilt, up to three times, and the sample is named in the report.
+A chain does not depend on the guess, so it is asked for once and used in every game and for every model. It is
+accepted if it contains the author's creative point, and if with it the judge accepts the key text and refuses the
+sample's near misses. Otherwise it is rebuilt up to three times; the report names samples without an accepted chain.
 """
 
 from __future__ import annotations
@@ -24,21 +23,21 @@ from lotbench.prompting.reply import read_form
 REBUILDS = 3
 CONTROLS = 3
 REBUILD_TEMPERATURE = 0.7
-"""A rebuild at temperature 0 would give the refused chain again."""
+"""The temperature of a rebuild; at 0 the refused chain would come again."""
 Chains: TypeAlias = dict[str, Any]
 """The chains of a game so far, by `name`."""
 
 
 def name(index: int, target: int = 0) -> str:
-    """Return the place of a judge's chain in the shared part of the state."""
+    """Return the key of a judge's chain in the state's `shared` part."""
     return f"chain {index}" + (f" of {target}" if target else "")
 
 
 async def causal_chain(episode: GameEpisode, index: int, target: int, chains: Chains) -> str | None:
-    """Return the chain that a judge is given, built if it is not there yet; None if it works without one.
+    """Return the chain for a judge, built on first use; None in modes without a chain.
 
     Raises:
-        Unread: The judge wrote none that can be read.
+        Unread: The judge wrote no readable chain.
     """
     if episode.settings.judge_mode != "causal" or episode.settings.chain != "stored":
         return None
@@ -48,10 +47,10 @@ async def causal_chain(episode: GameEpisode, index: int, target: int, chains: Ch
 
 
 async def _built(episode: GameEpisode, index: int, target: int) -> dict[str, Any]:
-    """Return the first chain that the judge can use, or the last that can be read; reports count those it cannot use.
+    """Return the first accepted chain, or else the last readable one, with whether it is accepted.
 
     Raises:
-        Unread: None of them can be read.
+        Unread: No chain can be read.
     """
     text, usable = None, False
     for build in range(REBUILDS + 1):
@@ -63,16 +62,16 @@ async def _built(episode: GameEpisode, index: int, target: int) -> dict[str, Any
     if text is None:
         raise Unread(written.status, f"no causal chain that can be read: {written.reason}")
     about = {"accepted": usable, "builds": build + 1}
-    episode.remark("chain_accepted", {"judge": index, **about, **_of(target)})
+    episode.remark("chain_accepted", {"judge": index, **about, **_target_field(target)})
     return {"text": text, **about}
 
 
 async def _written(episode: GameEpisode, index: int, target: int, build: int) -> Reading[str]:
-    """Return the chain of the response that is looked for (Eq. 2-4)."""
-    sample, wanted = episode.sample, whole.targets(episode.sample)[target]
+    """Ask the judge for the chain of a target response (Eq. 2-4)."""
+    sample, goal = episode.sample, whole.targets(episode.sample)[target]
     marked: dict[str, Value] = {"key_text": sample.key_text}
     if episode.settings.whole:
-        marked = {"key": episode.line("key", text=wanted.key_text) if wanted.key_text else None}
+        marked = {"key": episode.line("key", text=goal.key_text) if goal.key_text else None}
     return await episode.ask(
         "judge",
         "chain",
@@ -80,13 +79,13 @@ async def _written(episode: GameEpisode, index: int, target: int, build: int) ->
         Chain,
         {
             "caption": sample.caption,
-            "response": wanted.response,
-            "explanation": wanted.explanation,
+            "response": goal.response,
+            "explanation": goal.explanation,
             **_fixed(episode, target),
             **marked,
         },
         read=lambda answer: read_form(answer.reply, Chain).text(),
-        value=lambda text: {"chain": text, "status": "ok", "judge": index, **_of(target)},
+        value=lambda text: {"chain": text, "status": "ok", "judge": index, **_target_field(target)},
         missing=lambda error: {"chain": None, "status": error.kind, "judge": index},
         index=index,
         draw=build,
@@ -96,11 +95,14 @@ async def _written(episode: GameEpisode, index: int, target: int, build: int) ->
 
 
 async def _usable(episode: GameEpisode, chain: str, index: int, target: int, build: int) -> bool:
-    """Return whether the chain has the author's point, and the judge accepts what is looked for with it and refuses every control."""
-    wanted = whole.targets(episode.sample)[target]
-    if _fixed(episode, target) and not judge.contains(chain, wanted.point):
+    """Return whether a chain is accepted.
+
+    It must contain the author's point, and with it the judge must accept the target and refuse every control.
+    """
+    goal = whole.targets(episode.sample)[target]
+    if _fixed(episode, target) and not judge.contains(chain, goal.point):
         return False
-    right = wanted.response if episode.settings.whole else episode.sample.key_text
+    right = goal.response if episode.settings.whole else episode.sample.key_text
     for trial, guess in enumerate([right, *controls(episode)]):
         number = build * (CONTROLS + 1) + trial
         verdict = await judge.trial(
@@ -116,14 +118,15 @@ def _fixed(episode: GameEpisode, target: int) -> dict[str, Value]:
 
 
 def controls(episode: GameEpisode) -> list[str]:
-    """Return what must fail: the sample's near misses, or, where it has none, key texts of other samples, drawn by sample.
+    """Return the guesses that must fail: the sample's near misses or, without any, key texts of other samples.
 
-    Where no frame is shown, responses of other samples. Never a guess of its own lists, on which judges are measured.
+    Where no frame is shown they are responses of other samples. They are drawn with the sample's id as seed, and never
+    taken from the sample's own lists of guesses, on which judges are measured.
     """
     sample, rng = episode.sample, Random(f"{episode.sample.id}:chain")
     others = [other for other in episode.data if other.language == sample.language]
     if episode.settings.whole:
-        looked_for = {wanted.response for wanted in whole.targets(sample)}
+        looked_for = {goal.response for goal in whole.targets(sample)}
         strange = {other.response for other in others} - looked_for
     elif sample.near:
         return list(sample.near[:CONTROLS])
@@ -135,14 +138,17 @@ def controls(episode: GameEpisode) -> list[str]:
 
 
 def beyond(sample: Item, settings: Settings, episodes: int, models: Mapping[str, int]) -> dict[str, int]:
-    """Return the most calls that games on a sample make beyond `settings.calls`: chains, and checks against further responses."""
-    wanted = len(whole.targets(sample)) if settings.whole else 1
+    """Return the largest number of calls on a sample beyond `settings.calls`, by role.
+
+    These are the calls for chains, and for checks against further responses.
+    """
+    count = len(whole.targets(sample)) if settings.whole else 1
     stored = settings.judge_mode == "causal" and settings.chain == "stored"
     chains = (REBUILDS + 1) * (2 + CONTROLS) * models.get("judge", 0) if stored else 0
     checks = episodes * settings.max_rounds * (1 if settings.confirm == "never" else 2)
-    return {"judge": wanted * chains + (wanted - 1) * checks}
+    return {"judge": count * chains + (count - 1) * checks}
 
 
-def _of(target: int) -> dict[str, int]:
-    """Return which response a chain is of, where that is another than the sample's own."""
+def _target_field(target: int) -> dict[str, int]:
+    """Return the target's index as a field; empty for the sample's own response."""
     return {"target": target} if target else {}

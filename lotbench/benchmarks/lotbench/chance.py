@@ -1,6 +1,6 @@
-"""The chance line: what wrong guesses alone get, because the judge errs.
+"""The chance line: the scores of wrong guesses, which come from the judge's errors.
 
-It follows from the judge's checked FPR on easy negatives; where the judge was never checked it is not known.
+It is computed from the judge's checked FPR on easy negatives; it is unknown for a judge that was never checked.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ NAMES = (
 def chance_line(
     settings: Settings, check: Record | None, alone: Record | None
 ) -> tuple[Mapping[str, float | None], str]:
-    """Return what wrong guesses get in each metric, None where that is not known; and a sentence on where it comes from.
+    """Return the expected value of each metric for wrong guesses, None where unknown, and a sentence on its source.
 
     Args:
-        settings: Of the run.
-        check: The check of those who decide.
+        settings: The settings of the run.
+        check: The check of the judges who decide.
         alone: The check of the first judge alone.
     """
     fpr, first = _easy(check), _easy(alone)
@@ -41,12 +41,12 @@ def chance_line(
         None if fpr[end] is None else expected(fpr[end], None, settings)["creativity_score"]
         for end in ("low", "high")
     )
-    said = (
+    sentence = (
         "Chance line: expected from the judge's checked FPR on easy negatives, "
-        f"{_shown(fpr['value'], fpr['low'], fpr['high'])} (n = {fpr['n']}): "
-        f"{_shown(values['creativity_score'], low, high)}."
+        f"{_with_interval(fpr['value'], fpr['low'], fpr['high'])} (n = {fpr['n']}): "
+        f"{_with_interval(values['creativity_score'], low, high)}."
     )
-    return values, said
+    return values, sentence
 
 
 def _easy(check: Record | None) -> Mapping[str, Any] | None:
@@ -54,6 +54,6 @@ def _easy(check: Record | None) -> Mapping[str, Any] | None:
     return rate if rate and rate["value"] is not None else None
 
 
-def _shown(value: float | None, low: float | None, high: float | None) -> str:
+def _with_interval(value: float | None, low: float | None, high: float | None) -> str:
     ends = "no interval" if low is None or high is None else f"95 %: {low:.3f} to {high:.3f}"
     return f"{value:.3f} ({ends})"

@@ -1,7 +1,7 @@
-"""The check of a round: words decide where they can, else E1 does, and a second opinion where one is wanted (Sec. 5.5.3).
+"""The check of a round: by words where possible, else by E1, with a second opinion where set (Sec. 5.5.3).
 
-A judge that cannot be read is asked again once, then the next judge is tried once; if neither can be read
-the game is a judge failure, never a no.
+A judge whose reply cannot be read is asked once more; then the next judge is asked once. If neither can be read, the
+game is a judge failure, never a no.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What became of a guess: whether it counts, what decided that, and which response it met."""
+    """The result of a check: whether the guess counts, who or what decided, and the index of the target it met."""
 
     accepted: bool
     how: str
@@ -36,41 +36,48 @@ async def check(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     """Decide whether the guess is a different approach with an equally satisfactory outcome (Alg. 1 line 4)."""
     episode = runtime.context
     if ruled := decided_without_judge(state, episode):
-        met = judge.met(episode, ruled.target) if ruled.accepted else {}
-        episode.remark("check", {"accepted": ruled.accepted, "how": ruled.how, **met})
+        place = judge.target_fields(episode, ruled.target) if ruled.accepted else {}
+        episode.remark("check", {"accepted": ruled.accepted, "how": ruled.how, **place})
         return settled(state, episode, ruled)
     chains: Chains = dict(state["shared"])
     ruled = Ruling(False, "judge")
-    for target in range(judge.looked_for(episode)):
-        # A check of judges on labelled rows puts a `known` match to an encore's second question alone.
+    for target in range(judge.target_count(episode)):
+        # A judge check on `different.jsonl` asks only the second question of an encore.
         if "known" in state["turn"] or await is_daeso(state, episode, target, chains):
-            # In an encore an answer counts only if it is another idea than those that were found before.
-            counts = not encore.wanted(state, episode) or await is_another_idea(state, episode)
+            # In an encore an answer counts only if it is another idea than the earlier answers.
+            counts = not encore.needs_idea_check(state, episode) or await is_another_idea(state, episode)
             ruled = Ruling(counts, "judge", target)
             break
     return {**settled(state, episode, ruled), "shared": chains}
 
 
 def decided_without_judge(state: State, episode: GameEpisode) -> Ruling | None:
-    """Return a verdict that needs no judge: nothing to judge, a guess judged before, what is looked for itself."""
+    """Return a ruling that needs no judge: on a missing guess, a repeated guess, or the target itself; None otherwise."""
     turn = state["turn"]
     if turn["status"] != "ok":
         return Ruling(False, "none")
     if episode.settings.judged == "every":
         return None
-    said = words.same(turn["guess"])
-    if any(past.get("guess") and words.same(past["guess"]) == said for past in state["history"]):
+    guess = words.same(turn["guess"])
+    if any(past.get("guess") and words.same(past["guess"]) == guess for past in state["history"]):
         return Ruling(False, "repeat")
     right = [target.response for target in whole.targets(episode.sample)]
     for target, text in enumerate(right if episode.settings.whole else [episode.sample.key_text]):
-        if said == words.same(text):
-            # After another answer was found, its key text is no different idea.
-            return Ruling(said not in map(words.same, encore.known(state, episode)), "exact", target)
+        if guess == words.same(text):
+            # Once an answer met a target, the target's own text is not another idea.
+            return Ruling(guess not in map(words.same, encore.known_answers(state, episode)), "exact", target)
     return None
 
 
 async def is_daeso(state: State, episode: GameEpisode, target: int, chains: Chains) -> bool:
-    """Return what E1 says of the guess, confirmed by a second opinion if the settings want one."""
+    """Ask E1 whether the guess is a DAESO of the target, confirmed by a second opinion if so set.
+
+    Args:
+        state: The state of the game.
+        episode: The episode.
+        target: Index of the target response; see `whole.targets`.
+        chains: The chains so far; new ones are added.
+    """
     every, confirm = range(episode.models["judge"]), episode.settings.confirm
 
     async def ask(step: str, index: int, once: bool) -> Reading[Verdict]:
@@ -89,7 +96,7 @@ async def is_daeso(state: State, episode: GameEpisode, target: int, chains: Chai
 
 
 async def is_another_idea(state: State, episode: GameEpisode) -> bool:
-    """Return what a judge says of an accepted guess beside those that counted before."""
+    """Ask a judge whether an accepted guess is another idea than the answers that counted before."""
     _, verdict = await first_readable(range(episode.models["judge"]), partial(encore.opinion, state, episode))
     return verdict.accepted
 
@@ -97,9 +104,11 @@ async def is_another_idea(state: State, episode: GameEpisode) -> bool:
 async def first_readable(
     indexes: Sequence[int], ask: Callable[[int, bool], Awaitable[Reading[Verdict]]]
 ) -> tuple[int, Verdict]:
-    """Return the first of two judges that can be read, and its verdict; the second is asked only once.
+    """Return the index and the verdict of the first of two judges that can be read.
 
-    `ask` puts the question to the judge in an index, only once or again if it cannot be read.
+    Args:
+        indexes: Judges, of which the first two are asked.
+        ask: Asks the judge of an index; its second argument is True to ask only once.
 
     Raises:
         EpisodeFailed: Neither can be read.
@@ -112,7 +121,7 @@ async def first_readable(
 
 
 def settled(state: State, episode: GameEpisode, ruled: Ruling) -> Update:
-    """Return the round with its verdict: a guess that counts ends the game (Alg. 1 line 5), and so does the last round.
+    """Return the round's update with its verdict; a guess that counts, or the last round, ends the game (Alg. 1 line 5).
 
     An encore goes on after a guess that counts.
     """
@@ -121,8 +130,8 @@ def settled(state: State, episode: GameEpisode, ruled: Ruling) -> Update:
         turn["target"] = ruled.target
     leaps, settings = encore.leaps(state), episode.settings
     if settings.encore and ruled.accepted:
-        found = {"text": turn["guess"], "failed": encore.failed(state), **judge.met(episode, ruled.target)}
-        episode.remark("leap", {"number": len(leaps) + 1, **found})
+        leap = {"number": len(leaps) + 1, "text": turn["guess"], "failed": encore.failed(state)}
+        episode.remark("leap", {**leap, **judge.target_fields(episode, ruled.target)})
     update: Update = {"turn": turn}
     if episode.round >= settings.max_rounds or (ruled.accepted and not settings.encore):
         update["outcome"] = "solved" if ruled.accepted or (settings.encore and leaps) else "unsolved"

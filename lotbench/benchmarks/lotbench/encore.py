@@ -1,7 +1,7 @@
-"""Encore: what already counts in a game that goes on after its solve, and whether another answer is a different idea.
+"""Encore: the game goes on after its solve, and a further answer must be a different idea.
 
-The first leap is the solve. A later answer counts if it is a DAESO and differs from every answer that counted and
-from the key text of what these met: a question of its own to the judge.
+The first leap is the solve. A later answer counts if it is a DAESO and differs from every earlier answer that counted
+and from the key texts of the targets that these met; a judge decides on the difference.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from lotbench.benchmarks.lotbench import whole, words
-from lotbench.benchmarks.lotbench.judge import judged, quotable
+from lotbench.benchmarks.lotbench.judge import quotable, verdict_value
 from lotbench.benchmarks.lotbench.judge_forms import REASON
 from lotbench.benchmarks.lotbench.settings import GameEpisode
 from lotbench.harness.episode import Reading
@@ -21,7 +21,7 @@ from lotbench.types import Verdict
 
 
 class Different(Form):
-    """Whether an answer is another idea than those that are known: the nearest of them and the reason first."""
+    """Whether an answer is another idea than the known ones; the nearest of them and the reason come first."""
 
     closest: Annotated[str, prose(120, "the known one that is nearest")]
     difference_reason: Annotated[str, prose(REASON, "what picture each of the two brings to mind")]
@@ -29,39 +29,39 @@ class Different(Form):
 
 
 def leaps(state: State) -> list[Mapping[str, Any]]:
-    """Return the finished rounds whose answer counted."""
+    """Return the finished rounds with an answer that counted."""
     return [past for past in state["history"] if past.get("verdict")]
 
 
 def failed(state: State) -> int:
-    """Return how many attempts failed before this round (t of a leap in it)."""
+    """Return the number of failed attempts before this round (t of a leap in it)."""
     return len(state["history"]) - len(leaps(state))
 
 
-def known(state: State, episode: GameEpisode) -> list[str]:
-    """Return what a further answer must differ from: each answer that counted, with the key text of what it met."""
-    found: list[str] = [*state["turn"].get("known", ())]
+def known_answers(state: State, episode: GameEpisode) -> list[str]:
+    """Return the texts that a further answer must differ from: answers that counted, and what they met."""
+    answers: list[str] = [*state["turn"].get("known", ())]
     for past in leaps(state):
-        met = whole.targets(episode.sample)[past.get("target", 0)].response
-        found += [met if episode.settings.whole else episode.sample.key_text, past["guess"]]
+        response = whole.targets(episode.sample)[past.get("target", 0)].response
+        answers += [response if episode.settings.whole else episode.sample.key_text, past["guess"]]
     firsts: dict[str, str] = {}
-    for text in found:
+    for text in answers:
         firsts.setdefault(words.same(text), text)
     return list(firsts.values())
 
 
-def wanted(state: State, episode: GameEpisode) -> bool:
-    """Return whether it is still to be asked if an accepted answer is a different idea."""
-    return "known" in state["turn"] or (episode.settings.encore and bool(known(state, episode)))
+def needs_idea_check(state: State, episode: GameEpisode) -> bool:
+    """Return whether an accepted answer still has to be compared with known answers."""
+    return "known" in state["turn"] or (episode.settings.encore and bool(known_answers(state, episode)))
 
 
 async def opinion(state: State, episode: GameEpisode, index: int, once: bool) -> Reading[Verdict]:
-    """Return what a judge says: is the answer of this round a different idea?"""
+    """Ask a judge whether the answer of this round is a different idea."""
     sample = episode.sample
-    left, right, between = ("“", "”", "；") if sample.language == "zh" else ('"', '"', "; ")
+    opens, closes, between = ("“", "”", "；") if sample.language == "zh" else ('"', '"', "; ")
     values: dict[str, Value] = {
         "caption": sample.caption,
-        "known": between.join(f"{left}{quotable(text)}{right}" for text in known(state, episode)),
+        "known": between.join(f"{opens}{quotable(text)}{closes}" for text in known_answers(state, episode)),
         "guess": quotable(state["turn"]["guess"]),
     }
     if not episode.settings.whole:
@@ -73,7 +73,7 @@ async def opinion(state: State, episode: GameEpisode, index: int, once: bool) ->
         Different,
         values,
         read=lambda answer: verdict(answer, Different, lambda form: form.different_approach),
-        value=lambda said: judged(said, index, {}),
+        value=lambda decision: verdict_value(decision, index, {}),
         missing=lambda error: {"status": error.kind, "judge": index},
         once=once,
         round=episode.round,

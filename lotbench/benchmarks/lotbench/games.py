@@ -1,8 +1,7 @@
-"""One game as its trace tells it, round by round: the one place where the steps of a game are read.
+"""Reader of a game's trace, round by round. All steps of a game are read here.
 
-Score, report, replay and pages go by these records. A trace is read as it stands on disk, whoever wrote it: a
-step needs no more than its name, and what it does not say is taken as not having happened. The outcome is
-taken from the trace; a game that broke off counts for exactly the rounds whose verdict is known.
+Score, report, replay and pages use these records. Traces are read as they are on disk: a step needs only its name, and
+missing fields mean that nothing happened. A game that broke off counts for the rounds with a known verdict.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from lotbench.types import Trace
 
 FAILED = ("candidate_failed", "judge_failed", "oracle_failed")
 CENSORING = ("judge_failed", "oracle_failed")
-"""Failures that are not the candidate's. A candidate that brings no reply has not solved the game: failing must not pay."""
+"""Failures that are not the candidate's. A candidate that brings no reply has not solved the game, so failing cannot pay."""
 SETUP = ("chain", "chain_check", "chain_accepted")
-"""The steps in which a judge builds its causal chain; they belong to the sample and to no round."""
+"""The steps in which a judge builds its causal chain; they belong to the sample, not to a round."""
 TEXTS = (
     "intervened_chain",
     "difference",
@@ -30,10 +29,10 @@ TEXTS = (
     "closest",
     "difference_reason",
 )
-"""What a judge writes about a guess."""
+"""The fields in which a judge writes about a guess."""
 CRITERIA = ("same_creative_point", "same_function", "different_approach")
 VERDICTS = ("check", "confirm", "different")
-"""The steps in which a judge says yes or no to an answer; the last only in an encore."""
+"""The steps in which a judge decides on an answer; `different` only in an encore."""
 
 Steps: TypeAlias = Sequence[Mapping[str, Any]]
 Decision: TypeAlias = Literal["exact", "accepted", "overturned", "alike", "refused", "none"]
@@ -41,17 +40,17 @@ Decision: TypeAlias = Literal["exact", "accepted", "overturned", "alike", "refus
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What one judge made of a guess, or a rule in its place.
+    """The decision of one judge, or of a rule, on a guess.
 
     Attributes:
-        step: `check`, `confirm` for the second opinion on a yes, `different` for whether it is another idea.
-        accepted: None where the judge could not be read.
-        how: `judge`, or the rule that decided: `exact`, `repeat`, or `none` where there is no guess.
-        status: `ok`, or why the judge could not be read.
-        criteria: Each criterion that was decided (Eq. 6, 7).
-        texts: Each of TEXTS that the judge wrote.
-        overlap: Whether the guess contains or shortens the key text; "" for neither.
-        target: Which of `of` responses that are looked for the answer was compared with, from 0.
+        step: `check`, `confirm` for the second opinion on a yes, or `different` for the question of another idea.
+        accepted: The decision. None where the judge could not be read.
+        how: `judge`, or the rule that decided: `exact`, `repeat`, or `none` without a guess.
+        status: `ok`, or the reason why the judge could not be read.
+        criteria: The decision on each criterion (Eq. 6, 7).
+        texts: The texts that the judge wrote, by names of TEXTS.
+        overlap: Whether the guess contains or shortens the key text. "" for neither.
+        target: The index of the target that the guess was compared with, out of `of`.
     """
 
     step: str
@@ -68,7 +67,7 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Leap:
-    """An answer of an encore that counted: the round, the failed attempts before it (t), what it was and met."""
+    """An answer of an encore that counted: its round, the failed attempts before it (t), its text and its target."""
 
     round: int
     failed: int
@@ -78,15 +77,15 @@ class Leap:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round; of an asking again, and of several draws, what counted in the end.
+    """One round, with the last reply of repeated requests and the chosen one of several draws.
 
     Attributes:
-        status: `ok`, or why there is no guess; "" if no reply came.
-        opinions: In the order in which they were asked for, those that could not be read among them.
+        status: `ok`, or the reason why there is no guess. "" if no reply came.
+        opinions: All opinions in the order of the requests, unreadable ones too.
         whole: Whether the guess is a whole response.
-        frame: What of an earned frame was shown at its end.
-        asked: `ok`, or why there is no question; None if none was asked for.
-        answered: Whether the oracle replied; `answer` is None if it could not be read.
+        frame: The part of an earned frame that was shown at its end.
+        asked: `ok`, or the reason why there is no question. None if none was asked for.
+        answered: Whether the oracle replied. `answer` is None if the reply could not be read.
     """
 
     number: int
@@ -106,17 +105,17 @@ class Round:
 
     @property
     def check(self) -> Opinion | None:
-        """The verdict, if one could be read."""
+        """The last readable opinion of the check."""
         return self._read("check")
 
     @property
     def confirm(self) -> Opinion | None:
-        """The second verdict, if one could be read."""
+        """The last readable second opinion."""
         return self._read("confirm")
 
     @property
     def decision(self) -> Decision:
-        """What decided the round; `none` if no judge saw its guess for the first time."""
+        """The kind of the round's verdict; `none` for a guess without a judge's verdict of its own."""
         check, confirm = self.check, self.confirm
         if check is None or check.how != "judge":
             return "exact" if check and check.accepted else "none"
@@ -128,30 +127,39 @@ class Round:
         return "accepted" if different is None or different.accepted else "alike"
 
     @property
-    def met(self) -> int:
-        """Which of the responses that are looked for its verdict is about: the last that a check accepted."""
-        checks = [one for one in self.opinions if one.step == "check" and one.accepted is not None]
-        accepted = [one.target for one in checks if one.accepted]
+    def verdict_target(self) -> int:
+        """The index of the target that the verdict is about: the last that a check accepted, else the last compared."""
+        checks = [opinion for opinion in self._readable if opinion.step == "check"]
+        accepted = [opinion.target for opinion in checks if opinion.accepted]
         return accepted[-1] if accepted else checks[-1].target if checks else 0
 
     @property
     def denied(self) -> bool:
-        """Whether it is known that the answer does not count: the last verdict that was to come is a no."""
-        read = [one for one in self.opinions if one.accepted is not None]
-        return bool(read) and read[-1].accepted is False and read[-1].target + 1 == read[-1].of
+        """Whether the answer surely does not count: the last verdict that was due is a no."""
+        last = self._readable[-1:]
+        return any(opinion.accepted is False and opinion.target + 1 == opinion.of for opinion in last)
+
+    @property
+    def failed(self) -> bool:
+        """Whether it surely did not solve the game: its verdict was a no, or a question followed it."""
+        return self.answered or self.asked is not None or self.denied
+
+    @property
+    def _readable(self) -> list[Opinion]:
+        return [opinion for opinion in self.opinions if opinion.accepted is not None]
 
     def _read(self, step: str) -> Opinion | None:
-        found = [one for one in self.opinions if one.step == step and one.accepted is not None]
+        opinions = [opinion for opinion in self._readable if opinion.step == step]
         if step != "different":
-            found = [one for one in found if one.target == self.met]
-        return found[-1] if found else None
+            opinions = [opinion for opinion in opinions if opinion.target == self.verdict_target]
+        return opinions[-1] if opinions else None
 
 
 @dataclass(frozen=True, slots=True)
 class CausalChain:
-    """A judge's chain of the sample; `accepted` is None if its trial has not ended, after so many builds.
+    """A judge's chain for the target response of that index, after so many builds.
 
-    `target` says of which of the responses that are looked for, the sample's own being 0.
+    `accepted` is None if its trial has not ended.
     """
 
     judge: int
@@ -163,9 +171,9 @@ class CausalChain:
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """A finished game; rounds count from 1, and `solved` is that of the guess that solved it (its first leap).
+    """A finished game; rounds count from 1, and `solved` is the round of the guess that solved it (its first leap).
 
-    `picture` is what its sample shares with others: games on one picture are alike, and count as one unit of what is drawn.
+    `picture` is the picture of its sample. Games on one picture are alike and form one unit in intervals.
     """
 
     sample: str
@@ -178,49 +186,54 @@ class Game:
 
     @property
     def censored(self) -> bool:
-        """Broke off before it was solved or lost, and not by the candidate's own failure."""
+        """Whether it broke off before its end was known, by no fault of the candidate."""
         return self.broke_off and self.solved is None
 
     @property
     def leaps(self) -> tuple[Leap, ...]:
         """The answers of an encore that counted, in order; none where the game ends with its solve."""
-        return tuple(one.leap for one in self.rounds if one.leap)
+        return tuple(round_.leap for round_ in self.rounds if round_.leap)
 
     @property
     def broke_off(self) -> bool:
-        """Ended by a judge or oracle, be it after a solve: what would have come of its further attempts is not known."""
+        """Whether a judge or the oracle failed, even after a solve; further attempts are unknown."""
         return self.outcome in CENSORING
 
     @property
     def first_positive(self) -> int | None:
-        """The first round in which a check accepted, whatever a second judge then said."""
-        return min((one.number for one in self.rounds if one.check and one.check.accepted), default=None)
+        """The first round in which a check accepted, whatever a second judge said."""
+        checks = [(round_.number, round_.check) for round_ in self.rounds]
+        return min((number for number, check in checks if check and check.accepted), default=None)
 
     @property
     def played(self) -> int:
-        """The last round in which the candidate was heard."""
-        return max((one.number for one in self.rounds if one.status), default=0)
+        """The last round with a reply of the candidate."""
+        return max((round_.number for round_ in self.rounds if round_.status), default=0)
 
     @property
     def valid(self) -> bool:
         """Whether any guess could be judged."""
-        return any(one.status == "ok" for one in self.rounds)
+        return any(round_.status == "ok" for round_ in self.rounds)
 
     @property
     def unsolved_through(self) -> int:
-        """The last round that surely did not solve the game, 0 if none is known.
+        """The last round that surely did not solve the game; 0 if none is known.
 
-        Its verdict was a No, or a question followed it, or a later round was begun.
+        Its verdict was a no, or a question followed it, or a later round began.
         """
-        begun = [one.number - 1 for one in self.rounds]
-        over = [one.number for one in self.rounds if one.answered or one.asked is not None or one.denied]
+        begun = [round_.number - 1 for round_ in self.rounds]
+        over = [round_.number for round_ in self.rounds if round_.failed]
         return max([0, *begun, *over])
 
     def span(self, last: int, *, unconfirmed: bool = False) -> Span:
-        """Return how long the game was watched; `unconfirmed` takes every first positive for the end.
+        """Return how many rounds the game was observed, and whether it was solved; see `survival.Span`.
+
+        Args:
+            last: The number of rounds of a game.
+            unconfirmed: Whether the first positive verdict counts as the end.
 
         Raises:
-            LotbenchError: The game was solved in a later round than the last.
+            LotbenchError: The game was solved after the last round.
         """
         won = self.first_positive if unconfirmed else self.solved
         if won is not None and won > last:
@@ -229,37 +242,37 @@ class Game:
             return Span(won, True)
         return Span(min(self.unsolved_through, last) if self.censored else last, False)
 
-    def known(self, last: int) -> list[Round]:
-        """Return the rounds whose verdict is known, from the first: of an encore, those after its solve too."""
+    def known_rounds(self, last: int) -> list[Round]:
+        """Return the rounds with a known verdict, from the first; of an encore, those after the solve too."""
         if not self.leaps:
             return self.watched(last)
-        rounds = {one.number: one for one in self.rounds}
+        rounds = {round_.number: round_ for round_ in self.rounds}
         over = max(self.unsolved_through, self.leaps[-1].round) if self.broke_off else last
         return [rounds.get(number, Round(number)) for number in range(1, min(over, last) + 1)]
 
     def watched(self, last: int) -> list[Round]:
-        """Return the rounds whose verdict is known until it was solved, from the first."""
-        rounds = {one.number: one for one in self.rounds}
+        """Return the rounds with a known verdict up to the solve, from the first."""
+        rounds = {round_.number: round_ for round_ in self.rounds}
         return [rounds.get(number, Round(number)) for number in range(1, self.span(last).rounds + 1)]
 
 
 def answers(trace: Trace, settings: object) -> list[str]:
-    """Return the first guess of a game, in its normal form."""
-    return [same(one.guess) for one in read_rounds(trace.steps) if one.number == 1 and one.guess]
+    """Return the first guess of a game in its normal form, as a list; empty without one."""
+    return [same(round_.guess) for round_ in read_rounds(trace.steps) if round_.number == 1 and round_.guess]
 
 
 def game(trace: Trace) -> Game:
-    """Read a trace.
+    """Return the game of a trace.
 
     Raises:
-        LotbenchError: The trace is of no game, or contradicts itself.
+        LotbenchError: The trace is not a game's, or contradicts itself.
     """
-    made = read_game(trace.outcome, trace.steps, trace.sample, trace.repeat)
-    return replace(made, picture=str(trace.score.parts.get("picture") or trace.sample))
+    result = read_game(trace.outcome, trace.steps, trace.sample, trace.repeat)
+    return replace(result, picture=str(trace.score.parts.get("picture") or trace.sample))
 
 
 def read_game(outcome: str, steps: Steps, sample: str, repeat: int) -> Game:
-    """Read the outcome and the steps of a finished game.
+    """Return the game with this outcome and these steps.
 
     Raises:
         LotbenchError: No game ends in this outcome, or it is called solved and no check accepted.
@@ -268,8 +281,10 @@ def read_game(outcome: str, steps: Steps, sample: str, repeat: int) -> Game:
         rounds, chains = read_rounds(steps), read_chains(steps)
     except (KeyError, TypeError, ValueError):
         raise LotbenchError(f"game {sample}/{repeat}: a step has another shape than a game's") from None
-    passed = [one.number for one in rounds if one.check and one.check.accepted and not one.denied]
-    leapt = [one.number for one in rounds if one.leap]
+    passed = [
+        round_.number for round_ in rounds if round_.check and round_.check.accepted and not round_.denied
+    ]
+    leapt = [round_.number for round_ in rounds if round_.leap]
     if outcome not in ("solved", "unsolved", *FAILED):
         raise LotbenchError(f"game {sample}/{repeat}: no game ends as {outcome!r}")
     if outcome == "solved" and not passed:
@@ -279,7 +294,7 @@ def read_game(outcome: str, steps: Steps, sample: str, repeat: int) -> Game:
 
 
 def read_rounds(steps: Steps) -> tuple[Round, ...]:
-    """Return the rounds that steps tell of, in order."""
+    """Return the rounds in an episode's steps, in order."""
     rounds: dict[int, list[tuple[str, Mapping[str, Any]]]] = {}
     for step in steps:
         if step["step"] not in SETUP and (number := int(step.get("round") or 0)) > 0:
@@ -288,7 +303,7 @@ def read_rounds(steps: Steps) -> tuple[Round, ...]:
 
 
 def read_chains(steps: Steps) -> tuple[CausalChain, ...]:
-    """Return the causal chain of each judge that has one: the last that it built."""
+    """Return the last causal chain of each judge and target."""
     chains: dict[tuple[int, int], CausalChain] = {}
     for step in steps:
         value = _value(step)

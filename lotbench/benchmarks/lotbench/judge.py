@@ -1,8 +1,8 @@
-"""E1's questions: is a guess a different approach with an equally satisfactory outcome (match)?
+"""E1's questions: is a guess a different approach with an equally satisfactory outcome (DAESO)?
 
-The key text is replaced by the guess and the causal chain told again; then both criteria are judged: the
-same creative point (Eq. 6) and the same function (Eq. 7). DAESO is both. The judge sees the sample as
-`judge_mode` says and the one guess; no picture, no name, no round, no history.
+The guess replaces the key text, and the judge tells the causal chain again. Then it decides on two criteria: the same
+creative point (Eq. 6) and the same function (Eq. 7). A DAESO has both. The judge sees the sample as `judge_mode` says,
+and the one guess; it sees no picture, model name, round or history.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from lotbench.types import JSON, Verdict
 
 
 def labelled(episode: GameEpisode, text: str) -> str:
-    """Return a stored chain as the judge is shown it: each part under its name, in the language of the sample."""
-    # As `Chain.text` stores it.
+    """Return a stored chain as the judge sees it: each part under its name, in the language of the sample."""
+    # The format of `Chain.text`.
     scene, _, rest = text.partition("\n")
     caption, _, rest = rest.partition("\n= ")
     point, arrow, function = rest.partition("\n=> ")
@@ -33,7 +33,7 @@ def labelled(episode: GameEpisode, text: str) -> str:
 
 
 def fixed(episode: GameEpisode, name: str, target: int, line: str) -> dict[str, Value]:
-    """Return the creative point that the author fixed, where a prompt has a place for it; for a causal judge alone."""
+    """Return the prompt value of the author's creative point, if the prompt has a field for it; None for other judge modes."""
     if "point" not in prompt(episode, name).fields:
         return {}
     point = whole.targets(episode.sample)[target].point
@@ -42,13 +42,13 @@ def fixed(episode: GameEpisode, name: str, target: int, line: str) -> dict[str, 
 
 
 def contains(chain: str, point: Fixed | None) -> bool:
-    """Return whether a chain's creative point and function have every word of what the author fixed, if anything."""
-    said = _letters(chain.partition("\n= ")[2])
-    return point is None or all(_letters(line) <= said for line in point.model_dump().values())
+    """Return whether a chain's creative point and function contain every word of the author's point, if there is one."""
+    letters = _letters(chain.partition("\n= ")[2])
+    return point is None or all(_letters(line) <= letters for line in point.model_dump().values())
 
 
 def _letters(text: str) -> set[str]:
-    """Return the words of a text, in Chinese its characters."""
+    """Return the words of a text; in Chinese its characters."""
     text = words.same(text)
     return set(text if words.CJK.search(text) else text.split())
 
@@ -56,31 +56,31 @@ def _letters(text: str) -> set[str]:
 async def opinion(
     episode: GameEpisode, step: str, guess: str, *, index: int, chain: str | None, target: int, once: bool
 ) -> Reading[Verdict]:
-    """Return what a judge says of a guess (`check`), or says a second time (`confirm`).
+    """Ask a judge about a guess, first (`check`) or again (`confirm`).
 
     Args:
         episode: The episode.
         step: check or confirm.
-        guess: What takes the place of the key text, or a whole response where no frame is shown.
-        index: Which judge.
+        guess: A text in place of the key text, or a whole response where no frame is shown.
+        index: The judge's index.
         chain: The causal chain that this judge built, in causal mode.
-        target: Which of the responses that are looked for a whole response is compared with; see `whole.targets`.
-        once: Whether a reply that cannot be read stands.
+        target: The index of the response that the guess is compared with. See `whole.targets`.
+        once: Whether an unreadable reply is not asked for again.
     """
     near = None if episode.settings.whole else words.overlap(guess, episode.sample.key_text)
-    beside: dict[str, JSON] = {"overlap": near} if near else {}
-    return await _asked(
+    extra: dict[str, JSON] = {"overlap": near} if near else {}
+    return await _ask_verdict(
         episode,
         step,
         guess,
         chain,
         target,
-        value=lambda said: {**judged(said, index, met(episode, target)), **beside},
+        value=lambda decision: {**verdict_value(decision, index, target_fields(episode, target)), **extra},
         missing=lambda error: {"status": error.kind, "judge": index},
         once=once,
         round=episode.round,
         index=index,
-        # Two indexes may be one model, whose calls would otherwise have one key.
+        # Two judges may be the same model; without the draw their calls would have the same key.
         draw=index,
     )
 
@@ -88,17 +88,17 @@ async def opinion(
 async def trial(
     episode: GameEpisode, guess: str, *, index: int, chain: str, target: int, number: int, expected: bool
 ) -> bool | None:
-    """Return whether a judge accepts a guess of which the verdict is known; None if it cannot be read.
+    """Ask a judge about a guess with a known verdict; None if the reply cannot be read.
 
-    `number` is that of the trial among all of this judge and sample.
+    `number` counts the trials of this judge and sample.
     """
-    reading = await _asked(
+    reading = await _ask_verdict(
         episode,
         "chain_check",
         guess,
         chain,
         target,
-        value=lambda said: {"accepted": said.accepted, "expected": expected, "judge": index},
+        value=lambda decision: {"accepted": decision.accepted, "expected": expected, "judge": index},
         missing=lambda error: {"accepted": None, "expected": expected, "judge": index},
         once=True,
         index=index,
@@ -109,49 +109,49 @@ async def trial(
 
 
 def daeso(form: Any) -> bool:
-    """Return both criteria: the same creative point and the same function; the paper's form decides them as one."""
+    """Return whether both criteria hold; the paper's form decides both in one field."""
     if isinstance(form, Summary):
         return form.SUMMARY == "Yes"
     return bool(form.same_creative_point and form.same_function)
 
 
-def judged(said: Verdict, index: int, place: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Return what the trace keeps of a verdict."""
-    how: dict[str, JSON] = {"accepted": said.accepted, "how": "judge", "judge": index, "status": "ok"}
-    return {**how, **place, **said.parts}
+def verdict_value(decision: Verdict, index: int, place: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Return the step value of a verdict."""
+    how: dict[str, JSON] = {"accepted": decision.accepted, "how": "judge", "judge": index, "status": "ok"}
+    return {**how, **place, **decision.parts}
 
 
-def looked_for(episode: GameEpisode) -> int:
-    """Return how many responses solve the game."""
+def target_count(episode: GameEpisode) -> int:
+    """Return the number of responses that solve the game."""
     return len(whole.targets(episode.sample)) if episode.settings.whole else 1
 
 
-def met(episode: GameEpisode, target: int) -> dict[str, Any]:
-    """Return which response a verdict is about, where several are looked for."""
-    return {"target": target, "of": looked_for(episode)} if looked_for(episode) > 1 else {}
+def target_fields(episode: GameEpisode, target: int) -> dict[str, Any]:
+    """Return the index of the target of a verdict, and the number of targets; empty if there is only one."""
+    return {"target": target, "of": target_count(episode)} if target_count(episode) > 1 else {}
 
 
 def quotable(text: str) -> str:
-    """Return a text that cannot end its own quotation."""
+    """Return a text without double quotes, so that it cannot end its own quotation."""
     return text.replace('"', "'").replace("“", "‘").replace("”", "’")
 
 
-async def _asked(
+async def _ask_verdict(
     episode: GameEpisode, step: str, guess: str, chain: str | None, target: int, **how: Any
 ) -> Reading[Verdict]:
     """Ask for a verdict on a guess; `how` as in `Episode.ask`."""
-    settings, sample, wanted = episode.settings, episode.sample, whole.targets(episode.sample)[target]
+    settings, sample, goal = episode.settings, episode.sample, whole.targets(episode.sample)[target]
     name, form = _prompt_and_form(episode, step)
-    values: dict[str, Value] = {"caption": sample.caption, "response": wanted.response}
+    values: dict[str, Value] = {"caption": sample.caption, "response": goal.response}
     if settings.whole:
         values["guess"] = quotable(guess)
-        values["key"] = episode.line("key", text=wanted.key_text) if wanted.key_text else None
+        values["key"] = episode.line("key", text=goal.key_text) if goal.key_text else None
     else:
         values["guess"] = guess.replace('"', "'")
         values["key_text"] = sample.key_text
     if name != "check_zero_shot":
         explained = settings.judge_mode != "zero_shot"
-        values["explanation"] = episode.line("explanation", text=wanted.explanation) if explained else None
+        values["explanation"] = episode.line("explanation", text=goal.explanation) if explained else None
     if name in ("check_causal", "confirm") or settings.whole:
         values["chain"] = episode.line("chain", text=labelled(episode, chain)) if chain else None
     values |= fixed(episode, name, target, "point")
@@ -160,7 +160,7 @@ async def _asked(
 
 
 def _prompt_and_form(episode: GameEpisode, step: str) -> tuple[str, type[Form]]:
-    """Return the name of the prompt that a verdict is asked by, and its form."""
+    """Return the name of the prompt for a verdict, and its form."""
     settings = episode.settings
     if step == "confirm" and settings.confirm == "same_judge":
         return whole.prompt("confirm", settings), Confirmation

@@ -11,11 +11,11 @@ from lotbench.prompting.reply import Form, YesNo, prose
 
 REASON = 240
 CHAIN = 400
-"""Characters that the schema allows for a reason and for a causal chain."""
+"""The largest number of characters of a causal chain in the schema; REASON is that of a reason."""
 
 
 class Chain(Form):
-    """Step 1: the causal chains in text (Eq. 2), the creative point (Eq. 3) and the function (Eq. 4)."""
+    """Step 1: the causal chains as text (Eq. 2), the creative point (Eq. 3) and the function (Eq. 4)."""
 
     scene_chain: Annotated[str, prose(CHAIN, "node -> node -> ... -> last effect")]
     caption_chain: Annotated[str, prose(CHAIN, "node -> node -> ... -> last effect")]
@@ -23,12 +23,12 @@ class Chain(Form):
     function: Annotated[str, prose(REASON, "the effect in which both chains end")]
 
     def text(self) -> str:
-        """Return the chain as it is stored, shown, and given to the judge."""
+        """Return the chain as it is stored and given to the judge."""
         return f"{self.scene_chain}\n{self.caption_chain}\n= {self.creative_point}\n=> {self.function}"
 
 
 class Explained(Form):
-    """Step 3 without a chain: each criterion's reason before its decision."""
+    """Step 3 without a chain: each criterion, its reason before its decision."""
 
     point_reason: Annotated[str, prose(REASON, "is the creative point the same, and why")]
     same_creative_point: YesNo
@@ -47,7 +47,7 @@ class Causal(Form):
 
 
 class VerdictFirst(Form):
-    """The decision before its reasons, as the paper's output has it (App. D)."""
+    """The decision before its reasons, as in the paper's output (App. D)."""
 
     same_creative_point: YesNo
     same_function: YesNo
@@ -62,7 +62,7 @@ class Summary(Form):
 
 
 class Confirmation(Form):
-    """A second opinion of the same judge: what differs first, the criteria in the other order."""
+    """The same judge's second opinion: first the difference, then the criteria in reverse order."""
 
     difference: Annotated[str, prose(REASON, "what is different with the candidate")]
     function_reason: Annotated[str, prose(REASON, "does the chain end in the same effect")]

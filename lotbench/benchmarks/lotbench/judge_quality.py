@@ -1,7 +1,7 @@
-"""What a report says about the judge of a run: its error rates, whether they still hold, the corrected scores.
+"""The report's section on the judge of a run: error rates, whether they still apply, corrected scores.
 
-Rates on the judge set stand beside the score; only labels of this very run's guesses correct it.
-Whether judge and oracle are good enough is decided in `report.trust`, which is told here what is known of them.
+Rates on the judge set are shown beside the score; only labels of this run's own guesses correct it. `report.trust`
+decides whether judge and oracle are good enough.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from lotbench.types import Metric
 
 Record = Mapping[str, Any]
 LABEL_ERRORS = (0.01, 0.02)
-"""Shares of wrong labels at which the corrected score is given beside it; our own two labellers differ on 3.8 %."""
+"""The shares of wrong labels for which the corrected score is also given; our two labellers differ on 3.8 %."""
 
 
 def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
-    """Return how well judge and oracle of a run are known to judge, and what wrong guesses get from the judge."""
+    """Return the known quality of judge and oracle, and the chance line."""
     settings, indexes = context.settings, deciding_judges(context.settings)
 
     def record(role: str, indexes: Sequence[int], settings: Settings) -> Record | None:
@@ -40,11 +40,12 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     decides = record("judge", indexes, settings)
     alone = record("judge", indexes[:1], settings.model_copy(update={"confirm": "never"}))
     oracle = record("oracle", (0,), settings)
-    others = ((name, one) for name, one in (("check alone", alone), ("oracle", oracle)) if one is not decides)
-    known = [(name, one) for name, one in (("the run's judge", decides), *others) if one is not None]
-    # Labels of other runs are other candidates': they would correct this one wrongly.
+    others = [("check alone", alone), ("oracle", oracle)]
+    checks = [("the run's judge", decides), *(pair for pair in others if pair[1] is not decides)]
+    records = [(name, check) for name, check in checks if check is not None]
+    # Labels of other runs are on other candidates' guesses and do not apply to this run.
     fields = decides["field"] if decides is not None else ()
-    own = next((one for one in fields if one["run"] == context.run), None)
+    own = next((entry for entry in fields if entry["run"] == context.run), None)
     judge = _check(context, "judge", indexes, decides)
     if judge.rates is not None and own is not None:
         judge = replace(judge, rates=_in_the_field(judge.rates, _field(own)))
@@ -52,16 +53,16 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
         notes = [f"unchecked: {judge.who}", _nearest(context, declared, indexes)]
     else:
         notes = [*_about(decides), *(_fielded(own, context) if own else [_how_to_label(context)])]
-        if unused := ", ".join(one["run"] for one in fields if one is not own):
+        if unused := ", ".join(entry["run"] for entry in fields if entry is not own):
             notes.append(f"Labels of other runs are not used here, for their guesses are others: {unused}.")
-    line, said = chance_line(settings, decides, alone)
+    line, sentence = chance_line(settings, decides, alone)
     return JudgeQuality(
         (judge, _check(context, "oracle", (0,), oracle)),
-        (Section("Judge", tuple(notes), _tables(known), brief=True),),
+        (Section("Judge", tuple(notes), _tables(records), brief=True),),
         _scores(own, context) if own else {},
-        tuple(one for _, one in known),
+        tuple(entry for _, entry in records),
         line,
-        said,
+        sentence,
     )
 
 
@@ -74,29 +75,29 @@ def _check(context: JudgeContext, role: str, indexes: Sequence[int], record: Rec
 
 
 def _in_the_field(rates: Rates, field: Field) -> Rates:
-    """Return the rates by the labels of this run, and the others as the judge set has them."""
-    # A candidate that never says the right thing leaves no right guess to be refused.
+    """Return the rates measured on labels of this run, and the others from the judge set."""
+    # Without a right guess among the labelled ones, the FNR is NaN.
     fpr, fnr, kappa = (None if np.isnan(rate) else rate for rate in (*field.point(), field.kappa()))
     return replace(
         rates,
         fpr=rates.fpr if fpr is None else fpr,
         fnr=rates.fnr if fnr is None else fnr,
         kappa=kappa if rates.kappa is None else rates.kappa,
-        negatives=rates.negatives + sum(one.labelled - one.true for one in field.strata),
-        positives=rates.positives + sum(one.true for one in field.strata),
+        negatives=rates.negatives + sum(stratum.labelled - stratum.true for stratum in field.strata),
+        positives=rates.positives + sum(stratum.true for stratum in field.strata),
         where="in the field",
     )
 
 
 def _nearest(context: JudgeContext, declared: Validation, indexes: Sequence[int]) -> str:
-    """Return what the same judges were checked with, if not with what this run has."""
-    known = judge_standing.wanted_key(context, declared, "judge", indexes, context.settings)
-    wanted = known or {"models": None}
-    near = [one["key"] for one in context.records if one["key"].get("models") == wanted["models"]]
+    """Return a note on the stored check that is nearest to this run's settings, or on how to check the judge."""
+    key = judge_standing.wanted_key(context, declared, "judge", indexes, context.settings)
+    run_key = key or {"models": None}
+    near = [record["key"] for record in context.records if record["key"].get("models") == run_key["models"]]
     differ: list[list[str]] = [
-        sorted(name for name in {*wanted, "addresses"} if one.get(name) != wanted.get(name))
-        for one in near
-        if one.get("role") == "judge"
+        sorted(name for name in {*run_key, "addresses"} if key.get(name) != run_key.get(name))
+        for key in near
+        if key.get("role") == "judge"
     ]
     if not differ:
         return "Check it with: lotbench judge-check --judge ... (the same settings as this run)."
@@ -106,8 +107,8 @@ def _nearest(context: JudgeContext, declared: Validation, indexes: Sequence[int]
 
 def _about(record: Record) -> list[str]:
     notes = []
-    if told := judge_standing.elsewhere(record):
-        notes.append(told)
+    if note := judge_standing.elsewhere(record):
+        notes.append(note)
     if record["set"].get("labels") == "author":
         notes.append("The judge set has author labels: no other people have reviewed them yet.")
     if most := judge_standing.ceiling(record):
@@ -130,28 +131,28 @@ def _how_to_label(context: JudgeContext) -> str:
 
 
 def _field(own: Record) -> Field:
-    return Field(tuple(Stratum(**one) for one in own["strata"]))
+    return Field(tuple(Stratum(**values) for values in own["strata"]))
 
 
 def _fielded(own: Record, context: JudgeContext) -> list[str]:
-    """Return what the labels of this run say of its judge, and of the people who gave them."""
+    """Return notes on the judge's error rates by the labels of this run, and on the people's agreement."""
     rates = _field(own)
     draws = rates.draw(np.random.default_rng([abs(context.seed), 1]), 4000)
-    shown = [
-        f"{name} {_rate(value, drawn)}"
-        for name, value, drawn in zip(("FPR", "FNR"), rates.point(), draws, strict=True)
+    texts = [
+        f"{name} {_rate(value, rate_draws)}"
+        for name, value, rate_draws in zip(("FPR", "FNR"), rates.point(), draws, strict=True)
     ]
     notes = []
     if "people" in own:
-        people, judge = (_kappa(one) for one in own["people"])
+        people, judge = (_kappa(rate) for rate in own["people"])
         notes.append(
             f"People among themselves: kappa {people}; the judge and one person: kappa {judge}. What people agree on with "
             "each other is the ceiling of what a judge can."
         )
-    known = sum(one.labelled for one in rates.strata)
+    labels = sum(stratum.labelled for stratum in rates.strata)
     return [
         *notes,
-        f"Field rates, from {known} labelled guesses of {context.run}: {', '.join(shown)}.",
+        f"Field rates, from {labels} labelled guesses of {context.run}: {', '.join(texts)}.",
         "creativity_score_corrected and solve_rate_corrected go by the labels: a stop that people call false is "
         "broken off there, and right guesses that the judge refused are added as often as a draw of refusals had them.",
         *_mislabelled(own, context),
@@ -159,15 +160,15 @@ def _fielded(own: Record, context: JudgeContext) -> list[str]:
 
 
 def _mislabelled(own: Record, context: JudgeContext) -> list[str]:
-    """Return what the corrected score would be if some labels were wrong."""
+    """Return a note on the corrected score if some labels were wrong; empty without labels."""
     if not (labels := _labels(own)):
         return []
     games = [game(trace) for trace in context.traces]
-    at = {error: labelled.at_error(games, labels, context.settings, error) for error in LABEL_ERRORS}
-    told = [f"{value:.4f} at {error:.0%}" for error, value in at.items() if value is not None]
-    if not told:
+    values = {error: labelled.at_error(games, labels, context.settings, error) for error in LABEL_ERRORS}
+    texts = [f"{value:.4f} at {error:.0%}" for error, value in values.items() if value is not None]
+    if not texts:
         return []
-    return [f"creativity_score_corrected if so many labels were wrong, either way: {', '.join(told)}."]
+    return [f"creativity_score_corrected if so many labels were wrong, either way: {', '.join(texts)}."]
 
 
 def _kappa(rate: Mapping[str, Any]) -> str:
@@ -178,7 +179,7 @@ def _kappa(rate: Mapping[str, Any]) -> str:
 
 
 def _rate(value: float, draws: Floats) -> str:
-    """Return a rate with its interval; no right guess at all leaves none to be refused."""
+    """Return a rate with its interval; the FNR is not known if no right guess was labelled."""
     if np.isnan(value):
         return "not known (no right guess was labelled)"
     low, high = np.quantile(draws[~np.isnan(draws)], (0.025, 0.975))
@@ -186,11 +187,11 @@ def _rate(value: float, draws: Floats) -> str:
 
 
 def _labels(own: Record) -> dict[Place, bool]:
-    return {(sample, repeat, at): right for sample, repeat, at, right in own.get("labels", ())}
+    return {(sample, repeat, number): right for sample, repeat, number, right in own.get("labels", ())}
 
 
 def _scores(own: Record, context: JudgeContext) -> dict[str, Metric]:
-    """Return the scores by the labels of this run."""
+    """Return the scores corrected by the labels of this run; empty without labels."""
     if not (labels := _labels(own)):
         return {}
     rate, score = labelled.corrected([game(trace) for trace in context.traces], labels, context.settings)
@@ -198,14 +199,14 @@ def _scores(own: Record, context: JudgeContext) -> dict[str, Metric]:
 
 
 def _tables(records: Sequence[tuple[str, Record]]) -> tuple[Table, ...]:
-    """Return the rates of each check, all rows first, then by language and kind."""
+    """Return the table of each check's rates: all rows first, then by language and kind."""
     names = {"accuracy": "accuracy", "fpr": "FPR", "fnr": "FNR", "kappa": "kappa"}
     rows: list[tuple[Cell, ...]] = []
     for name, record in records:
         models = " + ".join(record["key"]["models"])
-        for group, found in record["groups"].items():
-            cells = [cell for rate in names for cell in (found[rate]["value"], _ends(found[rate]))]
-            rows.append((name, models, group, found["fpr"]["n"], found["fnr"]["n"], *cells))
+        for group, own in record["groups"].items():
+            cells = [cell for rate in names for cell in (own[rate]["value"], _ends(own[rate]))]
+            rows.append((name, models, group, own["fpr"]["n"], own["fnr"]["n"], *cells))
     rates = [column for name in names.values() for column in (name, f"{name}: 95 %")]
     columns = ("of", "model", "rows", "negatives", "positives", *rates)
     return (Table(columns, tuple(rows), "Checked on the judge set"),) if rows else ()

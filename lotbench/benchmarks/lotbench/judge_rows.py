@@ -1,7 +1,7 @@
 """The rows of a judge set: labelled guesses, responses, questions and ideas, and the probes made of them.
 
-A row of daeso.jsonl is a guess, of hidden.jsonl a whole response, of oracle.jsonl a question, each put where a
-candidate's would stand; one of different.jsonl is an answer after those that counted. The arm says which are read.
+A row of daeso.jsonl is a guess, of hidden.jsonl a whole response, of oracle.jsonl a question, each in place of a
+candidate's. A row of different.jsonl is an answer after those that counted. The settings say which files are read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lotbench.types import JSON
 
 
 class _Row(BaseModel):
-    """What every row of a judge set has."""
+    """The fields of every row."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -29,7 +29,7 @@ class _Row(BaseModel):
     language: Literal["en", "zh"]
     split: Literal["tune", "test"]
     labels: Annotated[tuple[StrictBool, ...], Field(min_length=1, max_length=2)]
-    """The first labelling and the second, blind one."""
+    """The first label and the second one, given without sight of the first."""
     contested: bool = False
     why: str = ""
     writer: str = ""
@@ -46,11 +46,11 @@ class _Row(BaseModel):
 
 
 class _Judged(_Row):
-    """An answer that both criteria are asked of."""
+    """An answer for which both criteria are judged."""
 
     difficulty: Literal["easy", "hard"] | None
     fails: Literal["point", "function", "both"] | None = None
-    """The criterion that a negative fails, where both labellings say the same one."""
+    """The criterion that a negative fails, if both labellers name the same one."""
 
     @model_validator(mode="after")
     def _negatives_are_easy_or_hard(self) -> _Judged:
@@ -62,7 +62,7 @@ class _Judged(_Row):
 
 
 class Filled(_Judged):
-    """A guess that is a DAESO of the key text, or is not."""
+    """A guess, labelled as a DAESO of the key text or not."""
 
     guess: Text
 
@@ -73,7 +73,7 @@ class Filled(_Judged):
 
 
 class Responded(_Judged):
-    """A whole response that is a DAESO of the sample's response, or is not."""
+    """A whole response, labelled as a DAESO of the sample's response or not."""
 
     response: Text
 
@@ -84,7 +84,7 @@ class Responded(_Judged):
 
 
 class Asked(_Row):
-    """A question about the hidden part, to which the answer is yes (true) or no."""
+    """A question about the hidden part, labelled yes (true) or no."""
 
     question: Text
     kind: Literal[
@@ -98,9 +98,9 @@ class Asked(_Row):
 
 
 class Compared(_Row):
-    """An answer that is another idea than those that are known, or one of them in other words.
+    """An answer, labelled as another idea than the known ones or not.
 
-    A guess where the frame is shown, else a whole response.
+    It is a guess where the frame is shown, else a whole response.
     """
 
     known: Annotated[tuple[Text, ...], Field(min_length=1)]
@@ -131,14 +131,14 @@ ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {
 }
 RESPONSES = "responses"
 IDEAS = ("ideas", "ideas of responses")
-"""What a judge is asked of a whole response; and of an answer after others, a guess or a whole response."""
+"""The tasks of a probe on another idea, with guesses or whole responses; RESPONSES is that on whole responses."""
 DIFFERENT = "different approach"
 """The criterion of IDEAS."""
 
 
 def probes(role: str, rows: Sequence[Row], data: Mapping[str, Item]) -> tuple[list[Probe], list[str]]:
     """Return the probes of a file's rows, and its faults as `ROW: field: reason`, rows counted from 1."""
-    made: list[Probe] = []
+    all_probes: list[Probe] = []
     faults: list[str] = []
     seen: dict[tuple[str, ...], int] = {}
     splits: dict[str, str] = {}
@@ -152,14 +152,14 @@ def probes(role: str, rows: Sequence[Row], data: Mapping[str, Item]) -> tuple[li
             faults.append(f"{number}: split: sample {row.sample} is in {splits[row.sample]} already")
         if not isinstance(row, Compared) and (right := _itself(row, sample)):
             faults.append(f"{number}: {right}, which no judge is asked about")
-        if (first := seen.setdefault(_said(row), number)) != number:
+        if (first := seen.setdefault(_identity(row), number)) != number:
             faults.append(f"{number}: stands in row {first} already")
-        made.append(_probe(role, row))
-    return made, faults
+        all_probes.append(_probe(role, row))
+    return all_probes, faults
 
 
 def _itself(row: Row, sample: Item) -> str | None:
-    """Return why a row is decided by words, if it is."""
+    """Return the reason why words decide a row without a judge; None otherwise."""
     if isinstance(row, Filled) and words.same(row.guess) == words.same(sample.key_text):
         return "guess: is the key text itself"
     if isinstance(row, Responded) and words.same(row.response) in (
@@ -169,12 +169,12 @@ def _itself(row: Row, sample: Item) -> str | None:
     return None
 
 
-def _said(row: Row) -> tuple[str, ...]:
-    """Return what tells a row from the others of its file."""
-    beside: list[str] = []
+def _identity(row: Row) -> tuple[str, ...]:
+    """Return the key by which equal rows of a file are found."""
+    extra: list[str] = []
     if isinstance(row, Compared):
-        beside = [str(row.guess is None), *sorted(map(words.same, row.known))]
-    return row.sample, words.same(row.text), *beside
+        extra = [str(row.guess is None), *sorted(map(words.same, row.known))]
+    return row.sample, words.same(row.text), *extra
 
 
 def _probe(role: str, row: Row) -> Probe:

@@ -1,8 +1,8 @@
-"""Leaps of an encore: how many answers of a game counted, and what they are worth together.
+"""Leaps of an encore: how many answers of a game counted, and their score.
 
-leap_score is the sum over leaps of beta exp(-alpha t_k), t_k the failed attempts before leap k: the first leap is
-worth what the solve is in S_c (Eq. 8). A game that broke off is in every mean for the rounds in which it was
-watched: the mean cumulative function of recurrent events (Nelson 1995), which is the plain mean when none broke off.
+leap_score is the sum over leaps of beta exp(-alpha t_k), where t_k counts the failed attempts before leap k; the first
+leap has the worth of the solve in S_c (Eq. 8). A game that broke off enters the means for the rounds in which it was
+observed: the mean cumulative function of recurrent events (Nelson 1995), the plain mean if none broke off.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ NAMES = ("leaps", "leap_score")
 
 
 def metrics(games: Sequence[Game], settings: Settings) -> dict[str, Metric]:
-    """Return how many leaps a game has, and the leap score, with 95 % intervals over samples."""
+    """Return the mean number of leaps and the leap score, with 95 % intervals over samples."""
     return {name: _metric(games, settings, weighted=name == "leap_score") for name in NAMES}
 
 
 def expected(stop: float, settings: Settings) -> dict[str, float | None]:
-    """Return what is expected of games whose answers are all accepted with one probability, each as another idea.
+    """Return the expected metrics of games in which every answer is accepted with probability `stop`, as another idea.
 
-    Before attempt r (from 0) a binomial number of attempts failed, so that a leap there is worth, in the mean,
+    The failed attempts before attempt r (from 0) are binomial, so the mean worth of a leap there is
     beta exp(-alpha origin) (p + (1 - p) exp(-alpha))^r.
     """
     turns = np.arange(settings.max_rounds)
@@ -38,22 +38,23 @@ def expected(stop: float, settings: Settings) -> dict[str, float | None]:
 
 
 def _tally(games: Sequence[Game], settings: Settings, *, weighted: bool) -> Floats:
-    """Return counts by picture, [pictures, 2, N]: games watched in each round, and leaps, `weighted` by what they are worth."""
-    places = {name: index for index, name in enumerate(sorted({one.picture for one in games}))}
+    """Return counts by picture, [pictures, 2, N]: games observed in each round, and leaps, `weighted` by their worth."""
+    places = {name: index for index, name in enumerate(sorted({game.picture for game in games}))}
     counts = np.zeros((len(places), 2, settings.max_rounds))
-    for one in games:
-        row, failed = counts[places[one.picture]], 0
-        for at in one.known(settings.max_rounds):
-            row[0, at.number - 1] += 1
-            if at.leap:
-                row[1, at.number - 1] += settings.worth(failed + settings.round_origin) if weighted else 1.0
+    for game in games:
+        row, failed = counts[places[game.picture]], 0
+        for round_ in game.known_rounds(settings.max_rounds):
+            row[0, round_.number - 1] += 1
+            if round_.leap:
+                worth = settings.worth(failed + settings.round_origin)
+                row[1, round_.number - 1] += worth if weighted else 1.0
             else:
                 failed += 1
     return counts
 
 
 def _cumulative(sums: Floats) -> Floats:
-    """Return the mean cumulative function at the last round: leaps over games watched, summed over rounds."""
+    """Return the mean cumulative function at the last round: leaps per game observed, summed over rounds."""
     at_risk, events = sums[..., 0, :], sums[..., 1, :]
     return np.asarray(divided(events, at_risk).sum(axis=-1))
 

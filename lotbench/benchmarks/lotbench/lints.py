@@ -1,7 +1,7 @@
-"""What makes a sample weak: lints over the texts of a data set and over what was seen of its pictures.
+"""Findings about weak samples, from the texts of a data set and from its pictures.
 
-A sample that gives its key text away measures reading, not creativity, so that is a fault; what only a
-person can weigh (a word that contains another, the same key text twice) is a note.
+A sample that gives its key text away measures reading, not creativity, which is a grave finding. A finding that needs a
+person's decision (a word that contains another, the same key text twice) is a note.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from lotbench.errors import Unread
 from lotbench.harness.data_findings import Finding, Sight
 
 NEAR_BITS = 30
-"""Two pictures whose hashes differ in no more bits of 256 are near-duplicates (the nearest of ours: 82)."""
+"""Pictures are near-duplicates if their hashes differ in at most this many of 256 bits (the nearest of ours: 82)."""
 NEAR_RESPONSES = 0.6
-"""Share of common letter triples from which two responses are near-duplicates."""
+"""Responses are near-duplicates if they share at least this part of their letter triples."""
 LEAST_WORDS = {"en": 3, "zh": 4}
-"""What the mask must leave: words, or Chinese characters."""
+"""How many words, or Chinese characters, the mask must leave."""
 CAUSE = {
     "en": re.compile(
         r"\b(?:because|since|so|therefore|thus|hence|why|as a result|for that reason|lead(?:s|ing)? to"
@@ -41,37 +41,32 @@ _EMPTY = frozenset(
         " s t d m ll re ve",
     )
 )
-"""Words that say nothing by themselves; a key text of several words has some of them."""
+"""Words without a meaning of their own; many key texts of several words contain some."""
 _EMPTY_ZH = frozenset("的了着是在有和与就都也还又不没个一这那他她它们人上下里")
 _HAN_RUN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _PREFIX = 5
-"""Letters of a stem that begin another word and may give it away."""
+"""The shortest stem whose occurrence at the beginning of another word may give it away."""
 
 
 def lints(items: Sequence[Item], settings: Settings, sights: Mapping[str, Sight]) -> list[Finding]:
-    """Return every finding, sample by sample, then those about pairs of samples."""
-    found = unseen_clues(items, settings)
+    """Return every finding: first sample by sample, then about pairs of samples."""
+    findings = unseen_clues(items, settings)
     for item in items:
         for lint in LINTS:
-            found.extend(lint(item))
-        found.extend(seen(item.id, sights.get(item.id)))
-    # Samples that share a picture are seen once.
+            findings.extend(lint(item))
+        findings.extend(picture_faults(item.id, sights.get(item.id)))
+    # A picture that several samples share is compared once.
     first: dict[str, str] = {}
     for item in items:
         first.setdefault(item.image, item.id)
     apart = {name: sights[name] for name in first.values() if name in sights}
-    return [
-        *found,
-        *near_pictures(apart),
-        *shared_pictures(items),
-        *near_responses(items),
-    ]
+    return [*findings, *near_pictures(apart), *shared_pictures(items), *near_responses(items)]
 
 
 def unseen_clues(items: Sequence[Item], settings: Settings) -> list[Finding]:
-    """Return clues that these settings never show."""
+    """Return a finding for each clue that these settings never show."""
     return [
         Finding(item.id, "clues", f"{hidden!r} is never shown with these settings")
         for item in items
@@ -80,7 +75,7 @@ def unseen_clues(items: Sequence[Item], settings: Settings) -> list[Finding]:
 
 
 def texts(item: Item) -> Iterator[tuple[str, str]]:
-    """Yield what the candidate may read, by field; the response without its key text."""
+    """Yield each text that the candidate may read, with its field; the response is without its key text."""
     start, end = item.span
     yield "caption", item.caption
     yield "response", f"{item.response[:start]} {item.response[end:]}"
@@ -89,7 +84,7 @@ def texts(item: Item) -> Iterator[tuple[str, str]]:
 
 
 def guesses(item: Item) -> Iterator[tuple[str, str]]:
-    """Yield the guesses that a sample lists, by field."""
+    """Yield each guess that a sample lists, with its field."""
     yield "key_text", item.key_text
     for number, text in enumerate(item.accept):
         yield f"accept.{number}", text
@@ -98,7 +93,7 @@ def guesses(item: Item) -> Iterator[tuple[str, str]]:
 
 
 def given_away(item: Item) -> Iterator[Finding]:
-    """Yield the stem of the key text, or two characters of it in a row, stand where the candidate reads."""
+    """Yield a finding where the candidate reads a stem of the key text, or two of its Chinese characters in a row."""
     for field, text in texts(item):
         for word in pairs(item.key_text) & pairs(text):
             yield Finding(item.id, field, f"has {word!r} of the key text {item.key_text!r}")
@@ -110,7 +105,7 @@ def given_away(item: Item) -> Iterator[Finding]:
 
 
 def accepted_in_clue(item: Item) -> Iterator[Finding]:
-    """Yield a clue that says an accepted guess outright wins the game for whoever copies it."""
+    """Yield a finding for each clue that contains an accepted guess, since copying it wins the game."""
     for number, clue in enumerate(item.clues):
         for guess in item.accept:
             if words.leaks(clue, [guess]):
@@ -118,25 +113,25 @@ def accepted_in_clue(item: Item) -> Iterator[Finding]:
 
 
 def no_cause(item: Item) -> Iterator[Finding]:
-    """Yield an explanation without a word of cause states facts, no causal chain (Sec. 5.3)."""
+    """Yield a finding for an explanation without a word of cause: it states facts, no causal chain (Sec. 5.3)."""
     if not CAUSE[item.language].search(item.explanation):
         yield Finding(item.id, "explanation", "names no cause (because, so, ...; 因为、所以、于是……)")
 
 
 def nothing_left(item: Item) -> Iterator[Finding]:
-    """Yield a mask that leaves next to nothing leaves nothing to fill it by."""
+    """Yield a finding if the mask leaves too few words to guess from."""
     start, end = item.span
     rest = f"{item.response[:start]} {item.response[end:]}"
-    left = len((_HAN if item.language == "zh" else _WORD).findall(rest))
-    if left < LEAST_WORDS[item.language]:
+    count = len((_HAN if item.language == "zh" else _WORD).findall(rest))
+    if count < LEAST_WORDS[item.language]:
         unit = "characters" if item.language == "zh" else "words"
         yield Finding(
-            item.id, "response", f"the mask leaves {left} {unit}, fewer than {LEAST_WORDS[item.language]}"
+            item.id, "response", f"the mask leaves {count} {unit}, fewer than {LEAST_WORDS[item.language]}"
         )
 
 
 def twins(item: Item) -> Iterator[Finding]:
-    """Yield two guesses of a sample that are the same after normalisation: then one verdict has two labels."""
+    """Yield a finding for each listed guess that equals another after normalisation."""
     seen_at: dict[str, str] = {}
     for field, text in guesses(item):
         if (first := seen_at.setdefault(words.same(text), field)) != field:
@@ -144,22 +139,22 @@ def twins(item: Item) -> Iterator[Finding]:
 
 
 def no_guess(item: Item) -> Iterator[Finding]:
-    """Yield an alternative that the game would not take as a guess, or would cut."""
+    """Yield a finding for each listed guess that the game would refuse or cut."""
     limits = Settings()
     for field, text in guesses(item):
         try:
-            taken = words.guess(text, item.frame, limits.max_words, limits.max_characters)
+            phrase = words.guess(text, item.frame, limits.max_words, limits.max_characters)
         except Unread as error:
             yield Finding(item.id, field, f"{text!r} is no guess: {error.reason}")
             continue
-        if words.same(taken) != words.same(text):
-            yield Finding(item.id, field, f"{text!r} would be read as {taken!r}")
+        if words.same(phrase) != words.same(text):
+            yield Finding(item.id, field, f"{text!r} would be read as {phrase!r}")
         if words.other_language(text, item.language):
             yield Finding(item.id, field, f"{text!r} is not in the sample's language", grave=False)
 
 
 def unsigned(item: Item) -> Iterator[Finding]:
-    """Yield a sample says where it comes from, under which licence, and which kind of leap it takes."""
+    """Yield a finding for each missing field: source, licence, leap, tier, accept, reject."""
     for field in ("source", "licence", "leap"):
         if not getattr(item, field).strip():
             yield Finding(item.id, field, "is missing")
@@ -171,14 +166,14 @@ def unsigned(item: Item) -> Iterator[Finding]:
 
 
 def no_point(item: Item) -> Iterator[Finding]:
-    """Note a sample without a creative point: judges read its explanation in more than one way."""
+    """Yield a note for each response without a creative point; judges read an explanation alone in several ways."""
     for field, point in _points(item):
         if point is None:
             yield Finding(item.id, field, "is missing: a judge goes by the explanation alone", grave=False)
 
 
 def likeness_in_effect(item: Item) -> Iterator[Finding]:
-    """Yield an effect that repeats the likeness: a guess that misses the one then misses both, and judges waver."""
+    """Yield a note for each effect that repeats the likeness: a guess that misses one then misses both, and judges waver."""
     for field, point in _points(item):
         if point is not None:
             likeness, effect = point.likeness, point.effect
@@ -187,7 +182,7 @@ def likeness_in_effect(item: Item) -> Iterator[Finding]:
 
 
 def _points(item: Item) -> Iterator[tuple[str, Fixed | None]]:
-    """Yield the creative point of every response to the scene, by field."""
+    """Yield the creative point of every response to the scene, with its field."""
     yield "point", item.point
     for number, other in enumerate(item.points):
         yield f"points.{number}.point", other.point
@@ -206,8 +201,8 @@ LINTS: tuple[Callable[[Item], Iterable[Finding]], ...] = (
 )
 
 
-def seen(sample: str, sight: Sight | None) -> Iterator[Finding]:
-    """Yield what is wrong with a picture file by itself."""
+def picture_faults(sample: str, sight: Sight | None) -> Iterator[Finding]:
+    """Yield the findings about a single picture file."""
     if sight is None:
         return
     if sight.metadata:
@@ -215,43 +210,43 @@ def seen(sample: str, sight: Sight | None) -> Iterator[Finding]:
 
 
 def near_pictures(sights: Mapping[str, Sight]) -> Iterator[Finding]:
-    """Yield pairs of pictures that show nearly the same."""
-    for (one, first), (other, second) in combinations(sights.items(), 2):
+    """Yield a finding for each pair of near-duplicate pictures."""
+    for (name, first), (other, second) in combinations(sights.items(), 2):
         if (bits := (first.hash ^ second.hash).bit_count()) <= NEAR_BITS:
-            yield Finding(other, "image", f"is nearly the picture of {one} ({bits} of 256 bits differ)")
+            yield Finding(other, "image", f"is nearly the picture of {name} ({bits} of 256 bits differ)")
 
 
 def shared_pictures(items: Sequence[Item]) -> Iterator[Finding]:
-    """Yield a picture of more than one sample: whoever has played one of them knows the other's scene."""
+    """Yield a note for each picture of several samples: who has played one of them knows the other's scene."""
     first: dict[str, str] = {}
     for item in items:
         if (other := first.setdefault(item.image, item.id)) != item.id:
             yield Finding(item.id, "image", f"is the picture of {other} too", grave=False)
 
 
-def nearly(one: str, other: str) -> bool:
-    """Return whether two responses say nearly the same: most of their letter triples are common."""
-    first, second = _triples(one), _triples(other)
+def nearly(text: str, other: str) -> bool:
+    """Return whether two responses are near-duplicates; see NEAR_RESPONSES."""
+    first, second = _triples(text), _triples(other)
     return len(first & second) >= NEAR_RESPONSES * len(first | second) > 0
 
 
 def near_responses(items: Sequence[Item]) -> Iterator[Finding]:
-    """Yield pairs of responses that say nearly the same."""
-    for one, other in combinations(items, 2):
-        if nearly(one.response, other.response):
-            yield Finding(other.id, "response", f"is nearly the response of {one.id}")
+    """Yield a finding for each pair of near-duplicate responses."""
+    for item, other in combinations(items, 2):
+        if nearly(item.response, other.response):
+            yield Finding(other.id, "response", f"is nearly the response of {item.id}")
 
 
 def stems(text: str) -> frozenset[str]:
-    """Return the stems of the words of a text that carry meaning; words in Latin letters only."""
-    found = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
-    return frozenset(_stem(word) for word in found if word not in _EMPTY and not _HAN.search(word))
+    """Return the stems of a text's words in Latin letters, without words that have no meaning of their own."""
+    tokens = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
+    return frozenset(_stem(word) for word in tokens if word not in _EMPTY and not _HAN.search(word))
 
 
 def pairs(text: str) -> frozenset[str]:
-    """Return every two Chinese characters that stand side by side, but for those that only join words.
+    """Return every two adjacent Chinese characters of a text, without those that only join words.
 
-    A single character in common is harmless: half of all words with a given one mean something else.
+    A single common character is harmless: half of the words with a given character mean something else.
     """
     return frozenset(
         run[place : place + 2]
@@ -261,8 +256,8 @@ def pairs(text: str) -> frozenset[str]:
     )
 
 
-def _begins(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
+def _begins(word: str, other: str) -> bool:
+    short, long = sorted((word, other), key=len)
     return len(short) >= _PREFIX and long.startswith(short)
 
 

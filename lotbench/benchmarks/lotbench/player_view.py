@@ -1,7 +1,7 @@
-"""What a person who plays sees of a game: the same scene and the same history as a model in that place, as records.
+"""A person's view of a game: the scene and the history that a model has at the same point, as records.
 
-A model is told in lines of a prompt, a person on a page or a terminal. Neither is told anything of the sample
-that the other is not, but for how many rounds there are and after which of them clues come.
+Person and model see the same of the sample. A person also sees how many rounds there are, and after which of them
+clues come.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _REASONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One round as its player knows it.
+    """One round as its player sees it.
 
     Attributes:
-        guess: What was filled in, or written; None where nothing that can be judged came.
-        counts: Whether it counted; None where nobody has said so yet, or the player is not told.
+        guess: The guess or response; None without one that can be judged.
+        counts: Whether it counted. None before the verdict, and where the player is not told.
     """
 
     number: int
@@ -49,14 +49,14 @@ class View:
     """A game as its player sees it.
 
     Attributes:
-        joke: What stands before and after the blank; None where the response is not shown.
+        joke: The response before and after the blank. None where it is not shown.
         caption: The scene in words, where they are shown.
         picture: The sha256 of the picture, where it is shown.
-        turns: The rounds so far, the present one last.
-        most: Rounds at most.
-        clue_rounds: After which rounds, if all fail, something is revealed.
-        whole: Whether a whole response is written, not a blank filled in.
-        language: Of the sample.
+        turns: The rounds so far, the current one last.
+        most: The largest number of rounds.
+        clue_rounds: The rounds after which something is revealed if all fail.
+        whole: Whether the player writes a whole response, and does not fill in a blank.
+        language: The language of the sample.
     """
 
     joke: tuple[str, str] | None
@@ -70,13 +70,13 @@ class View:
 
     @property
     def round(self) -> int:
-        """The present round, from 1."""
+        """The current round, from 1."""
         return self.turns[-1].number
 
     @property
     def next_clue(self) -> int | None:
-        """The next round after which something is revealed, if it fails; None if nothing is left."""
-        return next((one for one in self.clue_rounds if one >= self.round), None)
+        """The next round after which something is revealed if it fails; None if nothing is left."""
+        return next((number for number in self.clue_rounds if number >= self.round), None)
 
 
 def view(episode: GameEpisode) -> View:
@@ -87,9 +87,9 @@ def view(episode: GameEpisode) -> View:
     past = list(episode.state["history"]) if settings.feedback else []
     number = episode.round - len(past)
     turn = {
-        name: said for name, said in episode.state["turn"].items() if name != "verdict" or settings.feedback
+        name: value for name, value in episode.state["turn"].items() if name != "verdict" or settings.feedback
     }
-    turns = [_turn(number + at, one) for at, one in enumerate([*past, turn])]
+    turns = [_turn(number + at, entry) for at, entry in enumerate([*past, turn])]
     return View(
         joke=None if settings.whole else (before, after),
         caption=sample.caption if "caption" in arm else None,
@@ -102,34 +102,33 @@ def view(episode: GameEpisode) -> View:
     )
 
 
-def objection(episode: GameEpisode, name: str, said: str) -> str | None:
-    """Return why what a person typed in a field is not sent on, in words for them; None if it is.
+def objection(episode: GameEpisode, name: str, text: str) -> str | None:
+    """Return the reason, in words for the player, why a typed text is not accepted; None if it is.
 
-    A model that says such a thing loses a round or an answer by it; a person is told before anything is used up.
+    Such a text costs a model a round or an answer; a person may correct it first.
     """
     settings, history = episode.settings, episode.state["history"]
     try:
         if name == "question":
-            question(said, [past["question"] for past in history if past.get("question")])
+            question(text, [past["question"] for past in history if past.get("question")])
         elif name == "guess":
-            said = words.guess(said, episode.sample.frame, settings.max_words, settings.max_characters)
+            text = words.guess(text, episode.sample.frame, settings.max_words, settings.max_characters)
         elif name == "response":
             most = settings.max_response_words, settings.max_response_characters
-            said = responses.response(said, *most)
+            text = responses.response(text, *most)
     except Unread as error:
-        why = error.reason.replace("guess", "guess")
-        told = _REASONS.get(error.kind) or _REASONS.get(error.reason) or f"That cannot be used: {why}."
-        return f"{told} {FREE}"
+        message = _REASONS.get(error.kind) or _REASONS.get(error.reason)
+        return f"{message or f'That cannot be used: {error.reason}.'} {FREE}"
     if name not in ("guess", "response"):
         return None
     for number, past in enumerate(history, 1):
-        if past.get("guess") and words.same(past["guess"]) == words.same(said):
+        if past.get("guess") and words.same(past["guess"]) == words.same(text):
             return f"You already tried that, in round {number}. {FREE}"
     return None
 
 
 def blanked(text: str) -> str:
-    """Return a text of the game with the blank as people write it."""
+    """Return a text of the game with the mask as a blank."""
     return text.replace(words.MASK, "____")
 
 
@@ -147,10 +146,10 @@ def _turn(number: int, past: Mapping[str, Any]) -> Turn:
 
 def _clue_rounds(episode: GameEpisode) -> tuple[int, ...]:
     settings = episode.settings
-    shown = reveals(episode.sample.clues, settings)
-    count = max(len(shown), usable_reveals(settings))
+    schedule = reveals(episode.sample.clues, settings)
+    count = max(len(schedule), usable_reveals(settings))
     return tuple(
         (at + 1) * settings.clue_interval
         for at in range(count)
-        if (at < len(shown) and shown[at]) or frame_at(episode.sample, settings, at + 1)
+        if (at < len(schedule) and schedule[at]) or frame_at(episode.sample, settings, at + 1)
     )

@@ -1,7 +1,7 @@
-"""The metric by which games are ranked: S_c, by people's labels where a run has them.
+"""The metric that ranks games: S_c, corrected by people's labels where runs have them.
 
-A judge that accepts more wrong guesses of one model than of another makes the first look better. Labels of the runs' own
-verdicts take that out.
+A judge that accepts more wrong guesses of one model than of another favours the first. Labels of the runs' own
+verdicts correct that.
 """
 
 from __future__ import annotations
@@ -13,15 +13,7 @@ import numpy as np
 
 from lotbench.benchmarks.lotbench import labelled
 from lotbench.benchmarks.lotbench.games import Game, game
-from lotbench.benchmarks.lotbench.score import (
-    ENDS,
-    between,
-    bound,
-    creativity,
-    of_tally,
-    score_ends,
-    tally,
-)
+from lotbench.benchmarks.lotbench.score import ENDS, between, bound, creativity, of_tally, score_ends, tally
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.harness.judge_validation import Place
 from lotbench.metrics.agreement import Labelled
@@ -34,16 +26,14 @@ Count = Callable[[Sequence[Game]], Floats]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What the games on a picture count for.
-
-    Not the games themselves: those of a long run, with all that was said in them, fill the memory.
+    """The counts of the games on a picture. They replace the games, whose texts would fill the memory in a long run.
 
     Attributes:
-        counts: [1, 2, last] as in `score.tally`; where people labelled verdicts [1, 7, last] as in `labelled.tally`.
-        ends: The counts if every broken game had never been solved, or at once.
+        counts: [1, 2, last] as of `score.tally`, or [1, 7, last] as of `labelled.tally` where people labelled verdicts.
+        ends: The counts if every broken game had never been solved, and if it had been solved at once.
         games: How many games there are.
         broken: How many of them broke off.
-        kinds: What the labels of its run say, where there are some.
+        kinds: The labels of its run by kind of verdict, if there are any.
     """
 
     counts: Floats
@@ -54,17 +44,17 @@ class Record:
 
 
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
-    """Return S_c, picture by picture; a game that broke off is in it, censored."""
+    """Return S_c, picture by picture; a game that broke off is censored."""
     records, shared = _records(traces, settings.max_rounds, lambda games: tally(games, settings.max_rounds))
-    found = of_counts(records, settings, "picture" if shared else "sample")
-    return replace(found, by_labels=lambda labels: by_labels(traces, settings, labels))
+    metric = of_counts(records, settings, "picture" if shared else "sample")
+    return replace(metric, by_labels=lambda labels: by_labels(traces, settings, labels))
 
 
 def of_counts(records: Mapping[str, Record], settings: Settings, unit: str = "sample") -> PrimaryMetric:
-    """Return S_c of what the games on each picture count for, as `primary_metric` has it."""
+    """Return S_c of the records of pictures, as `primary_metric` does."""
 
     def weighted(samples: Sequence[Record]) -> Weighted:
-        return of_sums(np.concatenate([one.counts for one in samples]), creativity(settings))
+        return of_sums(np.concatenate([record.counts for record in samples]), creativity(settings))
 
     def score(counts: Floats, games: int) -> Metric:
         return of_tally(counts, games, creativity(settings), score_ends(settings))
@@ -84,7 +74,7 @@ def of_counts(records: Mapping[str, Record], settings: Settings, unit: str = "sa
 def by_labels(
     traces: Sequence[Trace], settings: Settings, labels: Mapping[Place, bool]
 ) -> PrimaryMetric | None:
-    """Return S_c by people's labels of verdicts; None if they leave a kind of verdict of which nothing is known."""
+    """Return S_c by people's labels of verdicts; None if a kind of verdict has no label."""
     games, last = [game(trace) for trace in traces], settings.max_rounds
     kinds = labelled.kinds(games, labels, last)
     if labelled.unknown(games, kinds):
@@ -98,25 +88,25 @@ def by_labels(
 
     return PrimaryMetric(
         "creativity_score_corrected",
-        {picture: replace(one, kinds=kinds) for picture, one in records.items()},
+        {picture: replace(record, kinds=kinds) for picture, record in records.items()},
         measure,
         lambda samples: _weighted(samples, settings),
         noise=lambda samples: _noise(samples, settings),
         judgements=sum(kind.labelled for kind in kinds.values()),
-        least=lambda samples, _: [_at_end(one, 0) for one in samples],
+        least=lambda samples, _: [_at_end(record, 0) for record in samples],
         most=_most,
         ends=score_ends(settings),
     )
 
 
 def _records(traces: Sequence[Trace], last: int, count: Count) -> tuple[dict[str, Record], bool]:
-    """Return what the games on each picture count for, and whether any two samples share a picture."""
+    """Return the record of each picture, and whether any two samples share a picture."""
     records: dict[str, Record] = {}
     shared = False
     for _, episodes in by_sample(traces):
         games = [game(episode) for episode in episodes]
         ends = tuple(count(bound(games, last, end)) for end in ENDS)
-        new = Record(count(games), ends, len(games), sum(one.censored for one in games))
+        new = Record(count(games), ends, len(games), sum(played.censored for played in games))
         picture = games[0].picture
         if old := records.get(picture):
             shared = True
@@ -131,36 +121,39 @@ def _records(traces: Sequence[Trace], last: int, count: Count) -> tuple[dict[str
 
 
 def _measured(samples: Sequence[Record], score: Callable[[Floats, int], Metric]) -> Metric:
-    """Return the score of some records, with what it would be at either bound if a game of them broke off."""
+    """Return the score of some records, with its bounds if any game broke off."""
     if not samples:
         return Metric(None, why="no games")
-    games, broken = sum(one.games for one in samples), sum(one.broken for one in samples)
-    metric = score(np.concatenate([one.counts for one in samples]), games)
+    games, broken = sum(record.games for record in samples), sum(record.broken for record in samples)
+    metric = score(np.concatenate([record.counts for record in samples]), games)
     if not broken:
         return metric
-    ends = [score(np.concatenate([one.ends[at] for one in samples]), games) for at in (0, 1)]
+    ends = [score(np.concatenate([record.ends[at] for record in samples]), games) for at in (0, 1)]
     return between(metric, ends, broken)
 
 
 def _least(samples: Sequence[Record], fpr: float) -> Sequence[Record]:
-    """Return the tally with no broken game solved, nor as many of the solves of each round as a judge of this error rate accepts wrongly."""
-    ended = [_at_end(one, 0) for one in samples]
+    """Return the records with the lowest score.
+
+    No broken game is solved, and the solves that a judge with this FPR would accept wrongly are taken away.
+    """
+    ended = [_at_end(record, 0) for record in samples]
     if not fpr:
         return ended
-    at_risk, solved = np.concatenate([one.counts for one in ended]).sum(axis=0)
+    at_risk, solved = np.concatenate([record.counts for record in ended]).sum(axis=0)
     wrong = np.minimum(1, np.divide(fpr * at_risk, solved, out=np.zeros_like(solved), where=solved > 0))
-    return [replace(one, counts=_unsolved(one.counts, wrong)) for one in ended]
+    return [replace(record, counts=_unsolved(record.counts, wrong)) for record in ended]
 
 
 def _unsolved(counts: Floats, wrong: Floats) -> Floats:
-    """Return counts [1, 2, last] if this share of the solves of each round, [last], had been no solve, then or later."""
+    """Return counts [1, 2, last] without this share of the solves of each round, [last]; those games stay unsolved."""
     lost = counts[:, 1] * wrong
     still = lost.cumsum(axis=-1)
     return counts + np.stack([still - lost, -lost], axis=1)
 
 
 def _most(samples: Sequence[Record]) -> Sequence[Record]:
-    return [_at_end(one, 1) for one in samples]
+    return [_at_end(record, 1) for record in samples]
 
 
 def _at_end(sample: Record, end: int) -> Record:
@@ -168,13 +161,13 @@ def _at_end(sample: Record, end: int) -> Record:
 
 
 def _weighted(samples: Sequence[Record], settings: Settings) -> Weighted:
-    """Return samples of several runs, each with the misses that the labels of its own run let expect."""
-    counts = np.concatenate([labelled.expecting(one.counts, one.kinds) for one in samples])
+    """Return the score as a function of weights on samples, each with the expected misses of its own run."""
+    counts = np.concatenate([labelled.expecting(record.counts, record.kinds) for record in samples])
     return of_sums(counts, lambda sums: labelled.expected(sums, settings)[..., 1])
 
 
 def _noise(samples: Sequence[Record], settings: Settings) -> Floats:
-    """Return how far S_c may be off for so few labels, [draws]."""
-    sums = np.concatenate([one.counts for one in samples]).sum(axis=0)
+    """Return draws of the error of S_c from the number of labels, [draws]."""
+    sums = np.concatenate([record.counts for record in samples]).sum(axis=0)
     point, draws = labelled.posterior(sums, samples[0].kinds, settings)
     return np.asarray(draws[:, 1] - point[1])

@@ -1,6 +1,6 @@
-"""What a question may be: one, not asked before, that Yes or No answers; in English and in Chinese.
+"""The rule for questions: one question, not asked before, that Yes or No answers; in English and in Chinese.
 
-A question that asks what or which is told apart from one that is none, so that a candidate hears what was wrong.
+A question that asks what or which has a status of its own, so that the candidate learns the reason.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _YES_NO_EN = re.compile(rf"(?:^|[,:]\s*){_AUX}\b", re.IGNORECASE)
 _YES_NO_ZH = re.compile(
     r"吗|么[？?]?$|是不是|是否|能否|可否|有没有|会不会|能不能|可不可以|算不算|属不属于|[？?]$"
 )
-# With one of these, a question word is indefinite: "什么都没加的水，算不算它？" asks for yes or no.
+# Together with one of these, a question word is indefinite: "什么都没加的水，算不算它？" asks for yes or no.
 _ASKED_ZH = re.compile(r"(?<!干)吗|是否|是不是|能否|可否|有没有|会不会|能不能|可不可以|算不算|属不属于")
 _INCLUSIVE = re.compile(
     r"\b(?:either|both|any of|one of|more or less|sooner or later)\b"
@@ -45,7 +45,7 @@ _INCLUSIVE = re.compile(
     r"|\bor (?:any|some)\w+ (?:like|similar|else|of|close|related)\b",
     re.IGNORECASE,
 )
-"""An "or" of which it can be so or not so that one of them holds."""
+"""An "or" in a question that Yes or No answers ("either of ... or ...")."""
 _OWN = r"(?:an?|the|its|some(?:thing|one|body)|in|on|at|for|made of|used)"
 _OR = r",?\sor\s(?:rather\s)?"
 _SIDES = re.compile(
@@ -67,21 +67,21 @@ _PAIRS = (
 )
 _OPPOSITE = re.compile(
     "|".join(
-        rf"\b{one}s?{_OR}(?:an?\s+|the\s+)?(?:\w+\s+)?{two}s?\b"
+        rf"\b{first}s?{_OR}(?:an?\s+|the\s+)?(?:\w+\s+)?{second}s?\b"
         for pair in _PAIRS.split()
-        for one, two in (pair.split("/"), pair.split("/")[::-1])
+        for first, second in (pair.split("/"), pair.split("/")[::-1])
     ),
     re.IGNORECASE,
 )
-"""Two words that exclude each other: who asks for one or the other wants to be told which."""
+"""Two words that exclude each other; a question with both asks which of them holds."""
 _WHICH_ZH = re.compile(r"(?<![还不])是[^，,还]{1,12}[，,]?还是")
 
 
-def question(text: str, asked: list[str]) -> str:
-    """Return a candidate's yes/no question.
+def question(text: str, earlier: list[str]) -> str:
+    """Return a candidate's yes/no question, cleaned.
 
     Raises:
-        Unread: `wh_question` or `either_or`, which neither Yes nor No answers, or `not_a_question`; with the reason.
+        Unread: `wh_question` or `either_or`, which neither Yes nor No answers, or `not_a_question`, with the reason.
     """
     lines = [line for line in text.strip().splitlines() if line.strip()]
     words = _LABEL.sub("", re.sub(r"\s+", " ", " ".join(lines))).strip("\"'`*“”「」 ")
@@ -96,13 +96,13 @@ def question(text: str, asked: list[str]) -> str:
         raise Unread("either_or", "it asks which of two is so: ask about one of them")
     if not (_YES_NO_ZH if chinese else _YES_NO_EN).search(words):
         raise Unread("not_a_question", "not a question that Yes or No answers")
-    if same(words) in {same(before) for before in asked}:
+    if same(words) in {same(before) for before in earlier}:
         raise Unread("not_a_question", "asked before")
     return words
 
 
 def _asks_what(words: str) -> bool:
-    """Return whether a Chinese question asks what, who or how much; beside 吗 a question word is indefinite."""
+    """Return whether a Chinese question asks what, who or how much; with 吗 a question word is indefinite."""
     if tells := _TELL_ZH.search(words):
         *_, last = (None, *_WH_ZH.finditer(words, tells.end()))
         if last and not _WHETHER_ZH.search(words, last.end()):
@@ -111,14 +111,14 @@ def _asks_what(words: str) -> bool:
 
 
 def _asks_which(words: str) -> bool:
-    """Return whether an English question asks which of two is so, not whether one of them is."""
+    """Return whether an English question asks which of two things holds, not whether either does."""
     if _INCLUSIVE.search(words):
         return False
     return _SIDES.search(words) is not None or _OPPOSITE.search(words) is not None
 
 
 def _asks_which_zh(words: str) -> bool:
-    """Return whether a Chinese question asks which of two is so; 还是 may mean "still", and 无论 takes both."""
+    """Return whether a Chinese question asks which of two things holds; 还是 can mean "still", and 无论 includes both."""
     if (both := _NO_MATTER_ZH.search(words)) and "还是" in words[both.end() :]:
         return False
     if _ASKED_ZH.search(words) or re.search(r"么[？?]?$", words):

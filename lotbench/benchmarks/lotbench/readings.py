@@ -1,7 +1,6 @@
-"""Games worth reading, one of each kind: what a score is made of shows in a few games better than in many.
+"""Games to read in the report, one of each kind.
 
-The choice is a rule and not a taste, so a run always shows the same games: the first of those that go
-farthest in its kind.
+They are chosen by rule, so a run always shows the same games: for each kind, the first of the most extreme.
 """
 
 from __future__ import annotations
@@ -15,48 +14,49 @@ from lotbench.report.sections import Reading, Section
 
 
 def worth_reading(games: Sequence[Game], evidence: Evidence) -> Section:
-    """Return the quickest and the slowest solution, a yes that a second judge overturned, and the widest search."""
+    """Return the section with the fastest and the slowest solve, an overturned yes, and the game with the most guesses."""
     kinds: tuple[tuple[str, Callable[[Game], int | None]], ...] = (
-        ("Solved at once, or soonest", lambda one: None if one.solved is None else -one.solved),
-        ("Solved last", lambda one: one.solved),
+        ("Solved at once, or soonest", lambda game: None if game.solved is None else -game.solved),
+        ("Solved last", lambda game: game.solved),
         ("A yes that was not confirmed", _overturned),
         (
             "Unsolved, with the most different guesses",
-            lambda one: None if one.solved else len(_tried(one)) or None,
+            lambda game: None if game.solved else len(_tried(game)) or None,
         ),
     )
     chosen: dict[tuple[str, int], Reading] = {}
     for title, rank in kinds:
-        ranked = [(found, one) for one in games if (found := rank(one)) is not None]
+        ranked = [(value, game) for game in games if (value := rank(game)) is not None]
         if not ranked:
             continue
         _, best = max(ranked, key=lambda pair: pair[0])
         if (best.sample, best.repeat) not in chosen:
-            chosen[best.sample, best.repeat] = _reading(title, best, evidence)
+            chosen[best.sample, best.repeat] = _make_reading(title, best, evidence)
     notes = ("`lotbench replay RUN --sample ID --repeat K` tells a whole game.",) if chosen else ()
     return Section("Worth reading", notes, readings=tuple(chosen.values()))
 
 
-def _reading(title: str, one: Game, evidence: Evidence) -> Reading:
-    item = evidence.samples.get(one.sample)
+def _make_reading(title: str, game: Game, evidence: Evidence) -> Reading:
+    item = evidence.samples.get(game.sample)
     texts = (
         []
         if item is None
         else [("scene", item.caption), ("response", item.response), ("key text", item.key_text)]
     )
-    for at in one.rounds:
-        if at.status:
-            lines = [f"{at.guess or 'nothing'} ({at.status if at.status != 'ok' else verdict(at)})"]
-            lines += [f"{at.question} – {at.answer or 'no answer'}"] if at.question else []
-            texts.append((f"round {at.number}", "\n".join(lines)))
-    return Reading(title, (*texts, ("end", one.outcome)), one.sample, one.repeat)
+    for round_ in game.rounds:
+        if round_.status:
+            end = round_.status if round_.status != "ok" else verdict(round_)
+            lines = [f"{round_.guess or 'nothing'} ({end})"]
+            lines += [f"{round_.question} – {round_.answer or 'no answer'}"] if round_.question else []
+            texts.append((f"round {round_.number}", "\n".join(lines)))
+    return Reading(title, (*texts, ("end", game.outcome)), game.sample, game.repeat)
 
 
-def _overturned(one: Game) -> int | None:
-    """Return how many first positives a second judge overturned; None for none."""
-    return sum(at.decision == "overturned" for at in one.rounds) or None
+def _overturned(game: Game) -> int | None:
+    """Return the number of first positives that a second judge overturned; None for 0."""
+    return sum(round_.decision == "overturned" for round_ in game.rounds) or None
 
 
-def _tried(one: Game) -> set[str]:
-    """Return the different guesses of a game."""
-    return {str(at.guess).casefold() for at in one.rounds if at.status == "ok"}
+def _tried(game: Game) -> set[str]:
+    """Return the distinct guesses of a game."""
+    return {str(round_.guess).casefold() for round_ in game.rounds if round_.status == "ok"}

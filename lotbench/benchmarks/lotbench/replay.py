@@ -1,4 +1,4 @@
-"""A game told again, round by round: what was filled in, how it was judged, asked, answered."""
+"""Replay of a game, round by round: guesses, verdicts, questions, answers and clues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BY_RULE = {
 
 
 def replay(sample: Mapping[str, Any], trace: Trace) -> Replay:
-    """Return a game: the sample, the causal chains that it was judged by, the rounds, the end."""
+    """Return a game as text and as data: the sample, its causal chains, the rounds, and the end."""
     lines = [f"{sample['id']}, repeat {trace.repeat}: {sample.get('image', 'no picture')}"]
     lines += wrapped("scene", sample["caption"])
     lines += wrapped("response", sample["response"])
@@ -27,84 +27,84 @@ def replay(sample: Mapping[str, Any], trace: Trace) -> Replay:
     chains = [chain.text for chain in read_chains(trace.steps) if chain.text]
     for chain in chains:
         lines += wrapped("chain", chain)
-    rounds = [at for at in read_rounds(trace.steps) if at.status]
-    for at in rounds:
-        lines += _lines(at)
-    return ended(sample, trace, lines, {"chains": chains, "rounds": [_table(at) for at in rounds]})
+    rounds = [round_ for round_ in read_rounds(trace.steps) if round_.status]
+    for round_ in rounds:
+        lines += _lines(round_)
+    return ended(sample, trace, lines, {"chains": chains, "rounds": [_table(round_) for round_ in rounds]})
 
 
-def _lines(at: Round) -> list[str]:
-    lines = ["", f"round {at.number}"]
-    lines += wrapped("writes" if at.whole else "fills in", at.guess or f"nothing ({at.status})")
-    for name, text in _story(at).items():
+def _lines(round_: Round) -> list[str]:
+    lines = ["", f"round {round_.number}"]
+    lines += wrapped("writes" if round_.whole else "fills in", round_.guess or f"nothing ({round_.status})")
+    for name, text in _story(round_).items():
         lines += wrapped(name.replace("_", " "), text, indent=4)
-    lines += wrapped("verdict", verdict(at))
-    if at.leap:
-        lines += wrapped("leap", f"after {at.leap.failed} failed attempts")
-    if at.question:
-        lines += wrapped("asks", at.question)
-        lines += wrapped("is told", at.answer or "nothing (the oracle could not be read)")
-    elif at.asked in ("wh_question", "either_or"):
-        lines += wrapped("asks", f"nothing that Yes or No answers ({at.asked})")
-    for clue in at.clues:
+    lines += wrapped("verdict", verdict(round_))
+    if round_.leap:
+        lines += wrapped("leap", f"after {round_.leap.failed} failed attempts")
+    if round_.question:
+        lines += wrapped("asks", round_.question)
+        lines += wrapped("is told", round_.answer or "nothing (the oracle could not be read)")
+    elif round_.asked in ("wh_question", "either_or"):
+        lines += wrapped("asks", f"nothing that Yes or No answers ({round_.asked})")
+    for clue in round_.clues:
         lines += wrapped("clue", clue)
-    if at.frame:
-        lines += wrapped("frame", at.frame)
+    if round_.frame:
+        lines += wrapped("frame", round_.frame)
     return lines
 
 
-def _table(at: Round) -> dict[str, JSON]:
+def _table(round_: Round) -> dict[str, JSON]:
     return {
-        "number": at.number,
-        "guess": at.guess,
-        "status": at.status,
-        "verdict": verdict(at),
-        "story": _story(at),
-        "question": at.question,
-        "answer": at.answer,
-        "clues": list(at.clues),
+        "number": round_.number,
+        "guess": round_.guess,
+        "status": round_.status,
+        "verdict": verdict(round_),
+        "story": _story(round_),
+        "question": round_.question,
+        "answer": round_.answer,
+        "clues": list(round_.clues),
     }
 
 
-def _story(at: Round) -> dict[str, str]:
-    """Return what the judges wrote about the guess: the intervened chain, and the reason of each criterion."""
+def _story(round_: Round) -> dict[str, str]:
+    """Return the judges' texts about the guess: the intervened chain, and the reason for each criterion."""
     return {
         ("second opinion: " if opinion.step == "confirm" else "") + name: text
-        for opinion in at.opinions
+        for opinion in round_.opinions
         for name, text in opinion.texts.items()
     }
 
 
-def verdict(at: Round) -> str:
-    """Return how the check came out; a rule and a second opinion speak for all before them."""
-    told: list[str] = []
-    for one in at.opinions:
-        if one.accepted is None:
-            told.append(f"judge {one.judge + 1} could not be read ({one.status})")
-        elif one.how in BY_RULE:
-            told = [_by_rule(at, one)]
-        elif one.step == "confirm":
-            second = f"accepted, and {'confirmed' if one.accepted else 'not confirmed: not it'}"
-            told = [*(told[:-1] if one.of > 1 else []), _which(one) + second]
-        elif one.step == "different":
-            told.append("another idea" if one.accepted else "no other idea: not it")
+def verdict(round_: Round) -> str:
+    """Return the verdict of a round in words; a rule, or a second opinion, replaces what came before it."""
+    parts: list[str] = []
+    for opinion in round_.opinions:
+        if opinion.accepted is None:
+            parts.append(f"judge {opinion.judge + 1} could not be read ({opinion.status})")
+        elif opinion.how in BY_RULE:
+            parts = [_by_rule(round_, opinion)]
+        elif opinion.step == "confirm":
+            second = f"accepted, and {'confirmed' if opinion.accepted else 'not confirmed: not it'}"
+            parts = [*(parts[:-1] if opinion.of > 1 else []), _which(opinion) + second]
+        elif opinion.step == "different":
+            parts.append("another idea" if opinion.accepted else "no other idea: not it")
         else:
-            told.append(_which(one) + ("accepted" if one.accepted else "not it"))
-    return "; ".join(told)
+            parts.append(_which(opinion) + ("accepted" if opinion.accepted else "not it"))
+    return "; ".join(parts)
 
 
-def _by_rule(at: Round, one: Opinion) -> str:
-    """Return what words decided without a judge."""
-    if one.how != "exact":
-        return BY_RULE[one.how]
-    text = "response" if at.whole else "key text"
+def _by_rule(round_: Round, opinion: Opinion) -> str:
+    """Return the words for a decision made without a judge."""
+    if opinion.how != "exact":
+        return BY_RULE[opinion.how]
+    text = "response" if round_.whole else "key text"
     return (
         f"accepted (the {text} itself)"
-        if one.accepted
+        if opinion.accepted
         else f"not it (the {text} itself, which was met before)"
     )
 
 
-def _which(one: Opinion) -> str:
-    """Return which of several responses that are looked for an opinion is about."""
-    return f"response {one.target + 1}: " if one.of > 1 else ""
+def _which(opinion: Opinion) -> str:
+    """Return a prefix that names the target of an opinion; "" if there is only one."""
+    return f"response {opinion.target + 1}: " if opinion.of > 1 else ""

@@ -1,6 +1,6 @@
-"""What a whole response may be, and what half of a frame is: one line, one joke, nothing said to a judge.
+"""The rule for whole responses: one line, one joke, no instruction to a judge; and half of a frame.
 
-Pure text in, text or a reason out, by the same rule for every model.
+All functions map text to text or to a reason, by the same rule for every model.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from lotbench.errors import Unread
 _LABEL = re.compile(r"^\W*(?:response|caption|配文)\s*[:：]\s*", re.IGNORECASE)
 _NUMBERING = re.compile(r"^\s*(?:\(?\d+[.)、](?!\d)|[-*•])\s*")
 _PIECES = re.compile(rf"{MASK}|{CJK.pattern}|(?:(?!{CJK.pattern})[^\s<])+|\S")
-"""What a frame is counted in: the mask, words, Chinese characters and marks."""
+"""The units in which a frame is counted: the mask, words, Chinese characters and marks."""
 _TWO_QUOTED = re.compile(r"[\"”」』]\s*+(?:[,;，；、/]|or\b|或者?)++\s*+[\"“「『]", re.IGNORECASE)
 _FIRST = re.compile(r"(?:^|\s)\(?1[.)、]")
 _SECOND = re.compile(r"\s\(?2[.)、]")
 
 
 def response(text: str, max_words: int, max_cjk: int) -> str:
-    """Return a candidate's whole response, without the label or the quotes around it.
+    """Return a candidate's whole response, without a label or quotes around it.
 
     Raises:
         Unread: `not_a_response`, with the reason.
@@ -29,28 +29,28 @@ def response(text: str, max_words: int, max_cjk: int) -> str:
     lines = [line for line in text.strip().splitlines() if line.strip()]
     if len(lines) > 1:
         raise Unread("not_a_response", "more than one line")
-    said = re.sub(r"\s+", " ", _LABEL.sub("", lines[0] if lines else "")).strip()
-    said = _unquoted(said)
-    if any(unicodedata.category(character) in ("Cc", "Cf") for character in said):
+    body = re.sub(r"\s+", " ", _LABEL.sub("", lines[0] if lines else "")).strip()
+    body = _unquoted(body)
+    if any(unicodedata.category(character) in ("Cc", "Cf") for character in body):
         raise Unread("not_a_response", "holds characters that steer a terminal or a page")
-    if not re.search(r"\w", said) or re.search(r"\bMASK\b", said):
+    if not re.search(r"\w", body) or re.search(r"\bMASK\b", body):
         raise Unread("not_a_response", "no response in it")
     if (
-        _NUMBERING.match(said)
-        or ((first := _FIRST.search(said)) and _SECOND.search(said, first.end()))
-        or _TWO_QUOTED.search(said)
-        or re.search(r" / |\|", said)
+        _NUMBERING.match(body)
+        or ((first := _FIRST.search(body)) and _SECOND.search(body, first.end()))
+        or _TWO_QUOTED.search(body)
+        or re.search(r" / |\|", body)
     ):
         raise Unread("not_a_response", "a list, not one response")
-    if re.search(r"[<>{}\[\]=\\`]", said) or orders(said):
+    if re.search(r"[<>{}\[\]=\\`]", body) or orders(body):
         raise Unread("not_a_response", "holds markup or an instruction, not only a response")
-    if too_long(said, max_words, max_cjk):
+    if too_long(body, max_words, max_cjk):
         raise Unread("not_a_response", f"longer than {max_words} words or {max_cjk} characters")
-    return said
+    return body
 
 
 def _unquoted(text: str) -> str:
-    """Return a text without the one pair of quotes around all of it."""
+    """Return a text without a pair of quotes around all of it."""
     for opens, closes in ('""', "“”", "「」", "『』", "**", "__"):
         if len(text) > 2 and text[0] == opens and text[-1] == closes and not {opens, closes} & {*text[1:-1]}:
             return text[1:-1].strip()
@@ -58,6 +58,6 @@ def _unquoted(text: str) -> str:
 
 
 def half(framed: str) -> str:
-    """Return the first half of a frame, its words (Chinese: its characters) and the mask counted; the rest is left open."""
+    """Return the first half of a frame, counted in words (Chinese: characters), mask included, with an ellipsis."""
     pieces = list(_PIECES.finditer(framed))
     return f"{framed[: pieces[(len(pieces) + 1) // 2 - 1].end()]} …"

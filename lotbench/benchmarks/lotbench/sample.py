@@ -1,7 +1,7 @@
 """One sample of LoTbench: a picture, a funny response to it, and the key text that makes it funny.
 
-Checked when it is read: a response in which the key text cannot be masked, or a sample without an
-explanation or a clue, is refused with its file, line and field (Sec. 5.3).
+Reading checks it: a response in which the key text cannot be masked, or a sample without an explanation or a clue, is
+refused with file, line and field (Sec. 5.3).
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ class Rejected(BaseModel):
     text: Text
     difficulty: Literal["easy", "hard"]
     fails: Literal["likeness", "effect"] | None = None
-    """Which line of the creative point a near miss is written to fail: the likeness, or the effect with the likeness kept."""
+    """The line of the creative point that a near miss fails: the likeness, or the effect while the likeness holds."""
     why: str = ""
 
 
 class Fixed(BaseModel):
-    """The creative point as its author fixed it, a short line each: a guess is the same joke if both lines hold of the part."""
+    """The creative point in the author's words; a guess makes the same joke if likeness and effect hold of the part."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     part: Text
-    """What of the scene is mapped."""
+    """The part of the scene that is mapped."""
     likeness: Text
-    """The one likeness that cannot be missed (Eq. 3)."""
+    """The one necessary likeness (Eq. 3)."""
     effect: Text
-    """What a reader concludes (Eq. 4)."""
+    """The reader's conclusion (Eq. 4)."""
 
 
 class Votes(BaseModel):
-    """How people liked a response: `n` ratings of 1 to 3 with their mean, or `n` likes without one.
+    """People's votes on a response: `n` ratings of 1 to 3 with their mean, or `n` likes without one.
 
     `low` is the lower end of the 95 % interval of the mean, or of the likes.
     """
@@ -55,7 +55,7 @@ class Votes(BaseModel):
 
 
 class Point(BaseModel):
-    """Another high-quality human response to the scene, by a point of its own; it counts where no frame is shown."""
+    """Another high-quality human response to the scene, with its own creative point; it counts where no frame is shown."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -66,7 +66,7 @@ class Point(BaseModel):
 
 
 class Item(SampleRow):
-    """A sample: the high-quality human response R with its key text, and all that the game needs of it."""
+    """A sample: the high-quality human response R with its key text, and the texts that the game needs."""
 
     language: Literal["en", "zh"]
     image: Text
@@ -75,24 +75,24 @@ class Item(SampleRow):
     response: Text
     key_text: Text
     key_span: tuple[int, int] | None = None
-    """Where the key text stands in the response, if it stands there more than once; half-open, in characters."""
+    """The place of the key text in the response, if it occurs there more than once; half-open, in characters."""
     explanation: Text
     point: Fixed | None = None
-    """Given to a causal judge, whose chain must contain it; without one the explanation decides."""
+    """The creative point for a causal judge, whose chain must contain it; without one the explanation decides."""
     clues: Annotated[tuple[Text, ...], Field(min_length=1)]
-    """From wide to narrow."""
+    """Clues, from wide to narrow."""
     tier: Literal["easy", "medium", "hard"] | None = "medium"
-    """How far the leap is, as its writer saw it; null where blind plays say it (`calibration`)."""
+    """The size of the leap in its writer's opinion; null where blind plays decide it (`calibration`)."""
     leap: str = ""
     """The kind of leap between picture and response."""
     accept: tuple[Text, ...] = ()
     reject: tuple[Rejected, ...] = ()
     points: tuple[Point, ...] = ()
-    """Further responses that solve a game without a shown frame, each by a point of its own."""
+    """Further responses that solve a game without a shown frame, each with its own creative point."""
     near: tuple[Text, ...] = ()
-    """Like the key text and no other approach to the joke: the mask must let them fail, and a judge's chain is tried on them."""
+    """Texts like the key text that make another joke: the mask must let them fail, and a judge's chain is tried on them."""
     votes: Votes | None = None
-    """How people liked the response, where it was people's and they voted."""
+    """People's votes on the response, if there are any."""
     source: str = ""
 
     @model_validator(mode="after")
@@ -103,7 +103,7 @@ class Item(SampleRow):
                 raise ValueError("key_span: the response does not have the key text there")
             return self
         size = len(self.key_text)
-        starts = [one.start() for one in re.finditer(f"(?={re.escape(self.key_text)})", self.response)]
+        starts = [match.start() for match in re.finditer(f"(?={re.escape(self.key_text)})", self.response)]
         if len(starts) > 1:
             spans = " or ".join(f"[{start}, {start + size}]" for start in starts)
             raise ValueError(
@@ -115,9 +115,9 @@ class Item(SampleRow):
 
     @model_validator(mode="after")
     def _points_are_distinct(self) -> Item:
-        said = [words.same(text) for text in (self.response, *(point.response for point in self.points))]
-        for number, text in enumerate(said):
-            if number and text in said[:number]:
+        texts = [words.same(text) for text in (self.response, *(point.response for point in self.points))]
+        for number, text in enumerate(texts):
+            if number and text in texts[:number]:
                 raise ValueError(
                     f"points.{number - 1}.response: is the same as another response of the sample"
                 )
@@ -132,7 +132,7 @@ class Item(SampleRow):
 
     @property
     def span(self) -> tuple[int, int]:
-        """Where the key text stands in the response, half-open, in characters."""
+        """The place of the key text in the response, half-open, in characters."""
         if self.key_span is not None:
             return self.key_span
         start = self.response.index(self.key_text)
@@ -144,6 +144,6 @@ class Item(SampleRow):
         return words.frame(self.response, self.span, self.language)
 
     def rebuilt(self, guess: str) -> str:
-        """Return R_t: the response with another guess in the place of the key text."""
+        """Return R_t: the response with a guess in place of the key text."""
         start, end = self.span
         return self.response[:start] + guess + self.response[end:]

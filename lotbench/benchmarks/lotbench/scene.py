@@ -1,8 +1,8 @@
-"""What the candidate is shown: the scene, how it is to think, and all that the rounds before have told it (App. A-C).
+"""The candidate's prompts: the scene, the way to think, and the history of the game (App. A-C).
 
-Nothing that the candidate may not know is ever put into one of its prompts: they are written here, from the picture,
-the caption, the frame and the history alone. A request tells all that is known anew (`conversation=fresh`), or the game
-is one growing conversation: the rules and the scene, then each attempt, question, answer and clue as a turn.
+They are made only from the picture, the caption, the frame and the history, so the candidate cannot learn anything
+else. With `conversation=fresh`, each request tells all that is known. With `growing`, the game is one conversation:
+the rules and the scene, then each attempt, question, answer and clue as a turn.
 """
 
 from __future__ import annotations
@@ -22,11 +22,18 @@ from lotbench.types import Message
 
 
 def request(episode: GameEpisode, step: str, form: type[Form], notes: str = "") -> Render:
-    """Return what writes the request of a step: respond, ask or decompose; `notes` are those of DDCoT."""
+    """Return the function that renders the messages of a step: respond, ask or decompose.
+
+    Args:
+        episode: The episode.
+        step: Its name.
+        form: The form of the answer.
+        notes: The notes of DDCoT.
+    """
     rationale = episode.line("rationale", text=notes) if notes else None
 
     def fresh(again: str | None) -> Sequence[Message]:
-        # The static part first, the history last, so that prefixes can be cached.
+        # The static part comes first and the history last, so that prefixes can be cached.
         name = whole.prompt(step, episode.settings)
         values: dict[str, Value] = {**_scene(episode), **_tips_of(episode), "shape": shape(form)}
         if step != "decompose":
@@ -36,17 +43,17 @@ def request(episode: GameEpisode, step: str, form: type[Form], notes: str = "") 
         return prompt(episode, name).messages(**values, **unclear(episode, name, "told_unclear"))
 
     def growing(again: str | None) -> Sequence[Message]:
-        told = _grown(episode, step, form)
+        messages = _grown(episode, step, form)
         for text in (rationale, again):
             if text:
-                _say(told, text)
-        return told
+                _say(messages, text)
+        return messages
 
     return growing if episode.settings.conversation == "growing" else fresh
 
 
 def unclear(episode: GameEpisode, name: str, line: str) -> dict[str, Value]:
-    """Return what a prompt says of the answer Unclear, if it has a field for it."""
+    """Return the prompt value about the answer Unclear, if the prompt has a field for it."""
     if "unclear" not in prompt(episode, name).fields:
         return {}
     return {"unclear": episode.line(line) if episode.settings.oracle_says != "yes_no" else None}
@@ -57,7 +64,7 @@ def _method(episode: GameEpisode) -> str:
 
 
 def _limits(episode: GameEpisode) -> dict[str, Value]:
-    """Return how long a guess, or a whole response, may be."""
+    """Return the prompt values of the longest guess, or whole response."""
     limits = episode.settings
     most = (limits.max_words, limits.max_characters)
     if limits.whole:
@@ -66,7 +73,7 @@ def _limits(episode: GameEpisode) -> dict[str, Value]:
 
 
 def _scene(episode: GameEpisode) -> dict[str, Value]:
-    """Return what the candidate is shown of the sample: its arm of the scene, and the frame if it is shown."""
+    """Return the prompt values of the sample: its arm of the scene, and the frame if it is shown."""
     arm, sample = episode.settings.arm, episode.sample
     picture = episode.pictures.get(sample.id) if "image" in arm else None
     scene: dict[str, Value] = {
@@ -86,41 +93,41 @@ def _tips_of(episode: GameEpisode) -> dict[str, Value]:
 
 
 def _blocks(episode: GameEpisode) -> list[str]:
-    """Return the same in the paper's three blocks (App. A, B): what is wrong, clues, questions with answers."""
+    """Return the history as lines in the paper's three blocks (App. A, B): wrong guesses, clues, answered questions."""
     past = [*episode.state["history"], episode.state["turn"]]
     blocks: dict[str, list[dict[str, str]]] = {
-        "wrong": [{"text": one["guess"]} for one in past if one.get("guess")],
-        "clue": [{"text": clue} for one in past for clue in one.get("clues", ())],
+        "wrong": [{"text": entry["guess"]} for entry in past if entry.get("guess")],
+        "clue": [{"text": clue} for entry in past for clue in entry.get("clues", ())],
         "asked": [
-            {"question": one["question"], "answer": one["answer"]}
-            for one in past
-            if one.get("question") and one.get("answer")
+            {"question": entry["question"], "answer": entry["answer"]}
+            for entry in past
+            if entry.get("question") and entry.get("answer")
         ],
     }
-    lines, told = prompt(episode, "tips"), list[str]()
+    lines, texts = prompt(episode, "tips"), list[str]()
     for name, items in blocks.items():
-        told += [lines.line(name)] if items else []
-        told += [lines.line(f"{name}_item", number=str(at), **item) for at, item in enumerate(items, 1)]
-    return told
+        texts += [lines.line(name)] if items else []
+        texts += [lines.line(f"{name}_item", number=str(at), **item) for at, item in enumerate(items, 1)]
+    return texts
 
 
 def _tips(episode: GameEpisode) -> list[str]:
-    """Return one line for each thing that the candidate knows, oldest first."""
-    told: list[str] = []
+    """Return the history as lines, one for each known thing, the oldest first."""
+    lines: list[str] = []
     for past in [*episode.state["history"], episode.state["turn"]]:
         if past.get("guess"):
-            told.append(episode.line("found" if past.get("verdict") else "wrong", text=past["guess"]))
+            lines.append(episode.line("found" if past.get("verdict") else "wrong", text=past["guess"]))
         if past.get("question") and past.get("answer"):
-            told.append(episode.line("question", text=past["question"]))
-            told.append(episode.line("answer", text=episode.line(past["answer"].lower())))
-        told.extend(episode.line("clue", text=clue) for clue in past.get("clues", ()))
+            lines.append(episode.line("question", text=past["question"]))
+            lines.append(episode.line("answer", text=episode.line(past["answer"].lower())))
+        lines.extend(episode.line("clue", text=clue) for clue in past.get("clues", ()))
         if past.get("frame"):
-            told.append(episode.line("frame", text=past["frame"]))
-    return told
+            lines.append(episode.line("frame", text=past["frame"]))
+    return lines
 
 
 def _grown(episode: GameEpisode, step: str, form: type[Form]) -> list[Message]:
-    """Return the conversation of a game up to the turn in which a step is asked for."""
+    """Return the messages of a game up to the turn that asks for a step."""
     framework = FRAMEWORKS[episode.settings.framework]
     responding: type[Form] = whole.Written if episode.settings.whole else Guess
     shapes: dict[str, type[Form]] = {
@@ -131,59 +138,59 @@ def _grown(episode: GameEpisode, step: str, form: type[Form]) -> list[Message]:
     talk = whole.prompt("talk", episode.settings)
     opening: dict[str, Value] = {**_scene(episode), **_limits(episode), "method": _method(episode)}
     opening |= unclear(episode, talk, "told_unclear")
-    told = list(episode.prompt(talk).messages(**opening))
+    messages = list(episode.prompt(talk).messages(**opening))
     for past in episode.state["history"]:
-        _say(told, _wanted(episode, "respond", shapes))
-        _round(episode, told, past, shapes)
+        _say(messages, _request_line(episode, "respond", shapes))
+        _show_attempt(episode, messages, past, shapes)
         if "question" in past and episode.settings.ask and not past.get("verdict"):
-            _say(told, _wanted(episode, "ask", shapes))
-            _asked(episode, told, past)
-        _revealed(episode, told, past)
+            _say(messages, _request_line(episode, "ask", shapes))
+            _show_question(episode, messages, past)
+        _show_clues(episode, messages, past)
     if step != "ask" and not episode.state["turn"]:
-        _say(told, _wanted(episode, step, shapes))
-        return told
-    _say(told, _wanted(episode, "respond", shapes))
-    _round(episode, told, episode.state["turn"], shapes)
-    _say(told, _wanted(episode, step, shapes))
-    return told
+        _say(messages, _request_line(episode, step, shapes))
+        return messages
+    _say(messages, _request_line(episode, "respond", shapes))
+    _show_attempt(episode, messages, episode.state["turn"], shapes)
+    _say(messages, _request_line(episode, step, shapes))
+    return messages
 
 
-def _round(
-    episode: GameEpisode, told: list[Message], past: Mapping[str, Any], shapes: Mapping[str, type[Form]]
+def _show_attempt(
+    episode: GameEpisode, messages: list[Message], past: Mapping[str, Any], shapes: Mapping[str, type[Form]]
 ) -> None:
-    """Show an attempt and its verdict; an attempt that could not be read is left out."""
+    """Add an attempt and its verdict to the messages, unless it could not be read."""
     if past.get("guess"):
         field = [*shapes["respond"].model_fields][-1]
-        told.append(Message("assistant", (_object(field, past["guess"]),)))
-        _say(told, episode.line("found" if past.get("verdict") else "wrong", text=past["guess"]))
+        messages.append(Message("assistant", (_object(field, past["guess"]),)))
+        _say(messages, episode.line("found" if past.get("verdict") else "wrong", text=past["guess"]))
 
 
-def _asked(episode: GameEpisode, told: list[Message], past: Mapping[str, Any]) -> None:
-    """Show a question and the oracle's answer."""
+def _show_question(episode: GameEpisode, messages: list[Message], past: Mapping[str, Any]) -> None:
+    """Add a question and the oracle's answer to the messages."""
     if past.get("question"):
-        told.append(Message("assistant", (_object("question", past["question"]),)))
+        messages.append(Message("assistant", (_object("question", past["question"]),)))
         if past.get("answer"):
-            _say(told, episode.line("answer", text=episode.line(past["answer"].lower())))
+            _say(messages, episode.line("answer", text=episode.line(past["answer"].lower())))
 
 
-def _revealed(episode: GameEpisode, told: list[Message], past: Mapping[str, Any]) -> None:
+def _show_clues(episode: GameEpisode, messages: list[Message], past: Mapping[str, Any]) -> None:
     for clue in past.get("clues", ()):
-        _say(told, episode.line("clue", text=clue))
+        _say(messages, episode.line("clue", text=clue))
     if past.get("frame"):
-        _say(told, episode.line("frame", text=past["frame"]))
+        _say(messages, episode.line("frame", text=past["frame"]))
 
 
-def _say(told: list[Message], text: str) -> None:
-    """Add to the host's turn, or begin one: two turns of one speaker are no conversation."""
-    if told[-1].speaker == "user":
-        *before, last = told[-1].parts
+def _say(messages: list[Message], text: str) -> None:
+    """Add a text to the host's turn, or begin one, since two turns of one speaker may not follow each other."""
+    if messages[-1].speaker == "user":
+        *before, last = messages[-1].parts
         joined = (*before, f"{last}\n{text}") if isinstance(last, str) else (*before, last, text)
-        told[-1] = Message("user", joined)
+        messages[-1] = Message("user", joined)
     else:
-        told.append(Message("user", (text,)))
+        messages.append(Message("user", (text,)))
 
 
-def _wanted(episode: GameEpisode, step: str, shapes: Mapping[str, type[Form]]) -> str:
+def _request_line(episode: GameEpisode, step: str, shapes: Mapping[str, type[Form]]) -> str:
     name = "turn_respond_whole" if step == "respond" and episode.settings.whole else f"turn_{step}"
     return episode.line(name, shape=shape(shapes[step]))
 

@@ -1,8 +1,7 @@
-"""What a game is worth, and the creativity score over games (Sec. 5.7, Eq. 8).
+"""The score of a game, and the creativity score over games (Sec. 5.7, Eq. 8).
 
-A game that a judge or an oracle broke off is neither dropped nor given a score: it is censored, and every mean here is
-taken over the Kaplan-Meier curve, which is the plain mean when nothing is censored. One that the candidate broke off is
-unsolved.
+A game that a judge or the oracle broke off is neither dropped nor scored but censored: every mean is taken over the
+Kaplan-Meier curve, which gives the plain mean if nothing is censored. A game that the candidate broke off is unsolved.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ from lotbench.metrics.intervals import Floats, bounded
 from lotbench.types import JSON, Metric, Score, Trace
 
 ENDS: tuple[Literal["at once", "never"], ...] = ("never", "at once")
-"""What may have become of games that broke off."""
+"""The two extreme assumptions about games that broke off."""
 
 
 def unsolved_worth(settings: Settings, unsolved: str | None = None) -> float:
-    """Return what an unsolved game is worth: t = N whatever the origin, as Alg. 1 and Eq. 8 have it, or 0."""
+    """Return the worth of an unsolved game: that of t = N, whatever the origin (Alg. 1, Eq. 8), or 0."""
     return settings.worth(settings.max_rounds) if (unsolved or settings.unsolved) == "cap" else 0.0
 
 
 def grade(episode: GameEpisode) -> Score:
-    """Return the score of one finished game.
+    """Return the score of one finished game; a game that broke off has none.
 
-    A game that broke off has none. Parts: `rounds` is t of Eq. 8 (N if unsolved), `first_positive` the
-    round of the first accepted guess, `attempts` the rounds used.
+    Parts: `rounds` is t of Eq. 8 (N if unsolved), `first_positive` the round of the first accepted guess, `attempts` the
+    number of rounds used.
     """
     settings = episode.settings
     outcome = episode.state["outcome"]
@@ -51,8 +50,8 @@ def grade(episode: GameEpisode) -> Score:
     elif not played.broke_off:
         t = settings.max_rounds
         value = unsolved_worth(settings)
-    found = [leap.failed + settings.round_origin for leap in played.leaps]
-    encore: dict[str, JSON] = {"leaps": found, "leap_score": sum((settings.worth(at) for at in found), 0.0)}
+    times = [leap.failed + settings.round_origin for leap in played.leaps]
+    encore: dict[str, JSON] = {"leaps": times, "leap_score": sum((settings.worth(t) for t in times), 0.0)}
     return Score(
         value,
         why=f"{outcome}: {episode.state.get('why') or 'no reason given'}" if value is None else None,
@@ -71,7 +70,7 @@ def grade(episode: GameEpisode) -> Score:
 
 
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
-    """Return the metrics of a run, with 95 % intervals over samples; observations are games, censored ones too."""
+    """Return the metrics of a run, with 95 % intervals over samples; observations count games, censored ones too."""
     games = [game(trace) for trace in traces]
     measures: dict[str, Callable[[Sequence[Game], Settings], Metric]] = {
         "creativity_score": estimate,
@@ -80,17 +79,17 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
         "solve_rate": solve_rate,
         "mean_rounds": mean_rounds,
     }
-    made = {name: with_bounds(measure, games, settings) for name, measure in measures.items()}
-    return made | (leaps.metrics(games, settings) if settings.encore else {})
+    by_name = {name: with_bounds(measure, games, settings) for name, measure in measures.items()}
+    return by_name | (leaps.metrics(games, settings) if settings.encore else {})
 
 
 def expected(stop: float, first: float | None, settings: Settings) -> dict[str, float | None]:
-    """Return what each metric of a run is expected to be whose guesses all stop a game with one probability.
+    """Return the expected metrics of a run in which every guess ends its game with the same probability.
 
     Args:
-        stop: The probability that a round ends the game: with wrong guesses, the FPR of all who decide.
-        first: The same of the first judge alone; None if it is not known.
-        settings: Of the run.
+        stop: The probability that a round ends the game: for wrong guesses, the FPR of all who decide.
+        first: The same probability for the first judge alone. None if unknown.
+        settings: The settings of the run.
     """
     sums = _constant(stop, settings.max_rounds)
     score = creativity(settings)
@@ -106,38 +105,38 @@ def expected(stop: float, first: float | None, settings: Settings) -> dict[str, 
 
 
 def _constant(stop: float, last: int) -> Floats:
-    """Return the tally of one game that ends in each of its rounds with the same probability; see `tally`."""
-    left = (1 - stop) ** np.arange(last)
-    return np.stack([left, stop * left])
+    """Return the tally [2, last] of one game that ends in each round with the same probability; see `tally`."""
+    at_risk = (1 - stop) ** np.arange(last)
+    return np.stack([at_risk, stop * at_risk])
 
 
 def estimate(
     games: Sequence[Game], settings: Settings, *, unsolved: str | None = None, unconfirmed: bool = False
 ) -> Metric:
-    """Return S_c over games (Eq. 8): the sum over rounds of (S_{k-1} - S_k) worth(t_k), and S_N `unsolved_worth`."""
+    """Return S_c over games (Eq. 8): the sum over rounds of (S_{k-1} - S_k) worth(t_k), plus S_N `unsolved_worth`."""
     statistic = creativity(settings, unsolved)
     return _metric(games, settings, statistic, score_ends(settings), unconfirmed=unconfirmed)
 
 
 def score_ends(settings: Settings) -> tuple[float, float]:
-    """Return the least and the most that S_c can be."""
+    """Return the lowest and the highest possible S_c."""
     return 0.0, settings.worth(settings.round_origin)
 
 
 def creativity(settings: Settings, unsolved: str | None = None) -> Callable[[Floats], Floats]:
-    """Return S_c as a function of the tally (Eq. 8)."""
+    """Return S_c as a function of a tally [..., 2, last] (Eq. 8)."""
+    return lambda sums: of_curve(survival.curve(sums), settings, unsolved)
+
+
+def of_curve(curve: Floats, settings: Settings, unsolved: str | None = None) -> Floats:
+    """Return S_c of a survival curve S_0..S_N, [..., N + 1] to [...] (Eq. 8)."""
     values = np.array([settings.worth(k + settings.round_origin) for k in range(settings.max_rounds)])
     rest = unsolved_worth(settings, unsolved)
-
-    def statistic(sums: Floats) -> Floats:
-        curve = survival.curve(sums)
-        return np.asarray((curve[..., :-1] - curve[..., 1:]) @ values + curve[..., -1] * rest)
-
-    return statistic
+    return np.asarray((curve[..., :-1] - curve[..., 1:]) @ values + curve[..., -1] * rest)
 
 
 def solve_rate(games: Sequence[Game], settings: Settings) -> Metric:
-    """Return 1 - S_N."""
+    """Return the solve rate, 1 - S_N."""
     return _metric(games, settings, _solved, (0.0, 1.0))
 
 
@@ -158,63 +157,63 @@ def _attempts(sums: Floats) -> Floats:
 def with_bounds(
     measure: Callable[[Sequence[Game], Settings], Metric], games: Sequence[Game], settings: Settings
 ) -> Metric:
-    """Return a metric of games with what it would be if every censored one had been solved at once, and if none ever had.
+    """Return a metric with its bounds: if every censored game had been solved at once, and if none ever had.
 
-    A judge that fails mostly on right guesses makes every censored game one that was solved (informative censoring,
-    of which the Kaplan-Meier estimate knows nothing).
+    The Kaplan-Meier estimate assumes that censoring is independent of solving; a judge that fails mostly on right guesses
+    violates that.
     """
     metric = measure(games, settings)
-    if not any(one.censored for one in games):
+    if not any(played.censored for played in games):
         return metric
     return between(
         metric,
         [measure(bound(games, settings.max_rounds, end), settings) for end in ENDS],
-        sum(one.censored for one in games),
+        sum(played.censored for played in games),
     )
 
 
 def between(metric: Metric, others: Sequence[Metric], broken: int) -> Metric:
-    """Return a metric of games with two others of them as its bounds; without them if any has no value.
+    """Return a metric with the values of two others as its bounds; without bounds if any has no value.
 
-    `least` and `most` are the two values, `low` the low end of the interval of the one and `high` the high end of that of
-    the other (None if open), `broken` the games that broke off, of `of`.
+    `least` and `most` are the two values. `low` is the low end of the interval of the lower one, `high` the high end of
+    that of the higher one (None if open). `broken` of `of` games broke off.
     """
-    if metric.value is None or any(one.value is None for one in others):
+    if metric.value is None or any(other.value is None for other in others):
         return metric
-    least, most = sorted(others, key=lambda one: one.value or 0.0)
+    least, most = sorted(others, key=lambda other: other.value or 0.0)
     values = {"least": least.value, "most": most.value, "low": least.low, "high": most.high}
     return replace(metric, bounds={**values, "broken": broken, "of": metric.observations})
 
 
 def bound(games: Sequence[Game], last: int, end: Literal["at once", "never"]) -> tuple[Game, ...]:
-    """Return the games as they would be if every censored one had been solved at once, or never."""
+    """Return the games as if every censored one had been solved at once, or never."""
 
-    def ended(one: Game) -> Game:
-        if not one.censored:
-            return one
+    def ended(played: Game) -> Game:
+        if not played.censored:
+            return played
         if end == "never":
-            return replace(one, outcome="unsolved")
-        won = min(one.unsolved_through + 1, last)
+            return replace(played, outcome="unsolved")
+        won = min(played.unsolved_through + 1, last)
         sure = Round(won, status="ok", opinions=(Opinion("check", 0, True, "exact", "ok", {}, {}),))
-        rounds = (*(each for each in one.rounds if each.number != won), sure)
-        return replace(one, outcome="solved", solved=won, rounds=rounds)
+        rounds = (*(round_ for round_ in played.rounds if round_.number != won), sure)
+        return replace(played, outcome="solved", solved=won, rounds=rounds)
 
-    return tuple(ended(one) for one in games)
+    return tuple(ended(played) for played in games)
 
 
 def tally(games: Sequence[Game], last: int, *, unconfirmed: bool = False) -> Floats:
-    """Return counts by picture, [pictures, 2, last], pictures in order of name: games on one picture are alike.
+    """Return the counts of each picture, [pictures, 2, last], in order of the pictures' names.
 
-    Row 0 has the games at risk in each round, row 1 those solved in it.
+    Row 0 has the games at risk in each round, row 1 those solved in it. Games on one picture are alike.
     """
     pictures: dict[str, list[Game]] = {}
-    for one in games:
-        pictures.setdefault(one.picture, []).append(one)
-    made = np.zeros((len(pictures), 2, last))
+    for played in games:
+        pictures.setdefault(played.picture, []).append(played)
+    counts = np.zeros((len(pictures), 2, last))
     for index, picture in enumerate(sorted(pictures)):
-        spans = [one.span(last, unconfirmed=unconfirmed) for one in pictures[picture]]
-        made[index] = survival.counts(spans, last)
-    return made
+        spans = [played.span(last, unconfirmed=unconfirmed) for played in pictures[picture]]
+        counts[index] = survival.counts(spans, last)
+    return counts
 
 
 def _metric(
@@ -225,7 +224,7 @@ def _metric(
     *,
     unconfirmed: bool = False,
 ) -> Metric:
-    """Return a statistic of the tally with its interval; `ends` are the least and the most that it can be."""
+    """Return a statistic of the tally with its interval; `ends` are the lowest and the highest possible value."""
     if not games:
         return Metric(None, why="no games")
     counts = tally(games, settings.max_rounds, unconfirmed=unconfirmed)
@@ -235,7 +234,14 @@ def _metric(
 def of_tally(
     counts: Floats, games: int, statistic: Callable[[Floats], Floats], ends: tuple[float, float]
 ) -> Metric:
-    """Return a statistic of a tally [samples, 2, last] of so many games, with its interval; `ends` as above."""
+    """Return a statistic of a tally [samples, 2, last] with its interval.
+
+    Args:
+        counts: The tally.
+        games: How many games it has.
+        statistic: A function of the summed tally.
+        ends: The lowest and the highest possible value.
+    """
     value = float(statistic(counts.sum(axis=0)))
     if math.isnan(value):
         why = "every game that was not solved broke off before the last round"
@@ -245,6 +251,6 @@ def of_tally(
 
 
 def parts(trace: Trace, name: str) -> str | None:
-    """Return a named part of a trace's score as text, such as the language of its sample."""
-    found: Mapping[str, object] = trace.score.parts
-    return None if found.get(name) is None else str(found[name])
+    """Return a named part of a trace's score as text, such as the language of its sample; None without it."""
+    values: Mapping[str, object] = trace.score.parts
+    return None if values.get(name) is None else str(values[name])

@@ -1,6 +1,6 @@
-"""What the report of a game run says beside its metrics: tables of what happened, and what each number means.
+"""The report's sections of a game run: survival, leaps, outcomes, rounds, judging, groups, and games to read.
 
-Every share stands with the numbers it was made of, and a note under each table works its definition out.
+Every share is shown with its counts, and a note under each table gives the definition.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ def sections(
 
 
 def _survival(games: Sequence[Game], settings: Settings) -> Section:
-    """Return who was still unsolved after each round."""
+    """Return the section on the games at risk, solved and broken off in each round, with the survival curve."""
     last = settings.max_rounds
     tallies = tally(games, last)
     counts = tallies.sum(axis=0)
-    stopped = Counter(one.unsolved_through + 1 for one in games if one.censored)
+    stopped = Counter(played.unsolved_through + 1 for played in games if played.censored)
     curve = survival.curve(counts)
-    left: list[float | None] = [None if value != value else float(value) for value in curve]
+    unsolved: list[float | None] = [None if value != value else float(value) for value in curve]
     rows = tuple(
-        (k, int(counts[0, k - 1]), int(counts[1, k - 1]), stopped[k], left[k]) for k in range(1, last + 1)
+        (k, int(counts[0, k - 1]), int(counts[1, k - 1]), stopped[k], unsolved[k]) for k in range(1, last + 1)
     )
     notes = [
         "At risk: games whose verdict in that round is known; of 10 games, 2 solved in round 1 and 1 broken "
@@ -69,7 +69,7 @@ def _survival(games: Sequence[Game], settings: Settings) -> Section:
         "Score: the sum over rounds of (S before - S after) beta exp(-alpha t), t the failed attempts before "
         f"success (0 for the first attempt with round_origin 0), alpha {settings.alpha:g}, beta {settings.beta:g}.",
     ]
-    points = tuple((float(k), value) for k, value in enumerate(left) if value is not None)
+    points = tuple((float(k), value) for k, value in enumerate(unsolved) if value is not None)
     bands = tuple(_band(tallies, int(k)) for k, _ in points)
     return Section(
         "Survival by round",
@@ -90,7 +90,7 @@ def _survival(games: Sequence[Game], settings: Settings) -> Section:
 
 
 def _band(tallies: Floats, k: int) -> tuple[float, float]:
-    """Return the 95 % interval of S after round k, over samples; nothing is unknown of S_0."""
+    """Return the 95 % interval of S after round k, over samples; S_0 is 1."""
     if k == 0:
         return 1.0, 1.0
     low, high = bounded(tallies[:, :2], lambda sums: survival.curve(sums)[..., k])
@@ -98,14 +98,15 @@ def _band(tallies: Floats, k: int) -> tuple[float, float]:
 
 
 def _leaps(games: Sequence[Game], settings: Settings) -> tuple[Section, ...]:
-    """Return how many answers of a game counted, and what became of those that did not; nothing without an encore."""
+    """Return the section on leaps and on the attempts after the solve; none without an encore."""
     if not settings.encore:
         return ()
-    over = [one for one in games if not one.broke_off]
-    counts = Counter(len(one.leaps) for one in over)
+    over = [played for played in games if not played.broke_off]
+    counts = Counter(len(played.leaps) for played in over)
     shares = tuple((k, counts[k], counts[k] / len(over)) for k in sorted(counts))
-    after = [at for one in games for at in one.rounds if one.solved is not None and at.number > one.solved]
-    seen = Counter(at.decision if not at.leap else "leap" for at in after if at.opinions)
+    solved = [played for played in games if played.solved is not None]
+    after = [round_ for played in solved for round_ in played.rounds if round_.number > (played.solved or 0)]
+    seen = Counter(round_.decision if not round_.leap else "leap" for round_ in after if round_.opinions)
     names = ("leap", "alike", "overturned", "refused", "none")
     rows = tuple((name, seen[name], seen[name] / len(after) if after else None) for name in names)
     notes = (
@@ -124,15 +125,15 @@ def _leaps(games: Sequence[Game], settings: Settings) -> tuple[Section, ...]:
 
 
 def _outcomes(games: Sequence[Game]) -> Section:
-    """Return how the games ended; games without any valid guess are shown apart."""
-    seen = Counter(one.outcome for one in games)
+    """Return the section on the ends of the games, with those that had no valid guess."""
+    seen = Counter(played.outcome for played in games)
     rows: list[tuple[Cell, ...]] = [
         (outcome, seen[outcome], share(seen[outcome], len(games)))
         for outcome in ("solved", "unsolved", *FAILED)
     ]
-    mute = sum(one.outcome == "unsolved" and not one.valid for one in games)
+    mute = sum(played.outcome == "unsolved" and not played.valid for played in games)
     rows.append(("of the unsolved: no valid guess", mute, share(mute, len(games))))
-    unaided = sum(_unaided(one) for one in games)
+    unaided = sum(_unaided(played) for played in games)
     rows.append(("of the solved: before any clue", unaided, share(unaided, len(games))))
     note = (
         "A failed game broke off because a call brought no reply or no readable verdict. Failed by judge or oracle it counts "
@@ -142,30 +143,32 @@ def _outcomes(games: Sequence[Game]) -> Section:
 
 
 def _rounds(games: Sequence[Game], settings: Settings) -> Section:
-    """Return what came of the rounds: replies, guesses that come again, questions that gave the answer away, missing answers."""
-    rounds = [at for one in games for at in one.rounds]
-    replies, valid = [at for at in rounds if at.status], [at for at in rounds if at.status == "ok"]
-    decided = [at.check for at in rounds if at.check and at.check.how != "none"]
-    begun = [at for one in games for at in one.rounds[:1] if at.status == "ok"]
+    """Return the section on rounds: replies, repeated guesses, leaking questions, missing answers."""
+    rounds = [round_ for played in games for round_ in played.rounds]
+    replies = [round_ for round_ in rounds if round_.status]
+    valid = [round_ for round_ in rounds if round_.status == "ok"]
+    decided = [round_.check for round_ in rounds if round_.check and round_.check.how != "none"]
+    first = [round_ for played in games for round_ in played.rounds[:1]]
+    exact = [round_.decision == "exact" for round_ in first if round_.status == "ok"]
     several, alike = _openings(games)
-    asks = [at for at in rounds if at.asked is not None]
-    asked = [at for at in asks if at.question]
-    answers = [at.answer for at in rounds if at.answered]
-    seen = Counter(at.status for at in replies)
-    tight = [one for one in games if not any(at.leak for at in one.rounds)]
+    asks = [round_ for round_ in rounds if round_.asked is not None]
+    leaks = [round_.leak for round_ in asks if round_.question]
+    answers = [round_.answer for round_ in rounds if round_.answered]
+    seen = Counter(round_.status for round_ in replies)
+    tight = [played for played in games if not any(round_.leak for round_ in played.rounds)]
     score = estimate(tight, settings)
     counts: tuple[tuple[str, int, Sequence[Any]], ...] = (
         *((status, seen[status], replies) for status in (*STATUSES, *sorted(seen.keys() - set(STATUSES)))),
-        ("language_mismatch, of the ok", sum(at.language_mismatch for at in valid), valid),
+        ("language_mismatch, of the ok", sum(round_.language_mismatch for round_ in valid), valid),
         (
             "guesses judged that had been judged before in their game",
             sum(check.how == "repeat" for check in decided),
             decided,
         ),
         ("samples whose repeats all open with the same guess", alike, several),
-        ("first guesses that are the very key text", sum(at.decision == "exact" for at in begun), begun),
-        ("rounds that were to have a question and have none", len(asks) - len(asked), asks),
-        ("oracle_leaks: questions with the key text or a tried guess", sum(at.leak for at in asked), asked),
+        ("first guesses that are the very key text", sum(exact), exact),
+        ("rounds that were to have a question and have none", len(asks) - len(leaks), asks),
+        ("oracle_leaks: questions with the key text or a tried guess", sum(leaks), leaks),
         ("oracle_failures: answers that are neither Yes nor No", answers.count(None), answers),
     )
     notes = [
@@ -187,26 +190,27 @@ def _rounds(games: Sequence[Game], settings: Settings) -> Section:
 
 
 def _openings(games: Sequence[Game]) -> tuple[Sequence[Any], int]:
-    """Return the samples of which several games open with a guess, and in how many of them all open with the same."""
+    """Return the first guesses of samples with several games, and in how many samples they are all the same."""
     samples: dict[str, list[str]] = {}
-    for one in games:
-        if one.rounds and (said := one.rounds[0].guess) is not None:
-            samples.setdefault(one.sample, []).append(words.same(said))
+    for played in games:
+        if played.rounds and (opening := played.rounds[0].guess) is not None:
+            samples.setdefault(played.sample, []).append(words.same(opening))
     several = [openings for openings in samples.values() if len(openings) > 1]
     return several, sum(len(set(openings)) == 1 for openings in several)
 
 
 def _judging(games: Sequence[Game], settings: Settings) -> Section:
-    """Return how verdicts came about, what the second look overturned, and which chains stayed in doubt."""
-    rounds = [at for one in games for at in one.rounds]
-    confirms = [at.confirm for at in rounds if at.confirm]
-    unread = sum(opinion.accepted is None for at in rounds for opinion in at.opinions)
-    how = Counter((at.check.how, at.check.accepted) for at in rounds if at.check)
+    """Return the section on verdicts: who gave them, what second opinions overturned, which chains were not accepted."""
+    rounds = [round_ for played in games for round_ in played.rounds]
+    confirms = [round_.confirm for round_ in rounds if round_.confirm]
+    unread = sum(opinion.accepted is None for round_ in rounds for opinion in round_.opinions)
+    how = Counter((round_.check.how, round_.check.accepted) for round_ in rounds if round_.check)
     kinds = sorted({kind for kind, _ in how})
     rows: list[tuple[Cell, ...]] = [(kind, how[kind, True], how[kind, False]) for kind in kinds]
     agreed = sum(bool(confirm.accepted) for confirm in confirms)
     rows.append(("confirm", agreed, len(confirms) - agreed))
-    doubtful = {(one.sample, chain.judge) for one in games for chain in one.chains if chain.accepted is False}
+    chains = [(played.sample, chain) for played in games for chain in played.chains]
+    doubtful = {(sample, chain.judge) for sample, chain in chains if chain.accepted is False}
     notes = [
         CONFIRM.get(str(settings.confirm), f"confirm: {settings.confirm}"),
         f"Askings of a judge that brought no readable verdict: {unread}.",
@@ -218,24 +222,24 @@ def _judging(games: Sequence[Game], settings: Settings) -> Section:
 
 
 def _groups(traces: Sequence[Trace], games: Sequence[Game], settings: Settings) -> Section:
-    """Return the score by language and by tier, as far as the graded episodes name them."""
+    """Return the section on the score by language and by tier, where episodes have them."""
     rows: list[tuple[Cell, ...]] = []
     for name in ("language", "tier"):
         labels = [parts(trace, name) for trace in traces]
         for label in sorted({label for label in labels if label is not None}):
-            chosen = [one for one, its in zip(games, labels, strict=True) if its == label]
+            chosen = [played for played, value in zip(games, labels, strict=True) if value == label]
             score, rate = estimate(chosen, settings), solve_rate(chosen, settings)
-            samples = len({one.sample for one in chosen})
+            samples = len({played.sample for played in chosen})
             rows.append((name, label, samples, len(chosen), score.value, score.low, score.high, rate.value))
     columns = ("by", "group", "samples", "games", "creativity_score", "low", "high", "solve_rate")
     note = "Low and high: 95 % interval over the group's samples; none for a single sample."
     return Section("By language and tier", (note,), (Table(columns, tuple(rows)),))
 
 
-def _unaided(one: Game) -> bool:
+def _unaided(played: Game) -> bool:
     """Return whether a game was solved before any clue."""
-    solved = one.solved
-    return solved is not None and not any(at.clues for at in one.rounds if at.number < solved)
+    solved = played.solved
+    return solved is not None and not any(round_.clues for round_ in played.rounds if round_.number < solved)
 
 
 def _with_interval(metric: Metric) -> str:

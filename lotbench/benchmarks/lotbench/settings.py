@@ -89,26 +89,26 @@ class Settings(BaseModel):
         return self.frame != "shown"
 
     def worth(self, t: int) -> float:
-        """Return what a game is worth that t attempts failed before: beta exp(-alpha t) (Eq. 8)."""
+        """Return the worth of a game solved after t failed attempts: beta exp(-alpha t) (Eq. 8)."""
         return self.beta * math.exp(-self.alpha * t)
 
 
 GameEpisode: TypeAlias = Episode[Item, Settings]
-"""An episode of this benchmark: what its sample and its settings are."""
+"""An episode of this benchmark, with its types of sample and settings."""
 
 
 def prompt(episode: GameEpisode, name: str) -> Prompt:
-    """Return a prompt of the game, in the paper's words where these are wanted and it has them."""
+    """Return a prompt of the game, in the paper's wording if that is set and it exists."""
     papers = episode.prompts.prompts.get("paper", {}) if episode.settings.wording == "paper" else {}
     return papers.get(name) or episode.prompt(name)
 
 
 def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
-    """Return the settings with those decided that depend on how many judges there are.
+    """Return the settings with those decided that depend on the number of judges.
 
     Raises:
-        UsageError: A confirmation by another judge was asked for, and there is only one; a conversation is to
-            grow that has no feedback; or the paper's words are wanted for a game that it does not have.
+        UsageError: Confirmation by another judge needs two judges. A growing conversation needs feedback. The paper's
+            wording covers only the paper's game.
     """
     judges = len(names.get("judge", ()))
     confirm = settings.confirm or ("other_judge" if judges > 1 else "never")
@@ -128,12 +128,15 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
-    """Return the most calls that one game makes, by role, what `chain.beyond` counts and askings-again left out (Alg. 1)."""
+    """Return the largest number of calls of one game, by role, without repeated requests (Alg. 1).
+
+    `chain.beyond` counts the calls for chains and further responses.
+    """
     rounds, asks = settings.max_rounds, settings.max_rounds - 1 if settings.ask else 0
     draws = settings.votes if settings.framework == "cot_sc" else 1
     notes = 1 if settings.framework == "ddcot" else 0
     candidate = rounds * (draws + notes) + asks * (1 + notes)
-    # A game has at most one confirmed yes, but every round may have an unconfirmed one; points come on top.
+    # Every round may have a yes that is not confirmed; further responses are counted in `chain.beyond`.
     checks = rounds * (1 if settings.confirm == "never" else 2) + (rounds - 1 if settings.encore else 0)
     return {"candidate": candidate, "judge": checks, "oracle": asks}
 
@@ -141,7 +144,7 @@ def calls(settings: Settings) -> Mapping[str, int]:
 def reveals(clues: Sequence[str], settings: Settings) -> list[list[str]]:
     """Return the clues of each usable reveal, in order (Alg. 1 line 9).
 
-    A reveal follows every `clue_interval` failed rounds; one after the last round is of no use.
+    A reveal follows every `clue_interval` failed rounds; one after the last round would be useless.
     """
     usable = usable_reveals(settings)
     if not (settings.clues and settings.feedback) or usable == 0:
@@ -160,9 +163,9 @@ LADDERS: Mapping[str, tuple[Literal["half", "whole"], ...]] = {
     "half_whole": ("half", "whole"),
     "whole": ("whole",),
 }
-"""What of an earned frame each reveal shows, from the first; by `frame_ladder`."""
+"""The part of an earned frame that each reveal shows, from the first; by `frame_ladder`."""
 
 
 def usable_reveals(settings: Settings) -> int:
-    """Return how many reveals are followed by an attempt."""
+    """Return the number of reveals that an attempt follows."""
     return (settings.max_rounds - 1) // settings.clue_interval

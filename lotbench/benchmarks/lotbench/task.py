@@ -1,21 +1,14 @@
 """LoTbench: fill the mask in a funny response to a picture; the fewer rounds, the more creative (Sec. 5, Alg. 1).
 
-This file is the benchmark's table of contents: what it declares, and which function is which node of the
-game. `candidate.py` has the candidate's half, `check.py` the judge's.
+This file declares the benchmark and the nodes of its game. `candidate.py` asks candidate and oracle, `check.py` the
+judges.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lotbench.benchmarks.lotbench import (
-    candidate,
-    chain,
-    check,
-    judge_rows,
-    lints,
-    validation,
-)
+from lotbench.benchmarks.lotbench import candidate, chain, check, judge_rows, lints, validation
 from lotbench.benchmarks.lotbench.ballot import BALLOT
 from lotbench.benchmarks.lotbench.games import answers
 from lotbench.benchmarks.lotbench.judge_quality import standing
@@ -59,7 +52,7 @@ ROLES = {
 
 benchmark = Benchmark(
     name="lotbench",
-    version="4",
+    version="5",
     about="find the hidden part of a funny response, in as few rounds as possible",
     roles=ROLES,
     Settings=Settings,

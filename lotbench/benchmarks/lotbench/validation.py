@@ -1,6 +1,6 @@
-"""How E1 and E2 are checked (Sec. 7.2-7.3): who is measured how, and what is read off.
+"""The check of E1 and E2 (Sec. 7.2-7.3): which judges are measured on which probes, and how results are read.
 
-A row of a judge set (judge_rows.py) is put where a candidate's words would stand; the nodes of the game do the rest.
+A row of a judge set (judge_rows.py) takes the place of a candidate's words in a game.
 """
 
 from __future__ import annotations
@@ -15,97 +15,93 @@ from lotbench.benchmarks.lotbench import whole
 from lotbench.benchmarks.lotbench.games import Game, Opinion, Round, game, read_rounds
 from lotbench.benchmarks.lotbench.judge_rows import DIFFERENT, IDEAS, RESPONSES
 from lotbench.benchmarks.lotbench.settings import Settings
-from lotbench.harness.judge_validation import (
-    Draw,
-    JudgePanel,
-    Place,
-    Probe,
-    ProbeResult,
-    Ruling,
-    decided,
-)
+from lotbench.harness.judge_validation import Draw, JudgePanel, Place, Probe, ProbeResult, Ruling, decided
 from lotbench.harness.state import State
 from lotbench.types import JSON, Trace
 
 BOUNDS = {"judge": "game", "oracle": "oracle"}
-"""The bounds of `report.trust` that the verdicts of a role are held to."""
+"""The bounds of `report.trust` for the verdicts of each role."""
 STRATA = {"accepted": True, "overturned": False, "refused": False, "alike": False}
-"""The kinds of verdict that a run's guesses are drawn from, and whether they accept; the last only in an encore."""
+"""The kinds of verdict that guesses are drawn from, and whether they accept; `alike` only in an encore."""
 
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
-    """Return a ruling a probe; whether an answer is another idea is a criterion of its own."""
+    """Return one ruling for each probe; a probe on another idea has a criterion of its own."""
     return [
         replace(ruling, criterion=DIFFERENT if probe.task in IDEAS else "")
-        for probe, said in judged
-        for ruling in decided([(probe, said)])
+        for probe, result in judged
+        for ruling in decided([(probe, result)])
     ]
 
 
 def panels(role: str, models: int, settings: Settings, every: bool) -> list[JudgePanel]:
-    """Return who is measured how: the judges as a game has them, then each further one alone.
+    """Return the panels to measure: the judges as a game has them, then each further judge alone.
 
-    `every` wants all judge modes (Fig. 15, right). The oracle is measured with all that it may see: a question
-    is a short call. Whether an answer is another idea is each judge's own question.
+    Args:
+        role: judge or oracle. The oracle is measured with each setting of `oracle_sees`, since its calls are short.
+        models: How many models the role has.
+        settings: The settings of the game.
+        every: Whether to measure all judge modes (Fig. 15, right).
     """
-    made = []
+    result = []
     if role == "oracle":
         for sees in ("key_text", "response", "scene"):
-            made.append(JudgePanel(role, (0,), sees, settings.model_copy(update={"oracle_sees": sees})))
-        return made
+            result.append(JudgePanel(role, (0,), sees, settings.model_copy(update={"oracle_sees": sees})))
+        return result
     modes = ("zero_shot", "explained", "causal") if every else (settings.judge_mode,)
     for mode in modes:
         played = settings.model_copy(update={"judge_mode": mode})
         together = tuple(range(models)) if played.confirm == "other_judge" else (0,)
         alone = played.model_copy(update={"confirm": "never"})
         first = alone if played.confirm != "never" else None
-        made.append(JudgePanel(role, together, mode, played, first, task=RESPONSES * settings.whole))
-        made.extend(
+        result.append(JudgePanel(role, together, mode, played, first, task=RESPONSES * settings.whole))
+        result.extend(
             JudgePanel(role, (index,), mode, alone, task=RESPONSES * settings.whole)
             for index in range(1, models)
         )
     if settings.encore:
         task = IDEAS[settings.whole]
-        made.extend(JudgePanel(role, (index,), "different", settings, task=task) for index in range(models))
-    return made
+        result.extend(JudgePanel(role, (index,), "different", settings, task=task) for index in range(models))
+    return result
 
 
 def deciding_judges(settings: Settings) -> tuple[int, ...]:
-    """Return the judges whose verdicts end a game."""
+    """Return the indexes of the judges whose verdicts end a game."""
     return (0, 1) if settings.confirm == "other_judge" else (0,)
 
 
 def probe_result(probe: Probe, state: State) -> ProbeResult:
-    """Return what became of a probe."""
-    asked = "different" if probe.task in IDEAS else "check"
-    checks = [one for at in read_rounds(state["steps"]) for one in at.opinions if one.step == asked]
+    """Return the verdict on a probe, or the reason why there is none."""
+    step = "different" if probe.task in IDEAS else "check"
+    opinions = [opinion for round_ in read_rounds(state["steps"]) for opinion in round_.opinions]
+    checks = [opinion for opinion in opinions if opinion.step == step]
     stages = _stages(state, checks)
-    # What the first judge said, whoever spoke for it when it could not be read.
-    said = (one.accepted for one in checks if one.judge == 0 and one.how == "judge")
-    first = next((accepted for accepted in said if accepted is not None), None)
+    # The first judge's own verdict, even if another judge replaced it.
+    verdicts = (opinion.accepted for opinion in checks if opinion.judge == 0 and opinion.how == "judge")
+    first = next((accepted for accepted in verdicts if accepted is not None), None)
     if state["outcome"] is not None and str(state["outcome"]).endswith("_failed"):
         return ProbeResult(first, None, str(state["why"]), stages=stages)
     if probe.step == "answer":
-        told = state["turn"].get("answer")
-        accepted = {"Yes": True, "No": False}.get(told)
-        why = None if accepted is not None else "said Unclear" if told else "neither yes nor no"
+        reply = state["turn"].get("answer")
+        accepted = {"Yes": True, "No": False}.get(reply)
+        why = None if accepted is not None else "said Unclear" if reply else "neither yes nor no"
         return ProbeResult(accepted, accepted, why)
-    how = [one.how for one in checks if one.accepted is not None][-1]
+    how = [opinion.how for opinion in checks if opinion.accepted is not None][-1]
     return ProbeResult(first, bool(state["turn"]["verdict"]), None, how, stages)
 
 
 def _stages(state: State, checks: Sequence[Opinion]) -> dict[str, str]:
-    """Return the causal chain and the intervened chain, where the judge wrote one."""
-    made = {}
-    if kept := state["shared"].get("chain 0"):
-        made["chain"] = str(kept["text"])
-    if told := [one.texts["intervened_chain"] for one in checks if "intervened_chain" in one.texts]:
-        made["intervened chain"] = told[-1]
-    return made
+    """Return the causal chain and the intervened chain, if the judge wrote them."""
+    stored = state["shared"].get("chain 0")
+    stages = {"chain": str(stored["text"])} if stored else {}
+    for opinion in checks:
+        if "intervened_chain" in opinion.texts:
+            stages["intervened chain"] = opinion.texts["intervened_chain"]
+    return stages
 
 
 def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
-    """Return what a role's verdicts depend on beside the models and the data set: settings, and the prompts that it hears."""
+    """Return what a role's verdicts depend on besides models and data set: settings, and prompts."""
     if role == "oracle":
         chosen: dict[str, JSON] = {"oracle_sees": settings.oracle_sees}
         if settings.oracle_says != "yes_no":
@@ -134,19 +130,22 @@ def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
 def draw(
     traces: Sequence[Trace], samples: Mapping[str, Mapping[str, Any]], settings: Settings, n: int, seed: int
 ) -> Draw:
-    """Return first-seen guesses that the judge decided, in no order; see `drawn`."""
+    """Return guesses of a run to be labelled, first-seen ones that the judge decided, in random order; see `drawn`."""
     games = [game(trace) for trace in traces]
     rounds = {
-        (one.sample, one.repeat, at.number): (one, at)
-        for one in games
-        for at in one.known(settings.max_rounds)
+        (played.sample, played.repeat, round_.number): (played, round_)
+        for played in games
+        for round_ in played.known_rounds(settings.max_rounds)
     }
     sizes, chosen = drawn(games, settings.max_rounds, n, seed)
+    places = [place for _, place in chosen]
     return Draw(
-        rows=[_labelling(index, samples[at[0]], *rounds[at]) for index, (_, at) in enumerate(chosen, 1)],
+        rows=[
+            _labelling(number, samples[place[0]], *rounds[place]) for number, place in enumerate(places, 1)
+        ],
         strata=[name for name, _ in chosen],
         sizes={name: (size, STRATA[name]) for name, size in sizes.items()},
-        places=[at for _, at in chosen],
+        places=places,
         role="judge",
         indexes=deciding_judges(settings),
     )
@@ -155,54 +154,54 @@ def draw(
 def drawn(
     games: Sequence[Game], last: int, n: int, seed: int
 ) -> tuple[dict[str, int], list[tuple[str, Place]]]:
-    """Return how many verdicts of each kind there are, and at most n of them: kind and place, in no order.
+    """Return the number of verdicts of each kind, and the kind and place of at most n of them, in random order.
 
-    Half are stops, or all if these are fewer, and of the rest refused and overturned guesses alike as far as
-    they go. Each kind is drawn at equal distances in order of the round, so that every part of the game has its share.
+    Half are stops, or all stops if there are fewer; the rest are refused and overturned guesses in equal parts, as far as
+    they last. Each kind is sampled systematically in order of the round, so that every part of the game is represented.
     """
     rng = Random(f"{seed}:field")
-    kinds = [name for name in STRATA if name != "alike" or any(one.leaps for one in games)]
+    kinds = [name for name in STRATA if name != "alike" or any(played.leaps for played in games)]
     piles: dict[str, list[Place]] = {name: [] for name in kinds}
-    for one in games:
-        for at in one.known(last):
-            if at.decision in piles:
-                piles[at.decision].append((one.sample, one.repeat, at.number))
+    for played in games:
+        for round_ in played.known_rounds(last):
+            if round_.decision in piles:
+                piles[round_.decision].append((played.sample, played.repeat, round_.number))
     sizes = {name: len(pile) for name, pile in piles.items()}
     refusals = {name: size for name, size in sizes.items() if not STRATA[name]}
     stops = min(sizes["accepted"], max(n - n // 2, n - sum(refusals.values())))
-    taken = {"accepted": stops, **_shares(refusals, n - stops)}
+    counts = {"accepted": stops, **_shares(refusals, n - stops)}
     chosen = []
     for name, pile in piles.items():
-        ordered = sorted(rng.sample(pile, len(pile)), key=lambda at: at[2])
-        count, start = taken.get(name, 0), rng.random()
+        ordered = sorted(rng.sample(pile, len(pile)), key=lambda place: place[2])
+        count, start = counts.get(name, 0), rng.random()
         chosen += [(name, ordered[int((k + start) * len(pile) / count)]) for k in range(count)]
     rng.shuffle(chosen)
     return sizes, chosen
 
 
 def _shares(sizes: Mapping[str, int], n: int) -> Counter[str]:
-    """Return how many to take of each pile, alike as far as they go."""
-    taken: Counter[str] = Counter()
-    while (left := n - taken.total()) > 0:
-        open_piles = [name for name, size in sizes.items() if taken[name] < size]
+    """Return how many to take from each pile, in equal parts as far as they last."""
+    counts: Counter[str] = Counter()
+    while (missing := n - counts.total()) > 0:
+        open_piles = [name for name, size in sizes.items() if counts[name] < size]
         if not open_piles:
             break
-        for name in open_piles[:left]:
-            taken[name] += 1
-    return taken
+        for name in open_piles[:missing]:
+            counts[name] += 1
+    return counts
 
 
-def _labelling(number: int, sample: Mapping[str, Any], one: Game, at: Round) -> dict[str, JSON]:
-    """Return what a person sees who labels an answer: the sample, the answer, and in an encore what it must differ from."""
-    shown = ("caption", "response", "key_text", "explanation", "language")
-    found = [leap.text for leap in one.leaps if leap.round < at.number]
-    known: list[JSON] = [sample["response" if at.whole else "key_text"], *found]
+def _labelling(number: int, sample: Mapping[str, Any], played: Game, round_: Round) -> dict[str, JSON]:
+    """Return the row for a person who labels an answer: the sample, the answer, and in an encore the known answers."""
+    fields = ("caption", "response", "key_text", "explanation", "language")
+    earlier = [leap.text for leap in played.leaps if leap.round < round_.number]
+    excluded: list[JSON] = [sample["response" if round_.whole else "key_text"], *earlier]
     return {
         "row": number,
         "sample": sample["id"],
-        **{name: sample[name] for name in shown},
-        **({"points": sample["points"]} if at.whole and sample.get("points") else {}),
-        **({"known": known} if found else {}),
-        "guess": str(at.guess),
+        **{name: sample[name] for name in fields},
+        **({"points": sample["points"]} if round_.whole and sample.get("points") else {}),
+        **({"known": excluded} if earlier else {}),
+        "guess": str(round_.guess),
         "label": None,
     }

@@ -1,7 +1,7 @@
-"""Whole responses: what a candidate writes where no frame is shown, and the responses that it is judged by.
+"""Whole responses: the candidate's answer where no frame is shown, and the target responses it is compared with.
 
-A sample's own response is one that is looked for; its `points` are further ones. Which prompt a step has then,
-and how much of an earned frame is known, is said here.
+The targets are the sample's own response and its `points`. This module also names the prompts of these games, and gives
+the part of an earned frame that is known.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from lotbench.benchmarks.lotbench.settings import LADDERS, Settings, usable_reve
 from lotbench.prompting.reply import Form, prose
 
 LONGEST = 300
-"""Characters that the schema allows for a response."""
+"""The largest number of characters of a response in the schema."""
 
 
 class Written(Form):
-    """The answer of respond where a whole response is wanted."""
+    """The candidate's whole response."""
 
     response: Annotated[str, prose(LONGEST)]
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A response that is looked for, and why it is creative; a point of others has no key text marked."""
+    """A target response, and why it is creative; only the sample's own has a key text."""
 
     response: str
     explanation: str
@@ -41,7 +41,7 @@ def targets(sample: Item) -> tuple[Target, ...]:
 
 
 def secrets(sample: Item, *, whole: bool) -> list[str]:
-    """Return what a question may not name: the key text, what counts in its place, and every response that is looked for."""
+    """Return the texts that a question may not name: the key text, accepted guesses and, if `whole`, every target."""
     named = [sample.key_text, *sample.accept]
     return [*named, *(target.response for target in targets(sample))] if whole else named
 
@@ -52,7 +52,7 @@ def prompt(name: str, settings: Settings) -> str:
 
 
 def frame_at(sample: Item, settings: Settings, reveal: int) -> str | None:
-    """Return what of an earned frame a reveal shows, the first being 1; None where it shows nothing of it."""
+    """Return the part of an earned frame that a reveal shows, reveals counted from 1; None if it shows nothing."""
     ladder = LADDERS[settings.frame_ladder]
     if settings.frame != "earned" or not 0 < reveal <= min(len(ladder), usable_reveals(settings)):
         return None

@@ -1,7 +1,7 @@
-"""The rules about words: what a guess may be, when two are the same, what the frame shows.
+"""The rules for words: which texts are guesses, when two texts are the same, and how the frame masks the key text.
 
-Pure text in, text or a reason out. A candidate's words are never repaired beyond what stands here, so
-that every model meets the same rule.
+All functions map text to text or to a reason. A candidate's words are changed only as written here, so that every model
+meets the same rule.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ MASK = "<MASK>"
 _HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _KANA = r"\u3040-\u30ff"
 CJK = re.compile(f"[{_HAN}{_KANA}]")
-_BETWEENCJK = re.compile(rf"(?<=[{_HAN}{_KANA}])\s+(?=[{_HAN}{_KANA}])")
+_BETWEEN_CJK = re.compile(rf"(?<=[{_HAN}{_KANA}])\s+(?=[{_HAN}{_KANA}])")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 _ARTICLE = re.compile(r"^(?:an?|the)\s+", re.IGNORECASE)
 _NUMBERING = re.compile(r"^\s*(?:\(?\d+[.)、](?!\d)|[-*•])\s*")
 _LIST = re.compile(
-    # A slash stands between words: AC/DC, 24/7 and km/h are one.
+    # A slash separates options only between longer words; AC/DC, 24/7 and km/h are single things.
     rf"[;；、|]|\s/|/\s|[A-Za-z]{{3}}/[A-Za-z]{{3}}|[{_HAN}{_KANA}]/|\s(?:or|and/or)\s|(?<!不可)或(?!许|然|多或少)",
     re.IGNORECASE,
 )
@@ -38,19 +38,19 @@ _PAIRED = re.compile(
     r"|use it or lose it|win or lose|yes or no)\b|或多或少",
     re.IGNORECASE,
 )
-"""Phrases that are one thing with an "or" in it."""
+"""Phrases with an "or" that name one thing."""
 EITHER_ZH = re.compile(
     r"(?<![我你您他她它们这那谁也都就])(?<!^)(?<!现在)(?<!今天)(?<!至今)(?<!到底)(?<!最后)(?<!终究)(?<!毕竟)(?<!果然)"
     r"(?<!终归)(?<!总归)还是"
 )
-"""An "or" between two offers; at the beginning, after a pronoun or an adverb it means "still"."""
+"""An "or" between two options; at the beginning, after a pronoun or an adverb it means "still"."""
 _MARKUP = re.compile(r"[<>{}\[\]=\\`]|[:：](?!\d)")
-"""What belongs to a form, a page or a script and to no phrase; a time of day keeps its colon."""
+"""Characters of forms, pages and scripts that no phrase has; a time of day keeps its colon."""
 _ORDER = re.compile(
     r"\b(?:ignore|disregard|forget)\b.{0,40}\b(?:instructions?|rules?|above|previous|prompt)\b"
     r"|\b(?:same|both|creative)[ _](?:creative[ _])?(?:points?|functions?|criteri(?:a|on)|decisions?)\b|\bcriteria\b"
     r"|\b(?:accept|approve|mark|judge|count|rate|answer)\b.{0,20}\b(?:this|the|my) "
-    r"(?:response|caption|candidate|answer|guess)\b"
+    r"(?:response|caption|candidate|answer|guess|fill(?:ing)?)\b"
     r"|\b(?:say|answer|output|return|reply)(?: with)? (?:true\b|yes to (?:both|all)\b)"
     r"|\b(?:mark|count|accept)\b.{0,6}\b(?:this|it|me)\b.{0,6}\b(?:correct|right|true|accepted)\b"
     r"|\b(?:candidate|reference) (?:is|was|says)\b|\bkey text\b|\w_\w"
@@ -63,52 +63,55 @@ _ORDER = re.compile(
     r"|(?:候选|参考|解释|因果链|输出|系统|关键词)[^：:，。\s]{0,4}[:：]",
     re.IGNORECASE,
 )
-"""What speaks to a judge and not of the scene."""
+"""Words that address a judge and do not belong to the scene."""
 _BETWEEN = re.compile(r"[\s\-‐‑‒–—―.…·•/\\|+,;:\u115f\u1160\u2800\u3164\uffa0]+")
-"""What ends a word: also what joins several into what has no space in it, and letters that nobody sees."""
+"""The ends of words: spaces, characters that join words, and invisible letters."""
 _CHARACTERS = 15
-"""Characters that a word may have on the average: 120 for a guess of eight words, whatever it is made of."""
+"""The largest mean number of characters of a word: 120 for a guess of eight words."""
 _SENTENCE = re.compile(r"(?<=\w{3})[.!]\s+\w|[。！]")
-"""The end of a sentence within a guess; "Dr. No" and "St. Nicholas" have shorter ones."""
+"""The end of a sentence within a guess; shorter words before a dot are allowed ("Dr. No", "St. Nicholas")."""
 _EDGES = " \t\"'`*_“”‘’「」『』《》.,!。，！:："
 _DETERMINERS = {
     "a": "a(n)", "an": "a(n)",
     "this": "this/these", "these": "this/these", "that": "that/those", "those": "that/those",
 }  # fmt: skip
 _VERBS = {
-    form: f"{one}/{many}"
-    for one, many in (("is", "are"), ("was", "were"), ("has", "have"), ("does", "do"))
-    for one, many in ((one, many), (f"{one}n't", f"{many}n't"))
-    for form in (one, many)
+    form: f"{singular}/{plural}"
+    for singular, plural in (("is", "are"), ("was", "were"), ("has", "have"), ("does", "do"))
+    for singular, plural in ((singular, plural), (f"{singular}n't", f"{plural}n't"))
+    for form in (singular, plural)
 }
 _WORD = r"\w+(?:['’]t)?"
 _TOKEN = re.compile(rf"a\(n\)|{_WORD}/{_WORD}|{_WORD}", re.IGNORECASE)
 _BESIDE_BEFORE = re.compile(r"\b(\w++(?:['’]t)?)(\s++[\"'“‘(]*+)$")
 _BESIDE_AFTER = re.compile(rf"^([\"'”’)]*\s+)({_WORD})")
-# A verb before the mask agrees with it where it comes first, or after a word that is no subject.
+# A verb before the mask agrees with the mask if it comes first or follows a word that is not a subject.
 _VERB_FIRST = re.compile(
     rf"(?:^|[.!?:;]\s+|\b(?:there|here|where|what|who|which|how)\s+){_WORD}\s+[\"'“‘(]*$", re.IGNORECASE
 )
 
 
 def frame(response: str, span: tuple[int, int], language: str) -> str:
-    """Return the response with the key text masked; the words beside the mask give no article or number away."""
+    """Return the response with the key text masked.
+
+    Words beside the mask that would reveal an article or the number get all their forms.
+    """
     before, after = response[: span[0]], response[span[1] :]
     if language == "en":
         table = _DETERMINERS | _VERBS if _VERB_FIRST.search(before) else _DETERMINERS
-        before = _BESIDE_BEFORE.sub(lambda found: _neutral(found[1], table) + found[2], before)
-        after = _BESIDE_AFTER.sub(lambda found: found[1] + _neutral(found[2], _VERBS), after)
+        before = _BESIDE_BEFORE.sub(lambda match: _neutral(match[1], table) + match[2], before)
+        after = _BESIDE_AFTER.sub(lambda match: match[1] + _neutral(match[2], _VERBS), after)
     return f"{before}{MASK}{after}"
 
 
 def _neutral(word: str, table: Mapping[str, str]) -> str:
-    """Return a word that agrees with the hidden part, in all its forms."""
+    """Return a word in all its forms if it would agree with the hidden text; else the word."""
     neutral = table.get(word.lower().replace("’", "'"), word)
     return neutral[0].upper() + neutral[1:] if word[0].isupper() else neutral
 
 
 def guess(text: str, framed: str, max_words: int, max_cjk: int) -> str:
-    """Return a candidate's guess, cut out of the frame if it repeats the frame.
+    """Return a candidate's guess; a reply that repeats the frame is reduced to the text in the mask.
 
     Raises:
         Unread: `not_a_phrase`, with the reason.
@@ -136,45 +139,45 @@ def guess(text: str, framed: str, max_words: int, max_cjk: int) -> str:
 
 
 def orders(text: str) -> bool:
-    """Return whether a text speaks to a judge and not of the scene, in letters of whatever width."""
+    """Return whether a text addresses a judge, in letters of any width."""
     return _ORDER.search(unicodedata.normalize("NFKC", text)) is not None
 
 
 def too_long(text: str, max_words: int, max_cjk: int) -> bool:
-    """Return whether a text has more words, Chinese characters, or letters than a guess may have."""
+    """Return whether a text has more words, CJK characters or letters than allowed."""
     words = [word for word in _BETWEEN.split(text) if word]
     return len(words) > max_words or len(CJK.findall(text)) > max_cjk or len(text) > _CHARACTERS * max_words
 
 
 def _lists(words: str) -> bool:
-    """Return whether a guess offers several things to choose from."""
+    """Return whether a guess offers several options."""
     rest = _PAIRED.sub(" ", words)
     return any(sign.search(rest) for sign in (_LIST, _MANY, EITHER_ZH))
 
 
 def _inside(text: str, framed: str) -> str:
-    """Return what stands in the mask if the text repeats the frame, else the text."""
+    """Return the text in the mask if a reply repeats the frame, else the reply."""
     around = _around(framed)
-    found = around.match(text.strip()) if around else None
-    within = re.match(r".*\w", found[1]) if found else None
+    match = around.match(text.strip()) if around else None
+    within = re.match(r".*\w", match[1]) if match else None
     return within[0] if within else text
 
 
 @lru_cache(maxsize=8192)
 def _around(framed: str) -> re.Pattern[str] | None:
-    """Return what a text matches that repeats the frame, with what stands in the mask as its group; None of a bare mask."""
+    """Return a pattern for texts that repeat the frame, with the text in the mask as its group; None for a bare mask."""
     before, _, after = framed.partition(MASK)
     loose = [r"\W*+".join(map(_any_form, _TOKEN.findall(part))) for part in (before, after)]
     if not any(loose):
         return None
-    # Where the frame has a space at the mask, a guess does not begin or end within a word.
+    # If the frame has a space at the mask, a guess cannot begin or end within a word.
     opens = r"(?![A-Za-z0-9])" if loose[0] and before[-1:].isspace() else ""
     closes = r"(?<![A-Za-z0-9])" if loose[1] and after[:1].isspace() else ""
     return re.compile(rf"^\W*+{loose[0]}{opens}\W*+(.*?){closes}{loose[1]}\W*+$", re.IGNORECASE)
 
 
 def _any_form(token: str) -> str:
-    """Return a pattern for a word of the frame: as it stands there, or in one of the forms that it stands for."""
+    """Return a pattern for a word of the frame, as it is there or in any of its forms."""
     forms = ["an", "a"] if token.lower() == "a(n)" else token.split("/")
     either = (re.escape(form).replace("’", "'").replace("'", "['’]") for form in (token, *forms))
     return f"(?:{'|'.join(either)})"
@@ -182,28 +185,28 @@ def _any_form(token: str) -> str:
 
 @lru_cache(maxsize=8192)
 def same(text: str) -> str:
-    """Return the normal form by which two guesses or questions are the same.
+    """Return the normal form of a guess or question; two with the same normal form are the same.
 
-    NFKC, case, quotes, punctuation, a leading article, and simplified for traditional Chinese.
+    It applies NFKC, drops case, quotes, punctuation and a leading article, and simplifies traditional Chinese.
     """
     text = unicodedata.normalize("NFKC", text).casefold()
     if CJK.search(text):
-        text = _BETWEENCJK.sub("", _simplifier().convert(text))
+        text = _BETWEEN_CJK.sub("", _simplifier().convert(text))
     text = re.sub(r"[^\w\s]", "", re.sub(r"[-‐‑–—_]", " ", text))
     return re.sub(r"\s+", " ", _ARTICLE.sub("", text.strip())).strip()
 
 
 def overlap(guess: str, key: str) -> Literal["contains", "shortens"] | None:
-    """Return whether a guess has the whole key text in it, or is a part of it, by whole words; Chinese has none.
+    """Return whether a guess contains the whole key text, or is a part of it, in whole words; None for neither.
 
-    Such a guess is no exact match: a judge is told to go by what it then names.
+    Such a guess is not an exact match, so a judge decides on it.
     """
-    said, meant = same(guess), same(key)
-    if not said or said == meant:
+    guess_text, key_text = same(guess), same(key)
+    if not guess_text or guess_text == key_text:
         return None
-    if _within(meant, said):
+    if _within(key_text, guess_text):
         return "contains"
-    return "shortens" if _within(said, meant) else None
+    return "shortens" if _within(guess_text, key_text) else None
 
 
 def _within(part: str, whole: str) -> bool:
@@ -211,20 +214,20 @@ def _within(part: str, whole: str) -> bool:
 
 
 def leaks(question: str, secrets: list[str]) -> bool:
-    """Return whether a question, normalised, contains one of the secrets as whole words."""
-    asked = same(question)
+    """Return whether a question contains one of the secrets as whole words, after normalisation."""
+    text = same(question)
     # Chinese has no spaces: "它是wifi吗" has the word wifi in it.
     letter = rf"[^\W{_HAN}{_KANA}]"
-    # Most secrets are nowhere in the question: only for one that is there does the pattern pay.
-    for secret in (known for known in map(same, secrets) if known and known in asked):
+    # The pattern is built only for secrets that occur in the question, which most do not.
+    for secret in (phrase for phrase in map(same, secrets) if phrase and phrase in text):
         whole = rf"(?<!{letter}){re.escape(secret)}(?!{letter})"
-        if CJK.search(secret) or re.search(whole, asked):
+        if CJK.search(secret) or re.search(whole, text):
             return True
     return False
 
 
 def other_language(text: str, language: str) -> bool:
-    """Return whether a guess is written in another language than the sample's, as far as its script shows."""
+    """Return whether a guess is in another language than the sample, as far as its script shows."""
     if not re.search(r"[^\W\d_]", text):
         return False
     if language == "zh":

@@ -1,1 +1,1 @@
-"""RINoBench: is a research idea novel, and does the reasoning hold (rinobench.txt, Sec. 4)."""
+"""RINoBench: judge the novelty of a research idea, with a justification (rinobench.txt, Sec. 4)."""

@@ -1,4 +1,4 @@
-"""Several models side by side: the columns of the paper's Table 3, a run a row, and F1 by score with intervals."""
+"""Comparison of runs: the columns of the paper's Table 3, one row for each run, and F1 by score with intervals."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from lotbench.report.sections import Grid, Section, Table
 
 
 def across(runs: Runs) -> Sequence[Section]:
-    """Return table 3, and the heat map of runs and scores; runs without an answer are left out."""
+    """Return the section with Table 3 and a heat map of F1 by run and score; runs without an answer are left out."""
     answered = {
         name: (answers, settings)
         for name, (traces, settings) in runs.items()
-        if (answers := score.judged(traces))
+        if (answers := score.judged_answers(traces))
     }
     if not answered:
         return ()

@@ -1,8 +1,8 @@
-"""Alignment: does a justification argue as the gold does and come to the same end (G-Eval; Fig. 2).
+"""Alignment: does a justification argue like the gold and reach the same conclusion (G-Eval; Fig. 2).
 
-The evaluation steps are written once by the judge, before it has seen any idea, and kept for all ideas and
-runs: a score must not move because the yardstick was drawn again. `alignment_steps=per_idea` has them written anew for each
-idea, as the public script does. Each idea's alignment is the mean of k calls.
+The judge writes the evaluation steps once, before it sees any idea, and they serve all ideas and runs, so that scores
+stay comparable. With `alignment_steps=per_idea` it writes them for each idea, as the public script does. An idea's
+alignment is the mean of k calls.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from lotbench.prompting.reply import Form, prose, read_form
 from lotbench.types import Answer
 
 TOP = 10
-"""The judge scores 0..10; alignment is that share of 10."""
+"""The judge's highest score; alignment is its score divided by this."""
 _NUMBER = re.compile(r"^\s*(?:\d+[.)]|[-*])?\s*")
-"""What a step begins with if the judge has numbered it already."""
+"""The number or bullet at the beginning of a step."""
 
 
-def _whole(said: object) -> object:
-    """Return a number that came as text or as `7.0`."""
-    text = str(said).strip().removesuffix(".0")
-    return int(text) if text.isdecimal() else said
+def _whole(value: object) -> object:
+    """Return a whole number also where it came as text or as `7.0`; anything else as it is."""
+    text = str(value).strip().removesuffix(".0")
+    return int(text) if text.isdecimal() else value
 
 
 class Steps(Form):
@@ -46,9 +46,9 @@ class Aligned(Form):
 
 
 async def evaluation_steps(episode: IdeaEpisode) -> list[str]:
-    """Return the evaluation steps, which are of no idea: the judge is asked for them once, or as often as there are ideas."""
+    """Ask the judge for the evaluation steps, once for all ideas or once for each (`alignment_steps`)."""
     once = episode.settings.alignment_steps == "once"
-    found = await episode.require(
+    result = await episode.require(
         "judge",
         "alignment_steps",
         episode.prompt("alignment_steps"),
@@ -58,14 +58,14 @@ async def evaluation_steps(episode: IdeaEpisode) -> list[str]:
         shared=once,
         about="*" if once else "",
     )
-    return list(found["steps"])
+    return list(result["steps"])
 
 
 def read_steps(answer: Answer) -> dict[str, list[str]]:
-    """Return the steps, under `steps`.
+    """Return the evaluation steps of a reply, under `steps`.
 
     Raises:
-        Unread: The reply is not the form, or its steps say nothing.
+        Unread: The reply is not the form, or its steps are empty.
     """
     steps = [_NUMBER.sub("", step) for step in read_form(answer.reply, Steps).steps if says_something(step)]
     if not steps:
@@ -74,7 +74,7 @@ def read_steps(answer: Answer) -> dict[str, list[str]]:
 
 
 async def score(episode: IdeaEpisode, steps: Sequence[str], draw: int) -> None:
-    """Ask for one of the k alignment scores; the judge sees both justifications without their scores."""
+    """Ask for one of the k alignment scores; the judge sees both justifications without their novelty scores."""
     values: dict[str, Value] = {
         "steps": "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1)),
         "gold": episode.sample.novelty_reasoning,
@@ -99,5 +99,5 @@ def read_score(answer: Answer) -> dict[str, Any]:
     Raises:
         Unread: The reply is not the form.
     """
-    made = read_form(answer.reply, Aligned)
-    return {"alignment": made.score / TOP, "reason": made.reason}
+    form = read_form(answer.reply, Aligned)
+    return {"alignment": form.score / TOP, "reason": form.reason}

@@ -1,4 +1,4 @@
-"""An answer to an idea as the steps of its task tell of it; the one place where they are read."""
+"""Reader of an episode's steps: the answer to an idea and what the judge found in it. All steps are read here."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from lotbench.benchmarks.rinobench.claims import Arguments
 
 GROUNDING = ("ground", "ground_known", "ground_novelty")
-"""The steps in which claims are checked: both kinds together, or each by itself."""
+"""The steps that check claims: both kinds together, or each by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What the judge found of one claim: the gold arguments that it matches, and what grounds it."""
+    """The judge's check of one claim: the gold arguments that it matches, and what grounds it."""
 
     gold: Sequence[str]
     grounded: bool
@@ -24,14 +24,14 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One answer with what the judge found in its justification, as far as it came.
+    """One answer, with what the judge found in its justification so far.
 
     Attributes:
         status: ok, invalid, unparsed, refused or truncated.
         shortened: How many abstracts of its related works were cut.
-        gold: The gold's arguments by kind and id; None if they were not found out, as with `claims`.
-        checks: By the id of the claim.
-        alignments: Those of the k calls, 0..1.
+        gold: The gold's arguments by kind and id. None if they were not extracted; `claims` likewise.
+        checks: The check of each claim, by its id.
+        alignments: The scores of the k calls, 0..1.
     """
 
     status: str
@@ -61,6 +61,6 @@ def read_answered(steps: Sequence[Mapping[str, Any]]) -> Answered | None:
         **last["respond"],
         gold=last.get("gold_arguments"),
         claims=last.get("claims"),
-        checks={claim: Check(**found) for claims in checked for claim, found in claims.items()},
+        checks={claim: Check(**check) for claims in checked for claim, check in claims.items()},
         alignments=tuple(alignments),
     )

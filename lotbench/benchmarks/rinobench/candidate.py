@@ -1,7 +1,7 @@
-"""The candidate's half: one judgment of an idea, its reasoning first and then the score (Sec. 5, Fig. 6).
+"""The candidate's part: one judgment of an idea, first the reasoning and then the score (Sec. 5, Fig. 6).
 
-A score outside 1..5 is asked for once more and is then an outcome of its own: it is wrong, but not unread, and
-the reasoning beside it is judged like any other.
+A score outside 1..5 is asked for once more. If it comes again, the answer is `invalid`: its score is wrong, and its
+reasoning is judged like any other.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.benchmarks.rinobench.settings import IdeaEpisode
-from lotbench.benchmarks.rinobench.works import shown
+from lotbench.benchmarks.rinobench.works import show_works
 from lotbench.errors import Unread
 from lotbench.harness.episode import Reading
 from lotbench.harness.state import EpisodeState, Update
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
 NOTHING: dict[str, JSON] = {"novelty_score": None, "reasoning": ""}
-"""What an answer says that cannot be read."""
+"""The fields of an answer that cannot be read."""
 OUT_OF_RANGE = "novelty_score is not one of 1, 2, 3, 4, 5"
 
 
-def label(said: object) -> int | None:
+def label(value: object) -> int | None:
     """Return a score of the rubric, also where it came as `4.0` or `"4"`; None for anything else."""
-    if isinstance(said, str) and said.strip().isdecimal():
-        said = int(said)
-    if isinstance(said, bool) or not isinstance(said, int | float):
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return int(said) if said in LABELS else None
+    return int(value) if value in LABELS else None
 
 
 def says_something(text: str) -> bool:
-    """Return whether a text has a letter or a digit: a small model copies the `...` of the form."""
+    """Return whether a text has a letter or a digit, since a small model copies the `...` of the form."""
     return any(map(str.isalnum, text))
 
 
 class Judgment(Form):
     """The answer of the candidate."""
 
-    # A shortest length, too: else a small model copies the dots of the form.
+    # The minimum length keeps a small model from copying the dots of the form.
     reasoning: Annotated[
         str,
         Field(
@@ -58,7 +58,7 @@ class Judgment(Form):
 
 
 async def respond(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
-    """Return the idea and its related works, once, and once more after an answer that cannot be used."""
+    """Ask for a judgment of the idea, and once more if the answer cannot be used."""
     episode = runtime.context
     reading = await _judgment(episode)
     if reading.value and reading.value["status"] == "invalid":
@@ -69,29 +69,29 @@ async def respond(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
 
 
 async def _judgment(episode: IdeaEpisode, unread: str | None = None) -> Reading[dict[str, Any]]:
-    """Return one asking; `unread` says what was wrong with the answer before."""
+    """Ask once for a judgment; `unread` says what was wrong with the previous answer."""
     idea = episode.sample
-    works = shown(idea.related_works, episode.settings.works_chars)
-    kept: dict[str, JSON] = {"shortened": works.cut, "works": len(idea.related_works)}
+    works = show_works(idea.related_works, episode.settings.works_chars)
+    extra: dict[str, JSON] = {"shortened": works.cut, "works": len(idea.related_works)}
     return await episode.ask(
         "candidate",
         "respond",
         episode.prompt("respond"),
         Judgment,
-        {"idea": idea.research_idea.told(), "works": works.text},
+        {"idea": idea.research_idea.text(), "works": works.text},
         read=_judged,
-        value=lambda judged: {**judged, **kept},
-        missing=lambda error: {"status": error.kind, **NOTHING, **kept},
+        value=lambda judged: {**judged, **extra},
+        missing=lambda error: {"status": error.kind, **NOTHING, **extra},
         once=True,
         unread=unread,
     )
 
 
 def _judged(answer: Answer) -> dict[str, Any]:
-    """Return a judgment, `ok` or, with a score that is none of the rubric, `invalid`.
+    """Return the step value of a judgment, with status `ok`, or `invalid` if its score is not in the rubric.
 
     Raises:
-        Unread: The reply is not the form, or its reasoning says nothing.
+        Unread: The reply is not the form, or its reasoning is empty.
     """
     judgment = read_form(answer.reply, Judgment)
     if not says_something(judgment.reasoning):

@@ -1,8 +1,7 @@
-"""The arguments of a justification, and what each rests on: extraction, then grounding by id (Sec. 4.2.2).
+"""The arguments of a justification and their grounds: extraction, then a check by id (Sec. 4.2.2).
 
-Gold and candidate go through one prompt of extraction, the gold once per idea and judge for all runs. Every
-argument has an id; the form of the check has fields for exactly these ids, so a checker that leaves one out or
-makes one up has not filled it in.
+One prompt extracts the arguments of gold and candidate; the gold's are extracted once per idea and judge, for all
+runs. The form of the check has one field for each id, so a reply that omits or invents an id is not readable.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from pydantic import ConfigDict, Field, create_model
 
 from lotbench.benchmarks.rinobench.candidate import says_something
 from lotbench.benchmarks.rinobench.settings import IdeaEpisode
-from lotbench.benchmarks.rinobench.works import shown
+from lotbench.benchmarks.rinobench.works import show_works
 from lotbench.harness.episode import AnyEpisode, Place
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, YesNo, prose, read_form
@@ -29,14 +28,14 @@ ARGUMENT = 400
 
 
 class Strict(Form):
-    """A form in which a field that was not asked for is a fault."""
+    """A form that allows no other fields."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 @cache
 def extraction(limit: int) -> type[Form]:
-    """Return the form of an extraction: the known and the novelty arguments, at most so many of each kind."""
+    """Return the form of an extraction: known and novelty arguments, at most `limit` of each kind."""
     texts = list[Annotated[str, prose(ARGUMENT)]]
     field: Any = (texts, Field(json_schema_extra={"maxItems": limit}))
     return create_model("Extraction", __base__=Form, known=field, novelty=field)
@@ -45,7 +44,7 @@ def extraction(limit: int) -> type[Form]:
 async def extract(
     episode: AnyEpisode, justification: str, limit: int, *, gold: bool = False, prefix: str = ""
 ) -> Arguments:
-    """Return the arguments of a justification; those of the gold are shared by all runs."""
+    """Ask the judge for the arguments of a justification; the gold's arguments are shared by all runs."""
     return await episode.require(
         "judge",
         "gold_arguments" if gold else "claims",
@@ -58,17 +57,17 @@ async def extract(
 
 
 def read_arguments(answer: Answer, limit: int, prefix: str = "") -> dict[str, dict[str, str]]:
-    """Return the arguments by kind, with ids k1.. and n1.. after a prefix; ones that say nothing and repetitions are dropped.
+    """Return the arguments by kind, with ids k1.. and n1.. after a prefix; empty and repeated ones are dropped.
 
     Raises:
         Unread: The reply is not the form.
     """
-    made = read_form(answer.reply, extraction(limit)).model_dump()
+    form = read_form(answer.reply, extraction(limit)).model_dump()
     return {
         kind: {
             f"{prefix}{kind[0]}{number}": text
             for number, text in enumerate(
-                dict.fromkeys(filter(says_something, map(str.strip, made[kind]))), 1
+                dict.fromkeys(filter(says_something, map(str.strip, form[kind]))), 1
             )
         }
         for kind in KINDS
@@ -79,19 +78,19 @@ def read_arguments(answer: Answer, limit: int, prefix: str = "") -> dict[str, di
 def checking(
     known: tuple[str, ...], novelty: tuple[str, ...], gold: tuple[str, ...], works: tuple[str, ...]
 ) -> type[Form]:
-    """Return the form of a check of these claims: for each its reason, the gold arguments and what grounds it.
+    """Return the form of a check: for each claim a reason, the gold arguments that it matches, and its grounds.
 
     Args:
-        known: Ids of the claims that works ground.
-        novelty: Ids of the claims that the idea grounds.
-        gold: Ids of the gold arguments; of both kinds, a claim may match those of its own alone.
+        known: Ids of the claims about existing work, grounded by related works.
+        novelty: Ids of the claims about novelty, grounded by the idea.
+        gold: Ids of the gold arguments. A claim can match only those of its own kind.
         works: Ids of the related works.
     """
     fields: dict[str, Any] = {}
     for claim in (*known, *novelty):
         fields[f"{claim}_reason"] = (Annotated[str, prose(240)], ...)
-        if mine := tuple(one for one in gold if one[1] == claim[0]):
-            fields[f"{claim}_gold"] = (_ids(mine), ...)
+        if matches := tuple(name for name in gold if name[1] == claim[0]):
+            fields[f"{claim}_gold"] = (_ids(matches), ...)
         fields[f"{claim}_works" if claim in known else f"{claim}_in_idea"] = (
             (_ids(works), ...) if claim in known else (YesNo, ...)
         )
@@ -101,17 +100,25 @@ def checking(
 async def check(
     episode: IdeaEpisode, kinds: Sequence[str], gold: Arguments, claims: Arguments, **place: Unpack[Place]
 ) -> Mapping[str, Any]:
-    """Check claims of one kind, or of both, against the gold and what they speak of; what was found, by claim."""
+    """Ask the judge to check claims against the gold and their grounds; return the checks by claim id.
+
+    Args:
+        episode: The episode.
+        kinds: The kinds of claims that are checked together, one or both.
+        gold: The gold's arguments.
+        claims: The justification's arguments.
+        **place: Where the step stands; see `Episode.require`.
+    """
     sample, joint = episode.sample, len(kinds) > 1
     values: dict[str, Value] = {}
     for kind in kinds:
         values[f"{kind}_gold"] = _listed(gold[kind])
         values[f"{kind}_claims"] = _listed(claims[kind])
     if "known" in kinds:
-        values["works"] = shown(sample.related_works, episode.settings.works_chars).text
+        values["works"] = show_works(sample.related_works, episode.settings.works_chars).text
     if "novelty" in kinds:
-        values["idea"] = sample.research_idea.told()
-    found = await episode.require(
+        values["idea"] = sample.research_idea.text()
+    result = await episode.require(
         "judge",
         "ground" if joint else f"ground_{kinds[0]}",
         episode.prompt("ground_joint" if joint else f"ground_{kinds[0]}"),
@@ -120,28 +127,28 @@ async def check(
         read=lambda answer: {"claims": read_check(episode, answer, kinds, gold, claims)},
         **place,
     )
-    return dict(found["claims"])
+    return dict(result["claims"])
 
 
 def read_check(
     episode: IdeaEpisode, answer: Answer, kinds: Sequence[str], gold: Arguments, claims: Arguments
 ) -> dict[str, JSON]:
-    """Return what the checker said of each claim, by id: `{"gold": ids, "grounded", "works": ids, "reason"}`.
+    """Return the check of each claim, by id: `{"gold": ids, "grounded", "works": ids, "reason"}`.
 
     Raises:
-        Unread: The reply is not the form: an id is missing, made up, or of something else.
+        Unread: The reply is not the form, for instance because an id is missing or invented.
     """
-    made = read_form(answer.reply, _form(episode, kinds, gold, claims)).model_dump()
-    return {claim: _flags(made, claim) for kind in kinds for claim in claims[kind]}
+    form = read_form(answer.reply, _form(episode, kinds, gold, claims)).model_dump()
+    return {claim: _flags(form, claim) for kind in kinds for claim in claims[kind]}
 
 
-def _flags(made: Mapping[str, Any], claim: str) -> dict[str, JSON]:
-    works = list(dict.fromkeys(made.get(f"{claim}_works", ())))
+def _flags(form: Mapping[str, Any], claim: str) -> dict[str, JSON]:
+    works = list(dict.fromkeys(form.get(f"{claim}_works", ())))
     return {
-        "gold": list(dict.fromkeys(made.get(f"{claim}_gold", ()))),
-        "grounded": bool(made.get(f"{claim}_in_idea", works)),
+        "gold": list(dict.fromkeys(form.get(f"{claim}_gold", ()))),
+        "grounded": bool(form.get(f"{claim}_in_idea", works)),
         "works": works,
-        "reason": made[f"{claim}_reason"],
+        "reason": form[f"{claim}_reason"],
     }
 
 
@@ -153,7 +160,7 @@ def _form(episode: IdeaEpisode, kinds: Sequence[str], gold: Arguments, claims: A
 
 
 def _ids(names: Iterable[str]) -> Any:
-    """Return a list of ids, each one of these; the schema says which, so that a strict server writes no other."""
+    """Return the type of a list of these ids; its schema names them, so that a strict server writes no others."""
     options = tuple(names)
     return Annotated[list[Literal[options]], Field(json_schema_extra={"maxItems": len(options)})]  # type: ignore[valid-type]
 

@@ -1,7 +1,7 @@
-"""The judge's half: what a justification argues, what of it is in the gold or grounded, and how well it aligns.
+"""The judge's part: the arguments of a justification, their match with the gold and their grounds, and alignment.
 
-Two stages, each asked all at once: arguments and evaluation steps first, then what rests on them. A judge
-failure costs the idea its justification scores and never its novelty score.
+There are two stages, each asked all at once: first arguments and evaluation steps, then checks and alignment. If the
+judge fails, the idea keeps its novelty score and has no justification scores.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Work = Callable[[IdeaEpisode], Awaitable[Any]]
 
 
 async def judge(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
-    """Return arguments of gold and answer, then which of them hold (Eq. 1-3), and k alignment scores (Sec. 4.2.1)."""
+    """Ask for the arguments of gold and answer, then for their checks (Eq. 1-3) and k alignment scores (Sec. 4.2.1)."""
     episode, turn, settings = runtime.context, state["turn"], runtime.context.settings
     if not settings.justification or not turn["reasoning"]:
         return {}
@@ -32,30 +32,30 @@ async def judge(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
         "claims": lambda at: claims.extract(at, turn["reasoning"], settings.max_claims),
         "steps": alignment.evaluation_steps,
     }
-    # A judge check gives the claims, and wants no alignment.
-    wanted = [name for name in first if name not in turn and (name != "steps" or settings.alignment_calls)]
-    found = await episode.each(_done, [first[name] for name in wanted])
-    known = {**turn, **dict(zip(wanted, found, strict=True))}
-    gold, mine = known["gold"], known["claims"]
-    kinds = [kind for kind in KINDS if mine[kind]]
+    # In a judge check the claims are there already, and alignment is off.
+    names = [name for name in first if name not in turn and (name != "steps" or settings.alignment_calls)]
+    values = await episode.each(_run, [first[name] for name in names])
+    inputs = {**turn, **dict(zip(names, values, strict=True))}
+    gold, arguments = inputs["gold"], inputs["claims"]
+    kinds = [kind for kind in KINDS if arguments[kind]]
     together = [kinds] if settings.grounding == "joint" and kinds else [[kind] for kind in kinds]
 
     def checking(kinds: list[str]) -> Work:
-        return lambda at: claims.check(at, kinds, gold, mine)
+        return lambda at: claims.check(at, kinds, gold, arguments)
 
     def aligning(draw: int) -> Work:
-        return lambda at: alignment.score(at, known["steps"], draw)
+        return lambda at: alignment.score(at, inputs["steps"], draw)
 
     checks = [checking(kinds) for kinds in together]
-    results = await episode.each(_done, [*checks, *map(aligning, range(settings.alignment_calls))])
-    grounds = {name: said for one in results[: len(checks)] for name, said in one.items()}
-    return {"turn": {**turn, "gold": gold, "claims": mine, "checks": grounds}}
+    results = await episode.each(_run, [*checks, *map(aligning, range(settings.alignment_calls))])
+    grounds = {name: flags for result in results[: len(checks)] for name, flags in result.items()}
+    return {"turn": {**turn, "gold": gold, "claims": arguments, "checks": grounds}}
 
 
 async def grade(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
-    """Return the end of an episode that nothing broke off: scored, or invalid where there is no score of the rubric."""
+    """End the episode as scored, or as invalid where there is no score of the rubric."""
     return {"outcome": "scored" if state["turn"]["status"] == "ok" else "invalid"}
 
 
-async def _done(episode: IdeaEpisode, work: Work) -> Any:
+async def _run(episode: IdeaEpisode, work: Work) -> Any:
     return await work(episode)

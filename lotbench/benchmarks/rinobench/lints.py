@@ -1,4 +1,4 @@
-"""What makes ideas weak samples: a number in a text that gives the gold score away (Sec. 4.1.1), a text that tells it alone."""
+"""Findings about weak samples: numbers that reveal the gold score (Sec. 4.1.1), and texts that predict it alone."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.harness.data_findings import Finding, Sight
 
 FEWEST = 20
-"""Ideas, or blocks of them, below which nothing can be learnt that would say anything."""
+"""The fewest ideas, or blocks of them, from which a classifier can learn anything."""
 FOLDS = 5
 
 
 def lints(items: Sequence[Item], settings: Settings, sights: Mapping[str, Sight]) -> Sequence[Finding]:
-    """Return what weakens samples; ideas have no pictures to look at."""
+    """Return the findings about a data set; ideas have no pictures."""
     leaks = (finding for item in items for finding in _leaks(item))
     return [*_unbalanced(items), *leaks, *_shortcuts(items)]
 
 
 def _unbalanced(items: Sequence[Item]) -> Iterator[Finding]:
-    """Yield what the blocks of a data set get wrong as a whole: classes that are not equally often the gold."""
+    """Yield a finding if the scores are not equally frequent among the rows in blocks."""
     counts = Counter(int(item.novelty_score) for item in items if item.block)
     if len({counts[label] for label in LABELS}) > 1:
-        told = ", ".join(f"{label}: {counts[label]}" for label in LABELS)
-        yield Finding("", "novelty_score", f"the classes of rows in blocks are not balanced ({told})")
+        text = ", ".join(f"{label}: {counts[label]}" for label in LABELS)
+        yield Finding("", "novelty_score", f"the classes of rows in blocks are not balanced ({text})")
 
 
 def _leaks(item: Item) -> Iterator[Finding]:
-    texts = {"research_idea": item.research_idea.told(), "novelty_reasoning": item.novelty_reasoning}
+    texts = {"research_idea": item.research_idea.text(), "novelty_reasoning": item.novelty_reasoning}
     for field, text in texts.items():
         if number := leak(text):
             yield Finding(item.id, field, f"may give the score away: {number!r}")
 
 
 def _shortcuts(items: Sequence[Item]) -> Iterator[Finding]:
-    """Note a data set where the idea or its works alone predict novelty better than the commonest score."""
+    """Yield a finding where the idea alone, or its works alone, predict novelty better than the most frequent score."""
     if len({item.block or item.id for item in items}) < FEWEST:
         return
     sides = {
-        "research_idea": [item.research_idea.told() for item in items],
+        "research_idea": [item.research_idea.text() for item in items],
         "related_works": [
             "\n".join(f"{work.title}\n{work.abstract}" for work in item.related_works) for item in items
         ],
@@ -55,17 +55,20 @@ def _shortcuts(items: Sequence[Item]) -> Iterator[Finding]:
     commonest = max(Counter(item.novelty_score for item in items).values()) / len(items)
     for field, texts in sides.items():
         right = right_by_words(items, texts)
-        # Two standard errors of a guess.
+        # More than two standard errors above guessing.
         if right > commonest + 2 * np.sqrt(commonest * (1 - commonest) / len(items)):
-            told = f"a bag of words of it alone, trained on other samples, gets {right:.2f} of the scores ({commonest:.2f} by guessing)"
-            yield Finding(items[0].id, field, told, grave=False)
+            note = f"a bag of words of it alone, trained on other samples, gets {right:.2f} of the scores ({commonest:.2f} by guessing)"
+            yield Finding(items[0].id, field, note, grave=False)
 
 
 def right_by_words(items: Sequence[Item], texts: Sequence[str]) -> float:
-    """Return the share of scores that naive Bayes gets right from one text a sample, cross-validated; blocks stay together."""
+    """Return the share of scores that naive Bayes predicts right from one text a sample.
+
+    It is cross-validated, and the rows of a block stay in one fold.
+    """
     gold = np.array([int(item.novelty_score) for item in items])
     groups = [item.block or item.id for item in items]
     words = make_pipeline(CountVectorizer(min_df=2), MultinomialNB(fit_prior=False))
-    # A class that a fold has more of is rarer in training: unless folds are alike, guessing ends up below chance.
-    said = cross_val_predict(words, texts, gold, groups=groups, cv=StratifiedGroupKFold(FOLDS))
-    return float((said == gold).mean())
+    # Stratified, since a class that is frequent in a fold is rare in its training data, which lowers chance.
+    predicted = cross_val_predict(words, texts, gold, groups=groups, cv=StratifiedGroupKFold(FOLDS))
+    return float((predicted == gold).mean())

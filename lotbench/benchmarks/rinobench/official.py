@@ -1,4 +1,4 @@
-"""The official rows of RINoBench as samples: what they lack (ids) is given, what is of no use here left out."""
+"""Reader of the official RINoBench rows: ids are added, and fields without use here left out."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ def published(source: Source) -> list[Item]:
     """Return the ideas of the official train.json or test.json, with ids for ideas (`test-0001`) and works (`w1`).
 
     Raises:
-        DataError: The file is no list, or each row that is no idea, with its number and field.
+        DataError: The file is not a list, or rows are not ideas, each with number and field.
     """
     return source.items(lambda name, row: item(row, name))
 
 
 def item(row: object, name: str) -> Item:
-    """Return an official row as a sample; ideas are named in the order of the file, works w1, w2, ...
+    """Return an official row as a sample, its works named w1, w2, ...
 
     Args:
         row: `{"research_idea", "related_works", "novelty_score", "novelty_reasoning", ...}`.
         name: The id of a row that has none.
 
     Raises:
-        ValidationError: The row is no idea.
+        ValidationError: The row is not an idea.
     """
-    given: Mapping[str, Any] = row if isinstance(row, Mapping) else {}
-    idea, works = given.get("research_idea"), given.get("related_works")
+    fields: Mapping[str, Any] = row if isinstance(row, Mapping) else {}
+    idea, works = fields.get("research_idea"), fields.get("related_works")
     return Item.model_validate(
         {
-            "id": str(given.get("id") or name),
+            "id": str(fields.get("id") or name),
             "research_idea": _chosen(idea, IDEA),
             "related_works": [
                 {"id": f"w{number}", **_chosen(work, WORK)} for number, work in enumerate(works, 1)
             ]
             if isinstance(works, list)
             else works,
-            "novelty_score": given.get("novelty_score"),
-            "novelty_reasoning": given.get("novelty_reasoning"),
+            "novelty_score": fields.get("novelty_score"),
+            "novelty_reasoning": fields.get("novelty_reasoning"),
             "writer": WRITER,
             "gold_writers": [WRITER],
-            "source": str(given.get("source") or "RINoBench"),
+            "source": str(fields.get("source") or "RINoBench"),
         }
     )
 
 
 def _chosen(table: object, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the named fields of a row that it has; the hub spells a missing abstract or year as null."""
-    known: Mapping[str, Any] = table if isinstance(table, Mapping) else {}
-    return {name: known[name] for name in names if known.get(name) is not None}
+    """Return those of the named fields that a row has; a missing abstract or year is null on the hub."""
+    fields: Mapping[str, Any] = table if isinstance(table, Mapping) else {}
+    return {name: fields[name] for name in names if fields.get(name) is not None}

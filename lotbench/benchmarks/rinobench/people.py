@@ -1,6 +1,6 @@
-"""People beside the judge: claims for them to check, and how far the judge agrees with them (Sec. 4.2.2).
+"""Human review: claims for people to check, and the judge's agreement with them (Sec. 4.2.2).
 
-A row holds a claim and all that the judge was shown of it, and nothing of what it said.
+A row holds a claim and the texts that the judge saw with it, and nothing of the judge's answer.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from lotbench.benchmarks.rinobench.answered import Answered, read_answered
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.settings import Settings
-from lotbench.benchmarks.rinobench.works import shown
+from lotbench.benchmarks.rinobench.works import show_works
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.agreement import Rate, agreement
 from lotbench.metrics.people_agreement import ceiling
 from lotbench.report.sections import Cell, Section, Table
 from lotbench.types import JSON, Trace
 
-ASKED = ("grounded", "in_gold")
-"""What people say of a claim: whether works (or the idea) bear it out, whether a gold argument makes the same point."""
+QUESTIONS = ("grounded", "in_gold")
+"""The questions about a claim: do works (or the idea) support it, and does a gold argument make the same point?"""
 
 
 class Label(BaseModel):
-    """What one person said of one claim; a question that was left out is not answered."""
+    """One person's answers about one claim; None for a question that was left out."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -39,55 +39,55 @@ class Label(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """A claim that the judge checked: its kind, what the judge said of it, and how it is shown to people."""
+    """A claim that the judge checked, with the judge's answers to QUESTIONS."""
 
     row: str
     sample: str
     kind: str
     text: str
-    said: Mapping[str, bool]
+    verdict: Mapping[str, bool]
     answer: Answered
 
 
 def review(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> list[Mapping[str, JSON]]:
-    """Return every claim that was checked, a row each, with the two questions to be answered by true or false."""
+    """Return one row for every claim that was checked, with the two questions to answer by true or false."""
     return [
         {
-            "row": one.row,
-            "kind": one.kind,
-            "claim": one.text,
-            "gold_arguments": _gold(one),
-            "beside": _beside(one.kind, evidence.samples[one.sample], settings),
-            **dict.fromkeys(ASKED),
+            "row": claim.row,
+            "kind": claim.kind,
+            "claim": claim.text,
+            "gold_arguments": _gold(claim),
+            "beside": _evidence_text(claim.kind, evidence.samples[claim.sample], settings),
+            **dict.fromkeys(QUESTIONS),
         }
-        for one in _claims(traces)
+        for claim in _claims(traces)
     ]
 
 
 def people(traces: Sequence[Trace], labels: Sequence[Mapping[str, Any]]) -> Section | None:
-    """Return accuracy, both error rates and kappa of the judge against people, and of one person against another."""
-    claims = {one.row: one for one in _claims(traces)}
-    said: dict[str, list[Label]] = {}
+    """Return the section on accuracy, error rates and kappa of the judge against people, and on people among themselves."""
+    claims = {claim.row: claim for claim in _claims(traces)}
+    by_row: dict[str, list[Label]] = {}
     for label in (Label.model_validate(row) for row in labels):
         if label.row in claims:
-            said.setdefault(label.row, []).append(label)
-    if not said:
+            by_row.setdefault(label.row, []).append(label)
+    if not by_row:
         return None
     against, among = list[tuple[Cell, ...]](), list[tuple[Cell, ...]]()
-    for asked in ASKED:
+    for question in QUESTIONS:
         for kind in KINDS:
-            found = {
-                row: {one.who: answer for one in given if (answer := getattr(one, asked)) is not None}
-                for row, given in said.items()
+            votes = {
+                row: {label.who: answer for label in own if (answer := getattr(label, question)) is not None}
+                for row, own in by_row.items()
                 if claims[row].kind == kind
             }
-            found = {row: answers for row, answers in found.items() if answers}
-            against += _against(asked, kind, found, claims)
-            among += _among(asked, kind, found, claims)
+            votes = {row: answers for row, answers in votes.items() if answers}
+            against += _against(question, kind, votes, claims)
+            among += _among(question, kind, votes, claims)
     notes = (
-        f"{sum(map(len, said.values()))} labels on {len(said)} of {len(claims)} claims that the judge checked. Several people "
+        f"{sum(map(len, by_row.values()))} labels on {len(by_row)} of {len(claims)} claims that the judge checked. Several people "
         "who answered for one claim are one: what more than half of them say.",
         "False yes: of the claims that people call ungrounded (or not in the gold), those that the judge accepts; false no: "
         "the reverse. Intervals count claims of one idea as alike.",
@@ -115,47 +115,50 @@ def _claims(traces: Sequence[Trace]) -> Iterator[_Claim]:
         for kind in KINDS:
             for name, text in answer.claims[kind].items():
                 if check := answer.checks.get(name):
-                    said = {"grounded": check.grounded, "in_gold": bool(check.gold)}
+                    verdict = {"grounded": check.grounded, "in_gold": bool(check.gold)}
                     row = f"{trace.sample}/{trace.repeat}/{name}"
-                    yield _Claim(row, trace.sample, kind, text, said, answer)
+                    yield _Claim(row, trace.sample, kind, text, verdict, answer)
 
 
-def _gold(one: _Claim) -> str:
-    gold = one.answer.gold or {}
-    return "\n".join(gold[one.kind].values()) or "(none)"
+def _gold(claim: _Claim) -> str:
+    gold = claim.answer.gold or {}
+    return "\n".join(gold[claim.kind].values()) or "(none)"
 
 
-def _beside(kind: str, item: Item, settings: Settings) -> str:
-    """Return what a claim of this kind rests on, as the judge was shown it."""
-    return (
-        shown(item.related_works, settings.works_chars).text if kind == "known" else item.research_idea.told()
-    )
+def _evidence_text(kind: str, item: Item, settings: Settings) -> str:
+    """Return the text that a claim of this kind is checked against, as the judge saw it."""
+    if kind == "known":
+        return show_works(item.related_works, settings.works_chars).text
+    return item.research_idea.text()
 
 
 def _against(
-    asked: str, kind: str, found: Mapping[str, Mapping[str, bool]], claims: Mapping[str, _Claim]
+    question: str, kind: str, votes: Mapping[str, Mapping[str, bool]], claims: Mapping[str, _Claim]
 ) -> Iterator[tuple[Cell, ...]]:
-    """Yield the judge beside people as one, on one question about claims of one kind; nothing if nobody answered it."""
-    if not found:
+    """Yield the table row of the judge against the majority of people, for one question and kind; none without labels."""
+    if not votes:
         return
-    theirs = [2 * sum(answers.values()) > len(answers) for answers in found.values()]
-    ours = [claims[row].said[asked] for row in found]
-    made = agreement(theirs, ours, [claims[row].sample for row in found])
-    right = made.accuracy
+    majority = [2 * sum(answers.values()) > len(answers) for answers in votes.values()]
+    judge_answers = [claims[row].verdict[question] for row in votes]
+    rates = agreement(majority, judge_answers, [claims[row].sample for row in votes])
+    right = rates.accuracy
     yield (
-        asked, kind, len(found), sum(theirs), sum(ours), right.value, right.low, right.high, made.fpr.value,
-        made.fnr.value, *_kappa(made.kappa),
+        question, kind, len(votes), sum(majority), sum(judge_answers), right.value, right.low, right.high, rates.fpr.value,
+        rates.fnr.value, *_kappa(rates.kappa),
     )  # fmt: skip
 
 
 def _among(
-    asked: str, kind: str, found: Mapping[str, Mapping[str, bool]], claims: Mapping[str, _Claim]
+    question: str, kind: str, votes: Mapping[str, Mapping[str, bool]], claims: Mapping[str, _Claim]
 ) -> Iterator[tuple[Cell, ...]]:
-    """Yield one person beside another, and the judge beside one person; nothing where no claim has two people."""
-    verdicts = {row: claims[row].said[asked] for row in found}
-    rates = ceiling(found, verdicts, {row: claims[row].sample for row in found})
+    """Yield the rows of one person against another and of the judge against one person.
+
+    There are none unless a claim has labels of two people.
+    """
+    verdicts = {row: claims[row].verdict[question] for row in votes}
+    rates = ceiling(votes, verdicts, {row: claims[row].sample for row in votes})
     for who, rate in zip(("one person and another", "the judge and one person"), rates or (), strict=False):
-        yield (asked, kind, who, rate.hits, rate.n, *_kappa(rate))
+        yield (question, kind, who, rate.hits, rate.n, *_kappa(rate))
 
 
 def _kappa(rate: Rate) -> tuple[Cell, ...]:

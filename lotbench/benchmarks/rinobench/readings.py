@@ -1,4 +1,4 @@
-"""Some ideas to read: what the candidate said, and of each argument what it matched and what grounds it."""
+"""Ideas to read in the report: the candidate's justification, argument by argument, with matches and grounds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from lotbench.benchmarks.rinobench.answered import Answered, Check, read_answered
 from lotbench.benchmarks.rinobench.claims import KINDS
-from lotbench.benchmarks.rinobench.score import Judged, judged
+from lotbench.benchmarks.rinobench.score import Judged, judged_answers
 from lotbench.harness.evidence import Evidence
 from lotbench.report.sections import Reading, Section
 from lotbench.types import Trace
@@ -17,32 +17,34 @@ SHOWN = 5
 
 
 def readings(traces: Sequence[Trace], evidence: Evidence) -> Section | None:
-    """Return the arguments of the first few ideas, to be read; None if there is nothing to read."""
-    # One trace at a time: they are on disk, and may be many.
+    """Return the section with the arguments of the first few ideas; None without any."""
+    # Traces are read from disk one at a time, since there may be many.
     every = (
-        _reading(one, answer, evidence)
+        _make_reading(prediction, answer, evidence)
         for trace in traces
-        for one in judged([trace])
+        for prediction in judged_answers([trace])
         if (answer := read_answered(trace.steps))
     )
-    found = tuple(islice(every, SHOWN))
+    first = tuple(islice(every, SHOWN))
     note = f"The first {SHOWN} ideas; lotbench replay RUN --sample ID shows any."
     return (
-        Section("Argument by argument", (note,) if len(traces) > SHOWN else (), readings=found)
-        if found
+        Section("Argument by argument", (note,) if len(traces) > SHOWN else (), readings=first)
+        if first
         else None
     )
 
 
-def _reading(one: Judged, answer: Answered, evidence: Evidence) -> Reading:
-    title = f"{one.sample}: gold {one.gold}, predicted {one.status if one.said is None else one.said}"
-    if one.alignment is not None:
-        title += f", alignment {one.alignment:.2f}"
-    return Reading(title, tuple(_texts(answer, evidence.samples.get(one.sample))), one.sample, one.repeat)
+def _make_reading(prediction: Judged, answer: Answered, evidence: Evidence) -> Reading:
+    score = prediction.status if prediction.said is None else prediction.said
+    title = f"{prediction.sample}: gold {prediction.gold}, predicted {score}"
+    if prediction.alignment is not None:
+        title += f", alignment {prediction.alignment:.2f}"
+    texts = tuple(_texts(answer, evidence.samples.get(prediction.sample)))
+    return Reading(title, texts, prediction.sample, prediction.repeat)
 
 
 def _texts(answer: Answered, item: Any) -> Iterator[tuple[str, str]]:
-    """Yield named texts: both justifications, then every claim, then the gold arguments that no claim met."""
+    """Yield named texts: both justifications, then every claim, then the gold arguments that no claim matched."""
     if item is not None:
         yield "gold justification", item.novelty_reasoning
     yield "justification", answer.reasoning or "(none that could be read)"
@@ -50,18 +52,18 @@ def _texts(answer: Answered, item: Any) -> Iterator[tuple[str, str]]:
         return
     works = {work.id: work.title for work in item.related_works} if item is not None else {}
     for kind in KINDS:
-        gold, met = answer.gold[kind], set[str]()
+        gold, seen = answer.gold[kind], set[str]()
         for claim, text in answer.claims[kind].items():
             if check := answer.checks.get(claim):
-                met.update(check.gold)
-                yield f"{kind} {claim}", "\n".join(_told(text, check, gold, works))
+                seen.update(check.gold)
+                yield f"{kind} {claim}", "\n".join(_claim_lines(text, check, gold, works))
         for name, text in gold.items():
-            if name not in met:
+            if name not in seen:
                 yield f"{kind} gold {name}, matched by none", text
 
 
-def _told(text: str, check: Check, gold: Mapping[str, str], works: Mapping[str, str]) -> Iterator[str]:
-    """Yield a claim, what it matched, what grounds it, and why the checker thinks so."""
+def _claim_lines(text: str, check: Check, gold: Mapping[str, str], works: Mapping[str, str]) -> Iterator[str]:
+    """Yield a claim, its gold matches, its grounds, and the checker's reason."""
     yield text
     for name in check.gold:
         yield f"= in the gold, {name}: {gold[name]}"

@@ -1,7 +1,6 @@
-"""One sample of RINoBench: a research idea, its related works, and what experts thought of its novelty.
+"""One sample of RINoBench: a research idea, its related works, and the novelty score and justification of experts.
 
-A row has the shape of the official data set, plus the ids that the official rows lack: claims are grounded in
-related works by id, and predictions find their idea by id.
+A row has the format of the official data set plus ids: claims refer to related works by id, and predictions to ideas.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 from lotbench.harness.sample_row import NoPicture, SampleRow, Text
 
 Lines: TypeAlias = Text | Annotated[tuple[Text, ...], Field(min_length=1)]
-"""A text, or the points it is made of."""
+"""A text, or a list of points."""
 
 LABELS = (1, 2, 3, 4, 5)
 """The rubric: 1 not novel, 2 marginally, 3 somewhat, 4 novel, 5 highly innovative (Table 1)."""
@@ -28,10 +27,10 @@ class Idea(BaseModel):
     objective: Lines
     solution_approach: Lines
 
-    def told(self) -> str:
+    def text(self) -> str:
         """Return the idea as a prompt shows it."""
         return "\n\n".join(
-            f"{title}\n{spoken(part)}"
+            f"{title}\n{_joined(part)}"
             for title, part in (
                 ("Problem statement:", self.problem_statement),
                 ("Objective:", self.objective),
@@ -41,7 +40,7 @@ class Idea(BaseModel):
 
 
 class Work(BaseModel):
-    """A related work; `invented` marks one that exists only in the data set."""
+    """A related work; `invented` marks a work that exists only in the data set."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -55,20 +54,20 @@ class Work(BaseModel):
 class Item(SampleRow, NoPicture):
     """A sample: an idea with its related works, the gold score and the gold justification.
 
-    Its `writer` wrote idea and related works.
+    `writer` is the model that wrote the idea and the related works.
     """
 
     language: Literal["en"] = "en"
     field: str = ""
     block: str = ""
-    """Rows that share an idea or a list of related works: two ideas, each beside the same two lists. They are one unit in
-    every interval."""
+    """The name of a block of rows that share an idea or a list of related works: two ideas, each beside the same two lists.
+    A block is one unit in every interval."""
     research_idea: Idea
     related_works: Annotated[tuple[Work, ...], Field(min_length=1)]
     novelty_score: Literal[1, 2, 3, 4, 5]
     novelty_reasoning: Text
     gold_writers: tuple[str, ...] = ()
-    """Models or families (`claude`) that wrote the gold justification: they do not compete on equal terms."""
+    """Models or families (`claude`) that wrote the gold justification; as candidates they have an advantage."""
     source: str = ""
 
     @model_validator(mode="after")
@@ -79,6 +78,6 @@ class Item(SampleRow, NoPicture):
         return self
 
 
-def spoken(text: Lines) -> str:
-    """Return a text or its points as one text."""
+def _joined(text: Lines) -> str:
+    """Return a text, or its points as one text."""
     return text if isinstance(text, str) else "\n".join(f"- {point}" for point in text)

@@ -1,7 +1,7 @@
 """The nine metrics: two of the novelty score, seven of the justification (Sec. 4.2, Eq. 1-3).
 
-Counts are taken from the trace when an episode is graded; every ratio is of one idea and is then averaged over
-ideas. An idea without a readable judge keeps its novelty score and has no justification scores: n says so.
+Grading stores the counts in the trace. Every ratio is computed for one idea and then averaged over ideas. An idea
+whose judge failed keeps its novelty score and has no justification scores; n shows how many have them.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, by_sample, 
 from lotbench.types import JSON, Metric, Score, Trace
 
 Counts = Mapping[str, int]
-"""Of one kind of aspects in one idea: gold, covered, generated, in_gold, additional, ungrounded, unfounded."""
+"""The counts of one kind of claims in one idea: gold, covered, generated, in_gold, additional, ungrounded, unfounded."""
 
 FARTHEST = (0.0, float(LABELS[-1] - LABELS[0]))
-"""The least and the most that an error can be."""
+"""The smallest and the largest possible absolute error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,12 @@ class Judged:
     """One answer to one idea.
 
     Attributes:
-        said: The predicted score; None where there is none of the rubric.
-        status: What the candidate's reply was: ok, invalid, unparsed, refused or truncated.
-        counts: By kind; None without a judged justification.
+        said: The predicted score; None if it is not in the rubric.
+        status: The status of the candidate's reply: ok, invalid, unparsed, refused or truncated.
+        counts: Counts by kind of claims; None without a judged justification.
         alignment: The mean of the k calls, 0..1.
-        shortened: How many abstracts of its related works were cut, of all `works`.
-        block: Of the idea, if it has one; see `sample.Item`.
+        shortened: How many abstracts of its related works were cut, out of `works`.
+        block: The block of the idea, if it has one. See `sample.Item`.
     """
 
     sample: str
@@ -56,12 +56,12 @@ class Judged:
 
     @property
     def unit(self) -> str:
-        """What is independent of the others: the idea, or the block that it stands in."""
+        """The unit of intervals: the idea, or its block."""
         return self.block or self.sample
 
 
 def grade(episode: IdeaEpisode) -> Score:
-    """Return the score of one episode: 1 for the gold score, 0 for another; counts of its justification beside it."""
+    """Return the score of one episode: 1 if the prediction equals the gold score, else 0; the parts hold the counts."""
     outcome, gold = episode.state["outcome"], episode.sample.novelty_score
     answer = read_answered(episode.state["steps"])
     if answer is None or outcome == "candidate_failed":
@@ -85,7 +85,7 @@ def grade(episode: IdeaEpisode) -> Score:
 
 
 def _justification(answer: Answered) -> tuple[dict[str, JSON] | None, float | None]:
-    """Return the counts by kind and the alignment; None where nothing was judged."""
+    """Return the counts by kind and the alignment; None for both where the justification was not judged."""
     if answer.gold is None or answer.claims is None or not answer.alignments:
         return None, None
     counts: dict[str, JSON] = {
@@ -96,64 +96,69 @@ def _justification(answer: Answered) -> tuple[dict[str, JSON] | None, float | No
 
 
 def count(gold: Iterable[str], checks: Sequence[Check]) -> dict[str, int]:
-    """Return the counts of one kind of claims (Sec. 4.2.2), from the ids of the gold arguments and each claim's check."""
+    """Return the counts of one kind of claims (Sec. 4.2.2).
+
+    Args:
+        gold: Ids of the gold arguments of this kind.
+        checks: The check of each claim.
+    """
     names = set(gold)
     return {
         "gold": len(names),
-        "covered": len(names & {name for one in checks for name in one.gold}),
+        "covered": len(names & {name for check in checks for name in check.gold}),
         "generated": len(checks),
-        "in_gold": sum(bool(one.gold) for one in checks),
-        "additional": sum(one.grounded and not one.gold for one in checks),
-        "ungrounded": sum(not one.grounded for one in checks),
-        "unfounded": sum(not one.grounded and not one.gold for one in checks),
+        "in_gold": sum(bool(check.gold) for check in checks),
+        "additional": sum(check.grounded and not check.gold for check in checks),
+        "ungrounded": sum(not check.grounded for check in checks),
+        "unfounded": sum(not check.grounded and not check.gold for check in checks),
     }
 
 
-def recall(one: Counts) -> float:
+def recall(counts: Counts) -> float:
     """Return min(1, n_supported / n_gold), 0 without gold arguments (Eq. 1)."""
-    return min(1.0, one["in_gold"] / one["gold"]) if one["gold"] else 0.0
+    return min(1.0, counts["in_gold"] / counts["gold"]) if counts["gold"] else 0.0
 
 
-def coverage(one: Counts) -> float:
-    """Return the share of gold arguments that at least one claim matches, 0 without any."""
-    return one["covered"] / one["gold"] if one["gold"] else 0.0
+def coverage(counts: Counts) -> float:
+    """Return the share of gold arguments that at least one claim matches; 0 without gold arguments."""
+    return counts["covered"] / counts["gold"] if counts["gold"] else 0.0
 
 
-def additional(one: Counts) -> float:
-    """Return grounded claims that the gold lacks, per gold argument (Eq. 2)."""
-    return one["additional"] / max(one["gold"], 1)
+def additional(counts: Counts) -> float:
+    """Return the number of grounded claims that are not in the gold, per gold argument (Eq. 2)."""
+    return counts["additional"] / max(counts["gold"], 1)
 
 
-def hallucination(one: Counts, rule: str = "paper") -> float:
-    """Return the share of claims that are not grounded (Eq. 3); by the code's rule, not in the gold either."""
-    wrong = one["ungrounded" if rule == "paper" else "unfounded"]
-    return wrong / one["generated"] if one["generated"] else 0.0
+def hallucination(counts: Counts, rule: str = "paper") -> float:
+    """Return the share of claims that are not grounded (Eq. 3); with rule `code`, that are not in the gold either."""
+    wrong = counts["ungrounded" if rule == "paper" else "unfounded"]
+    return wrong / counts["generated"] if counts["generated"] else 0.0
 
 
-def judged(traces: Sequence[Trace]) -> list[Judged]:
-    """Return the answers of a run; an episode whose candidate never replied has none."""
-    made = []
+def judged_answers(traces: Sequence[Trace]) -> list[Judged]:
+    """Return the answers of a run, without episodes in which the candidate never replied."""
+    rows = []
     for trace in traces:
         parts: Mapping[str, Any] = trace.score.parts
         if parts.get("status"):
-            made.append(Judged(trace.sample, trace.repeat, **parts))
-    return made
+            rows.append(Judged(trace.sample, trace.repeat, **parts))
+    return rows
 
 
 def answers(trace: Trace, settings: Settings) -> list[str]:
-    """Return the score that was given to an idea, as words."""
-    return [f"novelty {one.said}" for one in judged([trace]) if one.said]
+    """Return the predicted score in words, as a list; empty without one."""
+    return [f"novelty {answer.said}" for answer in judged_answers([trace]) if answer.said]
 
 
 def tables(answers: Sequence[Judged]) -> Floats:
-    """Return counts [units, 5, 6] of gold by predicted score, column 0 for none; units (see `Judged`) in order of their names."""
+    """Return counts [units, 5, 6] of gold by predicted score, column 0 for no score; units in order of their names."""
     units: dict[str, list[Judged]] = {}
-    for one in answers:
-        units.setdefault(one.unit, []).append(one)
+    for answer in answers:
+        units.setdefault(answer.unit, []).append(answer)
     return np.array(
         [
             classification.table(
-                [one.gold for one in units[name]], [one.said for one in units[name]], len(LABELS)
+                [answer.gold for answer in units[name]], [answer.said for answer in units[name]], len(LABELS)
             )
             for name in sorted(units)
         ]
@@ -163,7 +168,13 @@ def tables(answers: Sequence[Judged]) -> Floats:
 def of_scores(
     answers: Sequence[Judged], statistic: Callable[[Floats], Floats], ends: tuple[float, float] = (0.0, 1.0)
 ) -> Metric:
-    """Return a statistic of the table of scores, of such ends, with its interval over ideas, or blocks of them."""
+    """Return a statistic of the table of scores, with its interval over ideas or blocks.
+
+    Args:
+        answers: The answers of a run.
+        statistic: A function of the table [..., 5, 6].
+        ends: The lowest and the highest value it can have.
+    """
     if not answers:
         return Metric(None, why="no idea has an answer, or none with a score of 1 to 5")
     counts = tables(answers)
@@ -175,36 +186,39 @@ def of_scores(
 
 
 def macro_f1(answers: Sequence[Judged]) -> Metric:
-    """Return macro F1; a score that no idea of the run has says nothing of its F1, which opens the interval upwards."""
+    """Return macro F1.
+
+    A score that no idea of the run has as gold leaves its own F1 open, so it raises the interval's upper end.
+    """
     metric = of_scores(answers, classification.macro_f1)
     if metric.high is None:
         return metric
-    unseen = len(LABELS) - len({one.gold for one in answers})
+    unseen = len(LABELS) - len({answer.gold for answer in answers})
     return replace(metric, high=min(1.0, metric.high + unseen / len(LABELS)))
 
 
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
-    """Return macro F1, by idea or by block; an answer without a score of 1 to 5 is in it, wrong.
+    """Return macro F1, by idea or by block; an answer without a score of 1 to 5 counts as wrong.
 
-    A block goes by the ideas of it that were played: two runs are paired where these are the same.
+    A record is named after the ideas of a block that were played, so two runs are paired where these are the same.
     """
-    played = {name: judged(episodes) for name, episodes in by_sample(traces)}
+    played = {name: judged_answers(episodes) for name, episodes in by_sample(traces)}
     units: dict[str, list[str]] = {}
-    for name, found in played.items():
-        units.setdefault(found[0].unit if found else name, []).append(name)
+    for name, replies in played.items():
+        units.setdefault(replies[0].unit if replies else name, []).append(name)
     records = {
-        " ".join(names): found
+        " ".join(names): replies
         for names in units.values()
-        if (found := [one for name in names for one in played[name]])
+        if (replies := [reply for name in names for reply in played[name]])
     }
 
     def weighted(ideas: Sequence[Sequence[Judged]]) -> Weighted:
         return of_sums(np.concatenate([tables(answers) for answers in ideas]), classification.macro_f1)
 
     def measure(ideas: Sequence[Sequence[Judged]]) -> Metric:
-        return macro_f1([one for answers in ideas for one in answers])
+        return macro_f1([answer for answers in ideas for answer in answers])
 
-    unanswered = sum(not found for found in played.values())
+    unanswered = sum(not replies for replies in played.values())
     return PrimaryMetric("macro_f1", records, measure, weighted, unanswered, played=len(played))
 
 
@@ -215,67 +229,75 @@ def of_justifications(
     most: float | None = 1.0,
     lower: bool = False,
 ) -> Metric:
-    """Return the mean of a ratio of at most `most` over judged justifications, with its interval over ideas."""
-    rows = [one for one in answers if one.counts is not None]
+    """Return the mean of a ratio over judged justifications, with its interval over ideas.
+
+    Args:
+        answers: The answers of a run.
+        ratio: A function of an answer.
+        most: The highest value of the ratio; None if it has no bound.
+        lower: Whether lower values are better.
+    """
+    rows = [answer for answer in answers if answer.counts is not None]
     if not rows:
         return Metric(None, better="lower" if lower else "higher", why="no justification was judged")
     units: dict[str, list[float]] = {}
-    for one in rows:
-        units.setdefault(one.unit, []).append(ratio(one))
+    for answer in rows:
+        units.setdefault(answer.unit, []).append(ratio(answer))
     values = [units[name] for name in sorted(units)]
     ends, interval = (0.0, math.inf if most is None else most), studentised if most is None else bounded
     return replace(clustered_mean(values, ends, interval), better="lower" if lower else "higher")
 
 
 def by_kind(kind: str, ratio: Callable[[Counts], float]) -> Callable[[Judged], float]:
-    """Return a ratio of one kind of claims as one of a judged answer."""
+    """Return a function of an answer that gives the ratio of its counts of one kind."""
 
-    def of(one: Judged) -> float:
-        assert one.counts is not None
-        return ratio(one.counts[kind])
+    def of_answer(answer: Judged) -> float:
+        assert answer.counts is not None
+        return ratio(answer.counts[kind])
 
-    return of
+    return of_answer
 
 
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
-    """Return the nine metrics with 95 % intervals over ideas, and what players would get that read nothing."""
-    answers = judged(traces)
-    valid = [one for one in answers if one.said is not None]
-    trivial = baselines([one.gold for one in answers])
-    made = {
-        "macro_f1": replace(
-            macro_f1(answers),
-            baselines={name: pair[0] for name, pair in trivial.items()},
-        ),
+    """Return the nine metrics with 95 % intervals over ideas, and the baselines of players that do not read."""
+    answers = judged_answers(traces)
+    valid = [answer for answer in answers if answer.said is not None]
+    trivial = baselines([answer.gold for answer in answers])
+    by_name = {
+        "macro_f1": replace(macro_f1(answers), baselines={name: pair[0] for name, pair in trivial.items()}),
         "mae": replace(
             of_scores(valid, classification.mae, FARTHEST),
             better="lower",
             baselines={name: pair[1] for name, pair in trivial.items()},
         ),
-        "alignment": of_justifications(answers, lambda one: one.alignment or 0.0),
+        "alignment": of_justifications(answers, lambda answer: answer.alignment or 0.0),
     }
     rule = settings.hallucination
     for name, ratio, most, lower in (
         ("recall", recall, 1.0, False),
         ("additional", additional, None, False),
-        ("hallucination", lambda one: hallucination(one, rule), 1.0, True),
+        ("hallucination", lambda counts: hallucination(counts, rule), 1.0, True),
     ):
         for kind in KINDS:
-            made[f"{kind}_{name}"] = of_justifications(answers, by_kind(kind, ratio), most=most, lower=lower)
-    return made
+            metric = of_justifications(answers, by_kind(kind, ratio), most=most, lower=lower)
+            by_name[f"{kind}_{name}"] = metric
+    return by_name
 
 
 def baselines(gold: Sequence[int]) -> dict[str, tuple[float, float]]:
-    """Return macro F1 and MAE of players that do not read: the most frequent score, 3, any score, the gold's shares."""
+    """Return macro F1 and MAE of players that do not read the idea.
+
+    They answer the most frequent score, always 3, each score alike, or with the gold's frequencies.
+    """
     if not gold:
         return {}
-    support = [sum(one == label for one in gold) for label in LABELS]
+    support = [sum(score == label for score in gold) for label in LABELS]
     most = support.index(max(support))
     return {
         "always the majority": classification.guessing(
             support, [float(place == most) for place in range(len(LABELS))]
         ),
-        "always 3": classification.guessing(support, [float(one == 3) for one in LABELS]),
+        "always 3": classification.guessing(support, [float(label == 3) for label in LABELS]),
         "uniform guess": classification.guessing(support, [1 / len(LABELS)] * len(LABELS)),
-        "prior guess": classification.guessing(support, [one / len(gold) for one in support]),
+        "prior guess": classification.guessing(support, [n / len(gold) for n in support]),
     }

@@ -1,7 +1,7 @@
-"""What the report of RINoBench says beside its nine metrics: the paper's row, chance, classes, every argument.
+"""The report's sections of a RINoBench run: the paper's row, chance, classes, justifications, people, replies, readings.
 
-Every share stands with what it was made of. A reading per idea shows each argument, what of the gold it
-matched and what grounds it, so that a number can be checked by reading.
+Every share is shown with its counts. A reading shows each argument of an idea with its gold matches and its grounds,
+so that a number can be checked by hand.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ COLUMNS = (
     "F1 macro", *(f"F1 {label}" for label in LABELS), "MAE", "ALI", "recall KA", "recall NA", "add. KA",
     "add. NA", "hall. KA", "hall. NA",
 )  # fmt: skip
-"""Those of the paper's result table (Table 3)."""
+"""The columns of the paper's Table 3."""
 
 
 def sections(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> tuple[Section, ...]:
     """Return the sections of a report, the paper's row first."""
-    answers = score.judged(traces)
-    made = (
+    answers = score.judged_answers(traces)
+    parts = (
         _paper(answers, settings) if answers else None,
         _against_gold(answers) if answers else None,
         _classes(answers) if answers else None,
-        _justifications(answers) if any(one.counts for one in answers) else None,
+        _justifications(answers) if any(answer.counts for answer in answers) else None,
         people(traces, evidence.labels),
         _replies(traces, answers, settings, evidence),
         readings(traces, evidence),
     )
-    return tuple(section for section in made if section is not None)
+    return tuple(section for section in parts if section is not None)
 
 
 def _paper(answers: Sequence[Judged], settings: Settings) -> Section:
-    """Return one row with the columns of the paper's result table (Table 3), in its units."""
+    """Return the section with one row of the paper's Table 3, in the paper's units."""
     note = "F1, recall, additional ratio and hallucination rate in per cent, as the paper prints them."
     return Section(
         "The paper's columns", (note,), (Table(COLUMNS, (paper_row(answers, settings),)),), brief=True
@@ -61,12 +61,12 @@ def _paper(answers: Sequence[Judged], settings: Settings) -> Section:
 def paper_row(answers: Sequence[Judged], settings: Settings) -> tuple[Cell, ...]:
     """Return the cells of COLUMNS for the answers of one run."""
     by_class = classification.f1(score.tables(answers).sum(axis=0))
-    valid = [one for one in answers if one.said is not None]
+    valid = [answer for answer in answers if answer.said is not None]
     cells: list[Cell] = [
         100 * float(by_class.mean()),
         *(100 * float(value) for value in by_class),
         score.of_scores(valid, classification.mae).value,
-        score.of_justifications(answers, lambda one: one.alignment or 0.0).value,
+        score.of_justifications(answers, lambda answer: answer.alignment or 0.0).value,
     ]
     for ratio in (score.recall, score.additional, partial(score.hallucination, rule=settings.hallucination)):
         for kind in KINDS:
@@ -81,26 +81,26 @@ def class_f1(answers: Sequence[Judged]) -> list[Metric]:
 
 
 def _against_gold(answers: Sequence[Judged]) -> Section:
-    """Return how well scores agree with the gold, beside players that read nothing."""
-    valid = [one for one in answers if one.said is not None]
+    """Return the section on agreement with the gold, beside players that read nothing."""
+    valid = [answer for answer in answers if answer.said is not None]
     rows = [
         _row("macro F1", score.macro_f1(answers)),
         _row("MAE of valid scores", score.of_scores(valid, classification.mae, score.FARTHEST)),
         _row("accuracy", score.of_scores(answers, classification.accuracy)),
     ]
-    trivial = [(name, *pair) for name, pair in score.baselines([one.gold for one in answers]).items()]
+    trivial = [(name, *pair) for name, pair in score.baselines([answer.gold for answer in answers]).items()]
     notes = (
         "An answer without a score of 1 to 5 is wrong in macro F1 and in accuracy. n counts ideas, or blocks of them.",
         "Guessing: the exact expectation of drawing each score independently, any score alike (uniform) or with "
         "the gold's own shares (prior).",
     )
     columns = ("measure", "value", "low", "high", "n", "answers")
-    beside = Table(("player that reads nothing", "macro F1", "MAE"), tuple(trivial))
-    return Section("Scores against the gold", notes, (Table(columns, tuple(rows)), beside))
+    guess_table = Table(("player that reads nothing", "macro F1", "MAE"), tuple(trivial))
+    return Section("Scores against the gold", notes, (Table(columns, tuple(rows)), guess_table))
 
 
 def _classes(answers: Sequence[Judged]) -> Section:
-    """Return F1 of each score of the rubric, and which score was given for which."""
+    """Return the section on F1 by score, with the confusion matrix."""
     counts = score.tables(answers).sum(axis=0)
     rows = []
     for place, (label, metric) in enumerate(zip(LABELS, class_f1(answers), strict=True)):
@@ -125,7 +125,7 @@ def _f1_of(counts: Floats, place: int) -> Floats:
 
 
 def _justifications(answers: Sequence[Judged]) -> Section:
-    """Return the ratios of Eq. 1-3 under both readings of a hallucination, coverage, and what they were made of."""
+    """Return the section on the ratios of Eq. 1-3, with both rules of hallucination, coverage, and the counts."""
     rows = []
     for name, ratio in (
         ("recall (claims in the gold / gold arguments, at most 1)", score.recall),
@@ -135,10 +135,11 @@ def _justifications(answers: Sequence[Judged]) -> Section:
         ("hallucination rate, code", partial(score.hallucination, rule="code")),
     ):
         most = None if ratio is score.additional else 1.0
-        found = [score.of_justifications(answers, score.by_kind(kind, ratio), most=most) for kind in KINDS]
-        rows.append((name, *(cell for one in found for cell in (one.value, one.low, one.high)), found[0].n))
+        metrics = [score.of_justifications(answers, score.by_kind(kind, ratio), most=most) for kind in KINDS]
+        cells = [cell for metric in metrics for cell in (metric.value, metric.low, metric.high)]
+        rows.append((name, *cells, metrics[0].n))
     totals = [
-        (name, *(sum(one.counts[kind][name] for one in answers if one.counts) for kind in KINDS))
+        (name, *(sum(answer.counts[kind][name] for answer in answers if answer.counts) for kind in KINDS))
         for name in ("gold", "covered", "generated", "in_gold", "additional", "ungrounded", "unfounded")
     ]
     columns = ("mean over ideas", "known", "low", "high", "novelty", "low", "high", "n")
@@ -154,17 +155,17 @@ def _justifications(answers: Sequence[Judged]) -> Section:
 def _replies(
     traces: Sequence[Trace], answers: Sequence[Judged], settings: Settings, evidence: Evidence
 ) -> Section:
-    """Return what became of the candidate's replies, and what the prompts could not hold."""
-    seen = Counter(one.status for one in answers)
+    """Return the section on the status of replies and on related works that were cut."""
+    seen = Counter(answer.status for answer in answers)
     rows: list[tuple[Cell, ...]] = [(status, seen[status], len(answers)) for status in STATUSES]
     rows.append(("no reply", len(traces) - len(answers), len(traces)))
     rows.append(("judge failures", sum(trace.outcome == "judge_failed" for trace in traces), len(traces)))
-    cut, works = sum(one.shortened for one in answers), sum(one.works for one in answers)
-    some = sum(bool(one.shortened) for one in answers)
+    cut, works = sum(answer.shortened for answer in answers), sum(answer.works for answer in answers)
+    some = sum(bool(answer.shortened) for answer in answers)
     full = sum(
-        any(one.counts[kind]["generated"] >= settings.max_claims for kind in KINDS)
-        for one in answers
-        if one.counts
+        any(answer.counts[kind]["generated"] >= settings.max_claims for kind in KINDS)
+        for answer in answers
+        if answer.counts
     )
     notes = [
         f"Abstracts cut to keep related works within {settings.works_chars:,} characters: {cut} of {works}, in "

@@ -42,14 +42,14 @@ class Settings(BaseModel):
 
 
 IdeaEpisode: TypeAlias = Episode[Item, Settings]
-"""An episode of this benchmark: what its sample and its settings are."""
+"""An episode of this benchmark, with its types of sample and settings."""
 
 
 def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
-    """Return settings and names as they are, once it is clear that somebody can judge.
+    """Return settings and names unchanged, after a check of the judge.
 
     Raises:
-        UsageError: Justifications are to be judged and there is no judge, or more than one.
+        UsageError: Justifications are to be judged and there is no judge, or there are several.
     """
     judges = len(names.get("judge", ()))
     if settings.justification and not judges:

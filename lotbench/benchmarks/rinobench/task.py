@@ -1,7 +1,6 @@
-"""RINoBench: judge how novel a research idea is, with reasons that hold (rinobench.txt, Sec. 4).
+"""RINoBench: judge the novelty of a research idea, with a justification that holds (rinobench.txt, Sec. 4).
 
-This file is the benchmark's table of contents: what it declares, and which pair of functions asks and reads
-at each node of the panel. `candidate.py` has the candidate's half, `judge.py` the judge's.
+This file declares the benchmark. `candidate.py` asks the candidate, `judge.py` the judge.
 """
 
 from __future__ import annotations
@@ -37,7 +36,10 @@ ROLES = {
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
-    """Return the most calls that one episode makes, by role, askings-again left out; shared ones count as its own."""
+    """Return the largest number of calls of one episode, by role, without repeated requests.
+
+    Shared calls count as the episode's own.
+    """
     checks = 1 if settings.grounding == "joint" else 2
     judging = 3 + checks + settings.alignment_calls if settings.justification else 0
     return {"candidate": 1} | ({"judge": judging} if judging else {})

@@ -1,8 +1,8 @@
-"""How the judge is checked: claims of which it is known whether they are grounded, and gold that recalls itself.
+"""The check of the judge: claims that are known to be grounded or not, and gold justifications.
 
-A row of justifications.jsonl is a justification with its claims. They are put twice: as claims, straight to the
-check, and as a text, from which the judge takes them. Any data set brings more by itself: each gold justification
-put in the place of a candidate's, on its own idea (recall 1) and on the next (recall near 0).
+Each row of justifications.jsonl, a justification with its claims, is used twice: its claims go straight to the check,
+and the judge extracts claims from its text. Every data set adds its gold justifications: each takes the place of a
+candidate's, on its own idea (recall 1) and on another (recall near 0).
 """
 
 from __future__ import annotations
@@ -15,20 +15,14 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.settings import Settings
-from lotbench.harness.judge_validation import (
-    JudgePanel,
-    Probe,
-    ProbeResult,
-    Ruling,
-    Validation,
-)
+from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ruling, Validation
 from lotbench.harness.planted import PlantedRow, faults_of_rows
 from lotbench.harness.sample_row import Text
 from lotbench.harness.state import State
 from lotbench.types import JSON
 
 CLAIMS, JUSTIFICATION, RECALL = "claims", "justification", "recall"
-"""What is put: the claims themselves, a text that holds them, a gold justification."""
+"""The tasks of a probe: the claims themselves, a text with these claims, a gold justification."""
 
 
 class Claim(BaseModel):
@@ -39,13 +33,13 @@ class Claim(BaseModel):
     kind: Literal["known", "novelty"]
     text: Text
     grounded: StrictBool
-    """Known: a related work of the sample bears it out. Novelty: the idea contains what it says."""
+    """For a known claim: a related work supports it. For a novelty claim: the idea contains it."""
     how: Literal["", "another_idea", "contradicts"] = ""
-    """Of an ungrounded claim: it is true of another idea, or says the opposite of a work or of the idea."""
+    """For an ungrounded claim: it is true of another idea, or contradicts a work or the idea."""
     planted: str = ""
-    """Of an ungrounded claim what is true instead, or the sample of which it is true; of a grounded one its works."""
+    """For an ungrounded claim: what is true instead, or of which sample it is true. For a grounded claim: its works."""
     blind_grounded: StrictBool | None = None
-    """What the checker thinks."""
+    """The checker's answer, given without the label."""
 
     @model_validator(mode="after")
     def _ungrounded_says_how(self) -> Claim:
@@ -59,15 +53,15 @@ class Claim(BaseModel):
 
 
 class Justification(PlantedRow):
-    """A justification of known claims; its text makes each of them, in their order, and no other."""
+    """A justification with known claims; its text makes these claims in their order, and no others."""
 
     claims: Annotated[tuple[Claim, ...], Field(min_length=2, max_length=12)]
     justification: Text
 
     @property
     def contested(self) -> bool:
-        """Whether the checker found a claim grounded that was planted as ungrounded, or the reverse."""
-        return any(one.blind_grounded not in (None, one.grounded) for one in self.claims)
+        """Whether the checker disagrees with the label of any claim."""
+        return any(claim.blind_grounded not in (None, claim.grounded) for claim in self.claims)
 
 
 ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {"judge": {"justifications.jsonl": Justification}}
@@ -76,47 +70,53 @@ ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {"judge": {"justifications.j
 def probes(
     role: str, rows: Sequence[Justification], data: Mapping[str, Any]
 ) -> tuple[list[Probe], list[str]]:
-    """Return two probes a row, and the file's faults as `ROW: field: reason`, rows counted from 1; of no rows, those of the gold."""
+    """Return two probes for each row, and the file's faults as `ROW: field: reason`, rows counted from 1.
+
+    Without rows, return the probes of the gold justifications.
+    """
     if not rows:
         return _of_gold(role, data), []
-    made = []
+    all_probes = []
     for row in rows:
         ids = _ids(row.claims)
-        claims = {kind: {name: one.text for name, one in ids.items() if one.kind == kind} for kind in KINDS}
-        known: dict[str, JSON] = {name: [one.grounded, one.how] for name, one in ids.items()}
+        claims = {
+            kind: {name: claim.text for name, claim in ids.items() if claim.kind == kind} for kind in KINDS
+        }
+        truth: dict[str, JSON] = {name: [claim.grounded, claim.how] for name, claim in ids.items()}
         for task, done in ((CLAIMS, {"claims": claims}), (JUSTIFICATION, {})):
-            one = _probe(role, row.sample, task, row.justification, f"{row.id}/{task}", known)
-            turn = {**one.turn, **done}
-            made.append(replace(one, turn=turn, split=row.split, contested=row.contested))
-    return made, faults_of_rows(rows, data.keys())
+            probe = _probe(role, row.sample, task, row.justification, f"{row.id}/{task}", truth)
+            turn = {**probe.turn, **done}
+            all_probes.append(replace(probe, turn=turn, split=row.split, contested=row.contested))
+    return all_probes, faults_of_rows(rows, data.keys())
 
 
 def _of_gold(role: str, data: Mapping[str, Any]) -> list[Probe]:
-    """Return the gold justification of every sample, put as an answer to its own idea and to the next one of another block."""
+    """Return two probes for every sample: its gold justification on its own idea, and that of the next block on its idea."""
     names = list(data)
-    made = []
+    all_probes = []
     for place, name in enumerate(names):
-        made.append(_probe(role, name, RECALL, data[name].novelty_reasoning, f"{name}/self", {"own": True}))
+        text = data[name].novelty_reasoning
+        all_probes.append(_probe(role, name, RECALL, text, f"{name}/self", {"own": True}))
         after = (*names[place + 1 :], *names[:place])
         own = data[name].block
-        other = next((one for one in after if not own or data[one].block != own), None)
+        other = next((sample for sample in after if not own or data[sample].block != own), None)
         if other is not None:
             text = data[other].novelty_reasoning
-            made.append(_probe(role, name, RECALL, text, f"{name}/other", {"own": False}))
-    return made
+            all_probes.append(_probe(role, name, RECALL, text, f"{name}/other", {"own": False}))
+    return all_probes
 
 
 def _ids(claims: Sequence[Claim]) -> dict[str, Claim]:
-    """Return each claim by the id that it would have had if a judge had taken it from the text."""
+    """Return the claims by id, with the ids that an extraction would give them."""
     return {
-        f"{kind[0]}{number}": one
+        f"{kind[0]}{number}": claim
         for kind in KINDS
-        for number, one in enumerate((one for one in claims if one.kind == kind), 1)
+        for number, claim in enumerate((claim for claim in claims if claim.kind == kind), 1)
     }
 
 
-def _probe(role: str, sample: str, task: str, text: str, name: str, known: Mapping[str, JSON]) -> Probe:
-    """Return a probe of a justification, from which the judge takes the claims."""
+def _probe(role: str, sample: str, task: str, text: str, name: str, truth: Mapping[str, JSON]) -> Probe:
+    """Return a probe in which the judge extracts the claims from a justification."""
     return Probe(
         id=name,
         role=role,
@@ -124,22 +124,22 @@ def _probe(role: str, sample: str, task: str, text: str, name: str, known: Mappi
         step="judge",
         turn={"reasoning": text, "status": "ok"},
         task=task,
-        known=known,
+        known=truth,
     )
 
 
 def panels(role: str, models: int, settings: Settings, every: bool) -> list[JudgePanel]:
-    """Return the judge, without its alignment calls, on every task."""
-    asked = settings.model_copy(update={"justification": True, "alignment_calls": 0})
+    """Return one panel for each judge and task, without alignment calls."""
+    checks_only = settings.model_copy(update={"justification": True, "alignment_calls": 0})
     return [
-        JudgePanel(role, (index,), settings.grounding, asked, task=task)
+        JudgePanel(role, (index,), settings.grounding, checks_only, task=task)
         for index in range(models)
         for task in (CLAIMS, JUSTIFICATION, RECALL)
     ]
 
 
 def probe_result(probe: Probe, state: State) -> ProbeResult:
-    """Return the arguments of the gold, the claims and what was found of each."""
+    """Return the gold arguments, the claims and their checks."""
     if state["outcome"] is not None:
         return ProbeResult(None, None, str(state["why"]))
     values = {name: state["turn"][name] for name in ("gold", "claims", "checks")}
@@ -147,61 +147,64 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
 
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
-    """Return which planted claims are grounded, which gold arguments were found again, and what was taken from a text."""
-    by_task = {CLAIMS: _grounded, JUSTIFICATION: _taken, RECALL: _recalled}
+    """Return the rulings on claims and gold arguments: grounded, recalled, and the counts of an extraction."""
+    by_task = {CLAIMS: _grounded_claims, JUSTIFICATION: _extracted_claims, RECALL: _recalled_arguments}
     return [
-        Ruling(criterion, row, probe.sample, kind, probe.language, truth, said)
+        Ruling(criterion, row, probe.sample, kind, probe.language, truth, verdict)
         for probe, result in judged
-        for criterion, row, kind, truth, said in by_task[probe.task](probe, result.values)
+        for criterion, row, kind, truth, verdict in by_task[probe.task](probe, result.values)
     ]
 
 
 Found = tuple[str, str, str | None, bool | float, bool | float | None]
 
 
-def _grounded(probe: Probe, said: Mapping[str, Any] | None) -> Iterator[Found]:
-    known: Mapping[str, Any] = probe.known
-    for name, (grounded, how) in known.items():
-        verdict = None if said is None else bool(said["checks"][name]["grounded"])
+def _grounded_claims(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:
+    truth: Mapping[str, Any] = probe.known
+    for name, (grounded, how) in truth.items():
+        verdict = None if values is None else bool(values["checks"][name]["grounded"])
         yield "grounded", f"{probe.id}/{name}", how or None, grounded, verdict
 
 
-def _taken(probe: Probe, said: Mapping[str, Any] | None) -> Iterator[Found]:
-    """Yield how many claims the judge took from the text, and which share of them it called ungrounded."""
-    known: Mapping[str, Any] = probe.known
-    checks = said and list(said["checks"].values())
-    share = sum(not one["grounded"] for one in checks) / len(checks) if checks else None
-    yield "claims taken", probe.id, None, float(len(known)), None if checks is None else float(len(checks))
-    yield "share ungrounded", probe.id, None, sum(not one[0] for one in known.values()) / len(known), share
+def _extracted_claims(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:
+    """Yield how many claims the judge extracted from the text, and the share that it called ungrounded."""
+    truth: Mapping[str, Any] = probe.known
+    checks = values and list(values["checks"].values())
+    share = sum(not check["grounded"] for check in checks) / len(checks) if checks else None
+    yield "claims taken", probe.id, None, float(len(truth)), None if checks is None else float(len(checks))
+    yield "share ungrounded", probe.id, None, sum(not pair[0] for pair in truth.values()) / len(truth), share
 
 
-def _recalled(probe: Probe, said: Mapping[str, Any] | None) -> Iterator[Found]:
-    """Yield each gold argument that was found again; and, of gold put to its own idea, each claim that was grounded.
+def _recalled_arguments(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:
+    """Yield whether each gold argument was matched; for gold on its own idea also whether each claim was grounded.
 
-    The official gold passed a filter that every claim of it is grounded: what the judge calls ungrounded there
-    bounds its false alarms.
+    The official gold holds only claims that passed a grounding check, so claims that the judge calls ungrounded there
+    are an upper bound of its false alarms.
     """
     own = bool(probe.known["own"])
-    if said is None:
+    if values is None:
         yield "recalled", probe.id, None, own, None
         return
-    found = {name for one in said["checks"].values() for name in one["gold"]}
+    names = {name for check in values["checks"].values() for name in check["gold"]}
     for kind in KINDS:
-        for name in said["gold"][kind]:
-            yield "recalled", f"{probe.id}/{name}", None, own, name in found
+        for name in values["gold"][kind]:
+            yield "recalled", f"{probe.id}/{name}", None, own, name in names
     if own:
-        for name, one in said["checks"].items():
-            yield "gold grounded", f"{probe.id}/{name}", None, True, bool(one["grounded"])
+        for name, check in values["checks"].items():
+            yield "gold grounded", f"{probe.id}/{name}", None, True, bool(check["grounded"])
 
 
 def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
-    """Return what a judge's verdicts depend on beside the model; ideas are not among it: any may be judged."""
+    """Return what a judge's verdicts depend on besides the model: facts of the setup, and prompts.
+
+    Ideas are not among them, since any idea may be judged.
+    """
     checks = {"ground_joint"} if settings.grounding == "joint" else {"ground_known", "ground_novelty"}
     return {"benchmark": "rinobench", "grounding": settings.grounding}, {"extract", "lines", *checks}
 
 
 DECIDING = {"grounded": "", "recalled": ""}
-"""The criteria that a score rests on, held to the bounds of every judge."""
+"""The criteria that the score depends on; the bounds of every judge apply to them."""
 
 
 CHECKED = Validation(

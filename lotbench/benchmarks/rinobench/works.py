@@ -1,7 +1,7 @@
-"""Related works in a prompt: titles always whole, abstracts cut evenly where all of them would not fit.
+"""Related works in a prompt: titles are always whole, abstracts are cut evenly if they do not all fit.
 
-An even cut favours no work: the longest abstracts give way first, each at the end of a sentence, and each cut
-is marked, said in the prompt and counted in the trace. Nothing is left out without a word.
+The longest abstracts are cut first, each at the end of a sentence. Each cut is marked, the prompt says how many there
+are, and the trace counts them.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from dataclasses import dataclass
 from lotbench.benchmarks.rinobench.sample import Work
 
 MARK = "[...]"
-"""Stands where the rest of an abstract was cut off."""
+"""Marks the place where the rest of an abstract was cut off."""
 _END = re.compile(r"[.!?][\"')\]]*(?=\s)")
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Related works as a prompt shows them, and how many abstracts were cut."""
+    """Related works as a prompt shows them, and the number of abstracts that were cut."""
 
     text: str
     cut: int
 
 
-def shown(works: Sequence[Work], budget: int) -> Shown:
+def show_works(works: Sequence[Work], budget: int) -> Shown:
     """Return the related works within a budget of characters.
 
-    Titles and ids come first and are never cut, so a budget that is too small for them is overrun.
+    Titles and ids are never cut, so a budget that is too small for them is exceeded.
 
     Args:
         works: In the order of the sample.
@@ -45,23 +45,23 @@ def shown(works: Sequence[Work], budget: int) -> Shown:
 
 def even(lengths: Sequence[int], budget: int) -> int:
     """Return the largest length L for which the sum of min(length, L) stays within a budget; at least 0."""
-    left = max(0, budget)
+    room = max(0, budget)
     for place, length in enumerate(sorted(lengths)):
-        share = left // (len(lengths) - place)
+        share = room // (len(lengths) - place)
         if length > share:
             return share
-        left -= length
+        room -= length
     return max(lengths, default=0)
 
 
 def shortened(text: str, limit: int) -> str:
     """Return a text of at most `limit` characters, cut at the end of a sentence or else of a word, and marked.
 
-    Where there is no room the mark stands alone.
+    If there is no room for a word, it is the mark alone.
     """
     if len(text) <= limit:
         return text
     room = text[: max(0, limit - len(MARK) - 1) + 1]
     ends = [match.end() for match in _END.finditer(room)]
-    kept = room[: ends[-1]] if ends else room.rpartition(" ")[0]
-    return f"{kept} {MARK}".strip()
+    beginning = room[: ends[-1]] if ends else room.rpartition(" ")[0]
+    return f"{beginning} {MARK}".strip()

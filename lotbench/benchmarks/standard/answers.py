@@ -1,6 +1,6 @@
-"""What an answer to a problem is: letters in a form.
+"""The answer to a problem: letters in a form.
 
-An answer names places in the order that was shown; a trace keeps what these places stand for.
+A letter names a place in the order that was shown; the trace stores the option at that place.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lotbench.types import Reply
 
 LETTERS = "ABCDE"
 PLACES = ("first", "second", "third", "fourth", "fifth")
-# Possessive throughout: a reply of nothing but punctuation must not be tried in every way.
+# All quantifiers are possessive, so that long runs of punctuation do not backtrack.
 _LETTER = re.compile(r"\W*+(?:(?:option|选项|選択肢)\W*+)?([A-E])(?:\W.*)?", re.IGNORECASE | re.DOTALL)
 _LETTERS = re.compile(r"\W*+[A-E](?:(?:\W|\band\b)++[A-E])*+\W*+")
 _BEGINS = re.compile(r"\W*([A-E])\s*[.:)、．：）]")
@@ -53,72 +53,81 @@ class Written(Form):
     response: Annotated[str, prose(300)]
 
 
-def _letter(said: object) -> object:
-    """Return the letter that was meant ('b', '(B)', 'B. a response'); anything else as it is."""
-    found = _LETTER.fullmatch(said) if isinstance(said, str) else None
-    return found[1].upper() if found else said
+def _letter(value: object) -> object:
+    """Return the letter in a field ('b', '(B)', 'B. a response'); anything else as it is."""
+    match = _LETTER.fullmatch(value) if isinstance(value, str) else None
+    return match[1].upper() if match else value
 
 
 @cache
-def choosing(options: int, wanted: int, reasoned: bool) -> type[Form]:
-    """Return the form of a choice or a ranking: a letter for each option that is wanted, in order."""
+def choosing(options: int, picks: int, reasoned: bool) -> type[Form]:
+    """Return the form of a choice or a ranking, with one letter for each option that an answer names, in order.
+
+    Args:
+        options: How many options there are.
+        picks: How many of them an answer names.
+        reasoned: Whether a reasoning comes first.
+    """
     letter: Any = Annotated[Literal[tuple(LETTERS[:options])], BeforeValidator(_letter)]
     fields: dict[str, Any] = {"reasoning": (Annotated[str, REASONING], ...)} if reasoned else {}
-    fields |= {name: (letter, ...) for name in names(wanted)}
-    name = "Ranking" if wanted == options else "Choice"
-    made: type[Form] = create_model(name, __base__=Form, **fields)
-    return made
+    fields |= {name: (letter, ...) for name in names(picks)}
+    name = "Ranking" if picks == options else "Choice"
+    form: type[Form] = create_model(name, __base__=Form, **fields)
+    return form
 
 
-def names(wanted: int) -> tuple[str, ...]:
-    """Return the fields of a form for so many options."""
-    return ("answer",) if wanted == 1 else PLACES[:wanted]
+def names(picks: int) -> tuple[str, ...]:
+    """Return the names of the form's fields for this many picks."""
+    return ("answer",) if picks == 1 else PLACES[:picks]
 
 
-def shown(episode: ProblemEpisode, problem: Problem) -> list[int]:
-    """Return the options, by index, in the order in which they are shown: shuffled."""
+def shuffled_order(episode: ProblemEpisode, problem: Problem) -> list[int]:
+    """Return the indexes of the options in the order in which they are shown."""
     purpose = f"{episode.seed}:{problem.id}:{episode.repeat}:options"
     return Random(purpose).sample(range(len(problem.options)), len(problem.options))
 
 
 def written(reply: Reply, form: type[Form], order: Sequence[int]) -> tuple[list[int], dict[str, Any]]:
-    """Return the options that a filled form names, by index, and what it says.
+    """Return the indexes of the options that a reply names, and the fields of the form.
 
     Raises:
         Unread: The reply is not the form, or names an option twice.
     """
     try:
-        said = read_form(reply, form).model_dump()
+        fields = read_form(reply, form).model_dump()
     except Unread as error:
         bare = _bare(visible(reply), form) if error.kind == "unparsed" else None
         if bare is None:
             raise
-        said = bare
-    letters = [said[name] for name in said if name != "reasoning"]
+        fields = bare
+    letters = [fields[name] for name in fields if name != "reasoning"]
     if len(set(letters)) < len(letters):
         raise Unread("unparsed", "an option is named twice")
-    return [order[LETTERS.index(letter)] for letter in letters], said
+    return [order[LETTERS.index(letter)] for letter in letters], fields
 
 
 def _bare(text: str, form: type[Form]) -> dict[str, Any] | None:
-    """Return a form without reasoning may come as letters alone ("B > A > C"), or as lines that begin with one each."""
-    wanted = list(form.model_fields)
+    """Return the fields of a reply that is letters alone ("B > A > C"), or lines that each begin with a letter.
+
+    Only a form without reasoning may come like this; None for anything else.
+    """
+    fields = list(form.model_fields)
     letters = re.findall("[A-E]", text) if _LETTERS.fullmatch(text) else []
     if not letters:
         begun = [_BEGINS.match(line) for line in text.splitlines() if line.strip()]
-        letters = [found[1] for found in begun if found] if all(begun) else []
-    if "reasoning" in wanted or len(letters) != len(wanted):
+        letters = [match[1] for match in begun if match] if all(begun) else []
+    if "reasoning" in fields or len(letters) != len(fields):
         return None
     try:
-        return form.model_validate(dict(zip(wanted, letters, strict=True))).model_dump()
+        return form.model_validate(dict(zip(fields, letters, strict=True))).model_dump()
     except ValidationError:
         return None
 
 
 def agreed(answers: Sequence[Sequence[int] | None], ranking: bool) -> list[int] | None:
-    """Return what several draws say together: the choice of most, or the mean rank (Borda).
+    """Return the joint answer of several draws: the most frequent choice, or the ranking by mean rank (Borda).
 
-    Draws that could not be read have no vote; the first that was read breaks a tie.
+    Draws that could not be read have no vote; the first readable draw breaks a tie. None if none could be read.
     """
     read_ones = [list(answer) for answer in answers if answer is not None]
     if not read_ones:

@@ -1,7 +1,7 @@
-"""How a problem is put: what models must write first, notes, then every draw of the answer, unread ones again.
+"""The candidate's part: texts that other models write first, notes, then every draw of the answer.
 
-The frameworks of Fig. 9 differ in a line of the prompt, a field of the form, and how often is asked
-(`prompting.frameworks`); there is one path for all.
+The frameworks of Fig. 9 differ in a line of the prompt, a field of the form, and the number of draws
+(`prompting.frameworks`); all use the same functions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lotbench.benchmarks.standard.answers import (
     Rewrite,
     Written,
     choosing,
-    shown,
+    shuffled_order,
     written,
 )
 from lotbench.benchmarks.standard.oogiri.problems import Problem, same
@@ -33,24 +33,24 @@ if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
 
-def draws(settings: Settings, one: Problem) -> int:
-    """Return how many answers to a problem are drawn: its votes."""
-    return settings.votes if FRAMEWORKS[settings.framework].votes and one.kind != "generate" else 1
+def draws(settings: Settings, problem: Problem) -> int:
+    """Return how many answers to a problem are drawn: the votes of cot_sc, else 1."""
+    return settings.votes if FRAMEWORKS[settings.framework].votes and problem.kind != "generate" else 1
 
 
 async def respond(state: EpisodeState, runtime: Runtime[ProblemEpisode]) -> Update:
-    """Return the captioner and the rewriter first, notes if the framework takes them, then every draw of the answer."""
-    episode, made = runtime.context, dict[str, str]()
+    """Ask captioner and rewriter, then for notes if the framework has them, then for every draw of the answer."""
+    episode, drafts = runtime.context, dict[str, str]()
     for name in _preparations(episode):
-        made[name] = await _prepared(episode, name)
-    notes = await _notes(episode, made) if FRAMEWORKS[episode.settings.framework].notes else ""
-    drawn = range(draws(episode.settings, episode.sample))
-    answers = await episode.each(partial(_response, made=made, notes=notes), drawn)
-    return {"turn": {"answers": {str(draw): answer for draw, answer in zip(drawn, answers, strict=True)}}}
+        drafts[name] = await _prepared(episode, name)
+    notes = await _notes(episode, drafts) if FRAMEWORKS[episode.settings.framework].notes else ""
+    numbers = range(draws(episode.settings, episode.sample))
+    answers = await episode.each(partial(_response, drafts=drafts, notes=notes), numbers)
+    return {"turn": {"answers": {str(draw): answer for draw, answer in zip(numbers, answers, strict=True)}}}
 
 
 async def judge(state: EpisodeState, runtime: Runtime[ProblemEpisode]) -> Update:
-    """Return the panel has no judge here."""
+    """Return no update: there is no judge."""
     return {}
 
 
@@ -59,44 +59,44 @@ PREPARATIONS: dict[str, tuple[str, str, type[Form]]] = {
     "other_caption": ("captioner", "caption", Caption),
     "rewrite": ("rewriter", "rewrite", Rewrite),
 }
-"""What a model writes before the candidate is asked: who is asked, the step, and the form."""
+"""The texts that a model writes before the candidate is asked: role, step and form of each."""
 TASKS = {"5t2": "task_two"}
-"""What is to be chosen, as a line of the prompt; by default the one right option."""
+"""The line of the prompt that says what to choose, by kind; for other kinds `task_one`."""
 WRITTEN = {"captioner": "caption", "other_captioner": "other_caption", "rewriter": "rewrite"}
-"""The preparations in which options are written, by their origin."""
+"""The preparation that fills an option, by the option's origin."""
 
 
 def _preparations(episode: ProblemEpisode) -> list[str]:
-    """Return what is written before the candidate sees the problem."""
-    one, settings, origins = episode.sample, episode.settings, {o.origin for o in episode.sample.options}
-    seen = settings.arm == "caption" and settings.captions == "captioner" and one.image is not None
-    needed = {made for origin, made in WRITTEN.items() if origin in origins} | (
+    """Return the names of the preparations that the problem needs."""
+    problem, settings, origins = episode.sample, episode.settings, {o.origin for o in episode.sample.options}
+    seen = settings.arm == "caption" and settings.captions == "captioner" and problem.image is not None
+    needed = {name for origin, name in WRITTEN.items() if origin in origins} | (
         {"caption"} if seen else set()
     )
     return [name for name in PREPARATIONS if name in needed]
 
 
 async def _prepared(episode: ProblemEpisode, name: str) -> str:
-    """Return a shared question: one caption a picture and one rewrite a response, for all episodes and runs.
+    """Ask for a caption or a rewrite; one for each picture or response is shared by all episodes and runs.
 
     Raises:
-        EpisodeFailed: No text came that can be read and, of a rewrite, rewrites something.
+        EpisodeFailed: No readable text came, or the rewrite is the response itself.
     """
-    one, (role, step, form) = episode.sample, PREPARATIONS[name]
+    problem, (role, step, form) = episode.sample, PREPARATIONS[name]
     prompt, values = episode.prompt(step), dict[str, Value]()
     if name == "caption":
-        values["image"], about = episode.pictures.get(one.id), one.group
+        values["image"], about = episode.pictures.get(problem.id), problem.group
     elif name == "other_caption":
-        values["image"], about = episode.pictures.get(f"{one.id}/other"), str(one.other_group)
+        values["image"], about = episode.pictures.get(f"{problem.id}/other"), str(problem.other_group)
     else:
-        values |= {"response": one.options[0].text, "question": _question_line(episode)}
+        values |= {"response": problem.options[0].text, "question": _question_line(episode)}
         if "manner" in prompt.fields:
             values["manner"] = episode.line(f"rewriting_{episode.settings.rewriting}")
-        about = str(one.options[0].row)
+        about = str(problem.options[0].row)
 
     def read(answer: Answer) -> str:
         text = str(read_form(answer.reply, form).model_dump()[step])
-        if step == "rewrite" and same(text) == same(one.options[0].text or ""):
+        if step == "rewrite" and same(text) == same(problem.options[0].text or ""):
             raise Unread("unparsed", "the rewrite is the response itself")
         return text
 
@@ -117,14 +117,14 @@ async def _prepared(episode: ProblemEpisode, name: str) -> str:
     return reading.value
 
 
-async def _notes(episode: ProblemEpisode, made: Mapping[str, str]) -> str:
-    """Ask for notes; the episode goes on without notes that cannot be read."""
+async def _notes(episode: ProblemEpisode, drafts: Mapping[str, str]) -> str:
+    """Ask for notes; "" if they cannot be read."""
     reading = await episode.ask(
         "candidate",
         "decompose",
         episode.prompt("decompose"),
         Notes,
-        _scene(episode, made) | {"options": _listed(episode, made) if episode.sample.options else None},
+        _scene(episode, drafts) | {"options": _listed(episode, drafts) if episode.sample.options else None},
         read=lambda answer: read_form(answer.reply, Notes).notes,
         value=lambda notes: {"notes": notes, "status": "ok"},
         missing=lambda error: {"notes": "", "status": error.kind},
@@ -133,21 +133,24 @@ async def _notes(episode: ProblemEpisode, made: Mapping[str, str]) -> str:
     return reading.value or ""
 
 
-async def _response(episode: ProblemEpisode, draw: int, *, made: Mapping[str, str], notes: str) -> Any:
-    """Return one draw: what was picked or written, or None; asked for again once, unless it was refused."""
-    one, settings, form = episode.sample, episode.settings, form_of(episode)
+async def _response(episode: ProblemEpisode, draw: int, *, drafts: Mapping[str, str], notes: str) -> Any:
+    """Ask for one draw; return the options picked or the text written, or None.
+
+    A reply that cannot be read is asked for once more, unless it is a refusal.
+    """
+    problem, settings, form = episode.sample, episode.settings, form_of(episode)
     framework = FRAMEWORKS[settings.framework]
-    name = "write" if one.kind == "generate" else "rank" if one.kind == "rank" else "choose"
+    name = "write" if problem.kind == "generate" else "rank" if problem.kind == "rank" else "choose"
     temperature = settings.vote_temperature if framework.votes else None
-    values = _scene(episode, made) | {
+    values = _scene(episode, drafts) | {
         "method": episode.line(framework.method),
         "rationale": episode.line("rationale", text=notes) if notes else None,
         "form": episode.line("form", shape=shape(form)),
     }
     if name != "write":
-        values["options"] = _listed(episode, made) if one.options else None
+        values["options"] = _listed(episode, drafts) if problem.options else None
     if name == "choose":
-        values["task"] = episode.line(TASKS.get(one.kind, "task_one"))
+        values["task"] = episode.line(TASKS.get(problem.kind, "task_one"))
     reading = await episode.ask(
         "candidate",
         "respond",
@@ -155,42 +158,42 @@ async def _response(episode: ProblemEpisode, draw: int, *, made: Mapping[str, st
         form,
         values,
         read=partial(_read, episode),
-        value=lambda found: {**found[1], "status": "ok"},
+        value=lambda pair: {**pair[1], "status": "ok"},
         missing=lambda error: {"status": error.kind},
         refusal_stands=True,
         draw=draw,
-        temperature=settings.write_temperature if one.kind == "generate" else temperature,
+        temperature=settings.write_temperature if problem.kind == "generate" else temperature,
     )
     return reading.value and reading.value[0]
 
 
 def form_of(episode: ProblemEpisode) -> type[Form]:
     """Return the form of the answer to a problem."""
-    one, framework = episode.sample, FRAMEWORKS[episode.settings.framework]
-    if one.kind == "generate":
+    problem, framework = episode.sample, FRAMEWORKS[episode.settings.framework]
+    if problem.kind == "generate":
         return framework.form(Written)
-    return choosing(len(one.options), one.wanted, framework.reasoned)
+    return choosing(len(problem.options), problem.wanted, framework.reasoned)
 
 
 def _read(episode: ProblemEpisode, answer: Answer) -> tuple[Any, dict[str, Any]]:
-    """Return what a reply says: options by index, or a free response; and all that it says, for the trace."""
-    one, form = episode.sample, form_of(episode)
-    if one.kind == "generate":
-        said = read_form(answer.reply, form).model_dump()
-        if not said["response"].strip():
+    """Return the answer in a reply (indexes of options, or a free response), and the step value for the trace."""
+    problem, form = episode.sample, form_of(episode)
+    if problem.kind == "generate":
+        fields = read_form(answer.reply, form).model_dump()
+        if not fields["response"].strip():
             raise Unread("unparsed", "the response is empty")
-        return said["response"].strip(), said
-    order = shown(episode, one)
+        return fields["response"].strip(), fields
+    order = shuffled_order(episode, problem)
     picked, filled = written(answer.reply, form, order)
     return picked, {**filled, "picked": picked, "shown": order}
 
 
-def _scene(episode: ProblemEpisode, made: Mapping[str, str]) -> dict[str, Value]:
-    """Return what the candidate is shown of the prompt: its arm of the picture, and the question."""
-    one, settings = episode.sample, episode.settings
-    picture = episode.pictures.get(one.id) if settings.arm == "image" else None
-    caption = made.get("caption") or one.caption
-    described = settings.arm == "caption" and one.image is not None
+def _scene(episode: ProblemEpisode, drafts: Mapping[str, str]) -> dict[str, Value]:
+    """Return the prompt values of picture and question: image, caption or nothing, as the arm says."""
+    problem, settings = episode.sample, episode.settings
+    picture = episode.pictures.get(problem.id) if settings.arm == "image" else None
+    caption = drafts.get("caption") or problem.caption
+    described = settings.arm == "caption" and problem.image is not None
     return {
         "image": picture,
         "image_label": episode.line("image") if picture else None,
@@ -200,12 +203,12 @@ def _scene(episode: ProblemEpisode, made: Mapping[str, str]) -> dict[str, Value]
 
 
 def _question_line(episode: ProblemEpisode) -> str | None:
-    asked = episode.sample.question
-    return episode.line("question", text=asked) if asked else None
+    question = episode.sample.question
+    return episode.line("question", text=question) if question else None
 
 
-def _listed(episode: ProblemEpisode, made: Mapping[str, str]) -> str:
-    """Return the options, a letter and a line each."""
-    texts = [option.text or made[WRITTEN[option.origin]] for option in episode.sample.options]
-    order = shown(episode, episode.sample)
+def _listed(episode: ProblemEpisode, drafts: Mapping[str, str]) -> str:
+    """Return the options as text, one line with a letter for each."""
+    texts = [option.text or drafts[WRITTEN[option.origin]] for option in episode.sample.options]
+    order = shuffled_order(episode, episode.sample)
     return "\n".join(f"{LETTERS[place]}. {' '.join(texts[i].split())}" for place, i in enumerate(order))

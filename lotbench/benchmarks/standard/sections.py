@@ -1,6 +1,6 @@
-"""What the report of standard evaluation says beside the metrics: by kind, type and language, and of what made.
+"""The report's sections of standard evaluation: by kind, type and language, and the origins of the options.
 
-Built from traces and problems alone; the tables keep chance beside each score, since most published ones lie below it.
+The tables show the chance level beside each score, since most published scores lie below it.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ ORIGINS: Mapping[str, str] = {
     "other_captioner": "the captioner, of another picture",
 }
 STANDS_IN = (("caption", "elsewhere"), ("rewrite", "low"))
-"""Slots that are filled by something else than their name says."""
+"""Slots with an origin that replaces the one in the slot's name."""
 READINGS = 5
 
 
 def sections(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> list[Section]:
-    """Return the sections of a report, those that have something to say."""
+    """Return the sections of a report, without empty ones."""
     if settings.kind == "generate":
         return [_written(traces, evidence)]
-    found = score.answered(traces, evidence)
-    ranked = [one for one in found if one.problem.kind == "rank"]
-    asked = [evidence.samples[trace.sample] for trace in traces]
-    made = [_choices(found)] if any(one.problem.kind != "rank" for one in found) else []
-    made += [_rankings(ranked, settings)] if ranked else []
-    made += [cells(found, settings), origins(asked)]
-    return made
+    entries = score.answered(traces, evidence)
+    ranked = [entry for entry in entries if entry.problem.kind == "rank"]
+    problems = [evidence.samples[trace.sample] for trace in traces]
+    parts = [_choices(entries)] if any(entry.problem.kind != "rank" for entry in entries) else []
+    parts += [_rankings(ranked, settings)] if ranked else []
+    parts += [cells(entries, settings), origins(problems)]
+    return parts
 
 
-def _choices(found: Sequence[Answered]) -> Section:
+def _choices(entries: Sequence[Answered]) -> Section:
     rows: list[tuple[Cell, ...]] = []
     for kind, chance in CHOICES.items():
-        chosen = [one for one in found if one.problem.kind == kind]
+        chosen = [entry for entry in entries if entry.problem.kind == kind]
         if chosen:
             all_of, read = score.accuracy(chosen), score.accuracy(chosen, parsed=True)
             rows.append((kind.upper(), len(chosen), chance, *_span(all_of), read.value, _parsed(chosen)))
@@ -73,7 +73,7 @@ def _rankings(ranked: Sequence[Answered], settings: Settings) -> Section:
         "the mean rating above the lowest, or in log2(1 + likes). Chance is the mean over all 120 orders of each "
         "problem.",
     )
-    answers = [one.answer for one in ranked if one.answer is not None]
+    answers = [entry.answer for entry in ranked if entry.answer is not None]
     tables, plots = [Table(columns, tuple(rows))], []
     if answers:
         shares = ranking.misplaced(answers)
@@ -87,7 +87,7 @@ def _rankings(ranked: Sequence[Answered], settings: Settings) -> Section:
 
 
 def _correlations(answers: Sequence[Sequence[int]]) -> Plot:
-    """Return how the rankings' correlations with the human order are distributed (Fig. 14, left)."""
+    """Return the plot of the rankings' correlations with the human order (Fig. 14, left)."""
     counts = Counter(round(ranking.spearman(answer), 1) for answer in answers)
     points = tuple((value, float(counts[value])) for value in sorted(counts))
     return Plot(
@@ -95,13 +95,13 @@ def _correlations(answers: Sequence[Sequence[int]]) -> Plot:
     )
 
 
-def cells(found: Sequence[Answered], settings: Settings) -> Section:
-    """Return scores by type, by language and by both, with the averages of the paper's tables."""
+def cells(entries: Sequence[Answered], settings: Settings) -> Section:
+    """Return the section on scores by type, by language and by both, with the averages of the paper's tables."""
     groups: dict[tuple[str, str], list[Answered]] = {}
-    for one in found:
-        type_, language = one.problem.type, one.problem.language
+    for entry in entries:
+        type_, language = entry.problem.type, entry.problem.language
         for place in ((type_, "all"), ("all", language), (type_, language)):
-            groups.setdefault(place, []).append(one)
+            groups.setdefault(place, []).append(entry)
     note = (
         "Avg. is that of the paper's Tables 2 and 4, the mean of 3T1, 4T1, 5T2 and NDCG; with 2T1 that of Table 3. Of all "
         "types it is the mean of theirs (Fig. 16). It is left out where one of them is missing."
@@ -112,39 +112,39 @@ def cells(found: Sequence[Answered], settings: Settings) -> Section:
     return Section("By type and language", (note,), (Table((*columns, *averages), tuple(rows)),), brief=True)
 
 
-def _values(found: Sequence[Answered], settings: Settings) -> tuple[Cell, ...]:
+def _values(entries: Sequence[Answered], settings: Settings) -> tuple[Cell, ...]:
     kinds: tuple[Kind, ...] = (*CHOICES, "rank")
-    of = {kind: [one for one in found if one.problem.kind == kind] for kind in kinds}
+    of = {kind: [entry for entry in entries if entry.problem.kind == kind] for kind in kinds}
     worth: dict[Kind, float | None] = {kind: score.accuracy(of[kind]).value for kind in CHOICES}
     worth["rank"] = score.ndcg(of["rank"], settings).value
     return (
-        len(found),
+        len(entries),
         *(worth[kind] for kind in CHOICES),
         score.top1(of["rank"], settings).value,
         worth["rank"],
-        *(score.average(found, settings, kinds).value for kinds in score.AVERAGES.values()),
+        *(score.average(entries, settings, kinds).value for kinds in score.AVERAGES.values()),
     )
 
 
-def origins(asked: Sequence[Problem]) -> Section:
-    """Return where the options are from, and what could not be built."""
+def origins(problems: Sequence[Problem]) -> Section:
+    """Return the section on where the options are from, and on the problems that could not be built."""
     counts = Counter(
-        (one.kind, option.slot, option.origin)
-        for one in asked
-        for option in one.options
+        (problem.kind, option.slot, option.origin)
+        for problem in problems
+        for option in problem.options
         if option.slot not in ("right", "ranked")
     )
     rows: list[tuple[Cell, ...]] = []
     for (kind, slot, origin), count in sorted(counts.items()):
         mark = "stands in" if (slot, origin) in STANDS_IN else ""
         rows.append((kind.upper(), slot, ORIGINS[origin], count, mark))
-    left: Counter[tuple[str, str, str, str]] = Counter()
-    cells = {(one.kind, one.type, one.language): one.left_out for one in asked}
+    unbuilt: Counter[tuple[str, str, str, str]] = Counter()
+    cells = {(problem.kind, problem.type, problem.language): problem.left_out for problem in problems}
     for place, reasons in cells.items():
         for reason, count in reasons.items():
-            left[(*place, reason)] += count
+            unbuilt[(*place, reason)] += count
     missing = [
-        (kind.upper(), type_, language, reason, n) for (kind, type_, language, reason), n in left.items()
+        (kind.upper(), type_, language, reason, n) for (kind, type_, language, reason), n in unbuilt.items()
     ]
     tables = [
         Table(("kind", "slot", "is", "options", "mark"), tuple(rows), "Wrong options by where they are from")
@@ -157,20 +157,20 @@ def origins(asked: Sequence[Problem]) -> Section:
         "rewrite's by a little liked response to the same; T2T has no caption. Kinds are easier or harder for it, so "
         "compare runs only where this table agrees."
     )
-    guessed = sum(one.guessed for one in asked)
+    guessed = sum(problem.guessed for problem in problems)
     warning = (
-        f"WARNING: in {guessed} of {len(asked)} problems the likes are guesses of the rows' writers: nobody voted, so "
+        f"WARNING: in {guessed} of {len(problems)} problems the likes are guesses of the rows' writers: nobody voted, so "
         "these scores say how far a model agrees with them, and no more."
     )
     return Section("What the options are", (note, *([warning] if guessed else [])), tuple(tables))
 
 
 def _written(traces: Sequence[Trace], evidence: Evidence) -> Section:
-    """Return free responses: how many came, and the first of them to read."""
+    """Return the section on free responses: how many came, and the first of them to read."""
     texts = [(trace, trace.score.parts.get("response")) for trace in traces]
     came = [(trace, text) for trace, text in texts if text]
     readings = tuple(
-        _reading(evidence.samples[trace.sample], str(text), trace) for trace, text in came[:READINGS]
+        _make_reading(evidence.samples[trace.sample], str(text), trace) for trace, text in came[:READINGS]
     )
     note = (
         f"{len(came)} of {len(traces)} prompts have a response. People decide what they are worth: "
@@ -179,13 +179,14 @@ def _written(traces: Sequence[Trace], evidence: Evidence) -> Section:
     return Section("Free responses", (note,), readings=readings)
 
 
-def _reading(one: Problem, text: str, trace: Trace) -> Reading:
-    asked = (("question", one.question),) if one.question else ()
-    return Reading(f"{one.type}, {one.language}", (*asked, ("response", text)), trace.sample, trace.repeat)
+def _make_reading(problem: Problem, text: str, trace: Trace) -> Reading:
+    question = (("question", problem.question),) if problem.question else ()
+    title = f"{problem.type}, {problem.language}"
+    return Reading(title, (*question, ("response", text)), trace.sample, trace.repeat)
 
 
-def _parsed(found: Sequence[Answered]) -> float:
-    return sum(one.answer is not None for one in found) / len(found)
+def _parsed(entries: Sequence[Answered]) -> float:
+    return sum(entry.answer is not None for entry in entries) / len(entries)
 
 
 def _span(metric: Metric) -> tuple[Cell, Cell, Cell]:

@@ -1,4 +1,4 @@
-"""The named settings of standard evaluation, and what they say of how problems are built.
+"""The named settings of standard evaluation, and the problems that they make of a data set.
 
 `configs/paper/standard.toml` turns each to the paper's literal reading where it has one.
 """
@@ -76,14 +76,14 @@ class Settings(BaseModel):
 
 
 ProblemEpisode: TypeAlias = Episode[Problem, Settings]
-"""An episode of this benchmark: what its sample and its settings are."""
+"""An episode of this benchmark, with its types of sample and settings."""
 
 
 def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
-    """Return the settings with those decided that depend on who is there.
+    """Return the settings with captions and rewrites decided by the models that are named.
 
     Raises:
-        UsageError: Settings that do not go together, or a model that is asked for and not named.
+        UsageError: A setting needs a model that is not named.
     """
     captions = settings.captions or ("captioner" if names.get("captioner") else "rows")
     rewrites = settings.rewrites or ("rewriter" if names.get("rewriter") else "rows")
@@ -97,7 +97,7 @@ def build(rows: Sequence[Row], settings: Settings, seed: int) -> tuple[Problem, 
     """Return the problems that a data set makes.
 
     Raises:
-        UsageError: There is none, or a picture has no caption where the arm needs one.
+        UsageError: There are none, or a picture has no caption where the arm needs one.
     """
     rules = Rules(
         kinds=KINDS[settings.kind],
@@ -105,16 +105,16 @@ def build(rows: Sequence[Row], settings: Settings, seed: int) -> tuple[Problem, 
         rewriter=settings.rewrites == "rewriter",
         **settings.model_dump(include=set(Rules.__slots__) & set(Settings.model_fields)),
     )
-    made = problems(rows, rules, seed)
-    if not made:
+    result = problems(rows, rules, seed)
+    if not result:
         raise UsageError(
             f"no problem of kind={settings.kind} can be made of {len(rows)} rows ({settings.part})"
         )
     if settings.arm == "caption" and not rules.captioner:
-        bare = sum(problem.image is not None and problem.caption is None for problem in made)
+        bare = sum(problem.image is not None and problem.caption is None for problem in result)
         if bare:
             raise UsageError(
-                f"arm=caption: the pictures of {bare} of {len(made)} problems have no caption: give a `caption` in "
+                f"arm=caption: the pictures of {bare} of {len(result)} problems have no caption: give a `caption` in "
                 "the rows, --role captioner=MODEL, or --set arm=blind"
             )
-    return made
+    return result

@@ -1,6 +1,6 @@
 """Standard evaluation on Oogiri data: choose, rank or write creative responses (lotbench.txt, Sec. 4, 6.1, 7.1).
 
-People's votes are the truth, so there is no judge. `candidate.py` puts a problem, `answers.py` reads what comes.
+People's votes are the truth, so there is no judge. `candidate.py` asks, `answers.py` reads the answers.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ ROLES = {
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
-    """Return the most calls that one problem makes, by role, askings-again left out."""
+    """Return the largest number of calls of one problem, by role, without repeated requests."""
     framework = FRAMEWORKS[settings.framework]
     draws = settings.votes if framework.votes else 1
-    made = {"candidate": (1 if settings.kind == "generate" else draws) + framework.notes}
+    counts = {"candidate": (1 if settings.kind == "generate" else draws) + framework.notes}
     for role in (settings.captions, settings.rewrites):
         if role not in (None, "rows"):
-            made[role] = 1 + (role == "captioner" and settings.unrelated == "caption")
-    return made
+            counts[role] = 1 + (role == "captioner" and settings.unrelated == "caption")
+    return counts
 
 
 def responses(traces: Sequence[Trace], samples: object, settings: Settings) -> Mapping[str, str] | None:
-    """Return what the candidate wrote, by problem, for people to vote on; None if it was to choose or to rank."""
+    """Return the candidate's free responses by problem, for people to vote on; None for choices and rankings."""
     if settings.kind != "generate":
         return None
     written = {trace.sample: trace.score.parts.get("response") for trace in traces if trace.repeat == 1}

@@ -19,6 +19,7 @@ from pickle import UnpicklingError
 from typing import Any, Literal
 
 from lotbench.errors import Unescapable, UsageError
+from lotbench.report.markdown import visible
 from lotbench.types import Message
 
 
@@ -165,7 +166,7 @@ def adapted(model: Any, adapter: str, *, trainable: bool = False) -> Any:
         # Missing keys are counted below.
         warnings.filterwarnings("ignore", "Found missing adapter keys")
         peft_model = peft.PeftModel.from_pretrained(model, adapter, is_trainable=trainable)
-    base = str(peft_model.peft_config["default"].base_model_name_or_path or "")
+    base = " ".join(visible(str(peft_model.peft_config["default"].base_model_name_or_path or "")).split())
     there, placed = (
         sum(".lora_" in name for name in weights)
         for weights in (

@@ -1,1 +1,1 @@
-"""Reports as pages of their own: HTML, plots, tables."""
+"""Reports as HTML pages, with their plots and tables."""

@@ -1,4 +1,4 @@
-"""compare.html: runs compared, as a page."""
+"""compare.html: the page of a comparison."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ def page(comparison: Comparison) -> str:
         "heading": comparison.title,
         "runs": comparison.runs,
         "sections": comparison.sections,
-        "said": comparison.said,
+        "summary": comparison.said,
     }
     return rendered("board.html", content)

@@ -1,4 +1,4 @@
-"""The data beside a plot or a heat map, as a table and as CSV: whatever is drawn can also be read and reused."""
+"""The data of plots and heat maps, as tables and as CSV."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from lotbench.types import Metric
 
 DECIMALS = 4
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What makes a spreadsheet compute a cell instead of showing it."""
+"""First characters that make a spreadsheet read a cell as a formula."""
 
 
 def of_plot(plot: Plot) -> Table:
-    """Return the points of a plot, a row each; bands and labels where there are any."""
+    """Return the points of a plot, one per row, with bands and labels if it has any."""
     banded, labelled = bool(plot.bands), any(plot.labels.values())
     columns = ["series", plot.x or "name", plot.y]
     columns += ["low", "high"] if banded else []
@@ -26,7 +26,7 @@ def of_plot(plot: Plot) -> Table:
 
 
 def of_grid(grid: Grid) -> Table:
-    """Return the cells of a heat map, a row each."""
+    """Return the cells of a heat map, one per row."""
     rows = tuple(
         (row, column, *_numbers(metric))
         for row, cells in zip(grid.rows, grid.cells, strict=True)
@@ -36,20 +36,20 @@ def of_grid(grid: Grid) -> Table:
 
 
 def shown(table: Table) -> list[list[str]]:
-    """Return the cells of a table as text, the numbers of a column with as many decimals each, so that they align."""
+    """Return the cells of a table as text, with the same number of decimals in each column."""
     columns = [_aligned(column) for column in zip(*table.rows, strict=True)]
     return [list(row) for row in zip(*columns, strict=True)]
 
 
 def values(grid: Grid) -> list[list[str]]:
-    """Return the value of each cell of a heat map as text, all with as many decimals."""
-    found: list[Cell] = [None if one is None else one.value for row in grid.cells for one in row]
-    texts, width = _aligned(found), len(grid.columns)
+    """Return the values of a heat map as text, all with the same number of decimals."""
+    numbers: list[Cell] = [None if shade is None else shade.value for row in grid.cells for shade in row]
+    texts, width = _aligned(numbers), len(grid.columns)
     return [texts[at : at + width] for at in range(0, len(texts), width)]
 
 
 def is_numeric(table: Table) -> list[bool]:
-    """Return which columns are numbers all the way down, and not empty."""
+    """Return for each column whether it has numbers and no texts."""
     return [
         all(isinstance(value, int | float | None) for value in column) and any(v is not None for v in column)
         for column in zip(*table.rows, strict=True)
@@ -57,23 +57,23 @@ def is_numeric(table: Table) -> list[bool]:
 
 
 def _aligned(column: Sequence[Cell]) -> list[str]:
-    """Return a column's cells; a number too small for the decimals of its column says that it is not 0."""
+    """Return the cells of a column as text; a number that would be rounded to 0 is written as `<0.0001`."""
     floats = [value for value in column if isinstance(value, float) and abs(value) < 1000]
     places = [len(cell(value).partition(".")[2]) for value in floats if "e" not in cell(value)]
     decimals = min(max(places, default=0), DECIMALS)
-    made = []
+    texts = []
     for value in column:
         if not isinstance(value, float) or abs(value) >= 1000:
-            made.append(cell(value))
+            texts.append(cell(value))
         elif value and round(abs(value), DECIMALS) == 0:
-            made.append(f"{'<' if value > 0 else '>-'}{10**-DECIMALS:.{DECIMALS}f}")
+            texts.append(f"{'<' if value > 0 else '>-'}{10**-DECIMALS:.{DECIMALS}f}")
         else:
-            made.append(f"{value:.{decimals}f}")
-    return made
+            texts.append(f"{value:.{decimals}f}")
+    return texts
 
 
 def to_csv(table: Table) -> str:
-    """Return a table as CSV with a header; text that a spreadsheet would compute is quoted with an apostrophe."""
+    """Return a table as CSV with a header; an apostrophe is put before a text that a spreadsheet would run as a formula."""
     out = io.StringIO()
     lines = csv.writer(out, lineterminator="\n")
     lines.writerows(map(_safe, row) for row in (table.columns, *table.rows))

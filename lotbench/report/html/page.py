@@ -1,7 +1,7 @@
-"""Pages from records: one self-contained file each, that loads nothing, runs nothing and shows text.
+"""Rendering of HTML pages: each is one self-contained file without scripts.
 
-Every string is escaped by the template engine and shown with what cannot be seen made visible; the content
-policy allows the page's one style sheet, by its digest, and nothing else: no script, no inline style.
+The template engine escapes each string and replaces invisible characters. The content security policy allows only the
+page's own style sheet, by its digest: no script, no inline style, no other resource.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from lotbench.report.report import interval
 from lotbench.report.sections import Grid, Plot, Section, Table
 
 LONGEST = 2_000
-"""Characters of a text outside readings; what is longer is cut, and says so. report.md has more of it."""
+"""The maximum length of a text outside readings; longer texts are cut and marked. report.md has more of them."""
 BEGIN = re.compile(
     r'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" '
     r"""content="default-src 'none'; style-src 'sha256-[A-Za-z0-9+/=]+'; base-uri 'none'; form-action 'none'">"""
 )
 SHADES = 9
-"""Steps of a heat map's colour; `h0` to `h8` in the style sheet."""
+"""The number of colours of a heat map, `h0` to `h8` in the style sheet."""
 
 
 def rendered(template: str, values: Mapping[str, Any]) -> str:
-    """Return a page from a template of this package and the values that it names."""
+    """Return a page: a template of this package, filled with values."""
     style = environment().get_template("style.css").render()
-    return sealed(environment(), template, style, "", {"drawn": _Drawings(), **values})[0]
+    return sealed(environment(), template, style, "", {"drawings": _Drawings(), **values})[0]
 
 
 def sealed(
     engine: Environment, template: str, style: str, script: str, values: Mapping[str, Any]
 ) -> tuple[str, str]:
-    """Return a page with its sheet and script in itself, and its content policy, which allows these two by their digests."""
+    """Return a page with inline style sheet and script, and its content security policy, which allows both by digest."""
     allowed = f"style-src 'sha256-{_digest(style)}'; "
     if script:
         allowed = (
@@ -57,59 +57,59 @@ def _digest(text: str) -> str:
 
 
 def harmless(begin: str) -> bool:
-    """Return whether a page begins as ours do, with a policy by which nothing that follows can run or load."""
+    """Return whether a page begins like ours, with a policy that forbids all scripts and external resources."""
     return BEGIN.match(begin) is not None
 
 
 def drawn(sections: Sequence[Section]) -> Iterator[tuple[str, Plot | Grid]]:
-    """Yield everything in sections that is drawn, with a name for its file."""
+    """Yield the plots and heat maps of sections, each with a name for its file."""
     for at, section in enumerate(sections, 1):
         both: tuple[Plot | Grid, ...] = (*section.plots, *section.grids)
-        for place, one in enumerate(both, 1):
-            yield f"{at:02}-{_slug(section.title)}-{place}", one
+        for place, drawing in enumerate(both, 1):
+            yield f"{at:02}-{_slug(section.title)}-{place}", drawing
 
 
 def files(
     drawings: Iterable[tuple[str, Plot | Grid]], form: str = "png"
 ) -> Iterator[tuple[str, str | bytes]]:
-    """Yield drawings as files: the CSV of the data, and of a plot a picture, by name; none of what has nothing to draw."""
+    """Yield the files of drawings, by name: the data as CSV and, for plots, a picture; empty plots are skipped."""
     draw = plots.pdf if form == "pdf" else plots.png
-    for name, one in drawings:
-        picture = draw(one) if isinstance(one, Plot) else b""
+    for name, drawing in drawings:
+        picture = draw(drawing) if isinstance(drawing, Plot) else b""
         if picture:
             yield f"{name}.{form}", picture
-        if picture or isinstance(one, Grid):
-            yield f"{name}.csv", number_tables.to_csv(data(one))
+        if picture or isinstance(drawing, Grid):
+            yield f"{name}.csv", number_tables.to_csv(data(drawing))
 
 
-def data(one: Plot | Grid) -> Table:
-    """Return the data beside a drawing."""
-    return number_tables.of_grid(one) if isinstance(one, Grid) else number_tables.of_plot(one)
+def data(drawing: Plot | Grid) -> Table:
+    """Return the data of a drawing as a table."""
+    return number_tables.of_grid(drawing) if isinstance(drawing, Grid) else number_tables.of_plot(drawing)
 
 
 def _slug(title: str) -> str:
-    kept = "".join(c if c.isascii() and c.isalnum() else " " for c in title.lower())
-    return "-".join(kept.split())[:40]
+    letters = "".join(c if c.isascii() and c.isalnum() else " " for c in title.lower())
+    return "-".join(letters.split())[:40]
 
 
 class _Drawings:
-    """What the pictures of one page are drawn by; names them one after the other."""
+    """Draws the plots of one page, with numbered element ids."""
 
     def __init__(self) -> None:
         self._count = 0
 
-    def svg(self, one: Plot) -> Markup:
-        """Return a plot as inline SVG; matplotlib escapes its text, and nothing else of it comes from outside."""
+    def svg(self, drawing: Plot) -> Markup:
+        """Return a plot as inline SVG; matplotlib has escaped its texts."""
         self._count += 1
-        return Markup(plots.svg(one, f"plot-{self._count}"))
+        return Markup(plots.svg(drawing, f"plot-{self._count}"))
 
     def link(self, table: Table) -> Markup:
-        """Return the address of a table as CSV, which holds the whole of it."""
+        """Return a table as a data URL in CSV format."""
         text = base64.b64encode(number_tables.to_csv(table).encode()).decode()
         return Markup(f"data:text/csv;charset=utf-8;base64,{text}")
 
     def shades(self, grid: Grid) -> list[list[int | None]]:
-        """Return the step of colour of each cell."""
+        """Return the number of the colour of each cell of a heat map."""
         values = [c.value for row in grid.cells for c in row if c and c.value is not None]
 
         def shade(value: float) -> int:
@@ -120,41 +120,41 @@ class _Drawings:
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    """Return the template engine of every page: escapes each text and shows what could not be seen."""
-    made = Environment(
+    """Return the template engine of all pages, which escapes texts and replaces invisible characters."""
+    jinja = Environment(
         loader=PackageLoader("lotbench.report.html"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_shown,
+        finalize=_limit_text,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    jinja.filters |= {
         "number": number,
         "cell": cell,
         "interval": interval,
         "breakable": _breakable,
-        "whole": _whole,
+        "whole": _long_text,
         "data": data,
         "shown": number_tables.shown,
         "columns": number_tables.is_numeric,
         "values": number_tables.values,
     }
-    return made
+    return jinja
 
 
-def _shown(value: object) -> object:
-    """Return what a template's expression puts on the page: text with nothing hidden in it, and not without end."""
+def _limit_text(value: object) -> object:
+    """Return the value of a template expression; a text is cut to `LONGEST`, its invisible characters replaced."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return visible(markdown.cut(value, LONGEST))
 
 
-def _whole(text: str) -> Markup:
-    """Return a text as long as report.md has it, where the page lets it scroll."""
+def _long_text(text: str) -> Markup:
+    """Return a text cut to the length in report.md, for places where the page scrolls."""
     return Markup(str(escape(visible(markdown.cut(text, markdown.LONGEST)))))
 
 
 def _breakable(text: str) -> Markup:
-    """Return a name that may be broken after its underscores, and not before a per cent sign."""
-    return Markup(str(escape(_shown(text))).replace("_", "_<wbr>").replace(" %", "&nbsp;%"))
+    """Return a name with possible line breaks after its underscores, and none before a per cent sign."""
+    return Markup(str(escape(_limit_text(text))).replace("_", "_<wbr>").replace(" %", "&nbsp;%"))

@@ -1,8 +1,7 @@
-"""Plots and heat maps drawn by matplotlib: as SVG to stand in a page, and as PNG to stand in a paper.
+"""Plots drawn by matplotlib: as inline SVG for pages, as PNG and PDF for papers.
 
-The SVG has no style of its own: colours are the page's custom properties, so that it follows light and
-dark, text stays text in the page's font, and a content policy without inline styles holds. What has names
-runs down the side, where long ones can be read.
+The SVG has no styles of its own. Its colours are the page's custom properties, so that it follows light and dark mode; its
+text is text in the page's font. Named points run down the vertical axis, where long names can be read.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from lotbench.report.sections import Plot
 
 MARKERS, LINES = ("o", "s", "^", "D", "v", "P"), ("-", "--", "-.", ":")
 WIDTH = 5.0
-"""Inches; small, so that text keeps its size on a phone."""
+"""The width of a plot in inches; small, so that text keeps its size on a phone."""
 LONGEST = 40
-"""Characters of a name in a plot; the table beside it has the whole."""
+"""The maximum length of a name in a plot; the table below it has full names."""
 TURNED = 20
-"""Characters of a name beneath a horizontal axis."""
+"""The maximum length of a name below a horizontal axis."""
 MOST_LABELS = 24
-"""Points that are labelled at most; of more, the table beside the plot tells which is which."""
+"""The maximum number of labelled points; if there are more, none is labelled."""
 _Point = tuple[float, float, float, float, str]
 """x, y, the low and the high end of y's interval (NaN for none), a label."""
 _LOOK: dict[Any, Any] = {
@@ -52,38 +51,38 @@ _LOOK: dict[Any, Any] = {
 }
 
 
-def svg(drawn: Plot, name: str) -> str:
-    """Return an inline SVG element, titled by its caption; "" if there is nothing to draw.
+def svg(plot: Plot, name: str) -> str:
+    """Return a plot as an inline SVG element; empty if it has no points.
 
     Args:
-        drawn: What is drawn.
-        name: Unique on the page: the ids of the element begin with it.
+        plot: The plot; its caption is the title.
+        name: A name that is unique on the page; the element's ids begin with it.
     """
-    found = _rendered(drawn, "svg", name)
-    title = drawn.caption or f"{drawn.y} by {drawn.x}"
-    return inline(found.decode("utf-8"), name, title, _described(drawn)) if found else ""
+    data = _render(plot, "svg", name)
+    title = plot.caption or f"{plot.y} by {plot.x}"
+    return inline(data.decode("utf-8"), name, title, _describe(plot)) if data else ""
 
 
-def png(drawn: Plot) -> bytes:
-    """Return a PNG picture on white, 200 dots an inch; b"" if there is nothing to draw."""
-    return _rendered(drawn, "png", "")
+def png(plot: Plot) -> bytes:
+    """Return a plot as PNG, 200 dots per inch, on white; empty if it has no points."""
+    return _render(plot, "png", "")
 
 
-def pdf(drawn: Plot) -> bytes:
-    """Return a PDF page of vectors; b"" if there is nothing to draw."""
-    return _rendered(drawn, "pdf", "")
+def pdf(plot: Plot) -> bytes:
+    """Return a plot as PDF with vector graphics; empty if it has no points."""
+    return _render(plot, "pdf", "")
 
 
-def _rendered(drawn: Plot, form: str, name: str) -> bytes:
+def _render(plot: Plot, form: str, name: str) -> bytes:
     look = _LOOK | {"svg.hashsalt": name} | ({"figure.facecolor": PAPER} if form == "png" else {})
     out = io.BytesIO()
     with matplotlib.rc_context(), warnings.catch_warnings():
-        # One report is one file: nobody's matplotlibrc changes it.
+        # The user's matplotlibrc must not change a report.
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(look)
-        # A character that the font lacks stays text in SVG, where the browser has it.
+        # A character that the font lacks stays text in SVG, and the browser draws it.
         warnings.filterwarnings("ignore", "Glyph .* missing from")
-        figure = _plot(drawn)
+        figure = _plot(plot)
         if figure is not None:
             meta = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form, {})
             figure.savefig(out, format=form, dpi=200, metadata=meta)
@@ -91,7 +90,7 @@ def _rendered(drawn: Plot, form: str, name: str) -> bytes:
 
 
 def _plot(plot: Plot) -> Figure | None:
-    series = {name: _drawable(plot, name) for name in plot.series}
+    series = {name: _drawable_points(plot, name) for name in plot.series}
     series = {name: points for name, points in series.items() if points}
     if not series:
         return None
@@ -103,21 +102,21 @@ def _plot(plot: Plot) -> Figure | None:
     for at, (name, points) in enumerate(series.items()):
         draw(axes, plot, points, _Pen(at, len(series), _short(name), down))
     _axes(axes, plot, down)
-    if len(series) > 1 and not (down and _apart(series.values())):
+    if len(series) > 1 and not (down and _one_series_each(series.values())):
         figure.legend(
             *axes.get_legend_handles_labels(), loc="outside upper left", ncols=2, frameon=False, fontsize=9
         )
     return figure
 
 
-def _apart(series: Iterable[Sequence[_Point]]) -> bool:
-    """Return whether every name has a point of one series only, so that the name says all."""
+def _one_series_each(series: Iterable[Sequence[_Point]]) -> bool:
+    """Return whether each name has a point of one series only, so that no legend is needed."""
     places = [x for points in series for x, *_ in points]
     return len(places) == len(set(places))
 
 
 class _Pen:
-    """How one of several series is drawn: told apart by colour, and by mark or dash as well."""
+    """The style of one of several series: colour, and marker or dashes."""
 
     def __init__(self, at: int, of: int, label: str, down: bool) -> None:
         self.at, self.of, self.down = at, of, down
@@ -128,23 +127,23 @@ class _Pen:
         self.marker = MARKERS[at % len(MARKERS)]
 
 
-def _drawable(plot: Plot, name: str) -> list[_Point]:
-    """Return the points of a series that have a place."""
+def _drawable_points(plot: Plot, name: str) -> list[_Point]:
+    """Return the points of a series with finite coordinates."""
     bands, labels = plot.bands.get(name, ()), plot.labels.get(name, ())
-    made = []
+    points = []
     for at, (x, y) in enumerate(plot.series[name]):
         low, high = bands[at] if at < len(bands) else (math.nan, math.nan)
         if math.isfinite(x) and math.isfinite(y):
             both = math.isfinite(low) and math.isfinite(high)
             ends = (low, high) if both else (math.nan, math.nan)
-            made.append((float(x), float(y), *ends, labels[at] if at < len(labels) else ""))
-    return made
+            points.append((float(x), float(y), *ends, labels[at] if at < len(labels) else ""))
+    return points
 
 
 def _line(axes: Axes, plot: Plot, points: Sequence[_Point], pen: _Pen) -> None:
     x, y, low, high, _ = zip(*points, strict=True)
     style = "steps-post" if plot.kind == "step" else "default"
-    # A dot as well where a line alone would not be seen.
+    # A single point needs a marker to be visible.
     marker = pen.marker if plot.kind == "line" or len(points) == 1 else None
     axes.plot(x, y, pen.line, color=pen.colour, drawstyle=style, label=pen.label, lw=1.6, marker=marker, ms=4)
     if not all(map(math.isnan, low)):
@@ -189,7 +188,7 @@ def _axes(axes: Axes, plot: Plot, down: bool) -> None:
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0, labelcolor=INK)
-        # More would run into each other on a phone.
+        # More tick labels would overlap on a phone.
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.spines["left"].set_visible(False)
     elif names:
@@ -206,7 +205,7 @@ def _axes(axes: Axes, plot: Plot, down: bool) -> None:
 
 
 def place_of(value: float, among: Sequence[float]) -> float:
-    """Return where a value lies between the least (0) and the greatest (1); the middle if all are one."""
+    """Return where a value lies between the minimum (0) and the maximum (1); 0.5 if these are equal."""
     least, most = min(among), max(among)
     return (value - least) / (most - least) if most > least else 0.5
 
@@ -216,7 +215,7 @@ def _short(text: str) -> str:
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
 
-def _described(drawn: Plot) -> str:
-    points = sum(map(len, drawn.series.values()))
-    names = ", ".join(name for name in drawn.series if name)
-    return f"{drawn.y} against {drawn.x or 'names'}: {points} points. {names}. The data stand beneath."
+def _describe(plot: Plot) -> str:
+    points = sum(map(len, plot.series.values()))
+    names = ", ".join(name for name in plot.series if name)
+    return f"{plot.y} against {plot.x or 'names'}: {points} points. {names}. The data stand beneath."

@@ -1,4 +1,4 @@
-"""report.html: the report of a run as a page, the answer first and what it rests on beneath."""
+"""report.html: the page of a run's report."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from lotbench.report.report import (
     total,
     usage_table,
 )
-from lotbench.report.sections import Grid, Plot, Table
+from lotbench.report.sections import Grid, Plot, Table, band
 from lotbench.types import Metric
 
 
 def page(report: Report) -> str:
     """Return the report as one self-contained HTML file."""
-    settings = settings_table(report)
-    differing = tuple(row for row in settings.rows if row[3] != "no")
+    settings, name = settings_table(report), report.primary_metric
+    differing = (
+        (*row[:3], str(row[3]).removeprefix("yes, changes ")) for row in settings.rows if row[3] != "no"
+    )
     return rendered(
         "report.html",
         {
             "report": report,
             "facts": report.facts,
             "candidate": ", ".join(report.facts.models.get("candidate", ())) or "no candidate",
-            "primary_metric": (report.primary_metric, report.scores[report.primary_metric])
-            if report.primary_metric
-            else None,
+            "primary_metric": (name, report.scores[name]) if name else None,
             "lines": lines(report),
             "bounds": next((in_words(metric.bounds) for metric in report.scores.values()), None),
             "moving": moving(report),
             "total": total(report.facts.spent),
             "scores": scores_table(report),
             "notes": score_notes(report),
-            "differing": Table((*settings.columns[:3], "changes"), tuple(map(_change, differing))),
+            "differing": Table((*settings.columns[:3], "changes"), tuple(differing)),
             "settings": settings,
             "usage": usage_table(report.facts.spent),
             "footprint": footprint_table(report.facts),
@@ -50,21 +50,21 @@ def page(report: Report) -> str:
 
 
 def lines(report: Report) -> Plot | None:
-    """Return the primary metric among what it is to be seen against: baselines, and the reference's way of scoring.
+    """Return a plot of the primary metric with its baselines and its value under the reference scoring.
 
-    None if there is nothing to see.
+    Returns:
+        None if the metric has no value.
     """
     name = report.primary_metric
     metric = report.scores.get(name, Metric(None, why="no metric"))
     if metric.value is None:
         return None
-    rows = [("this run", metric.value, _ends(metric))]
+    rows = [("this run", metric.value, band(metric))]
     reference = report.reference_scores.get(name)
     if reference is not None and reference.value not in (None, metric.value):
-        rows.append((f"as {report.facts.preset} scores", reference.value, _ends(reference)))
-    rows += [
-        (line, value, (math.nan, math.nan)) for line, value in metric.baselines.items() if value is not None
-    ]
+        rows.append((f"as {report.facts.preset} scores", reference.value, band(reference)))
+    none = (math.nan, math.nan)
+    rows += [(line, value, none) for line, value in metric.baselines.items() if value is not None]
     points, rest = [(float(at), row[1]) for at, row in enumerate(rows)], rows[1:]
     return Plot(
         "scatter",
@@ -78,16 +78,7 @@ def lines(report: Report) -> Plot | None:
 
 
 def drawings(report: Report) -> Iterator[tuple[str, Plot | Grid]]:
-    """Yield everything in a report that is drawn, with a name for its file."""
+    """Yield the plots and heat maps of a report, each with a name for its file."""
     if (primary_metric := lines(report)) is not None:
         yield "primary_metric", primary_metric
     yield from drawn(report.sections)
-
-
-def _ends(metric: Metric) -> tuple[float, float]:
-    low, high = metric.low, metric.high
-    return (low, high) if low is not None and high is not None else (math.nan, math.nan)
-
-
-def _change(row: tuple[str | float | int | None, ...]) -> tuple[str | float | int | None, ...]:
-    return (*row[:3], str(row[3]).removeprefix("yes, changes "))

@@ -1,4 +1,4 @@
-"""Matplotlib's SVG made fit to stand in a page: no styles, no fixed size, the page's colours, ids of its own."""
+"""Conversion of matplotlib's SVG to an inline element: no styles, no fixed size, colours of the page, unique ids."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ SERIES = ("#2458b8", "#b4500a", "#1a7046", "#7446ad", "#0b7285", "#ab2439")
 PROPERTIES = {INK: "ink", MUTED: "muted", RULE: "rule", PAPER: "paper"} | {
     colour: f"series-{at}" for at, colour in enumerate(SERIES, 1)
 }
-"""The page's custom property of each colour that is drawn with."""
+"""The page's custom property for each colour of plots."""
 _SVG = "{http://www.w3.org/2000/svg}"
 _HREF = "{http://www.w3.org/1999/xlink}href"
 
 
 def inline(text: str, name: str, title: str, description: str) -> str:
-    """Return Matplotlib's document as an element of a page.
+    """Return an SVG document of matplotlib as an inline element.
 
     Args:
         text: The document, drawn in the colours above.
-        name: Unique on the page: the ids of the element begin with it.
-        title: What a screen reader says of it.
-        description: What it says next.
+        name: A name that is unique on the page; the element's ids begin with it.
+        title: The title for screen readers.
+        description: The description for screen readers.
     """
     ElementTree.register_namespace("", _SVG[1:-1])
     root = ElementTree.fromstring(text)
@@ -48,9 +48,9 @@ def inline(text: str, name: str, title: str, description: str) -> str:
 
 
 def _bare(element: ElementTree.Element, used: set[str], name: str) -> None:
-    """Turn an element's style into attributes and its colours into the page's; name its ids for the page."""
-    for one in element.attrib.pop("style", "").split(";"):
-        key, _, value = one.partition(":")
+    """Turn an element's style into attributes, its colours into the page's, and prefix its ids."""
+    for declaration in element.attrib.pop("style", "").split(";"):
+        key, _, value = declaration.partition(":")
         if key.strip() and key.strip() != "font-family":
             element.set(key.strip(), value.strip())
     if (target := element.attrib.pop(_HREF, None)) is not None:

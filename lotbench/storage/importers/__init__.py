@@ -1,1 +1,1 @@
-"""Data of others, turned into data sets."""
+"""Importers that turn published data into data sets."""

@@ -1,7 +1,6 @@
-"""Human-rated cartoon caption contests as a source of rows: NNN.jpg beside NNN_summary_METHOD.csv.
+"""Importer of human-rated cartoon caption contests: NNN.jpg with NNN_summary_METHOD.csv.
 
-Every caption has its votes, so preference is a rating with an error and not a count of likes. A row whose votes
-do not add up is no row.
+Each caption has votes in three classes, so its rating has a standard error. A row is refused if its votes do not add up.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ COLUMNS = {"target_id", "funny", "somewhat_funny", "unfunny", "count", "caption"
 
 
 def rows(folder: Path, pictures: PictureFiles) -> Iterator[Raw]:
-    """Yield the captions of every contest in a folder, contest by contest.
+    """Yield the captions of all contests in a folder, contest by contest.
 
     Raises:
         UsageError: There is no contest, or one has several summaries.
-        DataError: A file is not a summary.
+        DataError: A summary cannot be read.
     """
     files = sorted(folder.glob("*_summary_*.csv"))
     if not files:
@@ -44,23 +43,19 @@ def rows(folder: Path, pictures: PictureFiles) -> Iterator[Raw]:
 def _row(
     cells: Mapping[str, str], contest: str, drawing: Path, pictures: PictureFiles, *, twice: bool
 ) -> Row:
-    """Return one caption in our layout.
+    """Return one caption as a row.
 
     Raises:
-        SkippedError: It cannot be used.
-        BrokenError, ValidationError: It is no caption with its votes.
+        SkippedError: The caption cannot be used.
+        BrokenError, ValidationError: The cells are not a caption with its votes.
     """
     if twice:
         raise BrokenError(f"target_id: {cells['target_id']!r} comes twice")
     text = cells["caption"].strip()
     if not text:
         raise SkippedError("no caption")
-    ratings = Ratings.model_validate(
-        {
-            name: cells[column]
-            for name, column in (("unfunny", "unfunny"), ("somewhat", "somewhat_funny"), ("funny", "funny"))
-        }
-    )
+    votes = {"unfunny": cells["unfunny"], "somewhat": cells["somewhat_funny"], "funny": cells["funny"]}
+    ratings = Ratings.model_validate(votes)
     if str(ratings.n) != cells["count"]:
         raise BrokenError(f"count: {cells['count']!r}, but the votes are {ratings.n}")
     image = pictures.keep(contest, lambda: drawing.read_bytes() if drawing.is_file() else None)

@@ -1,8 +1,7 @@
-"""Data of others brought into our layout: rows read one at a time, pictures checked, every skipped row counted.
+"""Import of published rows into a data set: rows are read one at a time, pictures checked, skipped rows counted.
 
-However many rows there are, one is held at a time; samples.jsonl appears when it is whole, and pictures that an earlier
-try has written are not written again. Nothing outside the target is written: a picture's name is made here and not
-taken from an archive.
+samples.jsonl appears when it is complete. Pictures that an earlier attempt wrote are not written again. Nothing is
+written outside the target folder: picture names are made here, not taken from an archive.
 """
 
 from __future__ import annotations
@@ -20,34 +19,28 @@ from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.errors import DataError, UsageError, at, faults_of
 from lotbench.storage import atomic_write
 from lotbench.storage.jsonl import line
-from lotbench.storage.pictures.picture_file import (
-    FORMATS,
-    MAX_BYTES,
-    MAX_PIXELS,
-    PictureError,
-    TooLargeError,
-    opened,
-)
+from lotbench.storage.pictures import picture_file
+from lotbench.storage.pictures.picture_file import MAX_BYTES, MAX_PIXELS
 
 NAMED = 100
-"""Broken rows that are named; all are counted."""
+"""How many broken rows are listed; all are counted."""
 REPORT = "import.json"
 
 Load: TypeAlias = Callable[[], bytes | None]
-"""The bytes of a picture file, `MAX_BYTES` and one more at most; None if it is not there."""
+"""Returns the bytes of a picture file, at most `MAX_BYTES` + 1; None if there is no such file."""
 
 
 class SkippedError(Exception):
-    """A row that is not taken, with the reason; the reason is a line of the count."""
+    """A row is skipped; the message is the reason under which it is counted."""
 
 
 class BrokenError(Exception):
-    """A row that is no row: named by its line."""
+    """A row is not valid; it is listed with its line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """One row of a source, not yet looked at: where it stands, and how to read it."""
+    """One unread row of a source: its file, its line number, and the function that reads it."""
 
     path: str
     number: int
@@ -56,7 +49,7 @@ class Raw:
 
 @dataclass(slots=True)
 class Progress:
-    """How far an import has come: rows read and kept, those skipped by reason, broken ones by name."""
+    """The progress of an import: rows read and kept, skipped rows by reason, and messages about broken rows."""
 
     read: int = 0
     kept: int = 0
@@ -65,10 +58,10 @@ class Progress:
 
 
 def bring(source: str, rows: Iterable[Raw], dest: Path) -> Progress:
-    """Write the rows of a source into a folder.
+    """Write the rows of a source as a data set, with a summary of the import in import.json.
 
     Raises:
-        UsageError: The folder holds a data set.
+        UsageError: The folder holds a data set already.
         DataError: No row could be kept.
     """
     if (dest / "samples.jsonl").exists():
@@ -83,40 +76,40 @@ def bring(source: str, rows: Iterable[Raw], dest: Path) -> Progress:
         if not done.kept:
             counts = ", ".join(f"{reason}: {count}" for reason, count in done.skipped.most_common())
             raise DataError(done.broken or [f"{source}: no rows ({counts or 'it is empty'})"])
-    told = {"from": source} | {name: getattr(done, name) for name in Progress.__slots__}
-    atomic_write.write(dest / REPORT, json.dumps(told, indent=2, ensure_ascii=False))
+    summary = {"from": source} | {name: getattr(done, name) for name in Progress.__slots__}
+    atomic_write.write(dest / REPORT, json.dumps(summary, indent=2, ensure_ascii=False))
     return done
 
 
 class PictureFiles:
-    """The pictures of a data set in the making: each is checked once, and written under a name of ours.
+    """The pictures of a data set that is being imported; each is checked once and written to images/.
 
     Args:
-        dest: The data set's folder.
+        dest: The folder of the data set.
     """
 
     def __init__(self, dest: Path) -> None:
         self._folder = dest / "images"
         self._known: dict[str, str] = {}
-        """The file of each picture, or why there is none."""
+        """By name: the picture's path, or `!` and the reason why it was skipped."""
 
     def keep(self, name: str, load: Load) -> str:
-        """Return the path of a picture relative to the data set's folder.
+        """Write a picture if needed, and return its path relative to the data set's folder.
 
         Raises:
-            SkippedError: It is not there, too large, no picture, or has a name that is no file's.
+            SkippedError: The picture is missing, too large, not readable, or has an invalid name.
         """
         if name not in self._known:
             try:
-                self._known[name] = self._kept(name, load)
+                self._known[name] = self._write_picture(name, load)
             except SkippedError as reason:
                 self._known[name] = f"!{reason}"
-        found = self._known[name]
-        if found.startswith("!"):
-            raise SkippedError(found[1:])
-        return found
+        file = self._known[name]
+        if file.startswith("!"):
+            raise SkippedError(file[1:])
+        return file
 
-    def _kept(self, name: str, load: Load) -> str:
+    def _write_picture(self, name: str, load: Load) -> str:
         if not name or not all(letter.isalnum() or letter in "-_." for letter in name) or name[0] == ".":
             raise SkippedError("the picture's name is no file's")
         raw = load()
@@ -132,18 +125,18 @@ class PictureFiles:
 
 
 def _format(raw: bytes) -> str:
-    """Return the suffix of a picture, by what it is.
+    """Return the file suffix of a picture, by its content.
 
     Raises:
-        SkippedError: It has too many pixels, or is no picture of a kind that is sent.
+        SkippedError: It has too many pixels, or is not a picture of a known format.
     """
     try:
-        with opened(raw, pixels=MAX_PIXELS) as picture:
+        with picture_file.opened(raw, pixels=MAX_PIXELS) as picture:
             picture.verify()
-            return FORMATS[str(picture.format)]
-    except TooLargeError:
+            return picture_file.FORMATS[str(picture.format)]
+    except picture_file.TooLargeError:
         raise SkippedError(f"the picture has more than {MAX_PIXELS:,} pixels") from None
-    except PictureError:
+    except picture_file.PictureError:
         raise SkippedError("the picture cannot be read") from None
 
 
@@ -154,10 +147,10 @@ def _row(raw: Raw, done: Progress) -> Row | None:
         done.skipped[str(reason)] += 1
         return None
     except ValidationError as error:
-        told = faults_of(error, raw.path, raw.number)[0]
+        message = faults_of(error, raw.path, raw.number)[0]
     except BrokenError as error:
-        told = f"{at(raw.path, raw.number)}: {error}"
+        message = f"{at(raw.path, raw.number)}: {error}"
     done.skipped["broken"] += 1
     if len(done.broken) < NAMED:
-        done.broken.append(told)
+        done.broken.append(message)
     return None

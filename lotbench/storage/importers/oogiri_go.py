@@ -1,7 +1,7 @@
-"""Oogiri-GO as a source of rows: a JSON-lines file a language, pictures in a folder or an archive.
+"""Importer of Oogiri-GO: one JSON-lines file per language, pictures in a folder or an archive.
 
-The layout is that of the published data (docs/standard.md): en.jsonl, cn.jsonl, jp.jsonl; `image` is the stem of a picture
-file, `star` the likes or null.
+The layout is that of the published data (docs/standard.md): en.jsonl, cn.jsonl, jp.jsonl. The field `image` is the stem
+of a picture file; `star` is the number of likes, or null.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ FILES: Mapping[str, Language] = {"en.jsonl": "en", "cn.jsonl": "zh", "jp.jsonl":
 ARCHIVE, FOLDERS = "images.zip", ("images", "image")
 
 Find: TypeAlias = Callable[[str], bytes | None]
-"""The bytes of a picture by its stem; None if there is none."""
+"""Returns the bytes of a picture by its stem; None if there is no such picture."""
 
 
 def rows(folder: Path, pictures: PictureFiles) -> Iterator[Raw]:
-    """Yield the rows of a folder.
+    """Yield the rows of all languages in a folder.
 
     Raises:
-        UsageError: It has none.
+        UsageError: The folder has none of the files.
     """
     files = [folder / file for file in FILES if (folder / file).is_file()]
     if not files:
@@ -48,17 +48,17 @@ def rows(folder: Path, pictures: PictureFiles) -> Iterator[Raw]:
 
 
 def _pictures(folder: Path) -> Find:
-    """Return where a folder's pictures are: in a folder of its own, or in an archive."""
+    """Return a function that finds pictures by stem, in a subfolder or in an archive."""
     for place in FOLDERS:
         if (folder / place).is_dir():
             files = {Path(entry.name).stem: entry.path for entry in os.scandir(folder / place)}
-            return lambda stem: _opened(files[stem]) if stem in files else None
+            return lambda stem: _read_file(files[stem]) if stem in files else None
     if (folder / ARCHIVE).is_file():
         return _archive(folder / ARCHIVE)
     return lambda stem: None
 
 
-def _opened(path: str) -> bytes | None:
+def _read_file(path: str) -> bytes | None:
     try:
         with open(path, "rb") as file:
             return file.read(MAX_BYTES + 1)
@@ -67,7 +67,7 @@ def _opened(path: str) -> bytes | None:
 
 
 def _archive(path: Path) -> Find:
-    """Return the members of an archive by stem, read one at a time: where a member would go plays no part."""
+    """Return a function that reads members of an archive by stem; the folders of members are ignored."""
     try:
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, OSError) as error:
@@ -79,7 +79,7 @@ def _archive(path: Path) -> Find:
             return None
         try:
             with archive.open(members[stem]) as member:
-                # What it says of its size may be a lie.
+                # The size in the archive's index may be wrong.
                 return member.read(MAX_BYTES + 1)
         except (zipfile.BadZipFile, zlib.error, OSError, RuntimeError, NotImplementedError):
             raise SkippedError("the picture cannot be read") from None
@@ -88,25 +88,25 @@ def _archive(path: Path) -> Find:
 
 
 def _row(line: bytes, language: Language, number: int, find: Find, pictures: PictureFiles) -> Row:
-    """Return one row in our layout.
+    """Return one line of the published file as a row.
 
     Raises:
-        SkippedError: It cannot be used.
-        BrokenError, ValidationError: It is no row.
+        SkippedError: The row cannot be used.
+        BrokenError, ValidationError: The line is not a row.
     """
     try:
-        found = document(line)
+        table = document(line)
     except ValueError as error:
         raise BrokenError(f"not JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(table, dict):
         raise BrokenError("not a JSON object")
-    kind, text, stem = found.get("type"), found.get("text"), found.get("image")
-    asked = found.get("question")
-    question = None if asked in (None, "", "None") else asked
+    kind, text, stem = table.get("type"), table.get("text"), table.get("image")
+    text_of_question = table.get("question")
+    question = None if text_of_question in (None, "", "None") else text_of_question
     if text is None or (isinstance(text, str) and not text.strip()):
         raise SkippedError("no response")
     if kind in ("T2T", "IT2T") and question is None:
-        raise SkippedError("the question is in an image" if asked == "None" else "no question")
+        raise SkippedError("the question is in an image" if text_of_question == "None" else "no question")
     image = None
     if kind in ("I2T", "IT2T") and stem is not None:
         image = pictures.keep(str(stem), partial(find, str(stem)))
@@ -119,6 +119,6 @@ def _row(line: bytes, language: Language, number: int, find: Find, pictures: Pic
         question=question,
         image=image or (None if kind == "I2T" else stem),
         text=text,
-        star=found.get("star"),
+        star=table.get("star"),
         writer=PEOPLE,
     )

@@ -1,6 +1,7 @@
-"""Small data sets of others, read whole from the file in which they were published, written as a folder of ours.
+"""Import of small published data sets, read from their original file and written as a data set folder.
 
-What becomes of a row is the benchmark's to say; what its own type refuses is named by file, line and field.
+Each benchmark converts the rows of its own published data; rows that its sample type refuses are reported with file,
+line and field.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """A file or a folder of others; see `Source` of the harness."""
+    """A published file or folder; implements `Source` of the harness."""
 
     path: Path
 
@@ -34,50 +35,45 @@ class Files:
         return (self.path / name).is_file()
 
     def lines(self, name: str = "") -> list[tuple[int, str]]:
-        """Return the lines of a text that are not empty, each with its number.
+        """Return the non-empty lines of a text file, each with its number.
 
         Raises:
-            DataError: It cannot be read.
+            DataError: The file cannot be read.
         """
         _, text = self._text(name)
         return [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
 
     def items(self, make: Callable[[str, Any], M]) -> list[M]:
-        """Return what is made of each row of a JSON list, given a name for it (`test-0001`).
+        """Return the records of a JSON list.
+
+        Args:
+            make: Makes a record of an id (such as `test-0001`) and a row.
 
         Raises:
-            DataError: The file cannot be read or is no list, or each row that was refused, with its number.
+            DataError: The file cannot be read or is not a list; or every refused row, with its number.
         """
-        made: list[M] = []
+        try:
+            table = document(self.path.read_bytes())
+        except (OSError, ValueError) as error:
+            raise DataError([f"{self.path}: {error}"]) from None
+        if not isinstance(table, list) or not table:
+            raise DataError([f"{self.path}: not a list of rows"])
+        samples: list[M] = []
         faults: list[str] = []
-        for number, row in enumerate(self._rows(), 1):
+        for number, row in enumerate(table, 1):
             try:
-                made.append(make(f"{self.path.stem}-{number:04}", row))
+                samples.append(make(f"{self.path.stem}-{number:04}", row))
             except ValidationError as error:
                 faults += faults_of(error, f"{self.path}: row {number}")
         if faults:
             raise DataError(faults)
-        return made
-
-    def _rows(self) -> list[Any]:
-        """Return the rows of a JSON list.
-
-        Raises:
-            DataError: The file cannot be read, or is no list.
-        """
-        try:
-            found = document(self.path.read_bytes())
-        except (OSError, ValueError) as error:
-            raise DataError([f"{self.path}: {error}"]) from None
-        if not isinstance(found, list) or not found:
-            raise DataError([f"{self.path}: not a list of rows"])
-        return found
+        return samples
 
     def table(self, columns: set[str], name: str = "") -> list[tuple[int, dict[str, str]]]:
-        """Return the rows of a CSV file with the line that each ends on.
+        """Return the rows of a CSV file, each with the number of its last line.
 
         Raises:
-            DataError: It cannot be read, or lacks a column.
+            DataError: The file cannot be read, or lacks a column.
         """
         path, text = self._text(name)
         reader = csv.DictReader(io.StringIO(text, newline=""), restval="")
@@ -91,7 +87,7 @@ class Files:
             raise DataError([f"{at(path, reader.line_num + 1)}: {error}"]) from None
 
     def _text(self, name: str) -> tuple[Path, str]:
-        """Return the file (of that name in a folder) and its text, without the byte order mark that may stand before it."""
+        """Return the path and the text of the file, or of the named file in the folder; a byte order mark is removed."""
         path = self.path / name if name else self.path
         try:
             return path, path.read_bytes().decode("utf-8-sig")
@@ -100,22 +96,22 @@ class Files:
 
 
 def readers() -> Mapping[str, Callable[[Source], Sequence[BaseModel]]]:
-    """Return what reads the published data of a benchmark, by the benchmark's name."""
-    found = {name: benchmarks.get(name).published for name in benchmarks.names()}
-    return {name: read for name, read in found.items() if read is not None}
+    """Return the function that reads each benchmark's published data, by the benchmark's name."""
+    by_name = {name: benchmarks.get(name).published for name in benchmarks.names()}
+    return {name: read for name, read in by_name.items() if read is not None}
 
 
 def write(samples: Sequence[BaseModel], folder: Path) -> int:
-    """Write samples as a data set, and return how many.
+    """Write samples as a data set, and return their number.
 
     Raises:
-        UsageError: There is a data set already, or the folder cannot be written to.
+        UsageError: The folder holds a data set already, or cannot be written to.
     """
     path = folder / "samples.jsonl"
     if path.exists():
         raise UsageError(f"{path} is there already")
     try:
-        atomic_write.write(path, [one.model_dump_json(exclude_defaults=True) + "\n" for one in samples])
+        atomic_write.write(path, [sample.model_dump_json(exclude_defaults=True) + "\n" for sample in samples])
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     return len(samples)

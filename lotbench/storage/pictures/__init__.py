@@ -1,1 +1,1 @@
-"""Pictures: what a file shows, drawings rendered, contact sheets."""
+"""Picture files: reading and encoding, duplicates, rendering of drawings, contact sheets."""

@@ -1,6 +1,6 @@
-"""Contact sheets: every picture of a data set with its caption, response and key text, nine a page.
+"""Contact sheets: the pictures of a data set with caption, response and key text, nine per page.
 
-For eyes, not for models: a person who looks at the pages sees at once which picture does not read.
+They let a person find pictures that are hard to understand.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ SIDE_PX = 500
 GAP_PX = 14
 TEXT_PX = 17
 PIECES = re.compile(r"[\u2e80-\uffef]\s*|[^\s\u2e80-\uffef]+\s*|\s+")
-"""What stays together on a line: a word, or a Chinese character."""
+"""The units of line breaking: words and Chinese characters."""
 LINES = 9
-"""Lines of text below a picture, at most."""
+"""The maximum number of text lines below a picture."""
 CHINESE_FONTS = (
     "NotoSansCJK-Regular", "NotoSansSC", "SourceHanSans", "wqy-", "PingFang", "Hiragino", "msyh", "simsun",
     "DroidSansFallback", "NotoSerifCJK-Regular", "ArialUnicode",
@@ -28,7 +28,7 @@ CHINESE_FONTS = (
 
 
 def chinese_font() -> Path | None:
-    """Return a font of this machine that has Chinese characters, if it is in one of the usual places."""
+    """Return the path of an installed font with Chinese characters; None if there is none of the usual ones."""
     from matplotlib.font_manager import findSystemFonts
 
     files = sorted(map(Path, findSystemFonts()))
@@ -44,8 +44,8 @@ def pages(folder: Path, items: Sequence[Any], font: Path | None) -> Iterator[Any
 
     Args:
         folder: The data set's folder.
-        items: Its samples; of texts, whichever of caption, response and key_text they have are shown.
-        font: A font with all characters that the texts need; Pillow's own (Latin only) without one.
+        items: Its samples; their caption, response and key_text are shown, if they have them.
+        font: A font with all characters of the texts; by default Pillow's own, which has Latin letters only.
 
     Raises:
         UsageError: The font cannot be read.
@@ -81,13 +81,16 @@ def _page(folder: Path, items: Sequence[Any], face: Any) -> Any:
 
 
 def _texts(item: Any) -> list[str]:
-    told = [f"{item.id}  {getattr(item, 'tier', '')}  {getattr(item, 'leap', '')}"]
+    lines = [f"{item.id}  {getattr(item, 'tier', '')}  {getattr(item, 'leap', '')}"]
     fields = (("", "caption"), ("> ", "response"), ("= ", "key_text"))
-    return told + [f"{mark}{getattr(item, name)}" for mark, name in fields if getattr(item, name, None)]
+    return lines + [f"{mark}{getattr(item, name)}" for mark, name in fields if getattr(item, name, None)]
 
 
 def wrapped(text: str, width_px: float, length: Callable[[str], float]) -> list[str]:
-    """Return a text in lines of a width, broken at spaces and beside Chinese characters; a longer word has a line of its own."""
+    """Return a text as lines of a maximum width, broken at spaces and next to Chinese characters.
+
+    A word that is wider than the maximum gets a line of its own.
+    """
     lines = [""]
     for piece in PIECES.findall(text):
         if lines[-1] and length(f"{lines[-1]}{piece}".rstrip()) > width_px:

@@ -1,4 +1,4 @@
-"""What can be seen of a data set's pictures without knowing what they show: near-duplicates, by a hash, and metadata."""
+"""Facts about a data set's pictures for `data check`: a perceptual hash, to find near-duplicates, and metadata."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NO_METADATA = {"gamma", "srgb", "transparency", "interlace", "dpi", "aspect", "
 
 
 def sights(folder: Path, items: Iterable[Sample]) -> tuple[dict[str, Sight], list[Finding]]:
-    """Return what is seen of every sample's picture, by sample id; and a finding for each that cannot be decoded."""
+    """Return the hash and metadata of each sample's picture by sample id, and a finding for each undecodable picture."""
     seen: dict[str, Sight] = {}
     broken: list[Finding] = []
     for item in items:
@@ -32,10 +32,10 @@ def sights(folder: Path, items: Iterable[Sample]) -> tuple[dict[str, Sight], lis
 
 
 def sight(path: Path) -> Sight:
-    """Return what is seen of one picture.
+    """Return the hash and metadata of one picture.
 
     Raises:
-        PictureError: It cannot be decoded, though its head says that it is a picture.
+        PictureError: It cannot be decoded.
     """
     with picture_file.opened(path) as opened:
         metadata = tuple(sorted(str(name) for name in opened.info if name not in _NO_METADATA))
@@ -43,7 +43,7 @@ def sight(path: Path) -> Sight:
 
 
 def difference_hash(picture: Any) -> int:
-    """Return whether each of 16 x 16 patches is brighter than its left neighbour, as 256 bits (dHash)."""
+    """Return the difference hash (dHash) of a picture: a bit for each of 16 x 16 patches, set if brighter than its left one."""
     from PIL import Image
 
     small = np.asarray(picture.convert("L").resize((SIDE + 1, SIDE), Image.Resampling.BOX))

@@ -1,7 +1,7 @@
-"""The one door for picture files: only kinds that models are sent, no larger than named, whatever the name says.
+"""Reading and encoding of picture files, with limits on format and size. All picture files are opened here.
 
-A decoder is chosen by a file's content. Pillow knows some forty formats, one of which hands the file to
-Ghostscript, so a file called .png could run a program; here are four that decode in process.
+The decoder is chosen by content, not by file name. Pillow knows some forty formats, and one of them passes the file to
+Ghostscript; only four formats that are decoded in process are allowed.
 """
 
 from __future__ import annotations
@@ -16,41 +16,41 @@ from typing import Any
 from lotbench.errors import DataError
 
 FORMATS = {"JPEG": "jpg", "PNG": "png", "GIF": "gif", "WEBP": "webp"}
-"""The kinds of picture that are read, each with the suffix of its files."""
+"""The allowed formats, each with its file suffix."""
 MAX_PIXELS = 50_000_000
-"""A picture with more is refused: it would be a decompression bomb."""
+"""The maximum number of pixels; a larger picture is refused as a decompression bomb."""
 MAX_BYTES = 100_000_000
-"""A picture file with more is refused unread."""
+"""The maximum size of a picture file; a larger file is refused unread."""
 PIXELS = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT", b"pHYs"})
-"""The chunks of a PNG file that say how it looks; others hold text, times, profiles or more pictures."""
+"""The chunks of a PNG file that determine its look; others hold texts, times, profiles or further pictures."""
 
 
 class PictureError(ValueError):
-    """Why a file is no picture that can be used, as the end of a sentence that names it."""
+    """A picture cannot be used; the message continues a sentence that begins with the file name."""
 
 
 class TooLargeError(PictureError):
-    """A picture that has more pixels than may be decoded."""
+    """A picture has too many pixels."""
 
 
 @contextmanager
 def opened(source: Path | bytes, *, pixels: int = MAX_PIXELS) -> Iterator[Any]:
-    """Open a picture as a Pillow image, its pixels not decoded yet; an error of its decoder inside the block becomes ours.
+    """Open a picture as a Pillow image without decoding its pixels; decoder errors in the block become PictureError.
 
     Args:
         source: The file, or its bytes.
-        pixels: The most that it may have.
+        pixels: The maximum number of pixels.
 
     Raises:
         TooLargeError: It has more pixels.
-        PictureError: It is no regular file, no picture of a known kind, or damaged.
-        FileNotFoundError: It is not there.
+        PictureError: It is not a regular file, not of an allowed format, or damaged.
+        FileNotFoundError: There is no such file.
     """
     from PIL import Image
 
     raw = source if isinstance(source, bytes) else _read(source)
     try:
-        # Pillow warns of large pictures on its own terms; ours are above.
+        # Pillow warns of large pictures at limits of its own.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with Image.open(io.BytesIO(raw), formats=tuple(FORMATS)) as picture:
@@ -67,31 +67,25 @@ def opened(source: Path | bytes, *, pixels: int = MAX_PIXELS) -> Iterator[Any]:
 
 
 def decoded(source: Path | bytes) -> Any:
-    """Return a picture in RGB, its pixels decoded.
-
-    Raises:
-        PictureError: See `opened`.
-        FileNotFoundError: It is not there.
-    """
+    """Return a picture as a decoded RGB image; raises PictureError and FileNotFoundError as `opened` does."""
     with opened(source) as picture:
         return picture.convert("RGB")
 
 
 JPEG_QUALITY = 90
-"""Of a picture that is sent as JPEG: above what a reader of a scene can tell from the original."""
+"""Quality of JPEG encoding; at this value the loss is not visible in a scene."""
 
 
 def encoded(path: Path, max_px: int, *, smallest: bool = False) -> bytes:
-    """Return a picture as PNG bytes without metadata, upright, scaled down to `max_px` on its longer side.
+    """Return a picture as PNG bytes, upright, without metadata, scaled down to `max_px` on its longer side.
 
     Args:
-        path: Its file; a PNG that fits and holds nothing else is taken as it is.
-        max_px: The longer side at most.
-        smallest: Whether a picture that has to be encoded may be JPEG where that is smaller: a photograph is several
-            times, a drawing hardly ever.
+        path: The picture file; a small enough PNG without metadata is returned unchanged.
+        max_px: The maximum of the longer side, in pixels.
+        smallest: Whether to return a JPEG instead where that is smaller, as for photographs.
 
     Raises:
-        DataError: The picture is gone or cannot be read.
+        DataError: The picture is missing or cannot be read.
     """
     from PIL import Image, ImageOps
 
@@ -117,12 +111,12 @@ def encoded(path: Path, max_px: int, *, smallest: bool = False) -> bytes:
 
 
 def media_type(raw: bytes) -> str:
-    """Return what bytes that `encoded` made are."""
+    """Return the media type of bytes that `encoded` returned."""
     return "image/jpeg" if raw.startswith(b"\xff\xd8") else "image/png"
 
 
 def bare(raw: bytes) -> bool:
-    """Return whether a PNG file holds nothing but its pixels, to its last byte."""
+    """Return whether a PNG file holds only chunks of `PIXELS` and no bytes after its end."""
     place = 8
     while place + 8 <= len(raw):
         kind = raw[place + 4 : place + 8]
@@ -138,8 +132,8 @@ def _read(path: Path) -> bytes:
     """Return the bytes of a regular file.
 
     Raises:
-        PictureError: It is none (a pipe would wait for ever), or too large.
-        FileNotFoundError: It is not there.
+        PictureError: It is not a regular file (reading a pipe would block), or too large.
+        FileNotFoundError: There is no such file.
     """
     if path.exists() and not path.is_file():
         raise PictureError("is no regular file")

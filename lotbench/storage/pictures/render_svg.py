@@ -1,7 +1,7 @@
-"""From the SVG drawings of a data set to the PNG pictures that models see.
+"""Rendering of a data set's SVG drawings as the PNG pictures that models see.
 
-The drawing is the source and is kept beside the picture; both have one name. No drawing may hold text,
-fonts or foreign pictures: lettering would look different on every machine, and would tell too much.
+The drawing is kept next to the picture under the same name. A drawing may not hold text, fonts or embedded pictures:
+text would look different on each machine and could give the answer away.
 """
 
 from __future__ import annotations
@@ -23,59 +23,54 @@ MAX_CHARACTERS = 2_000_000
 MAX_DEPTH = 200
 MAX_ASPECT = 10
 PALETTES = ((256, True), (192, True), (128, True), (256, False), (128, False))
-"""Colours, and whether they are dithered: a dithered glow does not fall into bands, but compresses worse."""
+"""Palettes to try in order: number of colours, and whether to dither (no banding, but larger files)."""
 _FORBIDDEN = re.compile(
     r"<\s*(text|tspan|image|foreignObject|script|style|a)\b|font-|@import|href\s*=\s*[\"'](?!#)"
 )
 
 
 def faults(svg: str) -> list[str]:
-    """Return what in a drawing may not be there, and what would end the renderer's process: its shape and its depth."""
-    found = sorted({match[0].strip() for match in _FORBIDDEN.finditer(svg)})
-    told = [f"holds {thing!r}: drawings have no text, fonts, scripts or foreign pictures" for thing in found]
+    """Return the faults of a drawing: forbidden content, and a size or nesting that would crash the renderer."""
+    tags = sorted({match[0].strip() for match in _FORBIDDEN.finditer(svg)})
+    messages = [f"holds {tag!r}: drawings have no text, fonts, scripts or foreign pictures" for tag in tags]
     if len(svg) > MAX_CHARACTERS:
-        return [*told, f"has more than {MAX_CHARACTERS:,} characters"]
+        return [*messages, f"has more than {MAX_CHARACTERS:,} characters"]
     depth = 0
     try:
         for event, element in ElementTree.iterparse(io.BytesIO(svg.encode()), ("start", "end")):
             depth += 1 if event == "start" else -1
             if depth > MAX_DEPTH:
-                return [*told, f"is nested more than {MAX_DEPTH} deep"]
+                return [*messages, f"is nested more than {MAX_DEPTH} deep"]
             if depth == 1 and event == "start":
-                told += _shape_faults(element)
+                messages += _shape_faults(element)
     except ElementTree.ParseError as error:
-        told.append(f"is no XML: {error}")
-    return told
+        messages.append(f"is no XML: {error}")
+    return messages
 
 
 def _shape_faults(root: ElementTree.Element) -> list[str]:
-    """Return what is wrong with the size that a drawing gives itself: the renderer allocates whatever it asks for."""
+    """Return faults in the size that a drawing declares; the renderer allocates that size."""
     box = re.split(r"[\s,]+", root.get("viewBox", "").strip())
-    sizes = (
-        box[2:4] if len(box) == 4 else [root.get(name, "").removesuffix("px") for name in ("width", "height")]
-    )
+    own = [root.get(name, "").removesuffix("px") for name in ("width", "height")]
     try:
-        width, height = (float(size) for size in sizes)
+        width, height = map(float, box[2:4] if len(box) == 4 else own)
     except ValueError:
         return ["says neither a viewBox nor a width and a height in pixels"]
-    fits = 0 < width < math.inf and 0 < height < math.inf and 1 / MAX_ASPECT <= width / height <= MAX_ASPECT
-    return (
-        []
-        if fits
-        else [f"has a shape of {width:g} x {height:g}: no side may be {MAX_ASPECT} times the other"]
-    )
+    if 0 < width < math.inf and 0 < height < math.inf and 1 / MAX_ASPECT <= width / height <= MAX_ASPECT:
+        return []
+    return [f"has a shape of {width:g} x {height:g}: no side may be {MAX_ASPECT} times the other"]
 
 
 def render(path: Path) -> bytes:
-    """Return a drawing as a PNG of `WIDTH` pixels and at most `MAX_BYTES` bytes, without metadata.
+    """Return a drawing as a PNG, `WIDTH` pixels wide and at most `MAX_BYTES` bytes large, without metadata.
 
     Raises:
-        DataError: The drawing holds what it may not, cannot be drawn, or does not get small enough.
+        DataError: The drawing has faults, cannot be rendered, or does not get small enough.
         UsageError: The renderer is not installed.
     """
     svg = path.read_text(encoding="utf-8")
-    if found := faults(svg):
-        raise DataError([f"{path}: {fault}" for fault in found])
+    if messages := faults(svg):
+        raise DataError([f"{path}: {fault}" for fault in messages])
     try:
         import resvg_py
     except ImportError:
@@ -93,7 +88,7 @@ def render(path: Path) -> bytes:
 
 
 def _reductions(picture: Any) -> Iterator[Any]:
-    """Yield the picture, and then smaller and smaller versions of it."""
+    """Yield the picture, and then versions of it with fewer and fewer colours."""
     from PIL import Image
 
     yield picture

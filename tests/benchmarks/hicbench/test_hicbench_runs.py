@@ -125,7 +125,7 @@ def test_the_encoder_of_a_foreign_run_is_loaded_when_it_is_asked_for_alone(
         fluency = load_run(run.path).summary["scores"]["fluency"]
         assert fluency["value"] is None and fluency["why"].endswith(command)
         assert command in capsys.readouterr().out
-    assert results.entry(load_run(run.path), said=True)
+    assert results.entry(load_run(run.path), answers=True)
     assert len(embedding) == count
 
     assert main(["score", str(run.path), "--embed"]) == 0

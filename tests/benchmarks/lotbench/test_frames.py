@@ -151,7 +151,7 @@ async def test_a_response_that_meets_a_point_solves_and_the_trace_says_which() -
     assert f"REFERENCE: {SAMPLE.response}" in own
     assert f"REFERENCE: {CALM}\nEXPLANATION: It breathes" in point
     (round_,) = read(game.trace).rounds
-    assert (round_.met, round_.decision) == (1, "accepted")
+    assert (round_.verdict_target, round_.decision) == (1, "accepted")
 
 
 async def test_the_text_of_a_point_is_an_exact_match() -> None:

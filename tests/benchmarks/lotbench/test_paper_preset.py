@@ -144,8 +144,8 @@ def test_readme_and_the_page_of_the_game_say_how_long_masks_are() -> None:
     )
     assert f"Chinese samples hide {min(new_zh)} to {max(new_zh)} characters." in readme
     assert (
-        f"Its {easy.total()} English samples hide {min(easy)} to {max(easy)} words ({easy[1]} hide one word), "
-        f"the Chinese ones {min(easy_zh)} to {max(easy_zh)} characters." in readme
+        f"Its {easy.total()} English samples hide {min(easy)} to {max(easy)} words ({easy[1]} hide one word). "
+        f"Its Chinese samples hide {min(easy_zh)} to {max(easy_zh)} characters." in readme
     )
     assert f"Ours mask up to {max(new)} words or {max(new_zh)} characters" in page
     assert f"The preset plays the {easy.total()} English samples of `lotbench_easy`." in page

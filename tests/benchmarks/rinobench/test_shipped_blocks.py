@@ -32,7 +32,7 @@ def test_each_idea_and_each_list_of_a_block_stands_in_two_rows_with_two_scores(
     lists: dict[tuple[str, frozenset[str]], list[int]] = {}
     for item in items:
         works = frozenset(work.title for work in item.related_works)
-        ideas.setdefault((item.block, item.research_idea.told()), []).append(item.novelty_score)
+        ideas.setdefault((item.block, item.research_idea.text()), []).append(item.novelty_score)
         lists.setdefault((item.block, works), []).append(item.novelty_score)
     assert all(len(scores) == len(set(scores)) == 2 for scores in (*ideas.values(), *lists.values()))
 

@@ -23,7 +23,7 @@ from lotbench.config.experiment import load
 from lotbench.errors import Unescapable
 from lotbench.run.evaluate import evaluate_sync
 from lotbench.run.plan import make
-from lotbench.run.rescore import rewalk, sent
+from lotbench.run.rescore import replay_run, sent
 from lotbench.storage import datasets
 from tests.choosing import FOUR, by_lot, chooser, liked, perfect
 from tests.episodes import Played, resolved, run_episodes
@@ -211,7 +211,7 @@ def test_a_run_is_scored_again_from_its_folder_and_shows_what_was_sent(tmp_path:
         samples=[problem.id for problem in problems(SHIPPED, models)[:5]],
         check=False,
     )
-    again = asyncio.run(rewalk(run))
+    again = asyncio.run(replay_run(run))
     assert again.traces == list(run.traces) and again.kept == []
     calls = [json.loads(line) for line in (run.path / "calls.jsonl").read_text().splitlines()]
     about = [call["key"]["sample"] for call in calls if call["key"]["step"] == "caption"]

@@ -1,6 +1,6 @@
-"""Responses that people voted on: the best of a picture, by the lower bound of their votes, near-duplicates apart.
+"""The responses of a picture for the construction: the best by the lower bound of their votes, without near-duplicates.
 
-The first of them is the high-quality human response of a sample; the others are what its `points` are chosen of.
+The first becomes the high-quality human response of a sample; the others are candidates for its `points`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lotbench.benchmarks.lotbench.sample import Votes
 from lotbench.errors import Unread
 
 Z = 1.959964
-"""Standard errors below a mean rating at which its 95 % interval ends."""
+"""The 97.5 % quantile of the normal distribution."""
 
 
 class Rules(BaseModel):
@@ -52,9 +52,9 @@ class Voted:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A picture with the responses that people liked best, the best first: the sample of an episode.
+    """A picture with its best responses, the best first: the sample of an episode.
 
-    `image` is the whole path; `question` is the text that stood beside the picture, if there was one.
+    `image` is the absolute path; `question` is the text beside the picture, if there was one.
     """
 
     id: str
@@ -67,7 +67,7 @@ class Scene:
 
 
 def rated(unfunny: int, somewhat: int, funny: int) -> Votes:
-    """Return ratings on the scale of 1 to 3 as votes: their mean and the lower end of its 95 % interval."""
+    """Return ratings from 1 to 3 as votes: their mean and the lower end of its 95 % interval."""
     n = unfunny + somewhat + funny
     mean = (unfunny + 2 * somewhat + 3 * funny) / n
     squares = sum(count * (vote - mean) ** 2 for vote, count in enumerate((unfunny, somewhat, funny), 1))
@@ -80,27 +80,29 @@ def liked(likes: int) -> Votes:
 
 
 def best(voted: Iterable[Voted], rules: Rules, language: str) -> tuple[Voted, ...]:
-    """Return the responses that are shown, best first: enough votes, short enough, and none nearly one before it.
+    """Return the responses that the writer sees, best first.
+
+    They have enough votes, could have been written by a player, and are not near-duplicates.
 
     Args:
         voted: The responses to one picture.
         rules: How they are chosen.
-        language: Theirs; those in another are left out.
+        language: The language they must have.
     """
-    kept: list[Voted] = []
-    for one in sorted(voted, key=lambda one: (-one.votes.low, one.id)):
-        least = rules.min_likes if one.votes.mean is None else rules.min_votes
-        if one.votes.n < least or not _fits(one.text, rules, language):
+    chosen: list[Voted] = []
+    for entry in sorted(voted, key=lambda entry: (-entry.votes.low, entry.id)):
+        least = rules.min_likes if entry.votes.mean is None else rules.min_votes
+        if entry.votes.n < least or not _fits(entry.text, rules, language):
             continue
-        if not any(lints.nearly(one.text, other.text) for other in kept):
-            kept.append(one)
-        if len(kept) == rules.shown:
+        if not any(lints.nearly(entry.text, other.text) for other in chosen):
+            chosen.append(entry)
+        if len(chosen) == rules.shown:
             break
-    return tuple(kept)
+    return tuple(chosen)
 
 
 def _fits(text: str, rules: Rules, language: str) -> bool:
-    """Return whether a player could have written it: one line, no longer than allowed, in the language."""
+    """Return whether a player could have written a response: one line, not too long, in the language."""
     try:
         response(text, rules.max_words, rules.max_characters)
     except Unread:

@@ -1,7 +1,7 @@
-"""What a model writes around a response that people voted best: the puzzle, and which runners-up make other points.
+"""The texts that a model writes around people's best response: the puzzle, and the points of runners-up.
 
-A picture is an episode through the panel: a first form for the puzzle, a second for the points. What breaks a rule of
-the samples is asked for once more with the reason, then the picture is dropped with it. People decide afterwards.
+A picture is an episode with two forms, puzzle and points. A reply that breaks a rule of samples is asked for once more
+with the reason; then the picture is dropped with it. People decide on the proposals.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
 PictureEpisode: TypeAlias = Episode[Scene, Rules]
-"""A picture's episode."""
+"""An episode of the construction."""
 
 ROLES = {
     "writer": Role(
@@ -38,7 +38,7 @@ ROLES = {
     )
 }
 NO_SAMPLE = "no_sample"
-"""The status of an answer that can be read and makes no sample."""
+"""The status of a reply that can be read but makes no valid sample."""
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)、])\s*")
 _POINT = re.compile(r"^\W*([A-Z])\s*[|:：]\s*(\S.*)$")
 
@@ -67,61 +67,61 @@ class Points(Form):
 
 
 async def respond(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Update:
-    """Return the puzzle first, then the points of the runners-up; a picture whose best response cannot be played is dropped."""
+    """Ask for the puzzle, then for the points of the runners-up; a picture that cannot be played is dropped."""
     episode, scene = runtime.context, runtime.context.sample
     puzzle = await _puzzle(episode)
     if puzzle.value is None:
         return _ended("puzzle", puzzle)
     if not puzzle.value["usable"]:
         return {"outcome": "dropped", "why": f"cannot be played: {puzzle.value['why']}"}
-    found = {"puzzle": puzzle.value}
+    texts = {"puzzle": puzzle.value}
     if episode.settings.points and len(scene.responses) > 1:
         points = await _runners_up(episode, puzzle.value)
         if points.value is None:
             return _ended("points", points)
-        found["points"] = points.value
-    return {"memory": found}
+        texts["points"] = points.value
+    return {"memory": texts}
 
 
 async def nothing(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Update:
-    """Judge nothing: people decide afterwards."""
+    """Return no update: people judge the proposals later."""
     return {}
 
 
 async def propose(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Update:
-    """End the episode: what was not dropped is proposed."""
+    """End the episode: a picture that was not dropped is proposed."""
     return {"outcome": "proposed"}
 
 
 def _ended(step: str, reading: Reading[Any]) -> Update:
-    """Return the end of a picture about which nothing could be written."""
-    # A model that answers as it should, of a picture that is beyond it, is no sign that others are.
+    """Return the update that ends an episode after a reply that cannot be used."""
+    # A valid reply that makes no sample drops one picture; an unreadable reply is a failure of the writer.
     outcome = "dropped" if reading.status == NO_SAMPLE else "writer_failed"
     return {"outcome": outcome, "why": f"{step}: {reading.reason}"}
 
 
 def item(scene: Scene, done: Mapping[str, Any], source: str) -> Item:
-    """Return the sample that a scene and what was written about it make.
+    """Return the sample made from a scene and the texts written about it.
 
     Raises:
-        ValidationError: It is none, with the fields.
+        ValidationError: The texts make no valid sample.
     """
-    best, told = scene.responses[0], done["puzzle"]
+    best, puzzle = scene.responses[0], done["puzzle"]
     return Item(
         id=scene.id,
         language=scene.language,
         image=f"images/{scene.id}.png",
-        caption=told["caption"],
+        caption=puzzle["caption"],
         response=best.text.strip(),
-        key_text=told["key_text"].strip(),
-        explanation=told["explanation"],
-        point=Fixed(part=told["part"], likeness=told["likeness"], effect=told["effect"]),
-        clues=tuple(_lines(told["clues"])),
-        # Until somebody has played it.
+        key_text=puzzle["key_text"].strip(),
+        explanation=puzzle["explanation"],
+        point=Fixed(part=puzzle["part"], likeness=puzzle["likeness"], effect=puzzle["effect"]),
+        clues=tuple(_lines(puzzle["clues"])),
+        # A default until somebody has played it.
         tier="medium",
-        leap=told["leap"],
-        accept=tuple(_lines(told["accept"])),
-        reject=tuple(_rejected(line) for line in _lines(told["reject"])),
+        leap=puzzle["leap"],
+        accept=tuple(_lines(puzzle["accept"])),
+        reject=tuple(_rejected(line) for line in _lines(puzzle["reject"])),
         points=_points(scene, done.get("points", {})),
         votes=best.votes,
         writer="people",
@@ -130,11 +130,11 @@ def item(scene: Scene, done: Mapping[str, Any], source: str) -> Item:
     )
 
 
-def _points(scene: Scene, told: Mapping[str, str]) -> tuple[Point, ...]:
+def _points(scene: Scene, reasons: Mapping[str, str]) -> tuple[Point, ...]:
     voted = dict(zip(ascii_uppercase, scene.responses, strict=False))
     return tuple(
         Point(response=voted[letter].text.strip(), explanation=why, votes=voted[letter].votes)
-        for letter, why in told.items()
+        for letter, why in reasons.items()
     )
 
 
@@ -142,10 +142,10 @@ async def _puzzle(episode: PictureEpisode) -> Reading[dict[str, Any]]:
     scene = episode.sample
 
     def read(answer: Answer) -> dict[str, Any]:
-        told = read_form(answer.reply, Puzzle).model_dump()
-        if told["usable"]:
-            _holds(scene, {"puzzle": told})
-        return told
+        puzzle = read_form(answer.reply, Puzzle).model_dump()
+        if puzzle["usable"]:
+            _holds(scene, {"puzzle": puzzle})
+        return puzzle
 
     return await _written(episode, "puzzle", Puzzle, {"response": scene.responses[0].text}, read)
 
@@ -153,7 +153,7 @@ async def _puzzle(episode: PictureEpisode) -> Reading[dict[str, Any]]:
 async def _runners_up(episode: PictureEpisode, puzzle: Mapping[str, Any]) -> Reading[dict[str, Any]]:
     scene, most = episode.sample, episode.settings.points
     voted = dict(zip(ascii_uppercase, scene.responses, strict=False))
-    listed = [f"{letter}. {one.text}" for letter, one in voted.items()]
+    listed = [f"{letter}. {response.text}" for letter, response in voted.items()]
     values: dict[str, Value] = {
         "best": listed[0],
         "explanation": puzzle["explanation"],
@@ -162,11 +162,11 @@ async def _runners_up(episode: PictureEpisode, puzzle: Mapping[str, Any]) -> Rea
     }
 
     def read(answer: Answer) -> dict[str, Any]:
-        told = read_form(answer.reply, Points).points
-        points = dict(_point(line, voted) for line in told.splitlines() if line.strip(" -"))
-        kept = {letter: points[letter] for letter in sorted(points)[:most]}
-        _holds(scene, {"puzzle": puzzle, "points": kept})
-        return kept
+        lines = read_form(answer.reply, Points).points.splitlines()
+        points = dict(_point(line, voted) for line in lines if line.strip(" -"))
+        chosen = {letter: points[letter] for letter in sorted(points)[:most]}
+        _holds(scene, {"puzzle": puzzle, "points": chosen})
+        return chosen
 
     return await _written(episode, "points", Points, values, read)
 
@@ -175,49 +175,49 @@ async def _written(
     episode: PictureEpisode, name: str, form: type[Form], values: Mapping[str, Value], read: Any
 ) -> Reading[dict[str, Any]]:
     scene = episode.sample
-    beside = episode.prompt("labels").line("beside", text=scene.question) if scene.question else None
+    question = episode.prompt("labels").line("beside", text=scene.question) if scene.question else None
     return await episode.ask(
         "writer",
         name,
         episode.prompt(name),
         form,
-        {"image": episode.pictures[scene.id], "question": beside, **values},
+        {"image": episode.pictures[scene.id], "question": question, **values},
         read=read,
-        value=lambda said: {"status": "ok", **said},
+        value=lambda fields: {"status": "ok", **fields},
         missing=lambda error: {"status": error.kind, "reason": error.reason},
         shared=True,
     )
 
 
 def _holds(scene: Scene, done: Mapping[str, Any]) -> None:
-    """Refuse what is no sample, or one with a grave fault.
+    """Check that the texts make a valid sample without grave findings.
 
     Raises:
         Unread: `no_sample`, with every fault.
     """
     try:
-        made = item(scene, done, "a proposal")
+        sample = item(scene, done, "a proposal")
     except ValidationError as error:
         raise Unread(NO_SAMPLE, "; ".join(faults_of(error))) from None
-    if grave := [found for lint in LINTS for found in lint(made) if found.grave]:
-        raise Unread(NO_SAMPLE, "; ".join(f"{one.field} {one.text}" for one in grave))
+    if grave := [finding for lint in LINTS for finding in lint(sample) if finding.grave]:
+        raise Unread(NO_SAMPLE, "; ".join(f"{finding.field} {finding.text}" for finding in grave))
 
 
 def _point(line: str, voted: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the letter of a runner-up and why it is funny.
+    """Return the letter of a runner-up, and why it is funny.
 
     Raises:
-        Unread: `no_sample`; the line says something else.
+        Unread: `no_sample`; the line has another format.
     """
-    found = _POINT.match(line)
-    if not found or found[1] not in voted or found[1] == "A":
+    match = _POINT.match(line)
+    if not match or match[1] not in voted or match[1] == "A":
         letters = ", ".join(list(voted)[1:])
         raise Unread(NO_SAMPLE, f"points: {line.strip()!r} is not LETTER | why, with a letter of {letters}")
-    return found[1], found[2].strip()
+    return match[1], match[2].strip()
 
 
 def _rejected(line: str) -> Rejected:
-    """Return a guess that fails, of `TEXT | easy or hard | why`; hard where nothing is said."""
+    """Return a guess that should fail, from `TEXT | easy or hard | why`; hard by default."""
     text, _, rest = line.partition("|")
     level, _, why = rest.partition("|")
     easy = level.strip().lower() == "easy"

@@ -1,7 +1,7 @@
-"""From reviewed papers to a data set of ideas: what can be decided without a model (Sec. 4.1).
+"""From reviewed papers to a data set of ideas: the steps that need no model (Sec. 4.1).
 
-Reviewers rate two dimensions of novelty, 1 to 4. A paper on which they agree gets the mean of all ratings, the
-means are cut into the five scores of the rubric, and every paper that falls out on the way keeps its reason.
+Reviewers rate two dimensions of novelty, 1 to 4. A paper whose ratings agree gets their mean; the means are cut into
+the five scores of the rubric. Every paper that is left out is listed with the reason.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from lotbench.harness.sample_row import NoPicture, Text
 DIMENSIONS = ("technical_novelty_and_significance", "empirical_novelty_and_significance")
 SUMMARY = "summary_of_the_paper"
 SECTIONS = ("introduction", "related work", "related works", "background and related work")
-"""Works cited elsewhere are data sets and measures, of no use for novelty."""
+"""The sections whose cited works count. Works cited elsewhere are data sets and measures, of no use for novelty."""
 _NUMBER = re.compile(r"^(?:[\d.]+|[IVX]+\.?)\s+")
 _RATING = re.compile(r"\s*([1-4])\s*(?::|$)")
 _NUMBERED = re.compile(r"^\s*\d+\s*(?::\s*|$)")
@@ -33,7 +33,7 @@ _LEAK = re.compile(
     re.IGNORECASE,
 )
 Edges: TypeAlias = tuple[float, ...]
-"""Six, ascending: score k holds the means in (edge k, edge k + 1], the first also its lower end."""
+"""Six edges, ascending: score k holds the means in (edge k, edge k + 1]; score 1 includes its lower edge."""
 
 
 class Rules(BaseModel):
@@ -65,8 +65,8 @@ class Rules(BaseModel):
         return self
 
 
-def _one_or_many(given: object) -> object:
-    return (given,) if isinstance(given, str) else given
+def _one_or_many(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
 
 
 class Cited(BaseModel):
@@ -81,24 +81,24 @@ class Cited(BaseModel):
 
 
 class Reply(BaseModel):
-    """What stands under a paper: a review, a comment, a decision."""
+    """A reply to a paper: a review, a comment, a decision."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     content: Mapping[str, Any] = Field(default_factory=dict)
 
     def text(self) -> str:
-        """Return the review in words, field by field, without its summary of the paper and the numbers of ratings."""
-        said = {
+        """Return the review as text, field by field, without its summary of the paper and the numbers of the ratings."""
+        texts = {
             name.replace("_", " "): _NUMBERED.sub("", value)
             for name, value in self.content.items()
             if name != SUMMARY and isinstance(value, str)
         }
-        return "\n".join(f"{name}: {value}" for name, value in said.items() if value)
+        return "\n".join(f"{name}: {value}" for name, value in texts.items() if value)
 
 
 class Paper(BaseModel, NoPicture):
-    """A submission in the shape in which OpenReview gives it, with the works it cites."""
+    """A submission in OpenReview's format, with the works it cites."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -123,12 +123,12 @@ class Paper(BaseModel, NoPicture):
     @property
     def ratings(self) -> list[int]:
         """Every rating of both dimensions, 1..4."""
-        found = (rating(reply, name) for reply in self.replies for name in DIMENSIONS)
-        return [one for one in found if one is not None]
+        values = (rating(reply, name) for reply in self.replies for name in DIMENSIONS)
+        return [value for value in values if value is not None]
 
     @property
     def works(self) -> tuple[Cited, ...]:
-        """The works that introduction or related work cite and whose abstract is known, each title once."""
+        """The works with an abstract that introduction or related work cite, each title once."""
         cited: dict[str, Cited] = {}
         for work in self.related_works:
             if work.abstract and any(map(section_counts, work.sections)):
@@ -138,7 +138,7 @@ class Paper(BaseModel, NoPicture):
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """A paper with the mean of its ratings and the score that follows."""
+    """A paper with the mean of its ratings and its score."""
 
     paper: Paper
     mean: float
@@ -146,21 +146,21 @@ class Rated:
 
 
 def rating(reply: Reply, dimension: str) -> int | None:
-    """Return a reviewer's rating of one dimension, as in `3: significant ...`; None for one that is not applicable."""
-    given = reply.content.get(dimension)
-    if isinstance(given, int) and not isinstance(given, bool):
-        return given if 1 <= given <= 4 else None
-    found = _RATING.match(given) if isinstance(given, str) else None
-    return int(found[1]) if found else None
+    """Return a reviewer's rating of one dimension, as in `3: significant ...`; None if it is not applicable."""
+    value = reply.content.get(dimension)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if 1 <= value <= 4 else None
+    match = _RATING.match(value) if isinstance(value, str) else None
+    return int(match[1]) if match else None
 
 
 def section_counts(title: str) -> bool:
-    """Return whether works cited in a section of this title count: introduction and related work, numbered or not."""
+    """Return whether works cited in a section with this title count; see SECTIONS."""
     return _NUMBER.sub("", title.strip()).casefold() in SECTIONS
 
 
 def disagreement(paper: Paper, rules: Rules) -> str | None:
-    """Return why a paper's ratings make no score; None if they do."""
+    """Return the reason why a paper's ratings give no score; None if they do."""
     ratings = paper.ratings
     if not ratings:
         return "no review rates its novelty"
@@ -171,7 +171,7 @@ def disagreement(paper: Paper, rules: Rules) -> str | None:
 
 
 def poverty(paper: Paper, rules: Rules) -> str | None:
-    """Return why a paper has too few related works; None if it has enough."""
+    """Return the reason why a paper has too few related works; None if it has enough."""
     count = len(paper.works)
     if count >= rules.min_works:
         return None
@@ -179,7 +179,7 @@ def poverty(paper: Paper, rules: Rules) -> str | None:
 
 
 def binned(papers: Sequence[Paper], rules: Rules) -> tuple[list[Rated], dict[str, Edges]]:
-    """Return the scores of papers that agree, and the edges by venue; `*` stands for all venues."""
+    """Return the scores of papers, and the edges by venue (`*` for all venues)."""
     means = {paper.id: float(np.mean(paper.ratings)) for paper in papers}
     groups: dict[str, list[float]] = {}
     for paper in papers:
@@ -193,7 +193,7 @@ def binned(papers: Sequence[Paper], rules: Rules) -> tuple[list[Rated], dict[str
 
 
 def cut(means: Sequence[float], rules: Rules) -> Edges:
-    """Return the six edges of the five scores over these means."""
+    """Return the six edges that cut these means into five scores."""
     low, high = min(means), max(means)
     if rules.binning == "edges":
         return (min(low, rules.edges[0]), *rules.edges, max(high, rules.edges[-1]))
@@ -205,35 +205,35 @@ def cut(means: Sequence[float], rules: Rules) -> Edges:
 
 
 def score(mean: float, edges: Edges) -> int:
-    """Return the score of a mean: one more than the inner edges below it, since intervals are closed on the right."""
+    """Return the score of a mean: 1 plus the number of inner edges below it, since intervals are closed on the right."""
     return 1 + int(np.searchsorted(edges[1:-1], mean, side="left"))
 
 
 def leak(text: str) -> str | None:
-    """Return a number in a text that would give the gold score away."""
-    found = _LEAK.search(text)
-    return found[0] if found else None
+    """Return a number in a text that would reveal the gold score; None if there is none."""
+    match = _LEAK.search(text)
+    return match[0] if match else None
 
 
 def split(scores: Mapping[str, int], share: float, seed: int) -> set[str]:
-    """Return the ids of the test split: of each score the nearest whole number to its share, drawn by seed."""
+    """Return the ids of the test split: of each score, the share rounded to a whole number, drawn by the seed."""
     test: set[str] = set()
     for label in LABELS:
-        ids = sorted(name for name, its in scores.items() if its == label)
+        ids = sorted(name for name, value in scores.items() if value == label)
         random.Random(f"{seed}:split:{label}").shuffle(ids)
         test |= set(ids[: round(share * len(ids))])
     return test
 
 
 def published(source: Source) -> list[Paper]:
-    """Return the papers of an OpenReview-shaped JSON list; one without a venue has that of the file's name.
+    """Return the papers of a JSON list in OpenReview's format; the file's name is the venue of a paper without one.
 
     Raises:
-        DataError: The file is no list, or each row that is no paper, with its number and field.
+        DataError: The file is not a list, or rows are not papers, each with number and field.
     """
 
     def paper(name: str, row: Any) -> Paper:
-        given = {"id": name, "venue": source.path.stem}
-        return Paper.model_validate(given | row if isinstance(row, dict) else row)
+        defaults = {"id": name, "venue": source.path.stem}
+        return Paper.model_validate(defaults | row if isinstance(row, dict) else row)
 
     return source.items(paper)

@@ -1,7 +1,7 @@
-"""The steps of the data construction that need a model: an idea, its justification, and whether both hold (Sec. 4.1).
+"""The steps of the data construction that need a model: writing an idea and its justification, and checking both (Sec. 4.1).
 
-A paper is an episode through the panel like any other: the writer turns it into an idea and its reviews into one
-justification, the judge looks at both. What does not hold is dropped with its reason, never mended.
+A paper is an episode. The writer turns the paper into an idea and its reviews into one justification; the judge checks
+both. A paper that fails a check is dropped with the reason.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ ROLES = {
 }
 _FIRST_PERSON = re.compile(r"\b(?:we|our|ours)\b", re.IGNORECASE)
 NO_GOLD: claims.Arguments = {kind: {} for kind in KINDS}
-"""A justification that is itself to be the gold is checked against nothing."""
+"""The gold arguments of a check without gold: the justification will itself be the gold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft(NoPicture):
-    """A paper on its way: the sample of its episode."""
+    """A paper with its score: the sample of an episode."""
 
     paper: Paper
     score: int
 
     @property
     def id(self) -> str:
-        """That of the paper."""
+        """The id of the paper."""
         return self.paper.id
 
     @property
     def language(self) -> str:
-        """That of the paper."""
+        """The language of the paper."""
         return self.paper.language
 
 
 PaperEpisode: TypeAlias = Episode[Draft, Rules]
-"""A paper's episode."""
+"""An episode of the construction."""
 
 
 class Synthesis(Form):
@@ -75,7 +75,7 @@ class Justification(Form):
 
 
 class Formal(Form):
-    """The answer to `formal`: what is wrong with an idea and its justification as texts."""
+    """The answer to `formal`: faults in the wording of an idea and its justification."""
 
     reason: Annotated[str, prose(600)]
     idea_in_first_person: YesNo
@@ -90,30 +90,29 @@ WANTED = {
     "summary_of_several_reviews": (False, "a text sums up several reviews"),
     "novelty_score_as_number": (False, "a text gives a novelty score as a number"),
 }
-"""What a formally correct sample has, and what it lacks otherwise.
+"""The right answer to each question of `Formal`, and the fault otherwise.
 
 The paper (Sec. 4.1.1) says that the idea has to be in the first person. The public scripts, which made the data, ask
-for neutral ideas and check the justification for the voice of one reviewer; so does this.
-"""
+for neutral ideas and check that the justification has one reviewer's voice; so does this."""
 
 
-def item(draft: Draft, found: Mapping[str, Any], writers: Sequence[str] = ()) -> Item:
-    """Return the sample that a paper has become.
+def item(draft: Draft, texts: Mapping[str, Any], writers: Sequence[str] = ()) -> Item:
+    """Return the sample made from a paper.
 
     Args:
         draft: The paper with its score.
-        found: What the writer wrote: `idea` and `justification`.
+        texts: What the writer wrote: `idea` and `justification`.
         writers: The models that wrote it.
     """
     return Item(
         id=f"idea-{draft.id}",
-        research_idea=Idea.model_validate(found["idea"]),
+        research_idea=Idea.model_validate(texts["idea"]),
         related_works=tuple(
             Work(id=f"w{number}", title=work.title, abstract=work.abstract or "", year=work.year)
             for number, work in enumerate(draft.paper.works, 1)
         ),
         novelty_score=draft.score,
-        novelty_reasoning=found["justification"]["justification"],
+        novelty_reasoning=texts["justification"]["justification"],
         writer=writers[0] if writers else "",
         gold_writers=tuple(writers),
         source=draft.paper.pdf or draft.paper.venue,
@@ -121,90 +120,88 @@ def item(draft: Draft, found: Mapping[str, Any], writers: Sequence[str] = ()) ->
 
 
 async def respond(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
-    """Return the writer makes an idea of a paper, and a justification of its reviews; each is dropped if it does not hold."""
+    """Ask the writer for an idea, then for a justification; the paper is dropped at the first fault."""
     episode, paper = runtime.context, runtime.context.sample.paper
     summaries = [str(reply.content[SUMMARY]) for reply in paper.replies if reply.content.get(SUMMARY)]
-    told = {"title": paper.title, "abstract": paper.abstract, "summaries": _parted(summaries)}
-    found = {"idea": await _written(episode, "idea", Synthesis, told)}
-    if not fault(found):
+    values = {"title": paper.title, "abstract": paper.abstract, "summaries": _parted(summaries)}
+    turn = {"idea": await _written(episode, "idea", Synthesis, values)}
+    if not fault(turn):
         reviews = _parted([reply.text() for reply in paper.reviews])
-        idea = Idea.model_validate(found["idea"]).told()
-        told = {"idea": idea, "reviews": reviews, "score": str(episode.sample.score)}
-        found["justification"] = await _written(episode, "justification", Justification, told)
-    return {"turn": found, **_dropped(found)}
+        idea = Idea.model_validate(turn["idea"]).text()
+        values = {"idea": idea, "reviews": reviews, "score": str(episode.sample.score)}
+        turn["justification"] = await _written(episode, "justification", Justification, values)
+    return {"turn": turn, **_dropped(turn)}
 
 
 async def look(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
-    """Return the judge looks at both texts, then at what each argument rests on: works, or the idea; there is no gold."""
-    episode, found = runtime.context, dict(state["turn"])
-    made, rules = item(episode.sample, found), episode.settings
-    told = {"idea": made.research_idea.told(), "justification": made.novelty_reasoning}
+    """Ask the judge about the wording of both texts, then about the grounds of each argument; there is no gold."""
+    episode, turn = runtime.context, dict(state["turn"])
+    sample, rules = item(episode.sample, turn), episode.settings
+    values = {"idea": sample.research_idea.text(), "justification": sample.novelty_reasoning}
 
     async def first(at: PaperEpisode, name: str) -> Mapping[str, Any]:
         if name == "claims":
-            return await claims.extract(at, made.novelty_reasoning, rules.max_claims, gold=True)
+            return await claims.extract(at, sample.novelty_reasoning, rules.max_claims, gold=True)
         read = lambda answer: read_form(answer.reply, Formal).model_dump()  # noqa: E731 - as short as it can be
-        return await at.require("judge", name, at.prompt(name), Formal, told, read=read, shared=True)
+        return await at.require("judge", name, at.prompt(name), Formal, values, read=read, shared=True)
 
     names = ("formal", "claims")
-    found |= dict(zip(names, await episode.each(first, names), strict=True))
-    if why := _dropped(found):
+    turn |= dict(zip(names, await episode.each(first, names), strict=True))
+    if why := _dropped(turn):
         return why
     settings = Settings(works_chars=rules.works_chars, max_claims=rules.max_claims)
-    kinds = [kind for kind in KINDS if found["claims"][kind]]
+    kinds = [kind for kind in KINDS if turn["claims"][kind]]
 
     async def grounds(at: AnyEpisode, kind: str) -> Mapping[str, Any]:
-        idea = replace(at, sample=made, settings=settings)
-        return await claims.check(
-            idea, [kind], NO_GOLD, found["claims"], shared=True, about=episode.sample.id
-        )
+        idea = replace(at, sample=sample, settings=settings)
+        return await claims.check(idea, [kind], NO_GOLD, turn["claims"], shared=True, about=episode.sample.id)
 
     checked = await episode.each(grounds, kinds)
-    return _dropped(found | {kind: {"claims": said} for kind, said in zip(kinds, checked, strict=True)})
+    return _dropped(turn | {kind: {"claims": flags} for kind, flags in zip(kinds, checked, strict=True)})
 
 
 async def keep(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
-    """End the episode: what was not dropped is kept."""
+    """End the episode: a paper that was not dropped is kept."""
     return {"outcome": "kept", "memory": state["turn"]}
 
 
 async def _written(
     episode: PaperEpisode, name: str, form: type[Form], values: Mapping[str, Value]
 ) -> dict[str, Any]:
-    """Return what the writer fills a form in with; each text of it has to say something."""
+    """Ask the writer to fill in a form; none of its texts may be empty."""
 
     def read(answer: Answer) -> dict[str, Any]:
-        found = read_form(answer.reply, form).model_dump()
-        if blank := [field for field, text in found.items() if not says_something(text)]:
+        texts = read_form(answer.reply, form).model_dump()
+        if blank := [field for field, text in texts.items() if not says_something(text)]:
             raise Unread("unparsed", f"{', '.join(blank)}: it says nothing")
-        return found
+        return texts
 
-    # What depends on the paper alone outlives this build.
+    # Texts that depend only on the paper are shared by all builds.
     return await episode.require("writer", name, episode.prompt(name), form, values, read=read, shared=True)
 
 
-def _dropped(found: Mapping[str, Any]) -> Update:
-    """Return the end of a paper in which something does not hold."""
-    why = fault(found)
+def _dropped(turn: Mapping[str, Any]) -> Update:
+    """Return the update that ends an episode with a fault; empty without one."""
+    why = fault(turn)
     return {"outcome": "dropped", "why": why} if why else {}
 
 
-def fault(found: Mapping[str, Any]) -> str | None:
-    """Return the first thing that does not hold in what was found out so far; None if there is none."""
+def fault(turn: Mapping[str, Any]) -> str | None:
+    """Return the first fault in the texts and checks so far; None without one."""
     for name in ("idea", "justification"):
-        if number := leak("\n".join(found.get(name, {}).values())):
+        if number := leak("\n".join(turn.get(name, {}).values())):
             return f"the {name} may give its score away: {number!r}"
-    if said := _FIRST_PERSON.search("\n".join(found.get("idea", {}).values())):
-        return f"the idea is in the first person: {said[0]!r}"
-    for name, (wanted, wrong) in WANTED.items():
-        if found.get("formal", {}).get(name, wanted) is not wanted:
-            return f"{wrong}: {found['formal']['reason']}"
-    if "claims" in found and not any(found["claims"].values()):
+    if match := _FIRST_PERSON.search("\n".join(turn.get("idea", {}).values())):
+        return f"the idea is in the first person: {match[0]!r}"
+    for name, (right, wrong) in WANTED.items():
+        if turn.get("formal", {}).get(name, right) is not right:
+            return f"{wrong}: {turn['formal']['reason']}"
+    if "claims" in turn and not any(turn["claims"].values()):
         return "the justification has no arguments"
     loose = [
-        f"{claim}: {found['claims'][kind][claim]}"
+        f"{claim}: {turn['claims'][kind][claim]}"
         for kind in KINDS
-        for claim, flags in found.get(kind, {}).get("claims", {}).items()
+        for claim, flags in turn.get(kind, {}).get("claims", {}).items()
         if not flags["grounded"]
     ]
     return f"not grounded: {'; '.join(loose)}" if loose else None

@@ -1,6 +1,6 @@
-"""The Oogiri game as data: rows, what is held out of them, and the problems made of them.
+"""The Oogiri game as data: rows, the held-out split, and the problems built from rows.
 
-Evaluation and training share it, so that what one holds out the other never sees.
+Evaluation and training share this code, so that training never sees held-out rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Problems made of Oogiri rows (lotbench.txt, Sec. 4; gaps settled in docs/standard.md).
+"""Problems built from Oogiri rows (lotbench.txt, Sec. 4; gaps settled in docs/standard.md).
 
-What is right is what people liked, and nothing is asked that they did not decide: a wrong option from the same
-picture, and each neighbour in a ranking, is told apart by the votes. What cannot be built is counted by reason.
+Votes decide what is right. A wrong option from the same picture, and each pair of neighbours in a ranking, must differ
+clearly in votes. Problems that cannot be built are counted by reason.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from lotbench.benchmarks.standard.oogiri.problems import (
 from lotbench.benchmarks.standard.oogiri.row import Language, Row, Type, held_out
 
 LOW = 0.25
-"""The share of a prompt's responses, from the bottom, that counts as little liked."""
+"""The bottom share of a prompt's responses that counts as little liked."""
 TRIES = 50
 
 
 @dataclass(frozen=True, slots=True)
 class _Prompt:
-    """A picture, a question or both, with the responses to it; `liked` are those with votes, best first."""
+    """A picture, a question or both, with the responses to it; `liked` holds those with votes, best first."""
 
     first: Row
     rows: tuple[Row, ...]
@@ -41,7 +41,7 @@ class _Prompt:
 
     @property
     def name(self) -> str:
-        """An opaque name: groups may hold any character, and one picture may have several questions."""
+        """An opaque name, since a group may hold any character and one picture may have several questions."""
         place = (self.first.language, self.first.type, self.first.group, self.first.question or "")
         return hashlib.sha256("\0".join(place).encode()).hexdigest()[:8]
 
@@ -55,34 +55,34 @@ class _Prompt:
 
 
 class _LeftOutError(Exception):
-    """A problem that cannot be built, with the reason."""
+    """The reason why a problem cannot be built."""
 
 
 def problems(rows: Sequence[Row], rules: Rules, seed: int) -> tuple[Problem, ...]:
-    """Return the problems that rows make, a round of each kind for every prompt before the next round.
+    """Return the problems that rows make: for every prompt one of each kind, then a second of each, and so on.
 
     Args:
         rows: In the order of the data set.
         rules: How problems are built.
-        seed: Of the draws.
+        seed: Seed of the draws.
     """
     prompts = _prompts(rows, rules)
     cells: dict[tuple[Type, Language], list[_Prompt]] = {}
     for prompt in prompts:
         cells.setdefault(prompt.cell, []).append(prompt)
-    left: dict[tuple[Type, Language, Kind], Counter[str]] = {}
-    made: list[Problem] = []
+    failures: dict[tuple[Type, Language, Kind], Counter[str]] = {}
+    result: list[Problem] = []
     for number in range(rules.per_prompt):
         for prompt in prompts:
             for kind in rules.kinds:
-                counts = left.setdefault((*prompt.cell, kind), Counter())
+                counts = failures.setdefault((*prompt.cell, kind), Counter())
                 try:
-                    made += _problem(prompt, kind, number, cells[prompt.cell], rules, seed)
+                    result += _problem(prompt, kind, number, cells[prompt.cell], rules, seed)
                 except _LeftOutError as reason:
                     counts[str(reason)] += 1
-    counted = {place: dict(counts) for place, counts in left.items()}
+    counted = {place: dict(counts) for place, counts in failures.items()}
     return tuple(
-        one.model_copy(update={"left_out": counted[one.type, one.language, one.kind]}) for one in made
+        each.model_copy(update={"left_out": counted[each.type, each.language, each.kind]}) for each in result
     )
 
 
@@ -92,11 +92,11 @@ def _prompts(rows: Sequence[Row], rules: Rules) -> list[_Prompt]:
         out = rules.part == "all" or held_out(row, share=rules.share, seed=rules.split_seed)
         if out:
             gathered.setdefault((row.language, row.type, row.group, row.question), []).append(row)
-    return [_Prompt(found[0], tuple(found), _liked(found)) for found in gathered.values()]
+    return [_Prompt(group[0], tuple(group), _liked(group)) for group in gathered.values()]
 
 
 def _liked(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Return the responses with votes of one kind, best first, each text once: ratings and likes are never mixed."""
+    """Return the responses with ratings, or else those with likes, best first and each text once."""
     rated = [row for row in rows if row.ratings and row.ratings.n > 1]
     voted = rated or [row for row in rows if row.star is not None]
     once: dict[str, Row] = {}
@@ -108,10 +108,10 @@ def _liked(rows: Sequence[Row]) -> tuple[Row, ...]:
 def _problem(
     prompt: _Prompt, kind: Kind, number: int, near: Sequence[_Prompt], rules: Rules, seed: int
 ) -> Iterator[Problem]:
-    """Yield the problem of this number; none if one is all that there can be.
+    """Yield the problem of this number; nothing if the kind allows only one.
 
     Raises:
-        _LeftOutError: The rows do not make it.
+        _LeftOutError: The rows cannot make it.
     """
     if kind == "generate" and number:
         return
@@ -121,7 +121,7 @@ def _problem(
     if kind == "rank":
         options = making.ranking()
     elif kind != "generate":
-        # The same responses are right in every kind, so that kinds differ in their wrong options alone.
+        # The right responses are the same in every kind, so kinds differ only in their wrong options.
         options = making.choice(kind, number, Random(f"{seed}:{prompt.name}:0:right"))
     first = prompt.first
     yield Problem(
@@ -143,9 +143,9 @@ def _problem(
 
 @dataclass(frozen=True, slots=True)
 class _Making:
-    """One problem in the making: its prompt, the others of its type and language, and its own draws.
+    """A problem being built: its prompt, the other prompts of its type and language, and its random generator.
 
-    `taken` holds the texts that it has already, `captioned` the other prompt whose picture a captioner is shown.
+    `taken` holds the normal forms of the texts used so far, `captioned` the other prompt whose picture gets a caption.
     """
 
     prompt: _Prompt
@@ -156,18 +156,18 @@ class _Making:
     captioned: list[_Prompt] = field(default_factory=list)
 
     def choice(self, kind: Kind, number: int, shuffled: Random) -> tuple[Option, ...]:
-        """Return the right responses, each used in one problem of a kind, and what the kind's slots hold."""
+        """Return the right options, then one wrong option for each slot of the kind; problems of a kind share no right option."""
         count = 2 if kind == "5t2" else 1
         right = self._right(count)
         shuffled.shuffle(right)
         chosen = right[number * count : (number + 1) * count]
         if len(chosen) < count:
             raise _LeftOutError("too few responses that enough people like")
-        options = [self._of(row, "right", "response") for row in chosen]
+        options = [self._option(row, "right", "response") for row in chosen]
         return (*options, *(self._wrong(slot, chosen) for slot in WRONG[kind]))
 
     def ranking(self) -> tuple[Option, ...]:
-        """Return five responses, best first, each apart from all others; gathered in random order."""
+        """Return five responses, best first, whose votes all differ clearly; they are drawn in random order."""
         liked = self.prompt.liked
         for _ in range(TRIES):
             chosen: list[Row] = []
@@ -175,12 +175,12 @@ class _Making:
                 if all(self.rules.apart(row, other) or self.rules.apart(other, row) for other in chosen):
                     chosen.append(row)
                 if len(chosen) == RANKED:
-                    chosen.sort(key=lambda one: one.preference or 0.0, reverse=True)
-                    return tuple(self._of(one, "ranked", "response") for one in chosen)
+                    chosen.sort(key=lambda row: row.preference or 0.0, reverse=True)
+                    return tuple(self._option(row, "ranked", "response") for row in chosen)
         raise _LeftOutError("no five responses whose votes are apart")
 
     def _right(self, count: int) -> list[Row]:
-        """Return the responses that count as right: the top of those with votes (two at least if two are wanted)."""
+        """Return the responses that count as right: the top share of those with votes, at least `count`."""
         liked, rules = self.prompt.liked, self.rules
         if not liked:
             raise _LeftOutError("nobody voted on the responses")
@@ -190,7 +190,7 @@ class _Making:
         return [row for row in top if rated or (row.star or 0) >= rules.min_likes]
 
     def _wrong(self, slot: Slot, right: Sequence[Row]) -> Option:
-        """Return what fills a slot: the caption, a response to another prompt, a rewrite; or what stands in for it."""
+        """Return the wrong option of a slot: the caption, a response to another prompt, a rewrite, or a substitute."""
         if slot == "caption" and self.prompt.first.image:
             if self.rules.captioner:
                 return Option(slot=slot, origin="captioner")
@@ -200,21 +200,21 @@ class _Making:
         if slot == "rewrite":
             if self.rules.rewriter:
                 return Option(slot=slot, origin="rewriter", row=right[0].id)
-            return self._of(self._low(right), slot, "low")
+            return self._option(self._low(right), slot, "low")
         if slot == "unrelated" and self.rules.unrelated == "caption" and self.prompt.first.image:
             return self._other_caption(slot)
-        return self._of(self._elsewhere(), slot, "elsewhere")
+        return self._option(self._elsewhere(), slot, "elsewhere")
 
     def _low(self, right: Sequence[Row]) -> Row:
-        """Return a response to the same prompt that people like clearly less than each right one."""
+        """Return a response to the same prompt with clearly fewer votes than each right one."""
         bottom = self.prompt.liked[-max(1, int(LOW * len(self.prompt.liked))) :]
         for row in self.rng.sample(bottom, len(bottom)):
-            if same(row.text) not in self.taken and all(self.rules.apart(one, row) for one in right):
+            if same(row.text) not in self.taken and all(self.rules.apart(best, row) for best in right):
                 return row
         raise _LeftOutError("no response that people like clearly less")
 
     def _other_caption(self, slot: Slot) -> Option:
-        """Return the caption of another picture (Sec. 4); a response to one where there is no caption."""
+        """Return the caption of another picture (Sec. 4), or a response to one where captions are missing."""
         for _ in range(TRIES):
             other = self.rng.choice(self.near)
             if other.first.group == self.prompt.first.group:
@@ -225,7 +225,7 @@ class _Making:
             if (caption := other.caption) and same(caption) not in self.taken:
                 self.taken.add(same(caption))
                 return Option(slot=slot, origin="other_caption", text=caption)
-        return self._of(self._elsewhere(), slot, "elsewhere")
+        return self._option(self._elsewhere(), slot, "elsewhere")
 
     def _elsewhere(self) -> Row:
         """Return a response to another picture or question, of the same type and language."""
@@ -236,6 +236,6 @@ class _Making:
                 return row
         raise _LeftOutError("no response to another picture or question of this type and language")
 
-    def _of(self, row: Row, slot: Slot, origin: Origin) -> Option:
+    def _option(self, row: Row, slot: Slot, origin: Origin) -> Option:
         self.taken.add(same(row.text))
         return Option(slot=slot, origin=origin, text=row.text, row=row.id, star=row.star, ratings=row.ratings)

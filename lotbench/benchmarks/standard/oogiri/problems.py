@@ -1,6 +1,6 @@
 """The problems of standard evaluation as data: choose the creative response, rank five, write one (Sec. 4).
 
-An option says where it is from, so that a report can tell what a score was made of.
+Each option has an origin, so that the report can say where the wrong options came from.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ Slot: TypeAlias = Literal["right", "caption", "unrelated", "rewrite", "ranked"]
 Origin: TypeAlias = Literal[
     "response", "elsewhere", "low", "caption", "captioner", "rewriter", "other_caption", "other_captioner"
 ]
-"""A response to this prompt, one to another, one that few liked, the row's caption, a model's text, or another picture's caption."""
+"""Where an option is from: a response to this prompt, to another prompt, or one that few liked; a caption in the data; a
+model's caption or rewrite; a caption of another picture."""
 
 WRONG: Mapping[str, tuple[Slot, ...]] = {
     "2t1": ("caption",),
@@ -34,10 +35,10 @@ RANKED = 5
 
 
 class Option(BaseModel):
-    """One thing to choose or to rank, with where it is from.
+    """One option to choose or to rank, with its origin.
 
-    `text` is None until a model has written it (a caption, a rewrite). `row` is the row that it is, or is a
-    rewrite of. `star` and `ratings` are what people said of it, where that is the truth.
+    `text` is None until a model has written it (a caption, a rewrite). `row` is the row of the response, or of the response
+    that is rewritten. `star` and `ratings` are people's votes, for options that are responses.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -51,15 +52,15 @@ class Option(BaseModel):
 
     @property
     def relevance(self) -> float:
-        """How much people liked it: the mean rating above the lowest, 0 to 2, or log2(1 + likes).
+        """The relevance of NDCG: the mean rating minus 1, 0 to 2, or log2(1 + likes).
 
-        Likes spread over orders of magnitude; with the gain 2^rel - 1 a response gains its likes.
+        Likes spread over orders of magnitude; with the gain 2^rel - 1 the gain of a response is its likes.
         """
         return self.ratings.mean - 1 if self.ratings else math.log2(1 + (self.star or 0))
 
 
 class Problem(BaseModel):
-    """One problem, as a sample. The right options stand first, ranked ones from best to worst.
+    """One problem, as a sample. The right options come first, ranked ones from best to worst.
 
     `left_out` counts, by reason, the problems of this kind, type and language that could not be built.
     """
@@ -75,18 +76,18 @@ class Problem(BaseModel):
     question: str | None = None
     caption: str | None = None
     guessed: bool = False
-    """Whether the likes that say what is right are a guess of the writers."""
+    """Whether the writers of the rows guessed the likes that decide what is right."""
     writer: str = ""
-    """Who wrote the responses to its prompt, by the first of them; see `Row`."""
+    """Who wrote the responses to its prompt, taken from the first row; see `Row`."""
     options: tuple[Option, ...] = ()
     other_image: str | None = None
-    """The picture whose caption, by the captioner, is the unrelated option; `other_group` is its group."""
+    """The picture whose caption (by the captioner) is the unrelated option; `other_group` is its group."""
     other_group: str | None = None
     left_out: dict[str, int] = Field(default_factory=dict)
 
     @property
     def liked(self) -> tuple[str, ...]:
-        """The responses that people gave it and liked: the right options, or those that are ranked."""
+        """The right options, or those to rank: responses that people wrote and liked."""
         return tuple(
             option.text for option in self.options if option.slot in ("right", "ranked") and option.text
         )
@@ -103,11 +104,11 @@ class Rules:
 
     Attributes:
         per_prompt: Problems of each kind of choice, and rankings, for each picture or question.
-        top_ratings: The share of a prompt's rated responses that counts as right; `top_likes` of the liked.
+        top_ratings: The share of a prompt's rated responses that counts as right. `top_likes` is that of liked ones.
         min_likes: The likes that a right response needs.
-        errors: Standard errors of the difference by which two ratings are apart; `factor` for likes.
-        captioner: Whether a model writes the captions; `rewriter` the rewrites.
-        unrelated: What the unrelated option is: a response to another prompt, or the caption of another picture.
+        errors: How many standard errors two ratings must differ by. `factor` is the ratio two counts of likes need.
+        captioner: Whether a model writes the captions; `rewriter` likewise the rewrites.
+        unrelated: The unrelated option: a response to another prompt, or the caption of another picture.
     """
 
     kinds: tuple[Kind, ...]
@@ -125,7 +126,7 @@ class Rules:
     unrelated: Literal["response", "caption"]
 
     def apart(self, better: Row, worse: Row) -> bool:
-        """Return whether people liked one response more than another beyond what chance explains."""
+        """Return whether people liked one response more than another, beyond chance."""
         if better.ratings and worse.ratings:
             error = math.hypot(better.ratings.error, worse.ratings.error)
             gap = better.ratings.mean - worse.ratings.mean
@@ -134,6 +135,6 @@ class Rules:
 
 
 def same(text: str) -> str:
-    """Return a text without what does not make it another one: case, width, spaces and punctuation."""
+    """Return the normal form of a text, without case, width, spaces and punctuation."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     return "".join(letter for letter in plain if letter.isalnum()) or plain.strip()

@@ -1,7 +1,7 @@
-"""The Oogiri row: one response to a picture, a question or both, with how people liked it; and its split.
+"""The Oogiri row: one response to a picture, a question or both, with people's votes; and the split of rows.
 
-Evaluation and training share this record, so that what one holds out the other never sees. Likes and ratings
-are two kinds of preference and are never mixed: a row has the one, the other, or none.
+Evaluation and training share this record, so that training never sees held-out rows. Likes and ratings are different
+kinds of votes and are never mixed: a row has one of them, or none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Language: TypeAlias = Literal["en", "zh", "ja"]
 
 
 class Ratings(BaseModel):
-    """Votes of people on a scale of three: unfunny 1, somewhat funny 2, funny 3."""
+    """People's votes on a scale of three: unfunny 1, somewhat funny 2, funny 3."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -48,8 +48,8 @@ class Ratings(BaseModel):
 class Row(BaseModel):
     """One response; a line of an Oogiri-shaped data set (`samples.jsonl`).
 
-    `group` names the picture or question that the response answers: rows of one group never straddle a
-    split. `star` counts likes; 22 % of the rows of Oogiri-GO have none.
+    `group` names the picture or question that the response answers; all rows of a group are on one side of the split.
+    `star` counts likes; 22 % of the rows of Oogiri-GO have none.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -63,13 +63,13 @@ class Row(BaseModel):
     """Path of the picture relative to the data set's folder."""
     text: str = Field(min_length=1)
     caption: str | None = None
-    """What can be seen in the picture, in plain words and in the language of the row."""
+    """A plain description of the picture, in the language of the row."""
     star: int | None = Field(default=None, ge=0)
     guessed: bool = False
-    """Whether the likes are a guess of whoever wrote the row: nobody voted."""
+    """Whether the writer of the row guessed the likes; nobody voted."""
     ratings: Ratings | None = None
     writer: str = ""
-    """Who wrote it: a model's name or family, or `people`; empty where it is not said."""
+    """Who wrote it: a model's name or family, or `people`; empty if unknown."""
 
     @model_validator(mode="after")
     def _has_what_its_type_needs(self) -> Row:
@@ -85,7 +85,7 @@ class Row(BaseModel):
 
     @property
     def preference(self) -> float | None:
-        """How people liked it: the mean rating, else the likes; None if nobody was asked."""
+        """The mean rating, else the likes; None without votes."""
         if self.ratings is not None and self.ratings.n:
             return self.ratings.mean
         return None if self.star is None else float(self.star)
@@ -94,8 +94,8 @@ class Row(BaseModel):
 def held_out(row: Row, *, share: float = 0.05, seed: int = 0) -> bool:
     """Return whether a row belongs to the part that is never trained on.
 
-    Decided by a hash of the group, so that all responses to a picture or question lie on one side, and neither the
-    order of the rows nor the rows beside it matter.
+    A hash of the group decides, so all responses to a picture or question are on one side, whatever other rows there are
+    and in whatever order.
     """
-    drawn = hashlib.sha256(f"{seed}:split:{row.group}".encode()).digest()
-    return int.from_bytes(drawn[:8], "big") < share * 2**64
+    digest = hashlib.sha256(f"{seed}:split:{row.group}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") < share * 2**64

@@ -1,0 +1,94 @@
+"""Who may speak to a server of games, how much and for how long: the key, and the limits on requests and connections."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+LARGEST = 4_000_000
+"""Bytes of a message; an action that is too long for a game is refused by the game, which says so."""
+MAX_OPEN = 128
+"""Connections at once, at most: a further one takes the place of that which has been idle longest."""
+PATIENCE_S = 10.0
+"""Seconds that the head of a request may take to come, and its body: whoever sends half a one holds a connection."""
+REFUSALS = {401: b"the key is wanting or wrong\n", 413: b"the message is too long, or does not come\n"}
+
+
+class Limited(H11Protocol):
+    """A connection that is closed when a request does not come in time, or when too many others are open."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Begin, and close those that have been idle longest if this one is one too many."""
+        here = [one for one in self.connections if not one.transport.is_closing()]
+        # Not of those that became WebSockets, and not while a request is under way.
+        idle = [
+            one
+            for one in here
+            if isinstance(one, Limited) and (one.scope is None or (one.cycle and one.cycle.response_complete))
+        ]
+        for connection in sorted(idle, key=lambda one: one._since)[: max(0, len(here) - MAX_OPEN + 1)]:
+            connection.transport.close()
+        super().connection_made(transport)
+        self._wait()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, which may have come already."""
+        self._wait()
+        super().on_response_complete()
+
+    def _wait(self) -> None:
+        self._since = self.loop.time()
+        self.loop.call_later(PATIENCE_S, self._end_if_silent, self.scope)
+
+    def _end_if_silent(self, before: object) -> None:
+        if self.scope is before:
+            self.transport.close()
+
+
+def guarded(app: Any, key: str) -> Callable[..., Awaitable[None]]:
+    """Return an ASGI application that passes on what shows the key and is not too long; `/health` needs no key."""
+    key_header = f"Bearer {key}".encode()
+
+    async def guard(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        sent_header = dict(scope.get("headers", ())).get(b"authorization", b"")
+        known = scope["path"] == "/health" or hmac.compare_digest(sent_header, key_header)
+        if scope["type"] == "http":
+            body = await _body(receive) if known else None
+            if body is not None:
+                read = [{"type": "http.request", "body": body}]
+
+                async def receive_again() -> Any:
+                    return read.pop() if read else await receive()
+
+                return await app(scope, receive_again, send)  # type: ignore[no-any-return]
+            status = 413 if known else 401
+            await send(
+                {"type": "http.response.start", "status": status, "headers": [(b"connection", b"close")]}
+            )
+            await send({"type": "http.response.body", "body": REFUSALS[status]})
+        elif known:
+            await app(scope, receive, send)
+        else:
+            # Closing a WebSocket before it is accepted answers 403.
+            await send({"type": "websocket.close", "code": 1008})
+
+    return guard
+
+
+async def _body(receive: Callable[[], Awaitable[Any]]) -> bytes | None:
+    """Return the body of a request; None if it is too long or does not come in time."""
+    body, more = b"", True
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            while more and len(body) <= LARGEST:
+                message = await receive()
+                if message["type"] != "http.request":
+                    return None
+                body, more = body + message.get("body", b""), message.get("more_body", False)
+    except TimeoutError:
+        return None
+    return body if len(body) <= LARGEST else None
