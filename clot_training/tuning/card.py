@@ -15,7 +15,7 @@ def write(config: Config, out: Path) -> None:
     about = json.loads((out / "tune.json").read_text(encoding="utf-8"))
     text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
     fields = {
-        "model": config.model,
+        "model": plain(config.model),
         "seed": str(config.seed),
         "quoted": json.dumps(config.model),
         "stage": plain(out.name),
@@ -23,11 +23,6 @@ def write(config: Config, out: Path) -> None:
         "versions": ", ".join(f"{name} {version}" for name, version in about.pop("versions").items()),
         "data": plain(", ".join(config.data)),
     }
-    values = (
-        about
-        | about["loss"]
-        | config.weights.model_dump()
-        | {"seed": config.seed, "model": plain(config.model)}
-    )
-    atomic_write.write(out / "adapter" / "README.md", text.format(**(values | fields)))
+    values = about | about["loss"] | config.weights.model_dump() | fields
+    atomic_write.write(out / "adapter" / "README.md", text.format(**values))
     atomic_write.write(out / "adapter" / "config.toml", (out / "config.toml").read_text(encoding="utf-8"))

@@ -262,7 +262,7 @@ def complaint(answer: object) -> str:
 
 
 def masked(text: str, *secrets: str) -> str:
-    """Return text with the keys masked, even with invisible characters within them; some servers repeat a key."""
+    """Return text with the API keys masked, even with invisible characters within them; some servers repeat keys."""
     # One key may begin with another.
     for secret in sorted({*secrets} - {"", "none"}, key=len, reverse=True):
         text = re.sub(_UNSEEN.join(map(re.escape, secret)), "***", text)
@@ -270,7 +270,7 @@ def masked(text: str, *secrets: str) -> str:
 
 
 def short(text: str, *secrets: str) -> str:
-    """Return an error message on one line, without the keys and without trailing JSON."""
+    """Return an error message on one line, without API keys and without trailing JSON."""
     clean = masked(text, *secrets)
     clean = clean.partition(' {"')[0] or clean
     return " ".join(visible(clean).split())[:300]

@@ -125,16 +125,15 @@ def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
 
 
 def _secrets(chat: object = None) -> list[str]:
-    """Return the keys that foreign code may repeat: those of the environment and of the chat model."""
-    held = [
-        one.get_secret_value() for one in getattr(chat, "__dict__", {}).values() if isinstance(one, SecretStr)
-    ]
+    """Return the keys that errors of foreign code may repeat: from the environment, and from a chat model."""
+    fields = getattr(chat, "__dict__", {}).values()
+    held = [field.get_secret_value() for field in fields if isinstance(field, SecretStr)]
     named = [value.strip() for name, value in os.environ.items() if _KEY_NAME.search(name)]
     return [key for key in named + held if len(key) >= SHORTEST_KEY]
 
 
 async def _await_reply(name: str, answering: Awaitable[Any], timeout_s: float | None, model: object) -> Any:
-    """Wait for a call of foreign code and turn its exceptions into ours, without the keys that they may repeat."""
+    """Wait for a call of foreign code and turn its exceptions into ours, with keys masked."""
     try:
         async with asyncio.timeout(timeout_s) as patience:
             return await answering
