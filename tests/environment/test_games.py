@@ -60,7 +60,7 @@ def keys(run: Path) -> Counter[str]:
 @pytest.mark.parametrize("arm", ARMS)
 async def test_stepped_games_leave_the_traces_of_evaluate(arm: str, tmp_path: Path) -> None:
     asked = small(**ARMS[arm])
-    run = await evaluate(model=player, roles=judges(), out=tmp_path / "run", repeats=2, **asked)
+    run = await evaluate(model=player, roles=judges(), out=tmp_path / "run", repeats=4, **asked)
     async with lotbench.games(out=tmp_path / "stepped", fresh=True, **judges(), **asked) as games:
         names = [(trace.sample, trace.repeat) for trace in run.traces]
         stepped = [await games.new(*name) for name in names]
