@@ -56,7 +56,7 @@ def values(shelves: Sequence[Shelf], picture: Callable[[Shelf, str], str | None]
     }
 
 
-def duels(shelves: Sequence[Shelf]) -> list[tuple[str, list[Shelf], Sequence[str]]]:
+def duels(shelves: Sequence[Shelf]) -> list[tuple[str, list[Shelf], list[str]]]:
     """Return the duels among runs that have ended: what was played and how far, the runs, and each pair in words.
 
     Runs of a duel play the same samples in an order that no data set has.
