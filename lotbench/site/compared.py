@@ -66,13 +66,13 @@ def duels(shelves: Sequence[Shelf]) -> list[tuple[str, list[Shelf], list[str]]]:
         asked = shelf.run.config
         if parse(asked.model).kind != "human" and list(asked.samples) != sorted(asked.samples):
             by_order.setdefault((asked.benchmark, shelf.group, asked.samples), []).append(shelf)
-    duels: list[tuple[str, list[Shelf], Sequence[str]]] = []
+    ended = []
     for runs in by_order.values():
         with suppress(LotbenchError):
             if len(runs) > 1 and (look := last_look([shelf.run for shelf in runs])):
                 about = f"{runs[0].run.config.benchmark}, look {look.at} of {look.of}"
-                duels.append((f"{about}, level {look.level:.2g}", runs, look.said))
-    return duels
+                ended.append((f"{about}, level {look.level:.2g}", runs, look.said))
+    return ended
 
 
 def _lines(one: Shelf, other: Shelf) -> Iterator[Line]:
