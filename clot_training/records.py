@@ -230,7 +230,7 @@ class Work:
 
     @property
     def report(self) -> Path:
-        """The report in Markdown; a .json file beside it has the same content."""
+        """The report in Markdown; `report.json` in the same folder has the same content."""
         return self.root / "report.md"
 
 

@@ -20,7 +20,11 @@ NODES = ("respond", "judge", "grade")
 
 
 def build(nodes: Mapping[str, Node]) -> Panel:
-    """Return the compiled graph of a panel from its nodes by name."""
+    """Return the compiled graph of a panel benchmark.
+
+    Args:
+        nodes: The functions of the benchmark, by the name of their node.
+    """
     graph = StateGraph(EpisodeState, context_schema=Episode)
     for name in NODES:
         graph.add_node(name, recorded(nodes[name]))

@@ -160,7 +160,7 @@ class Watch(transformers.TrainerCallback):  # type: ignore[misc]
         self._seen = seen
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
-        """Print what the trainer logs on standard error; standard output is for the result of the step."""
+        """Write the loss that the trainer logs to standard error; standard output is for the result of the step."""
         if state.is_world_process_zero and "loss" in logs:
             sys.stderr.write(f"step {state.global_step} of {state.max_steps}: loss {logs['loss']:.3f}\n")
 

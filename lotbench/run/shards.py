@@ -58,11 +58,12 @@ async def take(calls: Calls, shards: int, *, fresh: bool, check: bool, retry_fai
         calls: The open resources of the run.
         shards: The number of processes.
         fresh: Whether to ignore stored replies.
-        check: Whether the journal has one call per role, from which shards learn the ids of the models.
+        check: Whether the connection test was made. Its calls, one for each role, tell the shards the ids of the models.
         retry_failed: See `Session.continues`.
 
     Raises:
-        LotbenchError: The error that stopped a shard (limits come last), or Ray is not installed.
+        LotbenchError: Ray is not installed, or a shard stopped with an error. Of several errors, the one with the lowest
+            exit code is raised.
     """
     path, journal = calls.folder.path, calls.caller.journal
     limits = divide_limits(calls.plan.limits, shards, budget(calls.plan, journal))

@@ -156,7 +156,11 @@ def calls(trace: Trace, used: Mapping[str, Usage]) -> list[Call]:
 
 
 def chain(text: str, judge: int = 0, target: int = 0) -> Chain:
-    """Return a chain from the text in which it is kept: scene, caption, `= point`, `=> function`."""
+    """Read a chain from the text of a trace.
+
+    The first line has the nodes of the scene, the next ones those of the caption. A line that begins with `= ` has the
+    creative point, one that begins with `=> ` the function.
+    """
     lines: list[str] = []
     point = function = ""
     for line in text.splitlines():

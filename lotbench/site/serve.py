@@ -81,11 +81,11 @@ class Pages(Protocol):
         ...
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
-        """Take what a page has sent; returns what it is told.
+        """Take the message that a page has sent, and return the answer to the page.
 
         Raises:
-            LookupError: Nothing there takes messages.
-            UsageError: It is refused, with the reason.
+            LookupError: Nothing at this path takes messages.
+            UsageError: The message is refused, with the reason.
         """
         ...
 

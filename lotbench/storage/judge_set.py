@@ -49,7 +49,12 @@ class JudgeSet:
         return data.name == self.about.data or data.resolve() == self.folder.resolve()
 
     def places(self, file: str, faults: Sequence[str]) -> list[str]:
-        """Return faults of a file's rows (`ROW: reason`, rows counted from 1) with file and line in place of ROW."""
+        """Return messages about faults of a file's rows that begin with file and line.
+
+        Args:
+            file: The name of the file.
+            faults: Messages of the form `ROW: reason`; the first row is 1.
+        """
         messages = []
         for fault in faults:
             row, _, message = fault.partition(": ")

@@ -191,7 +191,7 @@ def counts(ratings: Ratings, rule: Rule, classes: Classes) -> Floats:
 
 
 def by_task(values: Floats, ratings: Ratings) -> Floats:
-    """Return the sums over each task's answers, [A, ...] to [T, ...]."""
+    """Return the sums of values over the answers to each task: [A, ...] for A answers becomes [T, ...] for T tasks."""
     sums = np.zeros((len(ratings.tasks), *values.shape[1:]))
     np.add.at(sums, ratings.task, values)
     return sums

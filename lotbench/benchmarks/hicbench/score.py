@@ -205,9 +205,10 @@ def _filled(record: Floats, verdict: Sequence[float]) -> Floats:
 
 
 def _stacked(tasks: Sequence[Floats]) -> Floats:
-    """Return the records of tasks as one array, [T, R, 5]: the counts of `_table`, and the missing answers.
+    """Return the records of T tasks and R judges as one array, [T, R, 5].
 
-    A judge without verdicts on a task has zeros there.
+    The first four numbers are the counts of `_table`, the fifth is the number of missing answers. A judge without
+    verdicts on a task has five zeros.
     """
     judges = max((len(table) for table in tasks), default=0)
     stack = np.zeros((len(tasks), judges, 5))

@@ -146,7 +146,12 @@ def _least(samples: Sequence[Record], fpr: float) -> Sequence[Record]:
 
 
 def _unsolved(counts: Floats, wrong: Floats) -> Floats:
-    """Return counts [1, 2, last] without this share of the solves of each round, [last]; those games stay unsolved."""
+    """Return counts in which a share of the solves of each round is taken away; the games of these solves stay unsolved.
+
+    Args:
+        counts: [1, 2, last] the games at risk and the solves of each round.
+        wrong: [last] the share of the solves of each round.
+    """
     lost = counts[:, 1] * wrong
     still = lost.cumsum(axis=-1)
     return counts + np.stack([still - lost, -lost], axis=1)

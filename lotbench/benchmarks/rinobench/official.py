@@ -18,7 +18,7 @@ def published(source: Source) -> list[Item]:
     """Return the ideas of the official train.json or test.json, with ids for ideas (`test-0001`) and works (`w1`).
 
     Raises:
-        DataError: The file is not a list, or rows are not ideas, each with number and field.
+        DataError: The file is not a list, or rows are not ideas; the error names the number and the field of each such row.
     """
     return source.items(lambda name, row: item(row, name))
 

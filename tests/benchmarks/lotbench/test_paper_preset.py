@@ -140,7 +140,7 @@ def test_readme_and_the_page_of_the_game_say_how_long_masks_are() -> None:
     assert f"{new.total()} in English and {new_zh.total()} in Chinese" in readme
     assert (
         f"English samples hide {min(new)} to {max(new)} words: {new[1]} samples hide one word, "
-        f"{sum(new[size] for size in (1, 2, 3))} hide one to three." in readme
+        f"{new[2] + new[3]} hide two or three, {new.total() - new[1] - new[2] - new[3]} hide more." in readme
     )
     assert f"Chinese samples hide {min(new_zh)} to {max(new_zh)} characters." in readme
     assert (

@@ -229,7 +229,7 @@ def published(source: Source) -> list[Paper]:
     """Return the papers of a JSON list in OpenReview's format; the file's name is the venue of a paper without one.
 
     Raises:
-        DataError: The file is not a list, or rows are not papers, each with number and field.
+        DataError: The file is not a list, or rows are not papers; the error names the number and the field of each such row.
     """
 
     def paper(name: str, row: Any) -> Paper:

@@ -145,7 +145,8 @@ def _problem(
 class _Making:
     """A problem being built: its prompt, the other prompts of its type and language, and its random generator.
 
-    `taken` holds the normal forms of the texts used so far, `captioned` the other prompt whose picture gets a caption.
+    `taken` holds the normal forms of the texts used so far. `captioned` holds the prompt, one of the others, whose picture
+    gets a caption.
     """
 
     prompt: _Prompt
