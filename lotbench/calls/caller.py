@@ -46,6 +46,8 @@ class RoleModel:
     """See `config.model_names.address`."""
     outside: bool = False
     """Whether the reply comes from outside (a stepped game): no budget is reserved and no rate applies."""
+    billed: bool = False
+    """Whether a reply without token counts has cost something: its usage is then assumed."""
 
 
 @dataclass(slots=True)
@@ -184,7 +186,8 @@ class Caller:
         stats.in_flight += 1
         place = str(request.key)
         most = Usage(input_tokens, 0, max(output_tokens, request.sampling.max_tokens or 0))
-        counting = discarded.set(partial(self._count_discarded, role_model, entry, most))
+        count = partial(self._count_apart, role_model, entry, most)
+        counting = discarded.set(partial(self._count_discarded, count))
         try:
             await role_model.requests.take(calls)
             await role_model.tokens.take(tokens)
@@ -192,6 +195,8 @@ class Caller:
             started = _now()
             stats.open[place] = time.monotonic(), role_model.name
             reply = storable(await role_model.model(request))
+            if uncounted := role_model.billed and _uncounted(reply):
+                count(None)
             used, spent = reply.usage, cost(price, reply) if price else 0.0
             role_model.model_id = reply.model
             self.journal.put(entry("call", started, reply))
@@ -201,27 +206,32 @@ class Caller:
             stats.in_flight -= 1
             stats.open.pop(place, None)
             self.budget.settle(tokens, held, used, spent)
-        before = self._mean_reply.get(step, used.output_tokens)
-        self._mean_reply[step] = 0.9 * before + 0.1 * used.output_tokens
+        if not uncounted:
+            before = self._mean_reply.get(step, used.output_tokens)
+            self._mean_reply[step] = 0.9 * before + 0.1 * used.output_tokens
         stats.calls += 1
         stats.cost = None if stats.cost is None or price is None else stats.cost + spent
         return reply
 
-    def _count_discarded(
-        self, role_model: RoleModel, entry: Callable[..., Entry], most: Usage, used: Usage | None
-    ) -> None:
-        """Count a reply that was billed and cannot be used; unknown usage is counted as `most`.
+    def _count_discarded(self, count: Callable[[Usage | None], None], used: Usage | None) -> None:
+        """Count a reply that was billed and cannot be used.
 
         Raises:
             LimitReached: Another try could exceed a limit.
         """
+        count(used)
+        self.budget.reserve(0, 0.0)
+
+    def _count_apart(
+        self, role_model: RoleModel, entry: Callable[..., Entry], most: Usage, used: Usage | None
+    ) -> None:
+        """Count usage that the journal has no line for; unknown usage is counted as `most`."""
         usage, stats, price = used or most, self.stats, role_model.price
         reply = Reply("", role_model.model_id, usage=usage)
         self.journal.discard(entry("discarded" if used else "assumed", _now(), reply))
         spent = price.of(usage) if price else 0.0
         self.budget.count(usage, spent)
         stats.cost = None if stats.cost is None or price is None else stats.cost + spent
-        self.budget.reserve(0, 0.0)
 
 
 def owner(episode: AnyEpisode, question: Question) -> tuple[str, int]:
@@ -235,6 +245,12 @@ def sampling(default: Sampling, ours: RoleSampling | None, seeded: bool) -> tupl
         return default, seeded
     overrides = ours.model_dump(exclude_none=True, exclude={"seed"})
     return replace(default, **overrides), seeded if ours.seed is None else ours.seed
+
+
+def _uncounted(reply: Reply) -> bool:
+    """Return whether a server answered without token counts; a refused request takes no seconds and costs nothing."""
+    usage = reply.usage
+    return reply.seconds > 0 and not (usage.input_tokens and (usage.output_tokens or not reply.text))
 
 
 def _now() -> float:

@@ -39,8 +39,8 @@ class Entry:
         role: The role of the model.
         index: Which of the role's models.
         asked: The model name that was requested.
-        source: `call` or `store` for usable replies; `discarded` for billed and unusable ones, `assumed` if their usage is
-        also unknown and was estimated.
+        source: `call` or `store` for usable replies; `discarded` for billed and unusable ones; `assumed` for the estimated
+            usage of either, if the server reported none.
         started: When the call began, in seconds since the epoch.
     """
 

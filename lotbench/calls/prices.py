@@ -78,7 +78,7 @@ def asked_cost(name: ModelName, usage: Usage, limits: Limits) -> float | None:
 class PriceTable(BaseModel):
     """A price table: its date, and for each model input, cached input and output, in US dollars a million tokens."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     date: str
     usd_per_million: dict[str, tuple[NonNegativeFloat, NonNegativeFloat, NonNegativeFloat]]

@@ -31,7 +31,7 @@ class RoleSampling(BaseModel):
     top_p: float | None = Field(default=None, gt=0, le=1)
     seed: bool | None = None
     """Whether a seed, drawn from (run seed, sample, repeat, step), is sent."""
-    max_tokens: int | None = Field(default=None, gt=0)
+    max_tokens: int | None = Field(default=None, gt=0, le=10_000_000)
 
 
 DEFAULT_BENCHMARK = "lotbench"
@@ -55,7 +55,7 @@ class Experiment(BaseModel):
     """Only the samples of these ids."""
     languages: tuple[str, ...] = ()
     """Only the samples in these languages; a person plays those that the person knows (Sec. 6.2)."""
-    repeats: int = Field(default=0, ge=0)
+    repeats: int = Field(default=0, ge=0, le=10_000)
     """Independent tasks a sample; 0 means the benchmark's own number."""
     seed: int = 0
     prompts: str = ""
@@ -92,7 +92,7 @@ class Limits(BaseModel):
     """Seconds, of this session."""
     timeout_s: float = Field(default=120.0, gt=0)
     """Seconds that one attempt of a call may take."""
-    retries: int = Field(default=6, ge=0)
+    retries: int = Field(default=6, ge=0, le=100)
     max_wait_s: float = Field(default=900.0, ge=0)
     """The longest that a server may ask us to wait (Retry-After) before the call is given up."""
     max_failed: float = Field(default=0.10, ge=0, le=1)
@@ -185,13 +185,25 @@ def read_toml(path: Path) -> dict[str, Any]:
         UsageError: The file is missing, not text, or not TOML, with file and line.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return _parse_toml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
     except RecursionError:
         raise UsageError(f"{path}: nested too deep") from None
+
+
+def _parse_toml(text: str) -> dict[str, Any]:
+    """Return the table in a TOML text.
+
+    Raises:
+        ValueError: It is not TOML, or an integer has too many digits to be printed.
+    """
+    table = tomllib.loads(text)
+    # A long integer in hex can be read, but not printed in a message or a digest.
+    repr(table)
+    return table
 
 
 def digest(value: Any) -> str:
@@ -245,8 +257,8 @@ def read_value(text: str) -> Any:
     if text.startswith("@"):
         return _content(Path(text[1:]))
     try:
-        table = tomllib.loads(f"v = {text}")
-    except (tomllib.TOMLDecodeError, RecursionError):
+        table = _parse_toml(f"v = {text}")
+    except (ValueError, RecursionError):
         return text
     return table["v"] if table.keys() == {"v"} else text
 

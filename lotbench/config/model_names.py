@@ -7,6 +7,7 @@ unknown provider is an error that lists the known ones.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -71,7 +72,7 @@ class ModelName:
         model: The model id, base model or path.
         adapter: A peft adapter, for `hf:`.
         quantize: The quantization of the weights, for `hf:`.
-        url: The base URL of the API.
+        url: The base URL of the API, from the environment where that names one; empty if the provider's package has it.
         key: The variable that holds the key; None if the server needs none.
     """
 
@@ -116,7 +117,8 @@ def _parsed(name: str) -> ModelName:
         return ModelName(name, cast(Kind, kind), rest)
     if colon and kind == "langchain":
         provider, _, model = rest.partition(":")
-        return ModelName(name, "langchain", model, provider=provider)
+        url = _url_of_environment(provider, "API_BASE", "API_URL", "BASE_URL")
+        return ModelName(name, "langchain", model, url=url, provider=provider)
     if name == "human" or name.startswith("human:"):
         return ModelName(name, "human", name[6:].strip() if ":" in name else name)
     if name == "local" or name.startswith("local:"):
@@ -138,7 +140,21 @@ def _parsed(name: str) -> ModelName:
             f"{name!r}: unknown provider {provider!r}; known: {names}, or NAME@http://host:port/v1"
         )
     known_as = PROVIDERS[provider]
-    return ModelName(name, "api", model, url=known_as.url, key=known_as.key, provider=provider)
+    url = _url_of_environment(provider, "BASE_URL") if provider == "openai" else ""
+    return ModelName(name, "api", model, url=url or known_as.url, key=known_as.key, provider=provider)
+
+
+def _url_of_environment(provider: str, *ends: str) -> str:
+    """Return the address in the first set variable of a provider with these ends (`BASE_URL`); "" if none is set.
+
+    Raises:
+        UsageError: The address is invalid.
+    """
+    for end in ends:
+        variable = f"{provider.upper()}_{end}"
+        if url := os.environ.get(variable, "").strip():
+            return checked_url(f"${variable}", url, f"${provider.upper()}_API_KEY")
+    return ""
 
 
 def without_address(name: str) -> str:
@@ -173,9 +189,10 @@ def address(name: ModelName) -> str:
     """Return the address that belongs to the identity of a model; "" if its id alone identifies it.
 
     Public providers serve one model under an id, however it is named (`openai/NAME`, `NAME@https://api.openai.com/v1`).
-    Other servers (`NAME@URL`, ollama, vllm) may serve any weights under an id. A recording is identified by its file.
+    Other servers (`NAME@URL`, `$OPENAI_BASE_URL`, ollama, vllm) may serve any weights under an id. A recording is
+    identified by its file.
     """
-    if name.kind != "api":
+    if not name.url:
         return name.text if name.kind == "file" else ""
     return "" if _same_url(name.url) in PUBLIC else _same_url(name.url)
 

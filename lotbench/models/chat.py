@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lotbench.config.experiment import Limits
-from lotbench.config.model_names import ModelName, checked_url
+from lotbench.config.model_names import ModelName
 from lotbench.errors import CallFailed, Unescapable, UnknownModel, UsageError
 from lotbench.models import chat_format
 from lotbench.models.chat_format import Abilities
@@ -80,9 +80,6 @@ class ChatModel:
         self.name = name
         self._pace = pace or Pace(limits.concurrency)
         self.url = url or name.url
-        if name.provider == "openai":
-            base_url = os.environ.get("OPENAI_BASE_URL", "").strip()
-            self.url = checked_url("$OPENAI_BASE_URL", base_url, "$OPENAI_API_KEY") if base_url else self.url
         self.secret = secret or key(name)
         self._picture = picture
         self._limits = limits

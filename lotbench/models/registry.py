@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from lotbench.calls.budget import Bucket, refuse_tier
 from lotbench.calls.caller import RoleModel
-from lotbench.calls.prices import price
+from lotbench.calls.prices import FREE_KINDS, price
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import ModelName, address
 from lotbench.errors import UsageError
@@ -97,7 +97,10 @@ class Models:
         if endpoint not in self._rates:
             self._rates[endpoint] = (Bucket(self._limits.rpm), Bucket(self._limits.tpm))
         rates = self._rates[endpoint]
-        return RoleModel(name.text, self._built[place], price(name), *rates, address=address(name))
+        billed = name.kind not in FREE_KINDS
+        return RoleModel(
+            name.text, self._built[place], price(name), *rates, address=address(name), billed=billed
+        )
 
     def _build(self, role: str, name: ModelName) -> Model:
         if name.kind == "api":

@@ -34,7 +34,7 @@ class Spent:
     Attributes:
         cached_input_tokens: The part of `input_tokens` that was read from a cache.
         cost_usd: The cost; None if the price of a call is not known.
-        assumed_tokens: The tokens assumed for replies that were cut off without usage figures: their maximum.
+        assumed_tokens: The tokens assumed for replies without usage figures, cut off or whole: their maximum.
         assumed_usd: The cost of the assumed tokens.
     """
 

@@ -129,6 +129,8 @@ def test_the_list_is_imported_only_where_a_price_is_wanted() -> None:
     [
         ('date = "2026-01-01"\n[usd_per_million]\n"x" = [1.0, -1.0, 2.0]\n', r"usd_per_million\.x\.1"),
         ('[usd_per_million]\n"x" = [1, 1, 2]\n', "date"),
+        ('date = "2026-01-01"\n[usd_per_million]\n"x" = [1.0, inf, 2.0]\n', r"usd_per_million\.x\.1"),
+        ('date = "2026-01-01"\n[usd_per_million]\n"x" = [1.0, nan, 2.0]\n', r"usd_per_million\.x\.1"),
         ("date = \n", "prices.toml"),
     ],
 )

@@ -10,6 +10,10 @@ from typing import Any
 import pytest
 
 from lotbench.calls.store import Store
+from lotbench.checks.probes import key_of
+from lotbench.config.experiment import load
+from lotbench.models.registry import Models
+from lotbench.run.plan import make
 from lotbench.storage.home import home
 from lotbench.types import Image, Key, Message, Reply, Request, Sampling, Usage
 
@@ -55,6 +59,27 @@ def test_an_entry_depends_on_all_of_the_request(store: Store, change: dict[str, 
     store.put(REQUEST, REPLY)
 
     assert store.get(replace(REQUEST, **change), "judge-2026") is None
+
+
+@pytest.mark.parametrize("url", ["", "http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"])
+def test_an_entry_and_a_check_depend_on_the_address_of_the_environment(
+    store: Store, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    def asked(url: str) -> tuple[str, Any]:
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        plan = make(load(None, flags={"model": "gpt-4o-mini", "roles.judge": ["gpt-4o-mini"]}))
+        judge = Models(plan.pictures, plan.limits, {}).role_models(plan.names)["judge"][0]
+        return judge.address, key_of(plan, "judge", [0], plan.settings, {"judge": [[REPLY.model]]})
+
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    address, check = asked(url)
+    other_address, other_check = asked("http://127.0.0.1:3/v1")
+    store.put(REQUEST, REPLY, address)
+
+    assert store.get(REQUEST, REPLY.model, address) == REPLY
+    assert store.get(REQUEST, REPLY.model, other_address) is None
+    assert check is not None and check != other_check
+    assert asked(url) == (address, check)
 
 
 def test_an_entry_depends_on_the_model_that_answered_and_not_on_its_name(store: Store) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import string
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lotbench.config.experiment import Experiment, Limits, RoleSampling, differences, digest, load
+from lotbench.benchmarks import get
+from lotbench.config.experiment import (
+    Experiment,
+    Limits,
+    RoleSampling,
+    differences,
+    digest,
+    load,
+    read_toml,
+    validate,
+)
 from lotbench.errors import UsageError
 
 
@@ -43,6 +54,36 @@ def test_a_fault_is_named_for_where_it_stands(tmp_path: Path) -> None:
 
     assert faults(toml(tmp_path, bad), ["seed=1"])[0].startswith(str(tmp_path / "run.toml"))
     assert faults(toml(tmp_path, good), ["repeats=-2"])[0].startswith("--set")
+
+
+@pytest.mark.parametrize("seed", ["9" * 5000, "0x" + "f" * 5000, "1 2"])
+def test_an_integer_with_too_many_digits_is_a_fault_of_its_file(tmp_path: Path, seed: str) -> None:
+    path = toml(tmp_path, f"seed = {seed}\n")
+
+    for read in (load, read_toml):
+        with pytest.raises(UsageError, match=re.escape(str(path))):
+            read(path)
+    assert faults(None, [f"seed={seed}"])[0].startswith("--set")
+
+
+@pytest.mark.parametrize(
+    ("pair", "benchmark"),
+    [
+        ("repeats=100000000", "lotbench"),
+        ("retries=100000000", "lotbench"),
+        ("votes=100000000", "lotbench"),
+        ("max_words=100000000", "lotbench"),
+        ("alpha=1e400", "lotbench"),
+        ("votes=100000000", "standard"),
+        ("factor=1e400", "standard"),
+        ("max_words=100000000", "liveideabench"),
+        ("flips=100000000000", "hicbench"),
+        ("works_chars=100000000000", "rinobench"),
+    ],
+)
+def test_a_number_without_measure_is_refused_by_name(pair: str, benchmark: str) -> None:
+    with pytest.raises(UsageError, match=pair.partition("=")[0]):
+        validate(get(benchmark).Settings, load(None, [pair]).experiment.settings)
 
 
 def test_a_digest_does_not_change_from_one_version_to_the_next() -> None:

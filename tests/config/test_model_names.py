@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lotbench.config.model_names import PROVIDERS, ModelName, base_model, kin, parse, related, slug
+from lotbench.config.model_names import PROVIDERS, ModelName, address, base_model, kin, parse, related, slug
 from lotbench.errors import UsageError
 
 URL, OWN = "https://api.openai.com/v1", "http://127.0.0.1:8000/v1"
@@ -56,6 +56,23 @@ def test_a_name_is_read_from_left_to_right(name: str, kind: str, model: str, url
     found = parse(name)
 
     assert (found.kind, found.model, found.url) == (kind, model, url)
+
+
+@pytest.mark.parametrize(
+    ("variable", "name"),
+    [
+        ("OPENAI_BASE_URL", "gpt-4o"),
+        ("OPENAI_API_BASE", "langchain:openai:gpt-4o"),
+        ("ANTHROPIC_BASE_URL", "langchain:anthropic:claude"),
+    ],
+)
+def test_an_address_of_the_environment_belongs_to_the_identity(
+    monkeypatch: pytest.MonkeyPatch, variable: str, name: str
+) -> None:
+    assert address(parse(name)) == ""
+    monkeypatch.setenv(variable, f"{OWN}/")
+    assert address(parse(name)) == address(parse(f"gpt-4o@{OWN}")) == OWN
+    assert address(parse("deepseek/m")) == address(parse("langchain:mistralai:m")) == ""
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

@@ -22,6 +22,7 @@ from lotbench.run.loading import Run, load_run
 from lotbench.types import Usage
 from tests.playing import play
 from tests.server import FakeServer
+from tests.service import Service
 
 IN_FLIGHT = 4
 PRICES = """date = "2026-11-22"
@@ -106,6 +107,27 @@ async def test_what_was_thrown_away_counts_to_the_ceilings_also_when_resumed(
         await resume(run)
     assert server.log()["requests"] - requests <= IN_FLIGHT
     assert (await resume_well(server, run)).summary["complete"] is True
+
+
+@pytest.mark.parametrize("usage", [None, {"prompt_tokens": 10}])
+async def test_good_replies_without_token_counts_reach_the_limits_too(
+    server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, usage: object
+) -> None:
+    monkeypatch.setattr(Service, "_usage", lambda *said: usage)
+    with pytest.raises(LimitReached, match="cost limit"):
+        await play(server, tmp_path / "runs", cost_limit=0.1, concurrency=IN_FLIGHT)
+    with pytest.raises(LimitReached, match="token limit") as caught:
+        await play(server, tmp_path / "more", token_limit=9_000, concurrency=IN_FLIGHT, fresh=True)
+
+    run, requests = caught.value.run, server.log()["requests"]
+    used = load_run(run).summary["usage"]
+    replies = list(read_journal(run / "calls.jsonl"))
+    assert used["calls"] == len(replies) == len(list(read_journal(run / DISCARDED)))
+    assert used["assumed"]["tokens"] >= 9_000
+    assert "assumed" in (run / "report.md").read_text("utf-8")
+    with pytest.raises(LimitReached):
+        await resume(run)
+    assert server.log()["requests"] == requests
 
 
 async def resume_well(server: FakeServer, run: Path) -> Run:

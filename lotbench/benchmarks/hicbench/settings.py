@@ -26,7 +26,7 @@ class Settings(BaseModel):
     """What rag gives the candidate: the knowledge text, or the principle's few words (the paper's code)."""
     answers: Annotated[int, SETS_ARM] = Field(default=10, ge=1, le=100)
     """Answers to one task."""
-    answer_tokens: Annotated[int, SETS_ARM] = Field(default=70, gt=0)
+    answer_tokens: Annotated[int, SETS_ARM] = Field(default=70, gt=0, le=100_000)
     """How long an answer may be; the prompt asks for it."""
     answer_cap: Annotated[Literal["whole", "cut"], SETS_ARM] = "whole"
     """A longer answer is judged whole, or its first answer_tokens words and marks (the paper's)."""
@@ -48,7 +48,7 @@ class Settings(BaseModel):
     """The variance of originality over tasks, less what drawing so few answers adds, or as it is (the paper's)."""
     encoder: Annotated[str, SCORES_ONLY] = "minilm"
     """What embeds answers: minilm, a sentence-transformers name or folder, or NAME#pooler."""
-    flips: Annotated[int, SCORES_ONLY] = Field(default=10_000, ge=100)
+    flips: Annotated[int, SCORES_ONLY] = Field(default=10_000, ge=100, le=1_000_000)
     """Sign flips of the permutation test between runs (App. B.3)."""
     dhp: Annotated[bool, SETS_ARM] = False
     """Whether the prompt shows examples of the answers so far (App. D)."""

@@ -55,7 +55,7 @@ VERSIONS = {
 class Settings(BaseModel):
     """How ideas are asked for, judged and scored (v1, Methods; v2, Methods)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     version: Literal["v1", "v2"] = "v2"
     """Which paper: prompts, dimensions, grades of fluency and refusals, all together."""
@@ -67,11 +67,11 @@ class Settings(BaseModel):
     """Judges of each idea; fewer if the panel has fewer."""
     exclude: Literal["siblings", "self"] = "siblings"
     """Who may not judge: the candidate and every variant of its base model, or the candidate alone (the paper's)."""
-    target_words: Annotated[int, SETS_ARM] = Field(default=100, gt=0)
+    target_words: Annotated[int, SETS_ARM] = Field(default=100, gt=0, le=10_000)
     """The length of an idea that the candidate is told."""
-    max_words: Annotated[int, SETS_ARM] = Field(default=200, gt=0)
+    max_words: Annotated[int, SETS_ARM] = Field(default=200, gt=0, le=10_000)
     """An idea with more words is excluded and counted."""
-    max_characters: Annotated[int, SETS_ARM] = Field(default=400, gt=0)
+    max_characters: Annotated[int, SETS_ARM] = Field(default=400, gt=0, le=10_000)
     """An idea with more CJK characters is excluded; in mixed text both shares add up."""
     final_marker: Annotated[str, SETS_ARM] = ""
     """What the candidate writes before its idea ('**Final Idea:**'), for models that think aloud."""

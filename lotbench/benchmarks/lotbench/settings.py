@@ -22,7 +22,7 @@ from lotbench.prompting.prompt import Prompt
 class Settings(BaseModel):
     """How the game is played and scored (Alg. 1, Eq. 8, App. A-D)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     max_rounds: Annotated[int, SETS_ARM] = Field(default=15, gt=0, le=1000)
     """N: attempts at most."""
@@ -43,22 +43,22 @@ class Settings(BaseModel):
     """Whether clues are revealed."""
     feedback: Annotated[bool, SETS_ARM] = True
     """Whether a round knows the rounds before it; without, N independent attempts."""
-    clue_interval: Annotated[int, SETS_ARM] = Field(default=5, gt=0)
+    clue_interval: Annotated[int, SETS_ARM] = Field(default=5, gt=0, le=1000)
     """Failed rounds between two reveals."""
     clue_reveal: Annotated[Literal["spread", "next", "all", "grouped"], SETS_ARM] = "spread"
     """spread: all clues over the usable reveals. grouped: the same, one entry a reveal (the paper's). next: one
     a reveal. all: at the first."""
     framework: Annotated[Literal["direct", "cot", "cot_sc", "ddcot", "plot"], SETS_ARM] = "direct"
     """How the candidate thinks when it responds and asks (Sec. 7.4)."""
-    votes: int = Field(default=5, gt=0)
+    votes: int = Field(default=5, gt=0, le=1000)
     """Draws of cot_sc."""
-    max_words: Annotated[int, SETS_ARM] = Field(default=8, gt=0)
+    max_words: Annotated[int, SETS_ARM] = Field(default=8, gt=0, le=10_000)
     """Words of a guess, at most."""
-    max_characters: Annotated[int, SETS_ARM] = Field(default=16, gt=0)
+    max_characters: Annotated[int, SETS_ARM] = Field(default=16, gt=0, le=10_000)
     """CJK characters of a guess, at most."""
-    max_response_words: Annotated[int, SETS_ARM] = Field(default=20, gt=0)
+    max_response_words: Annotated[int, SETS_ARM] = Field(default=20, gt=0, le=10_000)
     """Words of a whole response, at most."""
-    max_response_characters: Annotated[int, SETS_ARM] = Field(default=30, gt=0)
+    max_response_characters: Annotated[int, SETS_ARM] = Field(default=30, gt=0, le=10_000)
     """CJK characters of a whole response, at most."""
     wording: Literal["ours", "paper"] = "ours"
     """Whose prompts: ours, or those of App. A-D told again in English."""

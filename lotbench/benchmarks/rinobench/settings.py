@@ -19,13 +19,13 @@ from lotbench.harness.episode import Episode
 class Settings(BaseModel):
     """How ideas are shown, justifications taken apart and claims counted (Sec. 4.2)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     join: Literal["id", "position"] = "id"
     """How recorded predictions find their idea; by position only if the file has no ids."""
     justification: Annotated[bool, SETS_ARM] = True
     """Whether justifications are judged; without, no judge is needed."""
-    works_chars: Annotated[int, SETS_ARM] = Field(default=60_000, gt=0)
+    works_chars: Annotated[int, SETS_ARM] = Field(default=60_000, gt=0, le=10_000_000)
     """Characters of related works in one prompt; longer abstracts are cut evenly and marked."""
     max_claims: int = Field(default=20, gt=0, le=50)
     """Arguments of one kind that the judge may find in one justification."""

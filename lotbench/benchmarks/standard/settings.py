@@ -28,7 +28,7 @@ KINDS: Mapping[str, tuple[Kind, ...]] = {
 class Settings(BaseModel):
     """What is asked, of which rows, in which way, and how rankings are scored (Sec. 4, 6.1, 7.1)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     kind: Annotated[Literal["all", "choice", "2t1", "3t1", "4t1", "5t2", "rank", "generate"], SETS_ARM] = (
         "all"
@@ -38,7 +38,7 @@ class Settings(BaseModel):
     """What the candidate sees of a picture: itself, its caption, or nothing."""
     framework: Annotated[Literal["direct", "cot", "cot_sc", "ddcot", "plot"], SETS_ARM] = "direct"
     """How the candidate thinks (Fig. 9)."""
-    votes: int = Field(default=5, gt=0)
+    votes: int = Field(default=5, gt=0, le=1000)
     """Draws of cot_sc."""
     vote_temperature: float = Field(default=0.7, ge=0, le=2)
     """Temperature of the draws of cot_sc."""
@@ -59,7 +59,7 @@ class Settings(BaseModel):
     """The share of pictures and questions that is held out."""
     split_seed: int = 0
     """Seed of the split, as in training."""
-    per_prompt: int = Field(default=1, gt=0)
+    per_prompt: int = Field(default=1, gt=0, le=10_000)
     """Problems of each kind for a picture or question, at most."""
     top_ratings: float = Field(default=0.01, gt=0, le=1)
     """The top share of rated responses to a picture that counts as right."""
