@@ -19,6 +19,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from lotbench.config.regular_file import regular
 from lotbench.errors import UsageError
 
 Vectors: TypeAlias = NDArray[np.float32]
@@ -93,7 +94,7 @@ def read_vectors(path: Path, name: str, texts: Sequence[str]) -> dict[str, Vecto
     A damaged file counts as empty, since vectors can be computed again.
     """
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        with open(path, "rb", opener=regular) as file, np.load(file, allow_pickle=False) as arrays:
             if str(arrays["encoder"]) != name:
                 return {}
             at = {str(text): row for row, text in enumerate(arrays["texts"])}

@@ -19,6 +19,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, TypeAdapter
 
 from lotbench.calls.prices import Price, cost
+from lotbench.config.regular_file import regular
 from lotbench.errors import LotbenchError, RunFolderError
 from lotbench.storage.jsonl import append, fields, no_link, put, sealed, unsealed
 from lotbench.types import Key, Reply, Seconds, Usage
@@ -253,7 +254,9 @@ class Journal:
 def _open_file(path: Path, writes: bool) -> FileIO:
     if writes:
         return open(path, "a+b", buffering=0, opener=no_link)
-    return open(path if path.exists() else os.devnull, "rb", buffering=0)
+    if not path.exists():
+        return open(os.devnull, "rb", buffering=0)
+    return open(path, "rb", buffering=0, opener=regular)
 
 
 def read_journal(path: Path) -> Iterator[Entry]:

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from lotbench.config.regular_file import read_text
 from lotbench.errors import UsageError, faults_of, suggestion
 from lotbench.types import JSON
 
@@ -185,7 +186,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         UsageError: The file is missing, not text, or not TOML, with file and line.
     """
     try:
-        return _parse_toml(path.read_text(encoding="utf-8"))
+        return _parse_toml(read_text(path))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:
@@ -268,7 +269,7 @@ def _content(path: Path) -> Any:
     if path.suffix != ".json":
         return read_toml(path)
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(read_text(path))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lotbench.config.regular_file import read_text
 from lotbench.errors import CallFailed, UsageError
 from lotbench.storage.jsonl import document
 from lotbench.types import Reply, Request
@@ -76,7 +77,7 @@ class PredictedModel:
 def read_predictions(path: Path) -> list[dict[str, Any]] | None:
     """Return the predictions in a file; None if its content is something else."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
         rows = document(text) if text.lstrip().startswith("[") else None
     except (OSError, ValueError):
         return None

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from lotbench.calls.journal import entry
+from lotbench.config.regular_file import regular
 from lotbench.errors import CallFailed, UsageError, at
 from lotbench.storage.jsonl import document, unsealed
 from lotbench.types import Key, Reply, Request
@@ -34,7 +35,8 @@ class RecordedModel:
         if path.is_dir():
             path = path / "calls.jsonl"
         try:
-            lines = path.read_bytes().splitlines(keepends=True)
+            with open(path, "rb", opener=regular) as file:
+                lines = file.read().splitlines(keepends=True)
         except OSError as error:
             raise UsageError(f"file:{path}: {error.strerror}") from None
         self._path = path

@@ -148,7 +148,7 @@ def read_summary(path: Path) -> Mapping[str, Any]:
         RunFolderError: The file is of another schema, or not valid, with the fields.
     """
     file = path / "summary.json"
-    return _read(file, _Summary) if file.is_file() else {}
+    return _read(file, _Summary) if file.exists() else {}
 
 
 def read_checks(path: Path) -> Sequence[Mapping[str, Any]]:
@@ -158,7 +158,7 @@ def read_checks(path: Path) -> Sequence[Mapping[str, Any]]:
         RunFolderError: The file is of another schema, or not valid, with the fields.
     """
     file = path / "judge.json"
-    records: Sequence[Mapping[str, Any]] = _read(file, _Checks)["records"] if file.is_file() else ()
+    records: Sequence[Mapping[str, Any]] = _read(file, _Checks)["records"] if file.exists() else ()
     return records
 
 

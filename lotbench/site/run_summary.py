@@ -16,8 +16,8 @@ from typing import Any
 
 from lotbench import benchmarks
 from lotbench.benchmarks.lotbench.games import read_rounds
-from lotbench.config.experiment import validate
-from lotbench.errors import LotbenchError, UsageError
+from lotbench.config.experiment import Experiment, validate
+from lotbench.errors import UsageError
 from lotbench.report.leaderboard import Entry
 from lotbench.run import recorded, results
 from lotbench.run.folder_shapes import read_run_json
@@ -123,6 +123,12 @@ class Shelf:
         return folder if folder.is_dir() else None
 
     @cached_property
+    def pictures(self) -> Mapping[str, str]:
+        """The sha256 of each sample's picture as the run has recorded it."""
+        recorded_data = read_run_json(self.run.path).get("recorded") or {}
+        return dict(recorded_data.get("pictures", {}))
+
+    @cached_property
     def filters(self) -> Mapping[str, Sequence[str]]:
         """What its games can be filtered by, and the values of each; none where all are alike."""
         values = {name: sorted({self.value(row, name) for row in self.rows} - {""}) for name in FILTERS}
@@ -192,13 +198,11 @@ def read_run(path: Path) -> Shelf:
 
 
 def _answers(path: Path) -> Callable[[Trace], Sequence[str]]:
-    """Return what reads the answers of a run's episodes; nothing is read of settings that are none today."""
-    fields = read_run_json(path)["experiment"]
-    try:
-        declared = benchmarks.get(fields["benchmark"])
-        settings = validate(declared.Settings, fields.get("settings", {}))
-    except (LotbenchError, KeyError):
-        return lambda trace: ()
+    """Return what reads the answers of a run's episodes; raises UsageError if its settings are not its benchmark's."""
+    file = path / "run.json"
+    experiment = validate(Experiment, read_run_json(path)["experiment"], file)
+    declared = benchmarks.get(experiment.benchmark)
+    settings = validate(declared.Settings, experiment.settings, file)
     return lambda trace: declared.answers(trace, settings)
 
 

@@ -18,7 +18,8 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from lotbench.config.model_names import parse
-from lotbench.errors import LotbenchError, UsageError
+from lotbench.config.regular_file import regular
+from lotbench.errors import DataError, LotbenchError, UsageError
 from lotbench.report import trace_rows
 from lotbench.report.bounds import in_words
 from lotbench.report.html.page import harmless
@@ -257,7 +258,7 @@ class Gallery:
         )
 
     def picture(self, shelf: Shelf, sample: str, size: Literal["picture", "thumb"] = "picture") -> str | None:
-        """Return the address of a sample's picture; None if it has none inside the run's data set."""
+        """Return the address of a sample's picture; None unless it is the one that the run recorded."""
         name, folder = shelf.samples.get(sample, {}).get("image"), shelf.data
         if not isinstance(name, str) or folder is None:
             return None
@@ -265,6 +266,11 @@ class Gallery:
         if not file.is_relative_to(folder) or not file.is_file():
             return None
         seen = file.stat()
+        recorded = shelf.pictures.get(sample)
+        if not recorded or recorded != _sent(
+            file, shelf.run.config.max_image_px, seen.st_mtime_ns, seen.st_size
+        ):
+            return None
         digest = hashlib.sha256(f"{file}:{seen.st_mtime_ns}:{seen.st_size}".encode()).hexdigest()
         self._pictures[digest] = file
         return f"{size}/{digest}.png"
@@ -315,6 +321,15 @@ def export(gallery: Gallery, out: Path) -> tuple[int, int]:
     return count, size
 
 
+@lru_cache(8192)
+def _sent(file: Path, max_px: int, *_stamp: int) -> str | None:
+    """Return the sha256 of a picture as a run sends it; None if it is no picture."""
+    try:
+        return hashlib.sha256(encoded(file, max_px, smallest=True)).hexdigest()
+    except DataError:
+        return None
+
+
 def _rows(shelf: Shelf, what: str, kind: str) -> Served:
     """Return the rows of a run as `lotbench export` writes them, a task each or a step each."""
     table = trace_rows.steps if what == "steps" else trace_rows.episodes
@@ -327,7 +342,7 @@ def _report(shelf: Shelf) -> Path | None:
     """Return the report of a run, if it can run nothing: the folder may be somebody else's."""
     page = shelf.run.path / "report.html"
     try:
-        with page.open("rb") as opened:
+        with open(page, "rb", opener=regular) as opened:
             return page if harmless(opened.read(500).decode(errors="replace")) else None
     except OSError:
         return None

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
+from lotbench.config.regular_file import read_text
 from lotbench.errors import DataError
 from lotbench.storage import atomic_write
 
@@ -50,7 +51,7 @@ def read(adapter: Path) -> frozenset[str] | None:
     """
     path = adapter / FILE
     try:
-        table = json.loads(path.read_text(encoding="utf-8"))
+        table = json.loads(read_text(path))
         return frozenset(map(str, table["texts"]))
     except FileNotFoundError:
         return None

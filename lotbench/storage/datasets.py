@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from lotbench import benchmarks
 from lotbench.config.experiment import digest
+from lotbench.config.regular_file import read_text
 from lotbench.errors import DataError, UsageError, at, faults_of, suggestion
 from lotbench.prompting.prompt import Pack, pack
 from lotbench.storage.jsonl import rows, tables
@@ -66,21 +67,23 @@ def prompts(benchmark: str, folder: str = "") -> Pack:
         UsageError: The folder is missing, has no prompts, or one that is not text.
     """
     root = Path(folder) if folder else benchmarks.folder(benchmark) / "prompts"
-    try:
-        files = prompt_files(root)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{root}: a prompt cannot be read: {error}") from None
+    files = prompt_files(root)
     if not files:
         raise UsageError(f"{root}: no prompts (LANGUAGE/NAME.txt)")
     return pack(files)
 
 
 def prompt_files(root: Path) -> dict[str, str]:
-    """Return the texts of a prompt pack's files, by path relative to the folder."""
-    return {
-        path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
-        for path in sorted(root.glob("*/*.txt"))
-    }
+    """Return the texts of a prompt pack's files, by path relative to the folder.
+
+    Raises:
+        UsageError: A file cannot be read or is not text.
+    """
+    try:
+        paths = sorted(root.glob("*/*.txt"))
+        return {path.relative_to(root).as_posix(): read_text(path) for path in paths}
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{root}: a prompt cannot be read: {error}") from None
 
 
 def data_sets() -> list[Path]:

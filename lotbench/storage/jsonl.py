@@ -25,6 +25,7 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
+from lotbench.config.regular_file import regular
 from lotbench.errors import DataError, UsageError, at, faults_of
 
 T = TypeVar("T")
@@ -80,15 +81,15 @@ def document(text: str | bytes) -> Any:
 
 
 def no_link(name: str | Path, flags: int) -> int:
-    """Open a file but refuse a symbolic link; for the `opener` argument of `open`.
+    """Open a regular file but refuse a symbolic link; for the `opener` argument of `open`.
 
     A run folder from somebody else may hold a link to any file.
 
     Raises:
-        OSError: The file is a link, or cannot be opened.
+        OSError: The file is a link or no regular file, or cannot be opened.
     """
     try:
-        return os.open(name, flags | os.O_NOFOLLOW, 0o666)
+        return regular(name, flags | os.O_NOFOLLOW)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise OSError(errno.ELOOP, "is a link, and nothing is written through one") from None
@@ -175,7 +176,7 @@ def rows(path: Path, read: Callable[[Any], T], faults: list[str] | None = None) 
     """
     messages: list[str] = [] if faults is None else faults
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=regular) as file:
             lines = (line for chunk in file for line in chunk.splitlines())
             for number, text in enumerate(lines, 1):
                 if text.strip() and (result := _row(path, number, text, read, messages)):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from lotbench.config.model_names import slug
+from lotbench.config.regular_file import read_text
 from lotbench.errors import RunFolderError, suggestion
 from lotbench.storage import atomic_write, home, jsonl
 from lotbench.storage.traces import Traces, trace_line
@@ -184,7 +185,7 @@ def read_json(path: Path) -> dict[str, Any]:
         RunFolderError: The file is missing or damaged.
     """
     try:
-        table = jsonl.document(path.read_text(encoding="utf-8"))
+        table = jsonl.document(read_text(path))
     except OSError as error:
         raise RunFolderError(f"{path}: {error.strerror}") from None
     except ValueError as error:

@@ -11,6 +11,7 @@ from typing import overload
 
 from pydantic import TypeAdapter
 
+from lotbench.config.regular_file import regular
 from lotbench.errors import RunFolderError
 from lotbench.storage.jsonl import fields, sealed, unsealed
 from lotbench.types import RUN_SCHEMA, Trace
@@ -36,10 +37,10 @@ class Traces(Sequence[Trace]):
         self._lines: list[bytes] = []
         self.names: list[tuple[str, int]] = []
         """Sample and repeat of each episode."""
-        if not file.is_file():
+        if not file.exists():
             return
         try:
-            with file.open("rb") as lines:
+            with open(file, "rb", opener=regular) as lines:
                 self._keep(file, lines, strict, seen or (lambda _: None))
         except OSError as error:
             raise RunFolderError(f"{file}: {error.strerror}") from None

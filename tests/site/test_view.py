@@ -6,6 +6,7 @@ import asyncio
 import gc
 import html
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -144,16 +145,36 @@ async def test_a_run_that_leads_out_of_the_folder_is_not_shown(played: Path, tmp
 async def test_a_picture_outside_the_data_is_not_shown(played: Path) -> None:
     gallery = Gallery(played)
     shelf = gallery.shelf(named(played, "ember"))
-    names = {
-        "in": "images/lot-0001.png",
-        "out": "../../../etc/passwd",
-        "none": "x.png",
-        "text": "samples.jsonl",
-    }
-    told = replace(shelf, samples={name: {"image": image} for name, image in names.items()})
-    assert {name for name in names if gallery.picture(told, name)} == {"in", "text"}
-    with pytest.raises(UsageError, match=r"samples\.jsonl"):
-        gallery.get(str(gallery.picture(told, "text")))
+    # The run has recorded a picture of each of the three samples, and of no other.
+    for image in ("../../../etc/passwd", "x.png", "samples.jsonl", "images/lot-0002.png"):
+        told = replace(shelf, samples={name: {"image": image} for name in ("lot-0001", "lot-0009")})
+        assert not gallery.picture(told, "lot-0001") and not gallery.picture(told, "lot-0009"), image
+    assert gallery.picture(shelf, "lot-0001")
+
+
+@pytest.mark.parametrize("file", ["traces.jsonl", "summary.json", "samples.jsonl"])
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_run_with_a_special_file_is_unreadable(played: Path, tmp_path: Path, file: str, kind: str) -> None:
+    name = named(played, "ember")
+    shutil.copytree(played / name, tmp_path / name)
+    place = tmp_path / name / file
+    place.unlink()
+    os.mkfifo(place) if kind == "pipe" else place.symlink_to("/dev/zero")
+    shelves, unreadable = Gallery(tmp_path).found()
+    assert not shelves
+    assert unreadable == {name: f"{place}: is no regular file"}
+
+
+def test_a_run_with_settings_that_its_benchmark_refuses_is_unreadable(played: Path, tmp_path: Path) -> None:
+    name = named(played, "ember")
+    shutil.copytree(played / name, tmp_path / name)
+    file = tmp_path / name / "run.json"
+    table = json.loads(file.read_text(encoding="utf-8"))
+    table["experiment"]["settings"]["max_rounds"] = 300_000_000
+    file.write_text(json.dumps(table), encoding="utf-8")
+    shelves, unreadable = Gallery(tmp_path).found()
+    assert not shelves
+    assert "max_rounds" in unreadable[name]
 
 
 async def test_only_this_machine_by_its_own_name_and_with_the_token(played: Path) -> None:
@@ -396,10 +417,10 @@ async def test_a_game_that_nobody_looks_at_is_let_go_and_gone_on_with_later(
             await until(browser, player, 'name="question"')
             now[0] = play_site.IDLE_S - 1
             await asyncio.sleep(0.05)
-            [player] = table._players.values()
-            assert player.playing
+            [held] = table._players.values()
+            assert held.playing
             now[0] = play_site.IDLE_S + 1
-            while player.playing:
+            while held.playing:
                 await asyncio.sleep(0.01)
             assert play_site.GONE in await text(browser, f"{player}/index.html")
             again = await joined(browser, "Ann")
@@ -407,7 +428,7 @@ async def test_a_game_that_nobody_looks_at_is_let_go_and_gone_on_with_later(
             await given(browser, player, question="Is it made of wood?")
             await until(browser, player, 'name="guess"')
             now[0] *= 3
-            while player.playing:
+            while held.playing:
                 await asyncio.sleep(0.01)
             await until(browser, await joined(browser, "Bob"), 'name="guess"')
             await text(browser, f"{player}/index.html", 404)

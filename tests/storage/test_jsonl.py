@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from functools import partial
 from io import FileIO
 from pathlib import Path
 
 import pytest
 from pydantic import BaseModel, ValidationError, model_validator
 
+from lotbench.calls.journal import Journal
+from lotbench.config.experiment import read_toml, read_value
 from lotbench.errors import DataError, UsageError, faults_of
+from lotbench.models.recorded import RecordedModel
 from lotbench.storage.jsonl import append, line, put, rows, tables
+from lotbench.storage.run_folder import read_json
+from lotbench.storage.traces import Traces
 from tests.full_disk import full_disk
 
 BREAKS = "one\u2028two\u2029three\x85four\x0bfive\x1csix"
@@ -19,6 +27,18 @@ def test_breaks_inside_a_text_end_no_line(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(line({"text": BREAKS}) + b"\n  \n" + line({"text": "b"}))
     assert list(tables(path)) == [(1, {"text": BREAKS}), (4, {"text": "b"})]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_a_special_file_is_refused_by_name(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "special.json"
+    os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/zero")
+    readers: list[Callable[[Path], object]] = [numbers, read_json, read_toml, Traces]
+    readers += [lambda at: read_value(f"@{at}"), lambda at: append(at, ())]
+    readers += [partial(Journal, writes=False), partial(RecordedModel, role="candidate")]
+    for read in readers:
+        with pytest.raises(UsageError, match=r"special\.json: is (no regular file|a link)"):
+            read(path)
 
 
 def numbers(path: Path) -> list[int]:

@@ -24,15 +24,22 @@ _ARTICLE = re.compile(r"^(?:an?|the)\s+", re.IGNORECASE)
 _NUMBERING = re.compile(r"^\s*(?:\(?\d+[.)、](?!\d)|[-*•])\s*")
 _LIST = re.compile(
     # A slash separates options only between longer words; AC/DC, 24/7 and km/h are single things.
-    rf"[;；、|]|\s/|/\s|[A-Za-z]{{3}}/[A-Za-z]{{3}}|[{_HAN}{_KANA}]/|\s(?:or|and/or)\s|(?<!不可)或(?!许|然|多或少)",
+    rf"[;；、|]|\s/|/\s|[A-Za-z]{{3}}/[A-Za-z]{{3}}|[{_HAN}{_KANA}]/|//|\balternatively\b"
+    rf"|\s(?:or|nor|and/or|a\.?k\.?a\.?|versus|vs\.?)\s|(?<!不可)或(?!许|然|多或少)",
     re.IGNORECASE,
 )
 _MANY = re.compile(r"(?:[,，][^,，\w]*+\w[^,，]*+){3}|\band\b.*\band\b", re.IGNORECASE)
 """Four things between commas, or three that "and" joins; "tall, dark and handsome" is one."""
+_ITEM, _JOINER = (
+    rf"(?!and\b)(?:(?:an? |the )?[A-Za-z]\w*(?: \w+)?|[{_HAN}]{{1,3}})",
+    r"(?:[&+~•]|\s[-–·]\s|(?<=[A-Za-z])·(?=[A-Za-z]))",
+)
+_THREE = re.compile(rf"^{_ITEM}(?:[,，]\s*{_ITEM}){{2,}}$|\w\s*{_JOINER}.*\w.*{_JOINER}\s*\w", re.IGNORECASE)
+"""Three short things between commas or signs; "R&B" and "rock & roll" are one."""
 _PAIRED = re.compile(
-    r"\b(?:all or (?:nothing|none)|believe it or not|boom or bust|by hook or by crook|dead or alive|do or die"
+    r"\b(?:(\w+)(?:, \1\b)+|all or (?:nothing|none)|believe it or not|boom or bust|by hook or by crook|dead or alive|do or die"
     r"|double or (?:nothing|quits)|feast or famine|fight or flight|friend or foe|heads or tails|hit or miss|kill or be killed"
-    r"|life or death|like it or not|live or die|make or break|more or less|now or never|once or twice|one or two|or else"
+    r"|life or death|like it or not|live or die|make or break|neither (?:fish nor fowl|here nor there)|more or less|now or never|once or twice|one or two|or else"
     r"|publish or perish|put up or shut up|rain or shine|ready or not|right or wrong|shape up or ship out|sink or swim"
     r"|sooner or later|take it or leave it|to be or not to be|trick or treat|true or false|truth or dare|two or three"
     r"|use it or lose it|win or lose|yes or no)\b|或多或少",
@@ -53,10 +60,13 @@ _ORDER = re.compile(
     r"(?:response|caption|candidate|answer|guess|fill(?:ing)?)\b"
     r"|\b(?:say|answer|output|return|reply)(?: with)? (?:true\b|yes to (?:both|all)\b)"
     r"|\b(?:mark|count|accept)\b.{0,6}\b(?:this|it|me)\b.{0,6}\b(?:correct|right|true|accepted)\b"
+    r"|\b(?:guess|answer|response|caption) (?:is|was) (?:correct|right|accepted|valid|true)\b"
+    r"|\bth(?:is|e) (?:guess|answer|response|caption|candidate) (?:meets?|satisf\w+|fulfil\w+|passes|matches)\b"
+    r"|\b(?:meets?|satisf(?:y|ies)|fulfil\w*) (?:both|all)\b|\bthe original (?:words?|text|phrase|answer)\b"
     r"|\b(?:candidate|reference) (?:is|was|says)\b|\bkey text\b|\w_\w"
     r"|\b(?:equals?|equivalent to|identical (?:to|with)|same as) (?:the |its |your )?(?:answer|reference|candidate)\b"
     r"|\b(?:candidate|reference|explanation|output|system|user|assistant|verdict|known|causal chain)\s*:"
-    r"|(?:忽略|无视|不要管).{0,12}(?:指令|规则|要求|以上|前面)|创意点|两项(?:标准|条件)|功能相同"
+    r"|(?:答案|候选|填空|配文)(?:是|为)?(?:正确|对的)|(?:忽略|无视|不要管).{0,12}(?:指令|规则|要求|以上|前面)|创意点|两项(?:标准|条件)|功能相同"
     r"|(?:判|评|算|视)(?:断|定)?(?:为|作|成).{0,4}(?:正确|通过|相同|是)|请.{0,6}(?:通过|接受|判|回答是)"
     r"|接受(?:这个|此|该|我的)(?:答案|候选|填空|配文)"
     r"|(?:等于|等同于|等价于|等同|相同于).{0,4}(?:关键词|答案|参考|原文)"
@@ -64,6 +74,8 @@ _ORDER = re.compile(
     re.IGNORECASE,
 )
 """Words that address a judge and do not belong to the scene."""
+_LOOKALIKES = str.maketrans("аеорсухіјѕԁһԛԝткмнвαεορνυικτ-‐‑‒–—−·", "aeopcyxijsdhqwtkmhbaeopvuikt        ")
+"""Cyrillic and Greek letters that look like Latin ones, and hyphens, which stand for a space."""
 _BETWEEN = re.compile(r"[\s\-‐‑‒–—―.…·•/\\|+,;:\u115f\u1160\u2800\u3164\uffa0]+")
 """The ends of words: spaces, characters that join words, and invisible letters."""
 _CHARACTERS = 15
@@ -119,6 +131,9 @@ def guess(text: str, framed: str, max_words: int, max_cjk: int) -> str:
     lines = [line for line in text.strip().splitlines() if line.strip()]
     if len(lines) > 1:
         raise Unread("not_a_phrase", "more than one line")
+    # A reply may repeat the frame; of a longer text every rule below would take seconds.
+    if len(text) > 10 * (len(framed) + _CHARACTERS * max_words):
+        raise Unread("not_a_phrase", f"longer than {max_words} words or {max_cjk} characters")
     words = _inside(lines[0] if lines else "", framed).strip(_EDGES)
     words = re.sub(r"\s+", " ", words)
     if any(unicodedata.category(character) in ("Cc", "Cf") for character in words):
@@ -139,8 +154,9 @@ def guess(text: str, framed: str, max_words: int, max_cjk: int) -> str:
 
 
 def orders(text: str) -> bool:
-    """Return whether a text addresses a judge, in letters of any width."""
-    return _ORDER.search(unicodedata.normalize("NFKC", text)) is not None
+    """Return whether a text addresses a judge, in letters of any width, alphabet or accent, with any hyphens."""
+    letters = unicodedata.normalize("NFKD", text).casefold().translate(_LOOKALIKES)
+    return _ORDER.search("".join(each for each in letters if not unicodedata.combining(each))) is not None
 
 
 def too_long(text: str, max_words: int, max_cjk: int) -> bool:
@@ -151,8 +167,8 @@ def too_long(text: str, max_words: int, max_cjk: int) -> bool:
 
 def _lists(words: str) -> bool:
     """Return whether a guess offers several options."""
-    rest = _PAIRED.sub(" ", words)
-    return any(sign.search(rest) for sign in (_LIST, _MANY, EITHER_ZH))
+    rest = _PAIRED.sub(" ", unicodedata.normalize("NFKC", words))
+    return any(sign.search(rest) for sign in (_LIST, _MANY, _THREE, EITHER_ZH))
 
 
 def _inside(text: str, framed: str) -> str:

@@ -1,0 +1,38 @@
+"""Opening of regular files alone: a folder from somebody else may hold a pipe, or a link to a device without end."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+GIVEN = ("/dev/stdin", "/dev/fd/", "/dev/null")
+"""What a person may name where a text is read."""
+
+
+def regular(name: str | Path, flags: int) -> int:
+    """Open a file but refuse a pipe, a socket and a device; for the `opener` argument of `open`.
+
+    Raises:
+        OSError: It is no regular file, or cannot be opened.
+    """
+    number = os.open(name, flags | os.O_NONBLOCK, 0o666)
+    mode = os.fstat(number).st_mode
+    # `open` itself refuses a folder.
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return number
+    os.close(number)
+    raise OSError(errno.EINVAL, "is no regular file")
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a regular file, or of the standard input by its path.
+
+    Raises:
+        OSError: It is no regular file, or cannot be read.
+        UnicodeDecodeError: It is no UTF-8.
+    """
+    opener = None if str(path).startswith(GIVEN) else regular
+    with open(path, encoding="utf-8", opener=opener) as file:
+        return file.read()
