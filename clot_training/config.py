@@ -244,8 +244,8 @@ def load(path: Path, sets: Sequence[str] = ()) -> Config:
 def freeze(config: Config, folder: Path, **more: str | None) -> None:
     """Write the configuration into the folder of a step.
 
-    `config.toml` has all settings including defaults. `config.json` also has the sha256 of each data set, and `more` values
-    that the step depends on.
+    `config.toml` has all settings including defaults. `config.json` also has the sha256 of each data set, and the values in
+    the parameter `more`.
 
     Raises:
         DataError: A data set cannot be read.

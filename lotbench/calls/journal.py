@@ -56,7 +56,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The source of replies: fields of their journal lines, and the id of the model that answered."""
+    """Who gave a group of replies: role, index and source as in the journal, and the id of the model."""
 
     role: str
     index: int

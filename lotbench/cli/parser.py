@@ -98,7 +98,7 @@ def _many(usage: str, about: str | None = None, **how: Any) -> Flag:
 
 
 def _port(text: str) -> int:
-    """Return a port by its number."""
+    """Read a port number, 0 to 65535."""
     if not text.isascii() or not text.isdigit() or int(text[:6]) > LAST_PORT:
         raise argparse.ArgumentTypeError(f"{text!r} is no port: 0 (a free one) to {LAST_PORT}")
     return int(text)

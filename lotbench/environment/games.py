@@ -192,7 +192,7 @@ async def opened(
         config: The configuration.
         outside: The candidate.
         own: Models that are Python objects, by name.
-        folder: See `games`; likewise the other arguments.
+        folder: The run folder, new or begun; None for a new one.
         out: The parent of a new folder if `folder` is None.
         fresh: Read nothing from the store.
         check: Test each judge and oracle with one call first.

@@ -95,7 +95,7 @@ def _heading(step: Mapping[str, Any]) -> str:
 
 
 def _value_lines(value: Any, indent: int) -> Iterator[str]:
-    """Yield the lines of a value, name by name; of a list of tables only the length is printed."""
+    """Yield the lines of a value, one for each key of a dict; for a list of dicts, only its length."""
     for name, content in value.items():
         label = str(name).replace("_", " ")
         if isinstance(content, Mapping):

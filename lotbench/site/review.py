@@ -28,7 +28,7 @@ MAX_PX = 1024
 
 
 def clock() -> str:
-    """Return the time, as a decision notes it."""
+    """Return the time of a decision in UTC, ISO 8601, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")  # noqa: TID251 - the clock that is injected
 
 

@@ -132,7 +132,7 @@ def indexes(episode: KeywordEpisode, number: int) -> list[int]:
 
 
 def _turn(episode: KeywordEpisode) -> int:
-    """Return the episode's place in the order of repeats and of the data set."""
+    """Return the number of episodes before this one; the order is by repeat, then by place in the data set."""
     place = next(index for index, item in enumerate(episode.data) if item.id == episode.sample.id)
     return (episode.repeat - 1) * len(episode.data) + place
 

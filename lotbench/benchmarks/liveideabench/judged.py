@@ -137,7 +137,7 @@ class Keyword:
 
 
 def filled(keyword: Keyword, version: Version, ideas: int, highest: bool) -> Keyword:
-    """Return a keyword as if each of so many ideas and pairs of ideas that has no verdict had the lowest or the highest one."""
+    """Return a keyword with the lowest or the highest verdict for every idea and pair of ideas that has no verdict."""
     pick = max if highest else min
     judged = {idea.number: idea for idea in keyword.ideas if idea.rows}
     compared = {one.ideas: one for one in keyword.comparisons if one.letters}

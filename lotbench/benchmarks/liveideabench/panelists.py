@@ -55,7 +55,7 @@ def _severity(keywords: Sequence[Keyword], version: Version) -> Section:
 
 
 def _fluency(keywords: Sequence[Keyword]) -> Section:
-    """Return the section on the letters of fluency, and on how often the order of two ideas changed the letter."""
+    """Return the section on fluency: how often judges gave each letter (A to D), and how often the order of two ideas changed it."""
     comparisons = [comparison for keyword in keywords for comparison in keyword.comparisons]
     letters = Counter(letter for comparison in comparisons for letter in comparison.letters)
     both = [comparison for comparison in comparisons if len(comparison.letters) == 2]

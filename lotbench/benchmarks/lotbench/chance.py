@@ -58,13 +58,13 @@ def chains_sd(
 ) -> float:
     """Return the standard deviation that other causal chains put on a score of n samples.
 
-    It is that of a player who says what is right with one chance in each round and what is wrong otherwise, and has this score.
+    The player of this model guesses right with the same probability in every round; the probability gives the score.
 
     Args:
         accepted: By sample and chain, the shares of right and of wrong guesses that the judge accepts.
         score: S_c.
-        n: Samples.
-        settings: Of the run.
+        n: The number of samples.
+        settings: The settings of the run.
     """
     right, wrong = np.moveaxis(np.array(accepted, dtype=float), -1, 0)
 

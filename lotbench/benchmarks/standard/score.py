@@ -34,7 +34,7 @@ has it."""
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A problem with its answer, as indexes of options; None where it could not be read."""
+    """A problem and the answer to it: indexes of the chosen options, or None for an unreadable answer."""
 
     problem: Problem
     answer: tuple[int, ...] | None
