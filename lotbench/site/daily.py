@@ -7,10 +7,8 @@ the answer in it finds it: it is a game among friends, and no measurement.
 from __future__ import annotations
 
 import base64
-import datetime
 import io
 import json
-import random
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -22,12 +20,10 @@ from lotbench.config.experiment import Config
 from lotbench.errors import UsageError
 from lotbench.run.plan import Plan
 from lotbench.site.page import screen
-from lotbench.site.people_runs import planned
+from lotbench.site.people_runs import FIRST, daily_order, planned
 from lotbench.storage import atomic_write
 from lotbench.storage.pictures.picture_file import decoded
 
-FIRST = datetime.date(2026, 1, 1)
-"""The day of game 1."""
 ROUNDS = 6
 PICTURE_PX = 900
 SHORTEST = 5
@@ -45,9 +41,8 @@ def export(config: Config, folder: Path) -> tuple[int, Path]:
         UsageError: The folder cannot be written to.
     """
     plan = planned(config)
-    items = sorted(plan.chosen, key=lambda item: item.id)
-    # Everybody who writes the same data has the same game on a day.
-    random.Random("daily").shuffle(items)
+    by_id = {item.id: item for item in plan.chosen}
+    items = [by_id[name] for name in daily_order(by_id)]
     try:
         (folder / "pictures").mkdir(parents=True, exist_ok=True)
         for number, item in enumerate(items):

@@ -10,6 +10,7 @@ import datetime
 import random
 import re
 import unicodedata
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from lotbench.site.host import HOST, Decide, Host
 from lotbench.storage import run_folder
 
 LONGEST_NAME = 40
+FIRST = datetime.date(2026, 1, 1)
+"""The day of game 1."""
 DAILY_LANGUAGE = "en"
 """Of the game, if no other is asked for."""
 SHORT = 3
@@ -78,6 +81,13 @@ def joined(sent: object) -> str:
     return name
 
 
+def daily_order(names: Iterable[str]) -> list[str]:
+    """Return sample ids in the order of their days, the first of them on `FIRST`."""
+    ordered = sorted(names)
+    random.Random("daily").shuffle(ordered)
+    return ordered
+
+
 def of_the_day(config: Config, day: datetime.date) -> Config:
     """Return the game of a day: one sample, the same for everybody with the same data; all come once before any comes again.
 
@@ -87,9 +97,8 @@ def of_the_day(config: Config, day: datetime.date) -> Config:
     languages = config.experiment.languages or (DAILY_LANGUAGE,)
     experiment = config.experiment.model_copy(update={"languages": languages, "limit": None})
     plan_of_all = plan.make(_config_for(Config(experiment=experiment, limits=config.limits), "nobody"))
-    names = sorted(item.id for item in plan_of_all.chosen)
-    turn, place = divmod(day.toordinal(), len(names))
-    random.Random(f"daily:{turn}").shuffle(names)
+    names = daily_order(item.id for item in plan_of_all.chosen)
+    place = (day - FIRST).days % len(names)
     return Config(
         experiment=experiment.model_copy(update={"samples": (names[place],), "languages": ()}),
         limits=config.limits,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
 from pathlib import Path
@@ -11,8 +12,10 @@ from playwright.sync_api import Browser
 
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.cli import main
+from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.site.daily import _game, hash_text, masked, rough
 from lotbench.site.page import screen
+from lotbench.site.people_runs import FIRST, of_the_day
 from lotbench.storage import datasets
 from tests import browsing
 
@@ -41,6 +44,12 @@ def test_the_folder_has_a_page_and_its_pictures_and_no_answer_in_the_open(tmp_pa
         told = json.dumps({name: value for name, value in game.items() if name not in ("joke", "scene")})
         item = by_id[game["id"]]
         assert item.key_text not in told and item.clues[-1] not in told and item.explanation not in told
+    asked = Config(
+        experiment=Experiment(benchmark="lotbench", model="human", data="lotbench_easy"), limits=Limits()
+    )
+    for days in (0, 1, 329, 400):
+        played = of_the_day(asked, FIRST + datetime.timedelta(days=days)).experiment.samples
+        assert played == (games[days % len(games)]["id"],), "play --daily has the game of the page"
 
 
 def test_no_text_of_a_sample_breaks_out_of_the_page() -> None:
