@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from rich.text import Text
 
 from lotbench.config.experiment import Config
 from lotbench.errors import DataError, Unescapable, UsageError
+from lotbench.models.person import in_daemon_thread
 from lotbench.report.markdown import visible
 from lotbench.run.loading import Run, load_run
 from lotbench.run.session import Status
@@ -221,7 +223,7 @@ class Terminal:
     async def _line(self, before: str, choices: tuple[str, ...]) -> str:
         options = f" ({', '.join(choices)})" if choices else ""
         try:
-            return await asyncio.to_thread(self._asks, f"{before}{options} > ")
+            return await in_daemon_thread(partial(self._asks, f"{before}{options} > "))
         except EOFError:
             raise Unescapable("the terminal was closed; begin again with the same name to go on") from None
 

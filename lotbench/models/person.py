@@ -4,17 +4,45 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import TypeVar, cast
 
 from lotbench.errors import Unescapable, UsageError
 from lotbench.prompting.person_form import Field, filled, interview, read_field
 from lotbench.report.markdown import visible
 from lotbench.types import Reply, Request
 
+T = TypeVar("T")
+
 GAVE_UP, SKIPPED = "The player gave up.", "The player had nothing to say here."
 """Refusals in the journal for requests that a person declines."""
+
+
+async def in_daemon_thread(read: Callable[[], T]) -> T:
+    """Return what `read` returns, from a thread that an interrupted program does not wait for."""
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, error: Exception | None) -> None:
+        if not answer.done():
+            answer.set_exception(error) if error else answer.set_result(cast(T, result))
+
+    def run() -> None:
+        result, failure = None, None
+        try:
+            result = read()
+        except Exception as error:  # noqa: BLE001 - raised where the answer is awaited
+            failure = error
+        with suppress(RuntimeError):  # The loop has ended.
+            loop.call_soon_threadsafe(settle, result, failure)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await answer
 
 
 class PersonModel:
@@ -49,7 +77,7 @@ class PersonModel:
             for label, text in form.told:
                 print(visible(f"{label}: {text}" if label else text))
             try:
-                values = {field.name: await asyncio.to_thread(_ask, field) for field in form.fields}
+                values = {field.name: await in_daemon_thread(partial(_ask, field)) for field in form.fields}
             except EOFError:
                 raise Unescapable("human: the terminal was closed; the run can be resumed") from None
             return Reply(filled(request, values), request.model, seconds=round(time.monotonic() - started, 3))

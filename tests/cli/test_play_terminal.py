@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from rich.console import Console
 
 from lotbench.cli.play_terminal import WIDTH, drawn, play_here
 from lotbench.errors import Unescapable
+from lotbench.models.person import in_daemon_thread
 from lotbench.run.loading import Run
 from tests.rules import game_rule
 from tests.server import FakeServer
@@ -72,6 +74,20 @@ async def test_who_closes_the_terminal_can_go_on_later(server: FakeServer, tmp_p
     run, shown, _ = await played(server, tmp_path, iter(["Is it big?", "sunbathers"]), limit=1)
     assert run.traces[0].outcome == "solved" and "✕ not it: a spoon" in shown
     assert len(list(tmp_path.glob("*/run.json"))) == 1
+
+
+def test_an_interrupted_game_does_not_wait_for_enter() -> None:
+    typed = threading.Event()
+
+    async def play() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(in_daemon_thread(typed.wait), 0.05)
+
+    game = threading.Thread(target=asyncio.run, args=(play(),), daemon=True)
+    game.start()
+    game.join(10)
+    assert not game.is_alive(), "the end of the loop waits for no line that nobody types"
+    typed.set()
 
 
 def test_a_picture_in_half_blocks() -> None:
