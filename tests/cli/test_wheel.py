@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -112,7 +113,8 @@ def test_lotbench_comes_from_the_wheel_alone(place: Place) -> None:
     *paths, version = json.loads(told.stdout)
     environment = str(place.bin.parent)
     assert all(path.startswith(environment) for path in paths), paths
-    assert version == "0.1.0"
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert version == pyproject["project"]["version"]
 
 
 def test_what_there_is_can_be_listed_and_checked(place: Place) -> None:
