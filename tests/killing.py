@@ -1,4 +1,4 @@
-"""Kill a run at chosen moments and go on with it: what the kill tests and the bench of twenty kills share."""
+"""Kill a run at chosen moments and go on with it: what the kill tests share."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from lotbench.calls.journal import read_journal
 
 ROOT = Path(__file__).parents[1]
 PATIENCE_S = 120.0
@@ -79,16 +77,13 @@ def finish(home: Path, *arguments: str | Path) -> None:
         assert process.returncode == 0, told
 
 
-def stop_at(
-    process: subprocess.Popen[str], out: Path, lines: int, how: signal.Signals, after_s: float = 0.0
-) -> int:
+def stop_at(process: subprocess.Popen[str], out: Path, lines: int, how: signal.Signals) -> int:
     """Send a signal when the journal in `out` has that many lines; returns how many it has at the end."""
     deadline = time.monotonic() + PATIENCE_S
     while journaled(out) < lines:
         assert process.poll() is None, f"the run ended before it had {lines} calls: {process.stdout.read()}"  # type: ignore[union-attr]
         assert time.monotonic() < deadline
         time.sleep(0.001)
-    time.sleep(after_s)
     process.send_signal(how)
     process.wait(PATIENCE_S)
     return journaled(out)
@@ -114,18 +109,6 @@ def essence(run: Path, *, usage: bool = True) -> tuple[dict[str, Any], list[dict
     text = re.sub(r'"seconds":[0-9.e-]+', '"seconds":0', (run / "traces.jsonl").read_text(encoding="utf-8"))
     traces = [json.loads(line) for line in text.splitlines()]
     return summary, [{name: trace[name] for name in trace if name != "crc"} for trace in traces]
-
-
-def tokens(*files: Path) -> tuple[int, int]:
-    """The tokens, in and out, of the lines of a journal, or of several."""
-    usages = [line.reply.usage for file in files for line in read_journal(file)]
-    return sum(one.input_tokens for one in usages), sum(one.output_tokens for one in usages)
-
-
-def used(run: Path) -> tuple[int, int]:
-    """The tokens, in and out, that a run's summary tells of."""
-    usage = json.loads((run / "summary.json").read_text(encoding="utf-8"))["usage"]
-    return usage["input_tokens"], usage["output_tokens"]
 
 
 def lost(log: dict[str, Any]) -> int:

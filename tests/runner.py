@@ -1,6 +1,6 @@
 """A run in a process of its own, to be killed.
 
-python -m tests.runner begin URL OUT [SAMPLES REPEATS ROUNDS]
+python -m tests.runner begin URL OUT
 python -m tests.runner dynamic URL OUT
 python -m tests.runner resume RUN
 python -m tests.runner cli ARGUMENTS OF lotbench
@@ -17,13 +17,12 @@ from typing import Any
 CONCURRENCY = 6
 
 
-async def _main(what: str, place: str, out: str = "", *size: str) -> None:
+async def _main(what: str, place: str, out: str = "") -> None:
     from lotbench.run.evaluate import evaluate, resume
     from tests.playing import play
 
     if what == "begin":
-        limit, repeats, rounds = map(int, size or ("4", "2", "6"))
-        fields: dict[str, Any] = {"limit": limit, "repeats": repeats, "settings": {"max_rounds": rounds}}
+        fields: dict[str, Any] = {"limit": 4, "repeats": 2, "settings": {"max_rounds": 6}}
         await play(place, Path(out), concurrency=CONCURRENCY, **fields)
     elif what == "dynamic":
         await evaluate(

@@ -1,7 +1,7 @@
 """What the engine costs: lotbench beside a bare aiohttp loop, a bare AsyncOpenAI loop and an inspect_ai task.
 
-    python -m tests.bench.engine --out FOLDER --no-growth      the table
-    python -m tests.bench.engine --repeats 1 --flight 20 --latency 0.05 --no-growth
+    python -m tests.bench.engine --out FOLDER      the table
+    python -m tests.bench.engine --repeats 1 --flight 20 --latency 0.05
 
 inspect_ai pins other versions of what lotbench needs, so the bench makes it an environment of its own, unless `--inspect`
 names the interpreter of one. In FOLDER it keeps that, its data, every measurement as it is made (rows.jsonl) and the tables
@@ -54,7 +54,6 @@ class Measured:
     calls: list[int] = field(default_factory=list)
     wall: list[float] = field(default_factory=list)
     cpu: list[float] = field(default_factory=list)
-    before_mb: list[float] = field(default_factory=list)
     peak_mb: list[float] = field(default_factory=list)
     in_flight: list[int] = field(default_factory=list)
 
@@ -181,28 +180,6 @@ def shown(setting: Setting, found: dict[str, Measured]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def growth(
-    small: Setting, variants: Sequence[str], repeats: int, folder: Path, inspect: Path | None = None
-) -> str:
-    """What four times as many games cost, as a Markdown table."""
-    large = Setting(small.latency, small.flight, 4 * small.games, small.rounds)
-    found = [block(setting, variants, repeats, folder, inspect) for setting in (small, large)]
-    lines = [
-        f"### {small.games} and {large.games} games ({small.latency * 1e3:.0f} ms, {small.flight} in flight)",
-        "",
-        "| variant | CPU ms a call | with 4x | peak MB | with 4x | more MB a game |",
-        "|---|---|---|---|---|---|",
-    ]
-    for variant in variants:
-        few, many = found[0][variant], found[1][variant]
-        each = (median(many.peak_mb) - median(few.peak_mb)) / (large.games - small.games)
-        lines.append(
-            f"| {variant} | {_spread(few.cpu_ms, 2)} | {_spread(many.cpu_ms, 2)} "
-            f"| {median(few.peak_mb):.0f} | {median(many.peak_mb):.0f} | {each:.3f} |"
-        )
-    return "\n".join(lines) + "\n"
-
-
 def _spread(values: Sequence[float], digits: int) -> str:
     middle = f"{median(values):.{digits}f}"
     if len(values) == 1:
@@ -226,7 +203,6 @@ def main() -> None:
     parser.add_argument(
         "--inspect", type=Path, metavar="PYTHON", help="of an environment with inspect_ai and openai"
     )
-    parser.add_argument("--growth", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="where all is kept, to go on with")
     options = parser.parse_args()
     with contextlib.nullcontext(options.out) if options.out else tempfile.TemporaryDirectory() as place:
@@ -244,9 +220,6 @@ def _tables(options: argparse.Namespace, folder: Path) -> Iterator[str]:
     for latency, flight in itertools.product(options.latency, options.flight):
         setting = Setting(latency, flight, *SHAPES[flight])
         yield shown(setting, block(setting, options.variants, options.repeats, folder, options.inspect))
-    if options.growth:
-        small = Setting(0.05, 20, *SHAPES[20])
-        yield growth(small, options.variants, options.repeats, folder, options.inspect)
 
 
 if __name__ == "__main__":

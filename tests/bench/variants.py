@@ -1,6 +1,6 @@
 """One measurement of the engine bench, in a process of its own: `python -m tests.bench.variants VARIANT ...`.
 
-Prints one line of JSON: calls, seconds of wall and of CPU, memory before and at its peak. Imports and a few
+Prints one line of JSON: calls, seconds of wall and of CPU, memory at its peak. Imports and a few
 games to warm up come before the clock starts.
 """
 
@@ -229,10 +229,10 @@ VARIANTS: dict[str, Callable[[str, argparse.Namespace], Work]] = {
 }
 
 
-def _memory_mb(name: str) -> float:
-    """A figure of this process in /proc: VmRSS is what it holds, VmHWM the most that it ever held."""
+def _peak_mb() -> float:
+    """The most memory that this process ever held."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
-    [line] = [line for line in status.splitlines() if line.startswith(f"{name}:")]
+    [line] = [line for line in status.splitlines() if line.startswith("VmHWM:")]
     return int(line.split()[1]) / 1024
 
 
@@ -250,14 +250,13 @@ def main() -> None:
     options = parser.parse_args()
     work = VARIANTS[options.variant](options.url, options)
     work(REPEATS, REPEATS)
-    before, started, cpu = _memory_mb("VmRSS"), time.monotonic(), time.process_time()
+    started, cpu = time.monotonic(), time.process_time()
     calls = work(options.games, options.flight)
     measured = {
         "calls": calls,
         "wall": time.monotonic() - started,
         "cpu": time.process_time() - cpu,
-        "before_mb": before,
-        "peak_mb": _memory_mb("VmHWM"),
+        "peak_mb": _peak_mb(),
     }
     print(json.dumps(measured), flush=True)
 

@@ -24,6 +24,7 @@ from tests.benchmarks.liveideabench.test_liveidea_released import put, written_v
 from tests.benchmarks.liveideabench.test_liveidea_released import rows as released
 from tests.benchmarks.rinobench.test_rinobench_construction import paper as reviewed
 from tests.ideas import official
+from tests.judging import data_set, shipped
 from tests.pages import ROOT
 from tests.server import FakeServer
 from tests.tiny import llama, tokenizer
@@ -159,18 +160,6 @@ def oogiri(folder: Path) -> None:
         (folder / f"SRC/{file}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def shipped(folder: Path) -> None:
-    """The first shipped samples with their pictures."""
-    (folder / "data/lotbench_easy/images").mkdir(parents=True)
-    lines = (ROOT / "data/lotbench_easy/samples.jsonl").read_text(encoding="utf-8").splitlines()[:4]
-    for line in lines:
-        image = json.loads(line)["image"]
-        (folder / "data/lotbench_easy" / image).write_bytes(
-            (ROOT / "data/lotbench_easy" / image).read_bytes()
-        )
-    (folder / "data/lotbench_easy/samples.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
 def votes(folder: Path) -> None:
     """Two people's votes on every prompt of the ballot."""
     prompts = [json.loads(line)["id"] for line in (folder / "ballot.jsonl").read_text("utf-8").splitlines()]
@@ -265,7 +254,7 @@ def marked(folder: Path) -> None:
 Given = Callable[[Path], object]
 GIVEN: dict[str, Given] = {
     "SRC": oogiri,
-    "data/lotbench_easy": shipped,
+    "data/lotbench_easy": lambda folder: data_set(folder / "data/lotbench_easy", shipped(4)),
     "ballot.jsonl.votes.jsonl": votes,
     "MMMU.csv": mmmu,
     "LiveBench.csv": livebench,

@@ -2,7 +2,7 @@
 
 import csv
 import string
-from itertools import combinations
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -157,37 +157,10 @@ def test_the_base_model_is_without_maker_date_effort_and_variant(model_id: str, 
     assert base_model(model_id) == base
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "kin"),
-    [
-        ("gpt-4o-mini", "openai/gpt-4o-mini-2024-07-18", True),
-        ("o3-mini-high", "o3-mini-low", True),
-        ("deepseek-chat", "deepseek-reasoner", True),
-        ("gemini-2.5-pro", "google/gemini-2.5-pro-preview-05-06", True),
-        ("Qwen/Qwen3-8B", "qwen3-8b-thinking", True),
-        ("gpt-4o", "gpt-4o-mini", True),
-        ("gpt-4", "gpt-4o", True),
-        ("gpt-4.1", "gpt-4", True),
-        ("o3", "o3-mini", True),
-        ("qwen3:8b", "qwen3:14b", True),
-        ("claude-sonnet-4", "claude-opus-4", True),
-        ("llama-3.1-8b-instruct", "llama-3.1-70b-instruct", True),
-        ("gpt-5-mini", "gpt-5", True),
-        ("command-r-08-2024", "command-r", True),
-        ("mistral-large", "mistral-small", True),
-        ("ft:gpt-4o-mini-2024-07-18:lab::x1", "gpt-5", True),
-        ("hf:Qwen/Qwen2.5-7B+adapters/mine", "qwen3:8b", True),
-        ("deepseek-r1-distill-llama-70b", "llama3.2", True),
-        ("deepseek-r1-distill-llama-70b", "deepseek-v3", True),
-        ("gpt-4o", "o3-mini", False),
-        ("gemini-2.0-flash", "gemma-3-27b", False),
-        ("model-a", "model-b", False),
-    ],
-)
-def test_models_of_one_family_are_related(one: str, other: str, kin: bool) -> None:
-    assert related(one, other) is kin
-    assert related(other, one) is kin
-    assert related(one, one)
+@pytest.mark.parametrize("other", ["llama3.2", "deepseek-v3"])
+def test_a_distilled_model_is_related_to_both_its_families(other: str) -> None:
+    assert related("deepseek-r1-distill-llama-70b", other)
+    assert related(other, "deepseek-r1-distill-llama-70b")
 
 
 @given(st.text(max_size=60))
@@ -220,25 +193,14 @@ def test_kin_are_one_model_or_siblings_and_people_are_nobodys(one: str, other: s
     assert kin(parse(other), parse(one)) is alike
 
 
-def _spellings() -> list[tuple[str, str]]:
-    with (Path(__file__).parents[1] / "cases" / "kinship.csv").open(encoding="utf-8", newline="") as file:
-        return [(row["family"], row["spelling"]) for row in csv.DictReader(file)]
-
-
 def test_every_spelling_of_a_model_is_kin_to_its_family_and_to_no_other() -> None:
-    table = _spellings()
+    with (Path(__file__).parents[1] / "cases" / "kinship.csv").open(encoding="utf-8", newline="") as file:
+        table = [(row["family"], row["spelling"]) for row in csv.DictReader(file)]
     wrong = [
         (one, other)
-        for (family, one), (of, other) in combinations(table, 2)
+        for (family, one), (of, other) in product(table, repeat=2)
         if related(one, other) is not (family == of)
     ]
 
-    assert len(table) >= 60
+    assert len(table) >= 90
     assert wrong == []
-
-
-@pytest.mark.parametrize("name", ["python:cand", "human:Ann", "local"])
-def test_callables_and_people_of_two_names_are_two(name: str) -> None:
-    assert related(name, name)
-    assert not related(name, "python:judge")
-    assert not related(name, "human:Bob")

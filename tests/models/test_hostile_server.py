@@ -31,11 +31,13 @@ from lotbench.errors import CallFailed, Unescapable, UsageError
 from lotbench.models import chat, chat_format
 from lotbench.models.chat import ChatModel
 from lotbench.models.retrying import Waiting
-from lotbench.types import Key, Message, Reply, Request, Sampling, Usage
+from lotbench.types import Message, Reply, Usage
+from tests.asking import asked, question
 from tests.recorded import FOLDER
 
-QUESTION = Request(Key("s", 1, 1, "respond", 0, 0, "d"), "m", (Message("user", ("?",)),), None, Sampling(1.0))
+QUESTION = question(form=None)
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 def completion(text: str = "fine", **more: Any) -> dict[str, Any]:
@@ -51,25 +53,18 @@ def answering(body: Any, **how: Any) -> Answer:
 
 
 @asynccontextmanager
-async def asked(answer: Answer, retries: int = 0) -> AsyncIterator[ChatModel]:
+async def answered(answer: Answer, retries: int = 0) -> AsyncIterator[ChatModel]:
     app = web.Application()
     app.router.add_post("/v1/chat/completions", answer)
     app.router.add_post("/v1/elsewhere", answering(completion("found")))
     async with TestServer(app) as server:
-        model = ChatModel(
-            parse(f"m@http://127.0.0.1:{server.port}/v1"),
-            lambda sha: "",
-            Limits(retries=retries, timeout_s=20),
-            Waiting(),
-        )
-        try:
+        url = f"http://127.0.0.1:{server.port}/v1"
+        async with asked(url, retries=retries, timeout_s=20) as model:
             yield model
-        finally:
-            await model.close()
 
 
 async def reply_to(body: Any, **how: Any) -> Reply:
-    async with asked(answering(body, **how)) as model:
+    async with answered(answering(body, **how)) as model:
         return await model(QUESTION)
 
 
@@ -123,7 +118,7 @@ async def test_a_body_without_end_is_given_up() -> None:
             sent += 1_000_000
         return response
 
-    async with asked(endless) as model:
+    async with answered(endless) as model:
         with pytest.raises(CallFailed, match="larger than"):
             await model(QUESTION)
     assert sent < 100_000_000
@@ -185,10 +180,11 @@ async def test_no_part_of_our_key_is_in_an_id_or_an_error(
     monkeypatch.setenv("LOTBENCH_API_KEY", "sk-sesame-123")
     reply = await reply_to(completion(model="x" * before + told))
     assert reply.model == ("x" * before + "***")[: chat_format.MAX_ID]
-    for error in ({"error": {"message": told}}, {"detail": told}):
-        with pytest.raises(CallFailed) as caught:
-            await reply_to(error, status=400)
-        assert "***" in str(caught.value) and "sesame" not in str(caught.value)
+    for status, kind in ((400, CallFailed), (401, Unescapable)):
+        for error in ({"error": {"message": told}}, {"detail": told}):
+            with pytest.raises(kind) as caught:
+                await reply_to(error, status=status)
+            assert "***" in str(caught.value) and "sesame" not in str(caught.value)
 
 
 @pytest.mark.parametrize("packed", ["gzip, gzip", "zstd", "br"])
@@ -200,29 +196,37 @@ async def test_a_body_packed_as_was_not_asked_for_is_not_unpacked(packed: str) -
 
 
 @asynccontextmanager
-async def talking(said: bytes, times: int = 1, timeout_s: float = 20) -> AsyncIterator[ChatModel]:
-    """A model whose server says these bytes to whatever it is asked, so many times, and hangs up."""
+async def talking(talk: Talk, timeout_s: float = 20) -> AsyncIterator[ChatModel]:
+    """A model whose server talks so on each connection, and hangs up."""
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError, ConnectionError), closing(writer):
+            await talk(reader, writer)
+
+    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    try:
+        async with asked(url, retries=0, timeout_s=timeout_s) as model:
+            yield model
+    finally:
+        server.close()
+
+
+def saying(said: bytes, times: int = 1) -> Talk:
+    """Says these bytes to whatever it is asked, so many times."""
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError), closing(writer):
-            await reader.readuntil(b"\r\n\r\n")
-            for _ in range(times):
-                writer.write(said)
-                await writer.drain()
+        await reader.readuntil(b"\r\n\r\n")
+        for _ in range(times):
+            writer.write(said)
+            await writer.drain()
 
-    server = await asyncio.start_server(talk, "127.0.0.1", 0)
-    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-    model = ChatModel(parse(f"m@{url}"), lambda sha: "", Limits(retries=0, timeout_s=timeout_s), Waiting())
-    try:
-        yield model
-    finally:
-        await model.close()
-        server.close()
+    return talk
 
 
 async def test_interim_responses_without_end_are_given_up() -> None:
     started = time.monotonic()
-    async with talking(b"HTTP/1.1 102 Processing\r\n\r\n" * 1000, times=100_000, timeout_s=1) as model:
+    async with talking(saying(b"HTTP/1.1 102 Processing\r\n\r\n" * 1000, 100_000), timeout_s=1) as model:
         with pytest.raises(CallFailed, match="no answer within 1 s"):
             await model(QUESTION)
     assert time.monotonic() - started < 10
@@ -244,7 +248,7 @@ async def test_interim_responses_without_end_are_given_up() -> None:
 async def test_a_dropped_connection_is_a_failed_call_and_prints_nothing(
     said: bytes, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with talking(said) as model:
+    async with talking(saying(said)) as model:
         with pytest.raises(CallFailed, match="no connection to"):
             await model(QUESTION)
     del model
@@ -270,7 +274,7 @@ USED = {"prompt_tokens": 70, "completion_tokens": 30}
 async def test_what_was_billed_and_thrown_away_is_counted(said: Any, counted: list[Usage | None]) -> None:
     seen: list[Usage | None] = []
     discarded.set(seen.append)
-    async with asked(answering(said), retries=3) as model:
+    async with answered(answering(said), retries=3) as model:
         with suppress(CallFailed):
             await model(QUESTION)
     assert seen == counted
@@ -282,7 +286,7 @@ async def test_an_answer_that_stops_after_its_head_is_counted(
 ) -> None:
     seen: list[Usage | None] = []
     discarded.set(seen.append)
-    async with talking(b"HTTP/1.1 %d OK\r\nContent-Length: 999\r\n\r\n{" % status) as model:
+    async with talking(saying(b"HTTP/1.1 %d OK\r\nContent-Length: 999\r\n\r\n{" % status)) as model:
         with pytest.raises(CallFailed):
             await model(QUESTION)
     assert seen == counted
@@ -326,28 +330,21 @@ async def test_what_a_server_says_unasked_is_no_answer_to_the_next_question() ->
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal served
-        with suppress(asyncio.IncompleteReadError, ConnectionError), closing(writer):
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                [size] = re.findall(rb"(?i)content-length: (\d+)", head)
-                asked = json.loads(await reader.readexactly(int(size)))["messages"][0]["content"]
-                served += 1
-                for text in (asked, f"{asked} once more"):
-                    said = json.dumps(completion(text)).encode()
-                    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(said), said))
-                    await writer.drain()
-                    await asyncio.sleep(0.02)
+        while head := await reader.readuntil(b"\r\n\r\n"):
+            [size] = re.findall(rb"(?i)content-length: (\d+)", head)
+            heard = json.loads(await reader.readexactly(int(size)))["messages"][0]["content"]
+            served += 1
+            for text in (heard, f"{heard} once more"):
+                said = json.dumps(completion(text)).encode()
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(said), said))
+                await writer.drain()
+                await asyncio.sleep(0.02)
 
-    server = await asyncio.start_server(talk, "127.0.0.1", 0)
-    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-    model = ChatModel(parse(f"m@{url}"), lambda sha: "", Limits(retries=0, timeout_s=5), Waiting())
-    try:
+    async with talking(talk, timeout_s=5) as model:
         for text in ("one", "two", "three"):
             reply = await model(replace(QUESTION, messages=(Message("user", (text,)),)))
             assert reply.text == text
             await asyncio.sleep(0.1)
-    finally:
-        await model.close()
-        server.close()
-        # The last of its connections is closed at its next word.
-        await asyncio.sleep(0.05)
+    # The last of its connections is closed at its next word.
+    await asyncio.sleep(0.05)
     assert served == 3

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -23,8 +22,8 @@ import pytest
 from lotbench.cli import main
 from lotbench.models import retrying
 from lotbench.run.loading import Run, load_run
-from lotbench.storage.datasets import shipped
 from tests.faults import FAULTS, Fault, Plan, Status
+from tests.judging import data_set, shipped
 from tests.killing import PATIENCE_S, ROOT, finish, lost, running, serving, stop_at, the_run
 from tests.rules import game_rule
 from tests.server import FakeServer
@@ -257,16 +256,7 @@ def damaged_journal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def picture_gone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    data = tmp_path / "set"
-    shutil.copytree(
-        shipped("data", "lotbench_easy"),
-        data,
-        ignore=lambda d, names: [n for n in names if n > "lot-0002.svg"],
-    )
-    lines = (shipped("data", "lotbench_easy") / "samples.jsonl").read_text(encoding="utf-8").splitlines()[:2]
-    (data / "samples.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    for path in (shipped("data", "lotbench_easy") / "images").glob("lot-000[12].png"):
-        shutil.copy(path, data / "images" / path.name)
+    data = data_set(tmp_path / "set", shipped(2))
     with FakeServer(faults=lambda index, body: "429_quota" if index >= AT else None) as server:
         given = [
             part.replace("arm=caption", "arm=image+caption") for part in command(server, tmp_path / "runs")

@@ -31,6 +31,7 @@ from lotbench.types import Finish, Reply, Request
 from tests.asking import Guess, asked, question
 from tests.fakes import RuleModel, game_rule
 from tests.faults import FAULTS, Fault, Mixed, Spoil, Status, Wire
+from tests.judging import shipped
 from tests.killing import essence
 from tests.playing import outcomes, play, steps
 from tests.server import FakeServer
@@ -184,18 +185,6 @@ async def test_a_slow_reply_within_the_timeout_is_a_reply() -> None:
         assert server.log()["requests"] == 1
 
 
-async def test_a_server_that_speaks_no_http_fails_the_call(waits: list[float]) -> None:
-    async def mumble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(10)
-        writer.write(b"220 smtp.example ESMTP\r\n")
-        writer.close()
-
-    server = await asyncio.start_server(mumble, "127.0.0.1", 0)
-    async with server, asked(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", retries=1) as model:
-        with pytest.raises(CallFailed, match=r"no connection to .* \(tries: 2\)"):
-            await model(question())
-
-
 @pytest.mark.parametrize(
     ("fault", "about"),
     [
@@ -242,25 +231,26 @@ async def test_a_prompt_that_does_not_fit_or_may_not_be_is_a_reply_of_its_kind(
     assert (found.text, found.finish, found.model) == ("", finish, "m")
 
 
-@pytest.mark.parametrize(
-    ("fault", "kind"),
-    [
-        ("null", "unparsed"),
-        ("tool_calls", "unparsed"),
-        ("length", "truncated"),
-        ("content_filter", "refused"),
-        ("refusal", "refused"),
-        ("garbage", "unparsed"),
-        ("unclosed", "truncated"),
-    ],
-)
-async def test_a_reply_that_came_is_read_as_what_it_is_and_not_asked_for_again(fault: str, kind: str) -> None:
+REPLIES = {
+    "null": "unparsed",
+    "tool_calls": "unparsed",
+    "length": "truncated",
+    "content_filter": "refused",
+    "refusal": "refused",
+    "huge": "unparsed",
+    "garbage": "unparsed",
+    "unclosed": "truncated",
+}
+
+
+@pytest.mark.parametrize("fault", [fault for fault in REPLIES if fault != "huge"])
+async def test_a_reply_that_came_is_read_as_what_it_is_and_not_asked_for_again(fault: str) -> None:
     with FakeServer(faults=[fault]) as server:
         found = await answer(server)
         assert server.log()["requests"] == 1
     with pytest.raises(Unread) as caught:
         read_form(found, Guess)
-    assert caught.value.kind == kind
+    assert caught.value.kind == REPLIES[fault]
 
 
 async def test_a_completion_under_the_wrong_content_type_is_read() -> None:
@@ -318,30 +308,32 @@ async def test_a_wrong_key_costs_one_call_a_role(
     assert "wrong-key" not in text and "right-key" not in text
 
 
-async def test_an_unknown_model_stops_the_run_by_name(tmp_path: Path) -> None:
-    with FakeServer(models=["judge", "oracle"]) as server:
-        with pytest.raises(Unescapable, match="`candidate` does not exist"):
-            await play(server, tmp_path)
+@pytest.mark.parametrize(
+    ("able", "arm", "named"),
+    [
+        ({"models": ["judge", "oracle"]}, "caption", "`candidate` does not exist"),
+        ({"pictures": False}, "image+caption", "--set arm=caption"),
+    ],
+)
+async def test_a_candidate_that_cannot_answer_stops_the_run_by_name(
+    tmp_path: Path, able: dict[str, Any], arm: str, named: str
+) -> None:
+    with FakeServer(**able) as server:
+        with pytest.raises(Unescapable, match=named):
+            await play(server, tmp_path, settings={"arm": arm})
         assert server.log()["requests"] <= 3
 
 
-async def test_a_candidate_without_eyes_stops_the_run_and_names_the_arm(tmp_path: Path) -> None:
-    with FakeServer(pictures=False) as server:
-        with pytest.raises(Unescapable, match="--set arm=caption"):
-            await play(server, tmp_path, settings={"arm": "image+caption"})
-        assert server.log()["requests"] <= 3
-        assert (await play(server, tmp_path)).summary["complete"] is True
-
-
-async def test_pictures_reach_the_candidate_and_nobody_else(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("arm", "who"), [("image+caption", {"candidate"}), ("caption", set())])
+async def test_pictures_reach_the_candidate_and_nobody_else(tmp_path: Path, arm: str, who: set[str]) -> None:
     with FakeServer(keep_bodies=True) as server:
-        await play(server, tmp_path, settings={"arm": "image+caption"})
+        await play(server, tmp_path, settings={"arm": arm})
         seen = {
             body["model"]
             for body in server.bodies
             if any(isinstance(message["content"], list) for message in body["messages"])
         }
-    assert seen == {"candidate"}
+    assert seen == who
 
 
 def troubled(sample: str, fault: str = "500", role: str = "candidate") -> Any:
@@ -349,16 +341,8 @@ def troubled(sample: str, fault: str = "500", role: str = "candidate") -> Any:
     return lambda index, body: fault if sample in json.dumps(body) and body["model"] == role else None
 
 
-CAPTIONS = [
-    (sample["id"], sample["caption"])
-    for sample in map(
-        json.loads,
-        (Path(__file__).parents[2] / "data/lotbench_easy/samples.jsonl")
-        .read_text(encoding="utf-8")
-        .splitlines(),
-    )
-]
-FIRST = [name for name, _ in CAPTIONS[:3]]
+CAPTIONS = [(item.id, item.caption) for item in shipped(3)]
+FIRST = [name for name, _ in CAPTIONS]
 """The samples that are played here; `--limit` would draw others."""
 
 
@@ -447,18 +431,6 @@ def own(models: Mapping[str, Any]) -> dict[str, Any]:
     """Models under the names that `evaluate` gave them."""
     first = {"python:Buggy": models["candidate"]}
     return first | {f"python:Buggy-{role}-0": models[role] for role in ("judge", "oracle")}
-
-
-REPLIES = {
-    "null": "unparsed",
-    "tool_calls": "unparsed",
-    "length": "truncated",
-    "content_filter": "refused",
-    "refusal": "refused",
-    "huge": "unparsed",
-    "garbage": "unparsed",
-    "unclosed": "truncated",
-}
 
 
 @pytest.mark.parametrize("fault", REPLIES)

@@ -156,14 +156,6 @@ async def test_a_person_cannot_be_in_several_processes(threads: None, tmp_path: 
             await begin(config, out=tmp_path, shards=2)
 
 
-@pytest.mark.slow
-async def test_ray_takes_the_shards(tmp_path: Path) -> None:
-    with FakeServer(caches=False) as server:
-        one, two = [await played(server, tmp_path / str(k), k) for k in (1, 2)]
-    assert essence(one.path)[1] == essence(two.path)[1]
-    assert one.summary["scores"] == two.summary["scores"]
-
-
 @pytest.mark.parametrize("at", ["shards", "shards/0"])
 async def test_shards_that_are_links_are_refused_and_nothing_behind_them_is_touched(
     at: str, tmp_path: Path
