@@ -31,7 +31,7 @@ from lotbench.harness.episode import Call, Episode, Node, nobody, visit
 from lotbench.harness.loop import Course, Loop, Planned
 from lotbench.harness.state import State
 from lotbench.storage import datasets
-from lotbench.types import Answer, Image, Key, Question, Reply, Trace
+from lotbench.types import Answer, Image, Key, Question, Reply, Request, Trace
 from tests.episodes import resolved
 from tests.fakes import ScriptedModel, text_of
 
@@ -138,6 +138,16 @@ def reasoned(guess: str) -> dict[str, str]:
 def said_to_candidate(player: ScriptedModel, step: str = "respond") -> list[str]:
     """What changes from round to round: the text of the last message of each request of a step."""
     return [text_of(asked).rpartition("\nuser: ")[2] for asked in player.asked if asked.key.step == step]
+
+
+def at(model: ScriptedModel, *steps: str) -> list[Request]:
+    """What a player was asked at these steps."""
+    return [asked for asked in model.asked if asked.key.step in steps]
+
+
+def shape(asked: Request) -> list[str]:
+    """The fields of the answer that is asked for, in order."""
+    return list(asked.schema["properties"]) if asked.schema else []
 
 
 @dataclass(frozen=True)

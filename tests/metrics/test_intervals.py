@@ -98,15 +98,6 @@ def test_draws_without_a_value_open_the_interval() -> None:
     assert bootstrap(data, seen, seed=0) == (None, None)
 
 
-def test_wilsons_interval_of_known_value() -> None:
-    # Wilson for 0 of n ends at z^2 / (n + z^2); for 5 of 10 it is .5 -+ z / (2 sqrt(10 + z^2)).
-    z = 1.959964
-    low, high = wilson(0.0, 10)
-    assert low == pytest.approx(0, abs=1e-12) and high == pytest.approx(z**2 / (10 + z**2), abs=1e-6)
-    half = z / (2 * (10 + z**2) ** 0.5)
-    assert wilson(0.5, 10) == pytest.approx((0.5 - half, 0.5 + half), abs=1e-6)
-
-
 @pytest.mark.parametrize("n", [4, 6])
 def test_few_clusters_are_covered_by_drawing_too(n: int) -> None:
     rng = np.random.default_rng(n)

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from lotbench.benchmarks.lotbench import primary_metric as lotbench
-from lotbench.metrics.primary_metric import PrimaryMetric
 from lotbench.report.leaderboard import Entry, board, sample_scores
 from lotbench.types import Trace
 from tests.games import Rules, broken, unsolved, won
 from tests.report.test_leaderboard import CONDITIONS
 
 
-def run(name: str, traces: Sequence[Trace], primary_metric: PrimaryMetric) -> Entry:
-    values = {one.sample: one.score.value for one in traces if one.score.value is not None}
-    given: dict[str, Any] = {"asked": name, "answered": (name,), "benchmark": "b", "failed": 0}
-    given |= {"conditions": CONDITIONS}
-    return Entry(name=name, values=values, primary_metric=primary_metric, **given)
-
-
 def entry(name: str, traces: Sequence[Trace], most_fpr: float | None = None) -> Entry:
     checked = None if most_fpr is None else {"value": 0.0, "low": 0.0, "high": most_fpr, "n": 100}
-    return replace(run(name, traces, lotbench.primary_metric(traces, Rules())), checked=checked)
+    values = {one.sample: one.score.value for one in traces if one.score.value is not None}
+    given: dict[str, Any] = {"asked": name, "answered": (name,), "benchmark": "b", "failed": 0}
+    given |= {"conditions": CONDITIONS, "primary_metric": lotbench.primary_metric(traces, Rules())}
+    return Entry(name=name, values=values, checked=checked, **given)
 
 
 def half_solved(failed: str | None = None, at: int = 2) -> list[Trace]:

@@ -71,14 +71,10 @@ async def played(players: dict[str, Any], items: Sequence[Item] = (), **settings
     return await run_episodes(benchmark, items or [task()], players, **settings)
 
 
-def sent(model: RuleModel | ScriptedModel, at: int = 0) -> str:
-    return text_of(model.asked[at])
-
-
 async def test_a_judge_is_told_what_the_paper_tells_it_of_hallucination_and_no_more() -> None:
     one = judge(lambda _: NEUTRAL)
     await played({"candidate": counting(), "judge": one}, answers=1)
-    _, _, told = sent(one).partition("decide on hallucination")
+    _, _, told = text_of(one.asked[0]).partition("decide on hallucination")
     said = told.partition("Answer with one JSON object")[0]
     assert all(
         words in said for words in ("core of the question", "departs from reality", "contradicts", "made up")
@@ -235,46 +231,26 @@ async def dynamic(candidate: RuleModel, items: Sequence[Item] = TASKS, **setting
     return await played(players, items, **{"answers": 2, "dhp": True, "order": "data"} | settings)
 
 
+SHOWN = {"t1": (None, None), "t2": ("t1 a0", "t1 a1"), "t3": ("t2 a0", "t1 a1"), "t4": ("t2 a0", "t3 a1")}
+WORDS = {"positive": "by people", "negative": "no good"}
+
+
 @pytest.mark.parametrize(
-    ("settings", "shown"),
+    ("settings", "otherwise"),
     [
-        (
-            {},
-            {
-                "t1": (None, None),
-                "t2": ("t1 a0", "t1 a1"),
-                "t3": ("t2 a0", "t1 a1"),
-                "t4": ("t2 a0", "t3 a1"),
-            },
-        ),
-        (
-            {"dhp_policy": "text", "examples": {"positive": "by people", "negative": "no good"}},
-            {
-                "t1": ("by people", "no good"),
-                "t2": ("t1 a0", "t1 a1"),
-                "t3": ("t2 a0", "t1 a1"),
-                "t4": ("t2 a0", "t3 a1"),
-            },
-        ),
-        (
-            {"classes": "overlapping"},
-            {
-                "t1": (None, None),
-                "t2": ("t1 a0", "t1 a1"),
-                "t3": ("t2 a0", "t1 a1"),
-                "t4": ("t3 a1", "t3 a1"),
-            },
-        ),
+        ({}, {}),
+        ({"dhp_policy": "text", "examples": WORDS}, {"t1": ("by people", "no good")}),
+        ({"classes": "overlapping"}, {"t4": ("t3 a1", "t3 a1")}),
     ],
     ids=["algorithm1", "text", "overlapping"],
 )
 @pytest.mark.parametrize("strategy", ["scp", "rag", "rcp", "cot"])
 async def test_the_memory_changes_between_tasks_by_the_policy(
-    settings: dict[str, Any], shown: dict[str, tuple[str | None, str | None]], strategy: str
+    settings: dict[str, Any], otherwise: dict[str, tuple[str, str]], strategy: str
 ) -> None:
     candidate = counting()
     done = await dynamic(candidate, strategy=strategy, **settings)
-    assert examples(candidate) == shown
+    assert examples(candidate) == SHOWN | otherwise
     # One prompt a task: both answers of a task came of the same words.
     assert len({text_of(request) for request in candidate.asked}) == len(TASKS)
     assert {trace.sequence for trace in done.traces} == {"order-1"}
@@ -315,6 +291,3 @@ async def test_an_episode_that_fails_leaves_the_examples_as_they_were() -> None:
     done = await dynamic(candidate)
     assert done.outcomes == ["scored", "candidate_failed", "scored", "scored"]
     assert examples(candidate)["t3"] == ("t1 a0", "t1 a1")
-
-
-# Data and prompts.

@@ -186,18 +186,11 @@ def test_the_papers_preset_turns_every_setting_to_its_letter() -> None:
 
 
 def test_a_dry_run_counts_the_calls(capsys: pytest.CaptureFixture[str]) -> None:
-    players = [
-        "--model",
-        "gpt-4o-mini",
-        "--judge",
-        "o3",
-        "--judge",
-        "deepseek/deepseek-chat",
-        "--role",
-        "dhp_judge=gemini/gemini-2.5-pro",
-    ]
-    arguments = ["evaluate", "hicbench", *players, "--set", "dhp=true", "--repeats", "2", "--dry-run"]
-    assert main(arguments) == 0
+    players = (
+        "--model gpt-4o-mini --judge o3 --judge deepseek/deepseek-chat --role dhp_judge=gemini/gemini-2.5-pro"
+    )
+    arguments = f"evaluate hicbench {players} --set dhp=true --repeats 2 --dry-run"
+    assert main(arguments.split()) == 0
     shown = capsys.readouterr().out
     assert "tasks     200 (2 repeats), 2 side by side" in shown
     calls = {line.split()[0]: line.split()[1] for line in shown.splitlines() if line and line[-1].isalnum()}
@@ -223,14 +216,8 @@ def test_a_panel_that_cannot_sit_is_refused_before_any_call(
 # Export and labels.
 
 
-def exported(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    capsys.readouterr()
-    assert main(["export", *map(str, arguments)]) == 0
-    return capsys.readouterr().out
-
-
-def to_label(run: Run, file: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    exported(capsys, run.path, "--for-review", "--out", file)
+def to_label(run: Run, file: Path) -> list[dict[str, Any]]:
+    assert main(["export", str(run.path), "--for-review", "--out", str(file)]) == 0
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
@@ -243,7 +230,7 @@ def test_two_people_label_one_answer_and_their_agreement_is_the_ceiling(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = play(tmp_path)
-    rows = to_label(run, tmp_path / "to-label.jsonl", capsys)
+    rows = to_label(run, tmp_path / "to-label.jsonl")
     assert all(row["who"] is None for row in rows)
     ann = put(tmp_path / "ann.jsonl", [{**row, **(IH if at % 2 else DH)} for at, row in enumerate(rows)])
     ben = put(tmp_path / "ben.jsonl", [{**row, **(IH if at % 3 else DH)} for at, row in enumerate(rows[:6])])
@@ -267,7 +254,7 @@ def test_labels_that_do_not_fit_the_run_are_named_by_line_and_field(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run, file = play(tmp_path), tmp_path / "labels.jsonl"
-    rows = to_label(run, file, capsys)
+    rows = to_label(run, file)
     wrong = [
         {**rows[0], **IH, "originality": 6},
         {**rows[1], **IH, "answer": "another"},
@@ -298,7 +285,7 @@ def test_labels_that_do_not_fit_the_run_are_named_by_line_and_field(
 
 def test_rows_without_a_label_are_no_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, file = play(tmp_path), tmp_path / "labels.jsonl"
-    put(file, to_label(run, file, capsys))
+    put(file, to_label(run, file))
     assert main(["score", str(run.path), "--labels", str(file)]) == 2
     assert "no row has a label yet" in capsys.readouterr().err
 

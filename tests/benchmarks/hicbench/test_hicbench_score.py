@@ -13,6 +13,7 @@ from lotbench.benchmarks.hicbench.score import ifs
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.benchmarks.hicbench.task import benchmark
 from lotbench.config.arm import score_settings
+from lotbench.harness.evidence import NOTHING
 from lotbench.report.sections import Section
 from tests.benchmarks.hicbench.test_hicbench import (
     DH,
@@ -39,9 +40,6 @@ def test_ifs_has_the_values_of_the_paper(ih: float, dh: float, expected: float) 
     assert ifs(ih, dh, 0.6) == pytest.approx(expected, abs=5e-5)
 
 
-# Every rule and reading: verdicts of two or three judges on one answer each.
-
-
 async def panel(*answers: Sequence[Any], **settings: Any) -> Played:
     """One task, each answer given as the verdicts of all judges on it."""
     judges = [
@@ -49,9 +47,6 @@ async def panel(*answers: Sequence[Any], **settings: Any) -> Played:
         for index in range(len(answers[0]))
     ]
     return await played({"candidate": counting(), "judge": judges}, answers=len(answers), **settings)
-
-
-# IH and DH of the answers above, worked out by hand.
 
 
 @pytest.mark.parametrize("judges", [2, 3])
@@ -84,21 +79,9 @@ async def test_planted_rates_come_back(judges: int) -> None:
         assert per_judge[index][-2:] == pytest.approx((ih, dh), abs=0.06)
 
 
-# Likeness.
-
-
-# Sections.
-
-
 def test_a_run_without_traces_has_a_report() -> None:
-    assert [one.title for one in benchmark.sections([], Settings(), done_evidence())] == ["Replies"]
-    assert {metric.value for metric in benchmark.metrics([], Settings(), done_evidence()).values()} == {None}
-
-
-def done_evidence() -> Any:
-    from lotbench.harness.evidence import NOTHING
-
-    return NOTHING
+    assert [one.title for one in benchmark.sections([], Settings(), NOTHING)] == ["Replies"]
+    assert {metric.value for metric in benchmark.metrics([], Settings(), NOTHING).values()} == {None}
 
 
 @pytest.mark.parametrize("name", sorted(score_settings(Settings())))

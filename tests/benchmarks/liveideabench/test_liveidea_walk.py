@@ -30,7 +30,7 @@ async def test_v1_asks_and_scores_by_its_own_table() -> None:
     candidate, one = ideas("Moss clocks.", "Moss maps."), judge(grade="B")
     played = await play(items("moss"), candidate, [one], version="v1", judges=1)
     assert "novel" in candidate.heard()[0] and "feasible" not in candidate.heard()[0]
-    assert "clarity" not in one.heard("judge")[0] and "analysis" not in one.heard("judge")[0]
+    assert not any(word in one.heard("judge")[0] for word in ("clarity", "analysis", "approach"))
     assert played.traces[0].score.value == pytest.approx((6 + 5 + 20 / 3) / 3)
     assert played.metrics()["clarity"].why == "v1 does not judge clarity"
     assert VERSIONS["v1"].grades == {"A": 10, "B": 20 / 3, "C": 10 / 3, "D": 0}
@@ -41,17 +41,9 @@ async def test_v2_asks_and_scores_by_its_own_table() -> None:
     played = await play(items("moss"), candidate, [one], judges=1)
     assert "original" in candidate.heard()[0] and "clearly put" in candidate.heard()[0]
     assert "1 to 3 is poor" in one.heard("judge")[0] and "analysis" in one.heard("judge")[0]
+    assert "come at a known problem by a new approach" in one.heard("judge")[0]
     assert played.traces[0].score.value == pytest.approx((6 + 5 + 7 + 4) / 4)
     assert VERSIONS["v2"].grades == {"A": 10, "B": 7, "C": 4, "D": 1}
-
-
-async def test_v2_scores_a_new_approach_to_a_known_problem_as_original() -> None:
-    one = judge()
-    await play(items("moss"), ideas("Moss clocks.", "Moss maps."), [one], judges=1)
-    assert "come at a known problem by a new approach" in one.heard("judge")[0]
-    old = judge()
-    await play(items("moss"), ideas("Moss clocks.", "Moss maps."), [old], judges=1, version="v1")
-    assert "approach" not in old.heard("judge")[0]
 
 
 async def test_v1_has_no_fallback() -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from lotbench.types import Request
 from tests.fakes import text_of
 from tests.play import (
     GARBAGE,
@@ -22,6 +21,7 @@ from tests.play import (
     play,
     reasoned,
     said_to_candidate,
+    shape,
 )
 
 # ---- Arms and controls ----
@@ -109,11 +109,6 @@ async def test_the_candidate_is_told_how_long_a_guess_may_be() -> None:
 
 
 # ---- Frameworks ----
-
-
-def shape(asked: Request) -> list[str]:
-    """The fields of the answer that is asked for."""
-    return list(asked.schema["properties"]) if asked.schema else []
 
 
 async def test_direct_asks_for_the_guess_alone() -> None:

@@ -111,13 +111,6 @@ async def test_t_counts_failed_attempts_from_0_to_14_or_from_1_to_15() -> None:
         assert last.trace.score.value == pytest.approx(math.exp(-0.2 * (14 + origin)))
 
 
-@pytest.mark.parametrize(("unsolved", "value"), [("zero", 0.0), ("cap", 0.0498)])
-async def test_a_failed_game_is_worth_nothing_or_what_t_15_is_worth(unsolved: str, value: float) -> None:
-    for origin in (0, 1):
-        (game,) = await games_solved_at(0, unsolved=unsolved, round_origin=origin)
-        assert game.trace.score.value == pytest.approx(value, abs=5e-5)
-
-
 async def test_a_judge_failure_is_censored_in_its_round_neither_dropped_nor_imputed() -> None:
     solved = await play(candidate("bell", "drum"), judge(NO, YES), max_rounds=3)
     broken = await play(candidate("bell", "drum"), judge(NO, GARBAGE), max_rounds=3)

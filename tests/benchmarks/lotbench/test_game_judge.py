@@ -11,7 +11,7 @@ import pytest
 
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.task import ROLES, benchmark
-from lotbench.types import Reply, Request
+from lotbench.types import Reply
 from tests.fakes import text_of
 from tests.play import (
     FILTERED,
@@ -22,41 +22,26 @@ from tests.play import (
     SORRY,
     YES,
     Room,
+    at,
     candidate,
     judge,
     oracle,
     play,
+    shape,
     verdict,
 )
-
-
-def shape(asked: Request) -> list[str]:
-    """The fields of the answer that is asked for, in order."""
-    return list(asked.schema["properties"]) if asked.schema else []
-
-
-def at(model: Any, step: str) -> list[Request]:
-    return [asked for asked in model.asked if asked.key.step == step]
-
 
 # ---- The verdict ----
 
 
 @pytest.mark.parametrize("mode", ["zero_shot", "explained", "causal"])
-@pytest.mark.parametrize(
-    ("point", "function", "outcome"),
-    [
-        (True, True, "solved"),
-        (True, False, "unsolved"),
-        (False, True, "unsolved"),
-        (False, False, "unsolved"),
-    ],
-)
+@pytest.mark.parametrize("point", [True, False])
+@pytest.mark.parametrize("function", [True, False])
 async def test_a_guess_is_accepted_if_both_creative_point_and_function_are_the_same(
-    mode: str, point: bool, function: bool, outcome: str
+    mode: str, point: bool, function: bool
 ) -> None:
     game = await play(candidate(), judge(verdict(point, function)), max_rounds=1, judge_mode=mode)
-    assert game.outcome == outcome
+    assert game.outcome == ("solved" if point and function else "unsolved")
     assert game.read("check", "how") == ["judge"]
 
 
@@ -200,14 +185,6 @@ async def test_one_model_in_two_models_is_asked_anew() -> None:
 # ---- Confirmation ----
 
 
-async def test_a_yes_that_another_judge_confirms_ends_the_game() -> None:
-    first, second = judge(NO, YES, name="a"), judge(confirms=[YES], name="b")
-    game = await play(candidate(), [first, second])
-    assert (game.outcome, game.attempts) == ("solved", 2)
-    assert [asked.key.round for asked in at(second, "confirm")] == [2]
-    assert at(second, "check") == at(first, "confirm") == []
-
-
 async def test_a_yes_that_another_judge_denies_is_a_no_and_the_game_goes_on() -> None:
     first, second = judge(YES, name="a"), judge(confirms=[NO, YES], name="b")
     player = candidate("bell", "drum")
@@ -215,6 +192,7 @@ async def test_a_yes_that_another_judge_denies_is_a_no_and_the_game_goes_on() ->
     assert (game.outcome, game.attempts) == ("solved", 2)
     assert game.read("check", "accepted") == [True, True]
     assert game.read("confirm", "accepted") == [False, True]
+    assert at(second, "check") == at(first, "confirm") == []
     assert "WRONG-ANS: bell" in text_of(player.asked[1])
 
 
@@ -284,8 +262,6 @@ async def test_a_second_opinion_that_cannot_be_read_is_a_judge_failure() -> None
     game = await play(candidate(), [first, second])
     assert (game.outcome, game.trace.score.parts["unsolved_through"]) == ("judge_failed", 0)
     assert len(at(second, "confirm")) == 2
-    checker = judge(YES, confirms=[GARBAGE])
-    assert (await play(candidate(), checker, confirm="same_judge")).outcome == "judge_failed"
 
 
 async def test_the_same_judge_that_cannot_be_read_gives_way_to_nobody() -> None:

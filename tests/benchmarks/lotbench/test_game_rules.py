@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from lotbench.benchmarks.lotbench.lints import unseen_clues
+from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings, reveals
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.harness.data_findings import Finding
@@ -124,10 +125,6 @@ async def test_a_second_failure_is_a_used_round_and_never_reaches_a_judge(status
     assert [one["call"] for one in game.steps("check")[:1]] == [None]
     assert [asked.key.round for asked in checker.asked if asked.key.step == "check"] == [2]
     assert "WRONG-ANS" not in said_to_candidate(player)[2]
-
-
-async def test_a_question_follows_a_round_without_a_guess() -> None:
-    game = await play(candidate(GARBAGE, GARBAGE, "bell"), max_rounds=2)
     assert game.read("ask", "question") == [QUESTIONS[0]]
 
 
@@ -151,7 +148,7 @@ async def test_a_game_with_no_valid_guess_is_unsolved_and_shown_apart(unsolved: 
     game = await play(candidate(SORRY, SORRY), **settings)
     assert game.outcome == "unsolved"
     assert game.trace.score.value == pytest.approx(worth)
-    assert game.trace.score.parts["rounds"] == 3
+    assert game.trace.score.parts["rounds"] == 2
     assert game.trace.score.parts["valid_guess"] is False
     shown = benchmark.sections([game.trace], Settings(**settings, confirm="never"))
     rows = [row for section in shown for table in section.tables for row in table.rows]
@@ -177,33 +174,15 @@ async def test_an_accepted_guess_ends_the_game_with_t_the_failed_attempts_before
     assert game.trace.score.value == pytest.approx(math.exp(-0.4))
 
 
-EXACT = {
-    "as it stands": "alarm clock",
-    "case": "Alarm CLOCK",
-    "article": "an alarm clock",
-    "another article": "The alarm clock",
-    "quotes": "“alarm clock”",
-    "punctuation": "alarm clock!",
-    "hyphen": "alarm-clock",
-    "spaces": "alarm   clock",
-    "width": "ａｌａｒｍ ｃｌｏｃｋ",  # NFKC
-}
-
-
-@pytest.mark.parametrize("how", EXACT)
-async def test_an_exact_match_after_normalisation_needs_no_call(how: str) -> None:
+@pytest.mark.parametrize(
+    ("sample", "guess"), [(SAMPLE, "alarm clock"), (SAMPLE, "“The ALARM-clock!”"), (CHINESE, "「鬧 鐘」")]
+)
+async def test_an_exact_match_after_normalisation_needs_no_call(sample: Item, guess: str) -> None:
+    """What is normalised is in `test_words.py`."""
     checker = judge(NO)
-    game = await play(candidate(EXACT[how]), checker)
+    game = await play(candidate(guess), checker, sample=sample)
     assert game.outcome == "solved"
     assert game.values("check") == [{"accepted": True, "how": "exact"}]
-    assert checker.asked == []
-
-
-@pytest.mark.parametrize("guess", ["闹钟", "鬧鐘", "「闹钟」", "闹 钟"])
-async def test_an_exact_match_in_simplified_or_traditional_chinese_needs_no_call(guess: str) -> None:
-    checker = judge(NO)
-    game = await play(candidate(guess), checker, sample=CHINESE)
-    assert game.read("check", "how") == ["exact"]
     assert checker.asked == []
 
 
@@ -213,17 +192,13 @@ async def test_an_exact_match_is_certain_and_needs_no_second_opinion() -> None:
     assert (game.outcome, game.values("confirm")) == ("solved", [])
 
 
-async def test_a_guess_already_judged_reuses_its_verdict_without_a_call() -> None:
+async def test_a_guess_already_judged_reuses_its_verdict_without_a_call_and_is_counted() -> None:
     checker = judge(NO, YES)
     game = await play(candidate("bell", "The Bell!", "drum"), checker)
     assert game.read("check", "how") == ["judge", "repeat", "judge"]
     assert game.read("check", "accepted") == [False, False, True]
     assert [asked.key.round for asked in checker.asked if asked.key.step == "check"] == [1, 3]
-
-
-async def test_repeats_are_counted() -> None:
-    game = await play(candidate("bell", "bell", "drum"), judge(NO), max_rounds=3)
-    shown = benchmark.sections([game.trace], Settings(max_rounds=3, confirm="never"))
+    shown = benchmark.sections([game.trace], Settings(confirm="never"))
     rows = [row for section in shown for table in section.tables for row in table.rows]
     assert ("guesses judged that had been judged before in their game", 1, 3, 1 / 3) in rows
 
@@ -288,11 +263,6 @@ async def test_a_question_that_names_a_guess_is_flagged_and_answered_as_any_othe
     assert f"Q: {LEAKS[what]}\nA: Yes\n" in said_to_candidate(player)[2]
 
 
-async def test_a_question_with_a_word_of_the_key_text_only_is_no_leak() -> None:
-    game = await play(candidate(asks=["Is it a kind of clock?", "Is it alarming?"]), max_rounds=3)
-    assert game.read("ask", "leak") == [False, False]
-
-
 async def test_leaks_are_counted_and_the_score_also_stands_over_games_without_one() -> None:
     leaky = await play(candidate("bell", "drum", asks=["Is it an alarm clock?"]), judge(NO, YES))
     tight = await play(candidate("bell", "drum", "horn"), judge(NO, NO, YES))
@@ -330,6 +300,9 @@ async def test_an_answer_that_cannot_be_read_is_missing_told_to_nobody_and_the_g
     assert [asked.key.attempt for asked in teller.asked] == [0, 0]
     assert "Q:" not in said_to_candidate(player)[1]
     assert QUESTIONS[0] not in text_of(player.asked[-1])
+    shown = benchmark.sections([game.trace], Settings(max_rounds=3, confirm="never"))
+    rows = [row for section in shown for table in section.tables for row in table.rows]
+    assert ("oracle_failures: answers that are neither Yes nor No", 1, 2, 0.5) in rows
 
 
 async def test_a_question_whose_answer_is_missing_may_not_be_asked_again() -> None:
@@ -339,42 +312,21 @@ async def test_a_question_whose_answer_is_missing_may_not_be_asked_again() -> No
     assert game.read("ask", "question") == ["Is it alive?", None, "Is it loud?"]
 
 
-async def test_missing_answers_are_counted() -> None:
-    game = await play(candidate(), oracles=oracle("Perhaps.", "Yes"), max_rounds=3)
-    shown = benchmark.sections([game.trace], Settings(max_rounds=3, confirm="never"))
-    rows = [row for section in shown for table in section.tables for row in table.rows]
-    assert ("oracle_failures: answers that are neither Yes nor No", 1, 2, 0.5) in rows
-
-
 # ---- 5. reveal ----
 
 # (how, clues, attempts, interval) -> the clues that each attempt is the first to know, by number
 SCHEDULES: list[tuple[str, int, int, int, dict[int, list[int]]]] = [
     ("spread", 1, 15, 5, {11: [1]}),
-    ("spread", 2, 15, 5, {6: [1], 11: [2]}),
     ("spread", 3, 15, 5, {6: [1], 11: [2, 3]}),
-    ("spread", 4, 15, 5, {6: [1, 2], 11: [3, 4]}),
-    ("spread", 5, 15, 5, {6: [1, 2], 11: [3, 4, 5]}),
-    ("spread", 6, 15, 5, {6: [1, 2, 3], 11: [4, 5, 6]}),
-    ("next", 1, 15, 5, {6: [1]}),
-    ("next", 2, 15, 5, {6: [1], 11: [2]}),
-    ("next", 3, 15, 5, {6: [1], 11: [2]}),
-    ("next", 6, 15, 5, {6: [1], 11: [2]}),
-    ("all", 1, 15, 5, {6: [1]}),
-    ("all", 4, 15, 5, {6: [1, 2, 3, 4]}),
-    ("all", 6, 15, 5, {6: [1, 2, 3, 4, 5, 6]}),
-    ("spread", 4, 4, 2, {3: [1, 2, 3, 4]}),
     ("spread", 4, 5, 5, {}),
     ("spread", 4, 6, 5, {6: [1, 2, 3, 4]}),
-    ("spread", 4, 10, 5, {6: [1, 2, 3, 4]}),
-    ("spread", 4, 11, 5, {6: [1, 2], 11: [3, 4]}),
     ("spread", 5, 15, 4, {5: [1], 9: [2, 3], 13: [4, 5]}),
-    ("spread", 2, 15, 3, {10: [1], 13: [2]}),
-    ("next", 3, 15, 4, {5: [1], 9: [2], 13: [3]}),
-    ("all", 3, 15, 4, {5: [1, 2, 3]}),
+    ("next", 3, 15, 5, {6: [1], 11: [2]}),
     ("next", 2, 4, 1, {2: [1], 3: [2]}),
+    ("all", 4, 15, 5, {6: [1, 2, 3, 4]}),
     ("all", 2, 1, 1, {}),
 ]
+"""Some of them; `test_every_schedule_keeps_the_order_and_only_next_leaves_clues_out` has the rule for all."""
 
 
 @pytest.mark.parametrize(("how", "count", "rounds", "interval", "wanted"), SCHEDULES)

@@ -9,9 +9,9 @@ import pytest
 
 from lotbench.benchmarks.lotbench.sample import Item, Rejected
 from lotbench.benchmarks.lotbench.settings import Settings
-from lotbench.types import Image, Message, Request
-from tests.fakes import ScriptedModel, text_of
-from tests.play import CHINESE, NO, SAMPLE, YES, candidate, judge, oracle, play, said_to_candidate
+from lotbench.types import Image, Message
+from tests.fakes import text_of
+from tests.play import CHINESE, NO, SAMPLE, YES, at, candidate, judge, oracle, play, said_to_candidate
 
 # The same sample in all that judge and oracle may know, and another in all that they may not.
 UNSEEN = SAMPLE.model_copy(
@@ -27,10 +27,6 @@ UNSEEN = SAMPLE.model_copy(
 )
 
 
-def asked_at(model: ScriptedModel, *steps: str) -> list[Request]:
-    return [asked for asked in model.asked if asked.key.step in steps]
-
-
 def pictures(messages: tuple[Message, ...]) -> list[Image]:
     return [part for message in messages for part in message.parts if isinstance(part, Image)]
 
@@ -44,7 +40,7 @@ async def check_of(item: Item, *guesses: str, **settings: Any) -> list[tuple[Mes
     checker = judge(*verdicts, confirms=[YES] if confirm else ())
     await play(player, checker, oracle("Yes"), sample=item, **settings)
     steps = ("chain", "chain_check", "confirm")
-    return [asked.messages for asked in (*asked_at(checker, *steps), asked_at(checker, "check")[-1])]
+    return [asked.messages for asked in (*at(checker, *steps), at(checker, "check")[-1])]
 
 
 JUDGING: list[dict[str, Any]] = [
@@ -106,7 +102,6 @@ async def test_the_oracle_sees_no_explanation_clue_picture_history_or_name(sees:
 
 
 def test_the_oracle_sees_the_scene_unless_told_otherwise() -> None:
-
     assert Settings().oracle_sees == "scene"
 
 
@@ -134,8 +129,8 @@ async def test_the_static_part_comes_first_so_that_prefixes_can_be_cached(framew
     await play(player, max_rounds=3, framework=framework)
     await play(other, max_rounds=3, framework=framework, sample=UNSEEN.model_copy(update={"id": "lot-9"}))
     for step in ("respond", "ask"):
-        rounds = asked_at(player, step)
-        system = {asked.messages[0] for asked in (*rounds, *asked_at(other, step))}
+        rounds = at(player, step)
+        system = {asked.messages[0] for asked in (*rounds, *at(other, step))}
         assert len(system) == 1
         texts = [text_of(asked).removesuffix("\nOUTPUT:") for asked in rounds]
         assert all(later.startswith(earlier) for earlier, later in pairwise(texts))
@@ -168,10 +163,3 @@ async def test_a_chinese_candidate_is_told_in_chinese_why_it_is_asked_again() ->
     assert game.read("ask", "status") == ["either_or", "ok"]
     assert "（列举了几个，而不是一个答案）" in player.heard("respond")[1]
     assert "（问的是二选一：请只问其中一个）" in player.heard("ask")[1]
-
-
-async def test_a_question_for_which_of_two_asked_twice_costs_the_answer() -> None:
-    player = candidate("one", "two", asks=["Is it an animal or a plant?"] * 2)
-    game = await play(player, max_rounds=2)
-    assert game.read("ask", "status") == ["either_or", "either_or"]
-    assert game.values("answer") == []

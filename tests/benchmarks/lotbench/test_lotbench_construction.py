@@ -108,7 +108,10 @@ def dropped(folder: Path) -> list[dict[str, str]]:
 async def test_the_best_response_by_its_lower_bound_becomes_a_sample_and_runners_up_its_points(
     tmp_path: Path,
 ) -> None:
-    made = await built(tmp_path)
+    model = writer()
+    made = await built(tmp_path, model=model)
+    said = "\n".join(text_of(request) for request in model.asked)
+    assert "2.6" not in said and "votes:" not in said, "the writer is not told of votes"
     [item] = datasets.samples(made.proposals, Item)
     assert item.response == WHALE[0]["text"] and item.key_text == "a bigger tank"
     assert item.writer == "people" and "writer-1" in item.source
@@ -119,6 +122,14 @@ async def test_the_best_response_by_its_lower_bound_becomes_a_sample_and_runners
                           "Glass and water.")  # fmt: skip
     assert [(one.text, one.difficulty) for one in item.reject] == [("a raise", "easy"), ("a harpoon", "hard")]
     assert made.accepted is None and made.stages["proposed"] == 1
+
+
+def decide(made: BuiltGames, **decided: Any) -> Item:
+    """Write down what a person decided about the one proposal; the proposal."""
+    [item] = datasets.samples(made.proposals, Item)
+    line = json.dumps({"sample": item.id, **decided})
+    made.proposals.with_name("proposals.review.jsonl").write_text(line + "\n", "utf-8")
+    return item
 
 
 def voted(*texts: tuple[str, float]) -> list[Voted]:
@@ -200,63 +211,43 @@ async def test_points_name_shown_runners_up_alone(tmp_path: Path) -> None:
     assert any("with a letter of B, C, D" in said for said in model.heard())
 
 
-async def test_votes_are_not_told_to_the_writer(tmp_path: Path) -> None:
-    model = writer()
-    await built(tmp_path, model=model)
-    said = "\n".join(text_of(request) for request in model.asked)
-    assert "2.6" not in said and "votes:" not in said
-
-
 async def test_a_second_build_asks_nothing_again_and_after_a_review_it_makes_the_data_set(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     model = writer()
     made = await built(tmp_path, model=model)
     asked = len(model.asked)
-    [item] = datasets.samples(made.proposals, Item)
-    review = made.proposals.with_name("proposals.review.jsonl")
-    line = {
-        "sample": item.id,
-        "decision": "edit",
-        "changes": {"leap": "scale"},
-        "kind": "sample",
-        "by": "ann",
-    }
-    review.write_text(json.dumps(line) + "\n")
+    edit = {"changes": {"leap": "scale"}, "kind": "sample", "by": "ann"}
+    decide(made, decision="edit", **edit)
     made = await built(tmp_path, model=model)
     assert not model.asked[asked:]
     assert made.accepted == 1
     assert datasets.samples(made.dataset, Item)[0].leap == "scale"
     assert main(["data", "check", str(made.dataset)]) == 0
-    review.write_text(json.dumps(line | {"decision": "reject"}) + "\n")
+    decide(made, decision="reject", **edit)
     assert (await built(tmp_path, model=model)).accepted == 0
     card = json.loads((tmp_path / "out" / "card.json").read_text())
     assert card["left_out"] == {"rejected": 1}
-    review.write_text(json.dumps(line | {"decision": "perhaps"}) + "\n")
+    decide(made, decision="perhaps", **edit)
     with pytest.raises(DataError, match=r"proposals\.review\.jsonl:1: decision"):
         await built(tmp_path, model=model)
 
 
 async def test_what_people_put_beside_the_samples_stays_and_a_rejected_sample_goes(tmp_path: Path) -> None:
-    made = await built(tmp_path)
-    [item] = datasets.samples(made.proposals, Item)
-    review = made.proposals.with_name("proposals.review.jsonl")
-    review.write_text(json.dumps({"sample": item.id, "decision": "accept"}) + "\n")
+    item = decide(await built(tmp_path), decision="accept")
     made = await built(tmp_path)
     plays = made.dataset / "calibration.jsonl"
     plays.write_text("a day's work\n")
     assert (await built(tmp_path)).accepted == 1
     assert plays.read_text() == "a day's work\n" and (made.dataset / item.image).is_file()
-    review.write_text(json.dumps({"sample": item.id, "decision": "reject"}) + "\n")
+    decide(made, decision="reject")
     assert (await built(tmp_path)).accepted == 0
     assert [path.name for path in made.dataset.iterdir()] == ["calibration.jsonl"]
 
 
 async def test_a_decision_about_one_proposal_is_none_about_another(tmp_path: Path) -> None:
     made = await built(tmp_path)
-    [item] = datasets.samples(made.proposals, Item)
-    review = made.proposals.with_name("proposals.review.jsonl")
-    review.write_text(json.dumps({"sample": item.id, "decision": "accept"}) + "\n")
+    item = decide(made, decision="accept")
     wanted = Wanted((tmp_path / "rows",), tmp_path / "out", {"writer": "python:other"}, Rules())
     other = writer(puzzle=PUZZLE | {"explanation": "So it asks for more room, because it is large."})
     other.model_id = "writer-2"
@@ -293,18 +284,15 @@ async def test_a_decision_names_no_place_to_write_to_and_nothing_is_written_thro
     tmp_path: Path,
 ) -> None:
     made = await built(tmp_path)
-    [proposed] = datasets.samples(made.proposals, Item)
     away = tmp_path / "away.png"
     Image.new("RGB", (3, 3), "red").save(away)
     before = away.read_bytes()
-    review = made.proposals.with_name("proposals.review.jsonl")
     for changes in ({"image": "../../away.png"}, {"image": str(away)}, {"id": "another"}):
-        decided = {"sample": proposed.id, "decision": "edit", "changes": changes}
-        review.write_text(json.dumps(decided) + "\n", "utf-8")
+        decide(made, decision="edit", changes=changes)
         assert (await built(tmp_path)).accepted == 0
         assert away.read_bytes() == before and not made.dataset.exists()
 
-    review.write_text(json.dumps({"sample": proposed.id, "decision": "accept"}) + "\n", "utf-8")
+    proposed = decide(made, decision="accept")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     picture = made.proposals / proposed.image
