@@ -50,6 +50,11 @@ class Counted:
         return await self._answer(messages) if self._answer else policy(messages, game_rule(solve=0.1))
 
 
+def judges() -> dict[str, Counted]:
+    """A judge and an oracle that follow the rule."""
+    return {"judge": Counted("judge"), "oracle": Counted("oracle")}
+
+
 def ruled(name: str) -> RuleModel:
     """A model that fills any form, for any role."""
     model = RuleModel(model_id=name)

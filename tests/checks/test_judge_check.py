@@ -282,7 +282,8 @@ async def test_a_check_on_the_shipped_judge_set_counts_whatever_is_played(
     for module in (datasets, judge_set):
         monkeypatch.setattr(module, "shipped", lambda *parts: ours.get(parts) or real(*parts))
     check = replace(wanted(Path(), rows, tmp_path, oracle=True, fresh=True), judge_set="")
-    check = replace(check, config=check.config.model_copy(update={"experiment": without_data(check)}))
+    anywhere = check.config.experiment.model_copy(update={"data": ""})
+    check = replace(check, config=check.config.model_copy(update={"experiment": anywhere}))
     await judge_check(check, own=players(judge))
     run = await game(second, tmp_path, judge)
     assert run.summary["reasons"] == []
@@ -294,10 +295,6 @@ async def test_a_check_on_the_shipped_judge_set_counts_whatever_is_played(
     await judge_check(wanted(second, own, tmp_path, oracle=True), own=players(judge))
     results.rewritten(run)
     assert "about the samples of lotbench_easy" not in section(load_run(run.path))
-
-
-def without_data(check: WantedCheck) -> Experiment:
-    return check.config.experiment.model_copy(update={"data": ""})
 
 
 def renamed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -485,16 +482,6 @@ async def test_every_judge_mode_is_measured_when_asked_for(data: Path, rows: Pat
     assert len(checked.kept) == 3
 
 
-def fault(data: Path, tmp_path: Path, **change: Any) -> str:
-    """What is said of a judge set whose second row is changed."""
-    rows = filled(ITEMS[:2])
-    rows[1] = {**rows[1], **change}
-    folder = write(tmp_path / "set", daeso=rows)
-    with pytest.raises(UsageError) as told:
-        prepare(wanted(data, folder, tmp_path))
-    return str(told.value)
-
-
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -512,7 +499,11 @@ def fault(data: Path, tmp_path: Path, **change: Any) -> str:
     ],
 )
 def test_a_judge_set_names_its_faults(data: Path, tmp_path: Path, change: dict[str, Any], told: str) -> None:
-    assert told in fault(data, tmp_path, **change)
+    rows = filled(ITEMS[:2])
+    rows[1] = {**rows[1], **change}
+    with pytest.raises(UsageError) as caught:
+        prepare(wanted(data, write(tmp_path / "set", daeso=rows), tmp_path))
+    assert told in str(caught.value)
 
 
 def test_a_judge_set_of_another_data_set_or_with_nobody_to_check_is_refused(

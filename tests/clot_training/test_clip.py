@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,29 +78,21 @@ def test_an_untrained_model_would_not_pass(
     assert roc_auc_score(named.ravel(), similar.ravel()) < 0.65
 
 
-class Counted:
-    """Counts the words and pictures that a CLIP encodes."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.words = 0
-        self.pictures = 0
-        encode_words, encode_pictures = Sight.words, Sight.pictures
-
-        def words(sight: Sight, words: Sequence[str]) -> Vectors:
-            self.words += len(words)
-            return encode_words(sight, words)
-
-        def pictures(sight: Sight, paths: Sequence[str]) -> Vectors:
-            self.pictures += len(paths)
-            return encode_pictures(sight, paths)
-
-        monkeypatch.setattr(Sight, "words", words)
-        monkeypatch.setattr(Sight, "pictures", pictures)
-
-
 @pytest.fixture
-def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
-    return Counted(monkeypatch)
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How many words and pictures a CLIP encodes."""
+    count = Counter[str]()
+
+    def counting(name: str, encode: Callable[[Sight, Sequence[str]], Vectors]) -> None:
+        def encoded(sight: Sight, given: Sequence[str]) -> Vectors:
+            count[name] += len(given)
+            return encode(sight, given)
+
+        monkeypatch.setattr(Sight, name, encoded)
+
+    counting("words", Sight.words)
+    counting("pictures", Sight.pictures)
+    return count
 
 
 def seeing(
@@ -124,16 +117,16 @@ def seeing(
 
 @pytest.mark.slow
 def test_a_sample_costs_one_picture_however_many_keywords_there_are(
-    tmp_path: Path, trained: dict[str, Any], pictures: list[tuple[Path, shapes.Scene]], counted: Counted
+    tmp_path: Path, trained: dict[str, Any], pictures: list[tuple[Path, shapes.Scene]], counted: Counter[str]
 ) -> None:
     for limit, grown in ((8, 8), (28, 20)):
         run = seeing(tmp_path, trained, pictures, limit=limit)
-        before = (counted.words, counted.pictures)
+        before = counted.copy()
         summary = step.explore(run, HashPolicy)
         size = summary["keywords"]["en"]
-        assert counted.pictures - before[1] == grown
+        assert counted["pictures"] - before["pictures"] == grown
         # The vocabulary is encoded by the first run and taken from the store by the second.
-        assert counted.words - before[0] == (size if limit == 8 else 0)
+        assert counted["words"] - before["words"] == (size if limit == 8 else 0)
 
 
 @pytest.mark.slow

@@ -198,22 +198,17 @@ def test_a_run_killed_again_and_again_ends_with_the_same_file(tmp_path: Path) ->
     assert path.read_bytes() == whole
 
 
-def test_candidates_of_other_settings_are_not_mixed(tmp_path: Path) -> None:
-    run = random_run(tmp_path)
-    step.explore(run, HashPolicy)
+def test_candidates_of_other_settings_or_of_another_model_are_not_mixed(tmp_path: Path) -> None:
+    class Other(HashPolicy):
+        id = "other"
+
+    step.explore(random_run(tmp_path, limit=20), HashPolicy)
     with pytest.raises(RunFolderError, match=r"other settings \(explore.n\)"):
         step.explore(random_run(tmp_path, n=12), HashPolicy)
     with pytest.raises(RunFolderError, match="more candidates"):
         step.explore(random_run(tmp_path, limit=8), HashPolicy)
-
-
-def test_candidates_of_another_model_are_not_mixed(tmp_path: Path) -> None:
-    class Other(HashPolicy):
-        id = "other"
-
-    step.explore(random_run(tmp_path, limit=8), HashPolicy)
     with pytest.raises(RunFolderError, match="explored with hash, not other"):
-        step.explore(random_run(tmp_path, limit=20), Other)
+        step.explore(random_run(tmp_path), Other)
 
 
 def test_without_an_adapter_the_step_before_is_named(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from lotbench.run.rescore import replay_run, requests, transcripts
 from lotbench.types import Reply, Usage
 from tests.bench.stepping import stepped
 from tests.pages import ROOT
-from tests.stepping import Counted, play, player, policy, ruled, timeless
+from tests.stepping import Counted, judges, play, player, policy, ruled, timeless
 
 SMALL: dict[str, Any] = {
     "seed": 1,
@@ -43,10 +43,6 @@ ARMS: dict[str, dict[str, Any]] = {
     "several draws": {"framework": "cot_sc", "votes": 3, "chain": "per_call"},
     "notes": {"framework": "ddcot"},
 }
-
-
-def judges() -> dict[str, Any]:
-    return {"judge": Counted("judge"), "oracle": Counted("oracle")}
 
 
 def small(**settings: Any) -> dict[str, Any]:

@@ -21,19 +21,15 @@ from lotbench.environment.games import Games
 from lotbench.environment.openenv import WITHHELD, ClientGame
 from lotbench.errors import LotbenchError, Unescapable, UsageError
 from lotbench.run.evaluate import evaluate
-from lotbench.types import Finish, Trace
+from lotbench.types import Finish
 from tests.environments import environment
 from tests.killing import serving
 from tests.pages import ROOT
-from tests.stepping import Counted, player, policy, timeless
+from tests.stepping import Counted, judges, player, policy, timeless
 
 KEY = "sesame"
 SETTINGS = {"max_rounds": 3, "clue_interval": 1, "arm": "caption"}
 SMALL: dict[str, Any] = {"limit": 2, "settings": SETTINGS, "check": False}
-
-
-def judges() -> dict[str, Any]:
-    return {"judge": Counted("judge"), "oracle": Counted("oracle")}
 
 
 class Client:
@@ -61,13 +57,9 @@ async def served(folder: Path, **players: Any) -> AsyncIterator[Games]:
         yield games
 
 
-async def wanted(out: Path) -> dict[str, Trace]:
-    run = await evaluate(model=player, roles=judges(), out=out, repeats=1, **SMALL)
-    return {trace.sample: trace for trace in run.traces}
-
-
 async def test_a_client_plays_the_games_of_evaluate(tmp_path: Path) -> None:
-    traces = await wanted(tmp_path / "run")
+    run = await evaluate(model=player, roles=judges(), out=tmp_path / "run", repeats=1, **SMALL)
+    traces = {trace.sample: trace for trace in run.traces}
     async with served(tmp_path / "games") as episodes:
         for sample, trace in traces.items():
             client = Client(episodes)

@@ -59,19 +59,16 @@ async def streaming() -> AsyncIterator[str]:
 
 async def evaluated(programs: Path, out: Path, address: str, model: str) -> list[dict[str, Any]]:
     """What `vf-eval` makes of two samples with two rollouts each: its traces."""
-    flags = [
-        "--env.taskset.base-url",
-        address,
-        "--client.base-url",
-        model,
-        "-m",
-        "policy",
-        "-n",
-        "2",
-        "-r",
-        "2",
+    flags = f"--env.taskset.base-url {address} --client.base-url {model} -m policy -n 2 -r 2"
+    command = [
+        str(programs / "vf-eval"),
+        "lotbench-v1",
+        *flags.split(),
+        "--no-push",
+        "--no-rich",
+        "-o",
+        str(out),
     ]
-    command = [str(programs / "vf-eval"), "lotbench-v1", *flags, "--no-push", "--no-rich", "-o", str(out)]
     more = {"LOTBENCH_SERVE_KEY": KEY, "OPENAI_API_KEY": "none", "PATH": f"{programs}:{os.environ['PATH']}"}
     if "PIP_CERT" in os.environ:
         # Where pip needs a certificate of its own, so does uv.

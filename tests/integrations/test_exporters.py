@@ -126,20 +126,13 @@ def test_what_cannot_be_exported_is_said(tmp_path: Path, capsys: pytest.CaptureF
     assert not Path(out).exists()
 
 
-def altered(name: str, place: Path, **fields: Any) -> Path:
-    """A copy of a recorded run whose run.json says something else."""
-    shutil.copytree(FOLDER / name, place / name)
-    path = place / name / "run.json"
-    table = json.loads(path.read_text(encoding="utf-8"))
-    for field, value in fields.items():
-        table[field] = {**table[field], **value} if isinstance(value, dict) else value
-    path.write_text(json.dumps(table), encoding="utf-8")
-    return place / name
-
-
 def test_an_export_names_the_versions_that_played_and_not_those_that_export(tmp_path: Path) -> None:
     game = next(name for name in RUNS if "-lotbench-" in name)
-    run = altered(game, tmp_path, digests={"code": "0.0.7"})
+    run = tmp_path / game
+    shutil.copytree(FOLDER / game, run)
+    played = json.loads((run / "run.json").read_text(encoding="utf-8")) | {"version": "4"}
+    played["digests"]["code"] = "0.0.7"
+    (run / "run.json").write_text(json.dumps(played), encoding="utf-8")
     [log] = exported("inspect", run, tmp_path / "inspect")
     about = parts(log, "header.json")["eval"]
     assert about["packages"] == {"lotbench": "0.0.7"} and about["task_version"] == "4"

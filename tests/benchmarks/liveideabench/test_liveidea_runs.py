@@ -22,7 +22,7 @@ from lotbench.calls import embeddings
 from lotbench.cli import main
 from lotbench.errors import UsageError
 from lotbench.models import embedded
-from lotbench.run.loading import load_run
+from lotbench.run.loading import Run, load_run
 from lotbench.run.results import rewritten
 from lotbench.storage import datasets
 from tests.killing import ROOT, essence, serving, stop_at, the_run
@@ -68,16 +68,24 @@ def rule(asked: Any) -> Any:
     }
 
 
+def played(
+    server: FakeServer, out: Path, model: str = "candidate", limit: int | None = None, **settings: str
+) -> Run:
+    """A run of a model of the server, judged by the three judges there."""
+    return evaluate_sync(
+        "liveideabench",
+        model=f"{model}@{server.url}",
+        roles={"judge": [f"{name}@{server.url}" for name in SEVERITY]},
+        out=out,
+        limit=limit,
+        settings={"encoder": "nobody/has-this", **settings},
+    )
+
+
 def test_the_full_run_over_all_shipped_keywords_has_the_values_worked_by_hand(tmp_path: Path) -> None:
     keywords = [item.keyword for item in datasets.samples(datasets.shipped("data", "liveideabench"), Item)]
     with FakeServer(rule) as server:
-        run = evaluate_sync(
-            "liveideabench",
-            model=f"candidate@{server.url}",
-            roles={"judge": [f"{name}@{server.url}" for name in SEVERITY]},
-            out=tmp_path,
-            settings={"panel": "test@1", "encoder": "nobody/has-this"},
-        )
+        run = played(server, tmp_path, panel="test@1")
         requests = server.log()["requests"]
     assert len(keywords) == len(run.traces) == 242
     # Two ideas, three judges each, one comparison in both orders; a connection test for each of the four models.
@@ -133,16 +141,7 @@ def ended(process: subprocess.Popen[str]) -> None:
 
 def test_a_killed_run_makes_no_new_idea_for_a_judged_one_and_keeps_its_judges(tmp_path: Path) -> None:
     with serving(0, "--latency", "0.02") as server:
-        asked = [
-            "evaluate",
-            "liveideabench",
-            "--model",
-            f"m@{server.url}",
-            "--limit",
-            "12",
-            "--concurrency",
-            "4",
-        ]
+        asked = f"evaluate liveideabench --model m@{server.url} --limit 12 --concurrency 4".split()
         asked += [part for place in range(5) for part in ("--judge", f"j{place}@{server.url}")]
         asked += ["--set", "encoder=nobody/has-this", "--no-preflight"]
         ended(command(tmp_path, *asked, "--out", str(tmp_path / "whole")))
@@ -169,14 +168,7 @@ def test_labels_of_people_come_back_into_the_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with FakeServer(rule) as server:
-        run = evaluate_sync(
-            "liveideabench",
-            model=f"candidate@{server.url}",
-            roles={"judge": [f"{name}@{server.url}" for name in SEVERITY]},
-            out=tmp_path,
-            limit=6,
-            settings={"encoder": "nobody/has-this"},
-        )
+        run = played(server, tmp_path, limit=6)
     rows = tmp_path / "rows.jsonl"
     assert main(["export", str(run.path), "--for-review", "--out", str(rows)]) == 0
     made = [json.loads(line) for line in rows.read_text(encoding="utf-8").splitlines()]
@@ -191,18 +183,8 @@ def test_labels_of_people_come_back_into_the_report(
 
 def test_runs_of_two_models_on_one_panel_compare_and_stand_beside_a_table(tmp_path: Path) -> None:
     with FakeServer(rule) as server:
-        judges = [f"{name}@{server.url}" for name in SEVERITY]
-        runs = [
-            evaluate_sync(
-                "liveideabench",
-                model=f"{name}@{server.url}",
-                roles={"judge": judges},
-                out=tmp_path,
-                limit=4,
-                settings={"panel": "test@1", "encoder": "nobody/has-this", "exclude": "self"},
-            )
-            for name in ("one", "two", "judge-2")
-        ]
+        asked: Any = {"limit": 4, "panel": "test@1", "exclude": "self"}
+        runs = [played(server, tmp_path, name, **asked) for name in ("one", "two", "judge-2")]
     table = tmp_path / "general.csv"
     table.write_text("Model,General\none,70\ntwo,80\njudge-2,90\n", encoding="utf-8")
     places = ["--table", str(table), "--out", str(tmp_path / "compare")]
@@ -221,14 +203,7 @@ def test_runs_of_two_models_on_one_panel_compare_and_stand_beside_a_table(tmp_pa
 
 def test_a_sibling_on_the_panel_keeps_a_run_out_of_the_ranking(tmp_path: Path) -> None:
     with FakeServer(rule) as server:
-        run = evaluate_sync(
-            "liveideabench",
-            model=f"judge-2-high@{server.url}",
-            roles={"judge": [f"{name}@{server.url}" for name in SEVERITY]},
-            out=tmp_path,
-            limit=2,
-            settings={"panel": "test@1", "encoder": "nobody/has-this", "exclude": "self"},
-        )
+        run = played(server, tmp_path, "judge-2-high", limit=2, panel="test@1", exclude="self")
     assert run.summary["reasons"][0] == "the candidate and the judge are of one family of models"
 
 

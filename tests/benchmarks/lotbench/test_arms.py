@@ -44,36 +44,26 @@ RUNS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("settings", "named"), RUNS, ids=[named for _, named in RUNS])
-def test_a_run_of_each_arm_names_it_is_scored_again_and_told(
-    settings: dict[str, Any], named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with FakeServer() as server:
-        run = asyncio.run(play_run(server, tmp_path, settings=settings))
-    assert named in run.summary["arm"]
-    assert ("leaps" in run.summary["scores"]) is ("encore" in settings)
-    before = run.summary["scores"]
-    assert main(["score", str(run.path)]) == 0
-    assert load_run(run.path).summary["scores"] == before
-    capsys.readouterr()
-    assert main(["replay", str(run.path)]) == 0
-    told = capsys.readouterr().out
-    assert ("writes" in told) is ("frame" in settings)
-    report = (run.path / "report.md").read_text("utf-8")
-    assert named in report and ("## Leaps" in report) is ("encore" in settings)
-
-
 def told(made: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Episodes by sample, without what the server had cached when they asked."""
     return [{**one, "usage": None} for one in sorted(made, key=itemgetter("sample"))]
 
 
 @pytest.mark.parametrize(("settings", "named"), RUNS, ids=[named for _, named in RUNS])
-def test_a_run_of_each_arm_that_was_cut_off_is_gone_on_with_to_the_same_end_and_asks_nothing_twice(
-    settings: dict[str, Any], named: str, tmp_path: Path
+def test_a_run_of_each_arm_names_it_is_scored_again_told_and_gone_on_with_asking_nothing_twice(
+    settings: dict[str, Any], named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with FakeServer() as server:
         run = asyncio.run(play_run(server, tmp_path, settings=settings))
+        assert named in run.summary["arm"]
+        assert ("leaps" in run.summary["scores"]) is ("encore" in settings)
+        assert main(["score", str(run.path)]) == 0
+        assert load_run(run.path).summary["scores"] == run.summary["scores"]
+        capsys.readouterr()
+        assert main(["replay", str(run.path)]) == 0
+        assert ("writes" in capsys.readouterr().out) is ("frame" in settings)
+        report = (run.path / "report.md").read_text("utf-8")
+        assert named in report and ("## Leaps" in report) is ("encore" in settings)
         before, came = episodes(run.path), server.log()["requests"]
         calls = len((run.path / "calls.jsonl").read_bytes().splitlines())
         cut_off(run.path)
