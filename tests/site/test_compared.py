@@ -125,13 +125,12 @@ def test_a_persons_game_ends_in_one_line_where_they_gave_up(root: Path, tmp_path
         table["experiment"]["model"] = model
         (tmp_path / name / "run.json").write_text(json.dumps(table), "utf-8")
         lines = (tmp_path / name / "traces.jsonl").read_text("utf-8").splitlines()
-        first = json.loads(lines[0])
+        traces = [json.loads(line) for line in lines]
+        first = next(trace for trace in traces if trace["outcome"] == "unsolved")
         for step in first["steps"]:
             if step["step"] == "respond" and step["round"] > 3:
                 step["value"] = {"guess": None, "status": "refused"}
-        (tmp_path / name / "traces.jsonl").write_text(
-            "\n".join([json.dumps(first), *lines[1:]]) + "\n", "utf-8"
-        )
+        (tmp_path / name / "traces.jsonl").write_text("\n".join(map(json.dumps, traces)) + "\n", "utf-8")
     pages = [
         text(Gallery(tmp_path), f"game/{name}/{first['sample']}-1.html").split("<script>")[0]
         for name in ("person", "model")
