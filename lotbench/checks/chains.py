@@ -41,14 +41,14 @@ def draw_rows(prepared: Prepared) -> list[Probe]:
     return [probe for rows in rng.sample(both, min(SAMPLES, len(both))) for probe in rows]
 
 
-async def replay(prepared: Prepared, caller: Caller) -> dict[str, JSON]:
-    """Judge the drawn rows with the kept chain and with each new one.
+async def replay(prepared: Prepared, caller: Caller, rows: Sequence[Probe]) -> dict[str, JSON]:
+    """Judge the rows of `draw_rows` with the kept chain and with each new one.
 
     Returns:
         How many new `chains` and `samples`; verdicts on one row that are `changed` from chain to chain, and their pairs; by sample
         and chain the `accepted` shares of right and of wrong rows, of the samples where each chain gave both.
     """
-    rows, chains = draw_rows(prepared), range(prepared.wanted.chains + 1)
+    chains = range(prepared.wanted.chains + 1)
     rulings: list[tuple[str, int, Ruling]] = []
 
     def piece(probe: Probe, chain: int) -> Callable[[], Awaitable[None]]:

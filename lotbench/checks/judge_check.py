@@ -61,8 +61,7 @@ async def judge_check(
         LotbenchError: The check was stopped; what has come so far is written.
     """
     prepared = prepare(spec)
-    if spec.chains:
-        chains.draw_rows(prepared)
+    chain_rows = chains.draw_rows(prepared) if spec.chains else []
     refuse_unpriced(prepared.plan.limits, {n.text: n for names in prepared.names.values() for n in names})
     judges = replace(prepared.plan, names=prepared.names)
     store, judged = Store(fresh=spec.fresh), list[JudgedProbe]()
@@ -76,8 +75,8 @@ async def judge_check(
                 if spec.preflight:
                     await calls.check()
                 await _judge_all(prepared, calls.caller, judged)
-                if spec.chains:
-                    prepared.chains = await chains.replay(prepared, calls.caller)
+                if chain_rows:
+                    prepared.chains = await chains.replay(prepared, calls.caller, chain_rows)
         finally:
             checked = _write(prepared, calls, judged)
         return _keep_records(prepared, checked, calls.caller.journal.totals.ids())

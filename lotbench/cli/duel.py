@@ -39,7 +39,7 @@ def duel(parsed: argparse.Namespace) -> int:
 
 
 def _plans(config: Config, models: Sequence[str]) -> int:
-    """Return what the runs of a duel take if all samples are played."""
+    """Print the most that the runs of a duel take, and return the exit code."""
     from lotbench.cli.dry import show_plan
 
     for model in models:

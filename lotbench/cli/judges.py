@@ -108,7 +108,7 @@ def _labels(files: Sequence[Path]) -> int:
 
 
 def _watch(stream: TextIO) -> Watch:
-    """Return how far a check is, in a line now and then."""
+    """Return a watch that prints the progress of a check from time to time."""
 
     async def shown(prepared: Prepared) -> None:
         try:

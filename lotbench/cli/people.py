@@ -158,7 +158,7 @@ async def _refuse_missing(config: Config) -> None:
 
 
 def _at_terminal(config: Config, out: Path, player_name: str | None, day: datetime.date | None) -> int:
-    """Return a game at this terminal."""
+    """Play a game at this terminal and return the exit code."""
     from rich.console import Console
 
     from lotbench.cli.evaluate import interruptible, print_result

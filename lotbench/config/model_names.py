@@ -139,9 +139,9 @@ def _parsed(name: str) -> ModelName:
         raise UsageError(
             f"{name!r}: unknown provider {provider!r}; known: {names}, or NAME@http://host:port/v1"
         )
-    known_as = PROVIDERS[provider]
+    server = PROVIDERS[provider]
     url = _url_of_environment(provider, "BASE_URL") if provider == "openai" else ""
-    return ModelName(name, "api", model, url=url or known_as.url, key=known_as.key, provider=provider)
+    return ModelName(name, "api", model, url=url or server.url, key=server.key, provider=provider)
 
 
 def _url_of_environment(provider: str, *ends: str) -> str:
@@ -199,8 +199,8 @@ def address(name: ModelName) -> str:
 
 def identity(name: ModelName, model_id: str = "") -> str:
     """Return the identity of a model: its returned or requested id, with its address if `address` gives one."""
-    known_as = model_id or (name.model if name.kind in ("api", "langchain") else name.text)
-    return f"{known_as}@{address(name)}" if address(name) else known_as
+    model = model_id or (name.model if name.kind in ("api", "langchain") else name.text)
+    return f"{model}@{address(name)}" if address(name) else model
 
 
 def _same_url(url: str) -> str:

@@ -93,8 +93,8 @@ class LangChainModel:
         answering = chat.ainvoke(messages, chat_format.told(request))
         message = await _await_reply(name, answering, self.timeout_s, chat)
         reply = chat_format.reply(message, time.monotonic() - started, {})
-        known_as = chat_format.masked(reply.model, *_secrets(chat))[: chat_format.MAX_ID]
-        return replace(reply, model=known_as or name)
+        model_id = chat_format.masked(reply.model, *_secrets(chat))[: chat_format.MAX_ID]
+        return replace(reply, model=model_id or name)
 
 
 def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:

@@ -270,13 +270,13 @@ def spent(
     spending = {role: Spent() for role in names}
     ids: dict[str, set[str]] = {}
     works: dict[str, dict[tuple[str, str], Work]] = {role: {} for role in names}
-    known_as = {name.text: name for panel in names.values() for name in panel}
+    by_text = {name.text: name for panel in names.values() for name in panel}
     for origin, total in totals.by_origin.items():
         if origin.source in CAME:
             ids.setdefault(origin.role, set()).add(origin.model)
         if origin.source == "store" or origin.role not in spending:
             continue
-        name = known_as.get(origin.asked)
+        name = by_text.get(origin.asked)
         spending[origin.role] += Spent(
             calls=total.calls,
             input_tokens=total.input_tokens,

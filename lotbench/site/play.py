@@ -92,7 +92,7 @@ class PlaySite:
         raise LookupError(path)
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
-        """Return a person who sits down, or what they do in their game."""
+        """Take a person who joins, or a move in their game, and return the next address or why the move is refused."""
         match path.split("/"):
             case ["join"]:
                 return {"go": f"player/{self._join(sent).key}/index.html"}

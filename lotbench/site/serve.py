@@ -146,7 +146,7 @@ class _Handlers:
         return web.Response(body=page.body, content_type=page.kind, charset=charset, headers=headers)
 
     async def post(self, request: web.Request) -> web.Response:
-        """Return a message, refused with its reason if it is none."""
+        """Take a message and return the page's answer to it; a bad message is refused with its reason."""
         origin = request.headers.get("Origin")
         if origin is not None and _place(origin).netloc != request.host:
             raise web.HTTPForbidden(text="not from this page")

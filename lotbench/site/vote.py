@@ -83,7 +83,7 @@ class Polls:
         raise LookupError(path)
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
-        """Return a person who comes to vote, or a vote."""
+        """Take a person who comes to vote, or a vote, and return the next address."""
         match path.split("/"):
             case ["join"]:
                 return {"go": f"voter/{self._join(joined(sent))}/index.html"}
