@@ -19,8 +19,8 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from lotbench.config.regular_file import regular
 from lotbench.errors import UsageError
+from lotbench.regular_file import regular
 
 Vectors: TypeAlias = NDArray[np.float32]
 PACKAGED = "minilm"

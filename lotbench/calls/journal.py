@@ -19,8 +19,8 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, TypeAdapter
 
 from lotbench.calls.prices import Price, cost
-from lotbench.config.regular_file import regular
 from lotbench.errors import LotbenchError, RunFolderError
+from lotbench.regular_file import regular
 from lotbench.storage.jsonl import append, fields, no_link, put, sealed, unsealed
 from lotbench.types import Key, Reply, Seconds, Usage
 

@@ -16,8 +16,8 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from lotbench.config.regular_file import read_text
 from lotbench.errors import UsageError, faults_of, suggestion
+from lotbench.regular_file import read_text
 from lotbench.types import JSON
 
 M = TypeVar("M", bound=BaseModel)

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lotbench.config.regular_file import read_text
 from lotbench.errors import CallFailed, UsageError
+from lotbench.regular_file import read_text
 from lotbench.storage.jsonl import document
 from lotbench.types import Reply, Request
 

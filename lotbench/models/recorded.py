@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from lotbench.calls.journal import entry
-from lotbench.config.regular_file import regular
 from lotbench.errors import CallFailed, UsageError, at
+from lotbench.regular_file import regular
 from lotbench.storage.jsonl import document, unsealed
 from lotbench.types import Key, Reply, Request
 

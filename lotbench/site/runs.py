@@ -18,8 +18,8 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from lotbench.config.model_names import parse
-from lotbench.config.regular_file import regular
 from lotbench.errors import DataError, LotbenchError, UsageError
+from lotbench.regular_file import regular
 from lotbench.report import trace_rows
 from lotbench.report.bounds import in_words
 from lotbench.report.html.page import harmless
@@ -31,6 +31,7 @@ from lotbench.site.page import FRAMES, screen
 from lotbench.site.run_summary import Shelf, page_file, read_run, stamp
 from lotbench.site.serve import Served
 from lotbench.storage import export as rows_as
+from lotbench.storage.datasets import sent_digest
 from lotbench.storage.pictures.picture_file import encoded
 from lotbench.types import JSON, Trace
 
@@ -265,12 +266,13 @@ class Gallery:
         file = (folder / name).resolve()
         if not file.is_relative_to(folder) or not file.is_file():
             return None
-        seen = file.stat()
         recorded = shelf.pictures.get(sample)
-        if not recorded or recorded != _sent(
-            file, shelf.run.config.max_image_px, seen.st_mtime_ns, seen.st_size
-        ):
+        try:
+            if not recorded or recorded != sent_digest(file, shelf.run.config.max_image_px):
+                return None
+        except DataError:
             return None
+        seen = file.stat()
         digest = hashlib.sha256(f"{file}:{seen.st_mtime_ns}:{seen.st_size}".encode()).hexdigest()
         self._pictures[digest] = file
         return f"{size}/{digest}.png"
@@ -319,15 +321,6 @@ def export(gallery: Gallery, out: Path) -> tuple[int, int]:
     except OSError as error:
         raise UsageError(f"--export {out}: {error.strerror}") from None
     return count, size
-
-
-@lru_cache(8192)
-def _sent(file: Path, max_px: int, *_stamp: int) -> str | None:
-    """Return the sha256 of a picture as a run sends it; None if it is no picture."""
-    try:
-        return hashlib.sha256(encoded(file, max_px, smallest=True)).hexdigest()
-    except DataError:
-        return None
 
 
 def _rows(shelf: Shelf, what: str, kind: str) -> Served:

@@ -12,8 +12,8 @@ import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
-from lotbench.config.regular_file import read_text
 from lotbench.errors import DataError
+from lotbench.regular_file import read_text
 from lotbench.storage import atomic_write
 
 FILE = "seen.json"

@@ -18,9 +18,9 @@ from pydantic import BaseModel, ValidationError
 
 from lotbench import benchmarks
 from lotbench.config.experiment import digest
-from lotbench.config.regular_file import read_text
 from lotbench.errors import DataError, UsageError, at, faults_of, suggestion
 from lotbench.prompting.prompt import Pack, pack
+from lotbench.regular_file import read_text
 from lotbench.storage.jsonl import rows, tables
 from lotbench.storage.pictures.picture_file import PictureError, encoded, media_type, opened
 from lotbench.types import Image, Sample
@@ -28,6 +28,8 @@ from lotbench.types import Image, Sample
 PACKAGE = Path(__file__).resolve().parents[1]
 CACHED = 256
 """How many encoded pictures are cached."""
+DIGESTS = 8192
+"""How many digests of encoded pictures are cached."""
 
 
 def shipped(*parts: str) -> Path:
@@ -250,6 +252,20 @@ def _stamp(path: Path) -> object:
         return status.st_mtime_ns, status.st_size, status.st_ino
     # A missing file is reported by the code that reads it.
     return None
+
+
+def sent_digest(path: Path, max_px: int) -> str:
+    """Return the sha256 of a picture's bytes as a run sends them.
+
+    Raises:
+        DataError: The picture is missing or cannot be read.
+    """
+    return _sent_digest(path, max_px, _stamp(path))
+
+
+@lru_cache(maxsize=DIGESTS)
+def _sent_digest(path: Path, max_px: int, stamp: object) -> str:
+    return _data_url(path, max_px, stamp)[1]
 
 
 @lru_cache(maxsize=CACHED)

@@ -25,8 +25,8 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from lotbench.config.regular_file import regular
 from lotbench.errors import DataError, UsageError, at, faults_of
+from lotbench.regular_file import regular
 
 T = TypeVar("T")
 CRC, END = b',"crc":"', b'"}\n'

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from lotbench.config.model_names import slug
-from lotbench.config.regular_file import read_text
 from lotbench.errors import RunFolderError, suggestion
+from lotbench.regular_file import read_text
 from lotbench.storage import atomic_write, home, jsonl
 from lotbench.storage.traces import Traces, trace_line
 from lotbench.types import Trace

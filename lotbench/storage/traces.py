@@ -11,8 +11,8 @@ from typing import overload
 
 from pydantic import TypeAdapter
 
-from lotbench.config.regular_file import regular
 from lotbench.errors import RunFolderError
+from lotbench.regular_file import regular
 from lotbench.storage.jsonl import fields, sealed, unsealed
 from lotbench.types import RUN_SCHEMA, Trace
 
