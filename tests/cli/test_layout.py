@@ -14,9 +14,9 @@ def test_the_parser_has_the_default_benchmark_of_the_configuration() -> None:
     assert DEFAULT_BENCHMARK == experiment.DEFAULT_BENCHMARK == experiment.Experiment().benchmark
 
 
-def test_nothing_lies_loose_but_types_and_errors() -> None:
+def test_nothing_lies_loose_but_errors_types_and_regular_files() -> None:
     loose = {path.name for path in (ROOT / "lotbench").iterdir() if path.is_file()}
-    assert loose == {"__init__.py", "errors.py", "py.typed", "types.py"}
+    assert loose == {"__init__.py", "errors.py", "py.typed", "regular_file.py", "types.py"}
 
 
 @pytest.mark.parametrize("name", benchmarks.NAMES)

@@ -69,7 +69,7 @@ def patterns() -> dict[str, tuple[re.Pattern[str], Callable[[str], object]]]:
     """Each pattern of the package by its module and text, with how it is used; one that is handed on, as if to search."""
     uses: dict[re.Pattern[str], tuple[str, set[str]]] = {}
     for package in ("lotbench", "clot_training", "graphs"):
-        for found in pkgutil.episode_packages(importlib.import_module(package).__path__, f"{package}."):
+        for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             folder, _, name = found.name.rpartition(".")
             place = files(folder) / (f"{name}/__init__.py" if found.ispkg else f"{name}.py")
             if not re.search(r"\bre\.", text := place.read_text("utf-8")) or name == "__main__":
