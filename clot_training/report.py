@@ -154,7 +154,7 @@ def _answer(policy: TransformersPolicy, problem: Problem, seed: int) -> Answered
     prompt = Prompt(ask(problem, texts, rng), problem.image, seed)
     (odds,) = policy.odds([prompt], [templates.LETTERS[: len(places)]])
     order = sorted(range(len(places)), key=lambda place: -odds[place])
-    return Answered(problem, tuple(places[place] for place in order[: problem.wanted]))
+    return Answered(problem, tuple(places[place] for place in order[: problem.answer_size]))
 
 
 def _keep_rate(work: Work, conditions: Conditions) -> Metric | None:

@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from clot_training.config import Config
-from clot_training.data.roles import Album, asked, batched
+from clot_training.data.roles import Album, ask, batched
 from clot_training.data.templates import templates
 from clot_training.records import Candidate, Work
 from lotbench.benchmarks.lotbench.sample import Item
@@ -50,7 +50,7 @@ class Proposal(replies.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class Synthesis:
     """The result of the step.
 
     Attributes:
@@ -66,7 +66,7 @@ class Made:
     folder: Path
 
 
-def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> Made:
+def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> Synthesis:
     """Make proposals if there are none yet; after the review, write the data set of accepted ones.
 
     Args:
@@ -92,7 +92,7 @@ def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> Made:
     proposed = datasets.samples(folder, Item)
     accepted = review_decisions.accepted(benchmark, proposed, folder, left_out)
     if accepted is None:
-        return Made(len(proposed), None, left_out, folder)
+        return Synthesis(len(proposed), None, left_out, folder)
     if not accepted:
         raise UsageError(
             f"{review_decisions.decisions_of(folder)}: no proposal became a sample ({_count_reasons(left_out)})"
@@ -100,7 +100,7 @@ def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> Made:
     chosen = work.synthesized / "dataset"
     shutil.rmtree(chosen, ignore_errors=True)
     review_decisions.write(chosen, [(item, folder / item.image) for item in accepted])
-    return Made(len(proposed), len(accepted), left_out, chosen)
+    return Synthesis(len(proposed), len(accepted), left_out, chosen)
 
 
 def _kept_candidates(config: Config, work: Work, left_out: Counter[str]) -> dict[str, Candidate]:
@@ -145,7 +145,7 @@ async def _item(id: str, candidate: Candidate, proposer: RoleModel, album: Album
         schema=replies.schema(Proposal),
         sampling=Sampling(temperature=0.0, max_tokens=MAX_TOKENS),
     )
-    reply = await asked(proposer, request, store)
+    reply = await ask(proposer, request, store)
     if reply is None:
         return "no reply"
     try:

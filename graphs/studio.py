@@ -34,7 +34,7 @@ from lotbench.types import Reply, Request
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class StudioContext:
     """The context of an episode, as plain JSON.
 
     Attributes:
@@ -63,7 +63,7 @@ class StudioState(EpisodeState, total=False):
     score: dict[str, Any]
 
 
-Studio: TypeAlias = StateGraph[StudioState, Asked, StudioState, StudioState]
+Studio: TypeAlias = StateGraph[StudioState, StudioContext, StudioState, StudioState]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +99,12 @@ class StudioError(ValueError):
 class Node(Protocol):
     """A node of the studio's graph."""
 
-    async def __call__(self, state: StudioState, *, runtime: Runtime[Asked]) -> Update:
+    async def __call__(self, state: StudioState, *, runtime: Runtime[StudioContext]) -> Update:
         """Visit the node."""
         ...
 
 
-async def begin(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
+async def begin(state: StudioState, *, runtime: Runtime[StudioContext]) -> Update:
     """Make the plan and models of an episode and return its initial state.
 
     Raises:
@@ -117,7 +117,7 @@ async def begin(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
     return {**start(sample.id, repeat), "folder": folder}
 
 
-async def grade(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
+async def grade(state: StudioState, *, runtime: Runtime[StudioContext]) -> Update:
     """Score the finished episode and close its connections."""
     run_plan = (await _live_episode(state["folder"], runtime.context)).plan
     score = run_plan.benchmark.grade(run_plan.episode(state["sample"], state["repeat"], nobody).at(state))
@@ -127,7 +127,7 @@ async def grade(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
 
 def build() -> Studio:
     """Return the uncompiled graph."""
-    studio: Studio = StateGraph(StudioState, context_schema=Asked)
+    studio: Studio = StateGraph(StudioState, context_schema=StudioContext)
     studio.add_node("begin", begin)
     studio.add_node("grade", grade)
     assemble(studio, {name: _node(name) for name in NODES}, end="grade")
@@ -138,7 +138,7 @@ def build() -> Studio:
 
 
 def _node(name: str) -> Node:
-    async def node(state: StudioState, *, runtime: Runtime[Asked]) -> Update:
+    async def node(state: StudioState, *, runtime: Runtime[StudioContext]) -> Update:
         folder = state["folder"]
         with _studio_errors():
             live = await _live_episode(folder, runtime.context)
@@ -168,7 +168,7 @@ def _studio_errors() -> Iterator[None]:
         raise StudioError(str(error)) from error
 
 
-async def _live_episode(folder: str, context: Asked) -> LiveEpisode:
+async def _live_episode(folder: str, context: StudioContext) -> LiveEpisode:
     """Return the objects of an episode; make them if missing or if they belong to another event loop."""
     loop = asyncio.get_running_loop()
     live = _live.get(folder)
@@ -191,7 +191,7 @@ async def _close(folder: str) -> None:
         await live.models.__aexit__()
 
 
-def _plan(context: Asked) -> Plan:
+def _plan(context: StudioContext) -> Plan:
     """Return the plan of one episode and read its picture."""
     if context.repeat < 1:
         raise UsageError(f"repeat {context.repeat}: tasks are counted from 1")
@@ -212,4 +212,4 @@ def _plan(context: Asked) -> Plan:
     return run_plan
 
 
-graph: CompiledStateGraph[StudioState, Asked, StudioState, StudioState] = build().compile()
+graph: CompiledStateGraph[StudioState, StudioContext, StudioState, StudioState] = build().compile()

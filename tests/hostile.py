@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 from lotbench.report.report import Report
-from lotbench.report.sections import Grid, Plot, Reading, Section, Table
+from lotbench.report.sections import Excerpt, Grid, Plot, Section, Table
 from lotbench.types import Metric
 from tests.report.test_report import report
 
@@ -59,7 +59,7 @@ def heat() -> Grid:
 
 def gallery() -> Section:
     """Every kind of drawing, and a reading."""
-    reading = Reading("An early leap", (("guess", "the warm laptop"), ("verdict", "accepted")), "lot-0001", 2)
+    reading = Excerpt("An early leap", (("guess", "the warm laptop"), ("verdict", "accepted")), "lot-0001", 2)
     return Section(
         "All that can be drawn", ("A note.",), plots=drawings(), grids=(heat(),), readings=(reading,)
     )
@@ -78,8 +78,8 @@ def everything() -> Report:
         ),
         grids=(Grid(HOSTILE[0], HOSTILE[1], (HOSTILE[3],), (HOSTILE[2],), ((Metric(0.5, n=1),),), HOSTILE[4]),),
         readings=(
-            Reading(HOSTILE[0], tuple((one, one) for one in HOSTILE), HOSTILE[0], 1),
-            Reading("A long word", (("reply", LONG), ("right to left", "مرحبا " * 40))),
+            Excerpt(HOSTILE[0], tuple((one, one) for one in HOSTILE), HOSTILE[0], 1),
+            Excerpt("A long word", (("reply", LONG), ("right to left", "مرحبا " * 40))),
         ),
     )  # fmt: skip
     plain = report()

@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 
 from clot_training.cli import main as clot
-from clot_training.exploring.conditions import kept
+from clot_training.exploring.conditions import kept_ranks
 from clot_training.records import Candidate, Work, read_records
 from tests import shapes
 from tests.tiny import qwen2_vl
@@ -118,7 +118,7 @@ def _told(root: Path) -> list[str]:
     ]
     places = sorted({one.position for one in candidates if one.position is not None})
     named = sum(one.condition in scenes[one.group.rpartition("-")[0]].names for one in candidates)
-    wanted = kept(100, 25, 70, "equation")
+    wanted = kept_ranks(100, 25, 70, "equation")
     return [
         f"keywords stood at places {places[0] + 1} to {places[-1] + 1}; Eq. 1 keeps {wanted[0] + 1} to {wanted[-1] + 1} of 100",
         f"{named} of {len(candidates)} conditions name what is in their picture; of all words about 28 of 100 do",

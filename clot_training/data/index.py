@@ -137,7 +137,7 @@ class Rows:
             self._last = (unit, [number for (number,) in cursor])
         return self._last[1]
 
-    def beside(self, row: Row, most: int) -> list[Row]:
+    def rows_of_same_prompt(self, row: Row, most: int) -> list[Row]:
         """Return at most `most` other rows with the same picture and question, by descending preference."""
         cursor = self._base.execute(
             "select row from rows where unit = ? and id != ? order by preference desc, number limit ?",

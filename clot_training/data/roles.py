@@ -149,7 +149,7 @@ class _Helper:
     async def replies(self, rows: Iterable[Row]) -> AsyncIterator[tuple[Row, Reply | None]]:
         """Yield each row with its reply, in order; None if the call failed."""
         for chunk in batched(rows, Limits().concurrency):
-            calls = (asked(self.model, self._request(row), self.store) for row in chunk)
+            calls = (ask(self.model, self._request(row), self.store) for row in chunk)
             for row, reply in zip(chunk, await asyncio.gather(*calls), strict=True):
                 yield row, reply
 
@@ -180,7 +180,7 @@ class _Helper:
         )
 
 
-async def asked(helper: RoleModel, request: Request, store: Store) -> Reply | None:
+async def ask(helper: RoleModel, request: Request, store: Store) -> Reply | None:
     """Return the reply to a request, from the store or the model; None if the call failed."""
     if stored := store.get(request, helper.name):
         return stored

@@ -33,7 +33,7 @@ class Condition:
     similarity: float | None = None
 
 
-def kept(n: int, alpha: int, beta: int, bounds: Literal["sentence", "equation"]) -> range:
+def kept_ranks(n: int, alpha: int, beta: int, bounds: Literal["sentence", "equation"]) -> range:
     """Return the kept ranks, from 0, of n keywords sorted by descending similarity.
 
     Args:
@@ -49,7 +49,7 @@ def kept(n: int, alpha: int, beta: int, bounds: Literal["sentence", "equation"])
     return range(max(first, 1) - 1, min(last, n))
 
 
-def drawn(size: int, n: int, rng: Random) -> list[int]:
+def draw_indices(size: int, n: int, rng: Random) -> list[int]:
     """Return the indices of at most n keywords, drawn uniformly without replacement."""
     return rng.sample(range(size), min(n, size))
 
@@ -65,7 +65,7 @@ def weak(keywords: Sequence[int], vectors: Vectors, sample: Vectors, settings: E
     """
     similarities = vectors[np.asarray(keywords, dtype=np.intp)] @ sample
     order = np.argsort(-similarities, kind="stable")
-    places = kept(len(keywords), settings.alpha, settings.beta, settings.bounds)
+    places = kept_ranks(len(keywords), settings.alpha, settings.beta, settings.bounds)
     ranked = ((place, order[place]) for place in places)
     return [
         *(Condition(keywords[at], place, float(similarities[at])) for place, at in ranked),
@@ -75,5 +75,5 @@ def weak(keywords: Sequence[int], vectors: Vectors, sample: Vectors, settings: E
 
 def random(keywords: Sequence[int], settings: Explore) -> list[Condition]:
     """Return as many random conditions as `weak` gives, and the empty one (CLoTv1)."""
-    places = kept(len(keywords), settings.alpha, settings.beta, settings.bounds)
+    places = kept_ranks(len(keywords), settings.alpha, settings.beta, settings.bounds)
     return [*(Condition(keyword) for keyword in keywords[: len(places)]), Condition(None)]

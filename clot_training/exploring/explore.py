@@ -24,7 +24,7 @@ from clot_training.data.index import Rows
 from clot_training.data.roles import batched
 from clot_training.exploring import conditions
 from clot_training.exploring.explorer import Batch, Explorer, MakePolicy, Task
-from clot_training.exploring.scorer import seen
+from clot_training.exploring.scorer import compared_part
 from clot_training.exploring.vocabulary import vocabularies
 from clot_training.records import Candidate, Policy, Screened, Work, read_records
 from lotbench.benchmarks.standard.oogiri import Row
@@ -93,7 +93,7 @@ def _check_languages(rows: Iterable[Row], config: Config) -> None:
     settings = config.explore
     if settings.conditions == "random":
         return
-    counts = Counter((seen(row), row.language) for row in rows)
+    counts = Counter((compared_part(row), row.language) for row in rows)
     languages = {"picture": settings.clip.languages, "question": settings.encoder_languages}
     names = {"picture": "clip.languages", "question": "encoder_languages"}
     for (kind, language), count in sorted(counts.items()):
@@ -113,8 +113,8 @@ def batches(index: Rows, config: Config, vocabulary: Vocabulary) -> Iterator[Bat
 
 
 def _task(row: Row, index: Rows, config: Config, size: int) -> Task:
-    others = (other.text for other in index.beside(row, config.explore.truths - 1))
-    keywords = conditions.drawn(size, config.explore.n, Random(f"{config.seed}:{row.id}:keywords"))
+    others = (other.text for other in index.rows_of_same_prompt(row, config.explore.truths - 1))
+    keywords = conditions.draw_indices(size, config.explore.n, Random(f"{config.seed}:{row.id}:keywords"))
     return Task(row=row, truths=tuple(dict.fromkeys((row.text, *others))), keywords=tuple(keywords))
 
 

@@ -15,7 +15,7 @@ from clot_training.config import Config
 from clot_training.data import templates
 from clot_training.exploring import conditions
 from clot_training.exploring.conditions import Condition
-from clot_training.exploring.scorer import Scorer, Seen, seen
+from clot_training.exploring.scorer import Scorer, Seen, compared_part
 from clot_training.records import Candidate, Policy, Prompt
 from lotbench.benchmarks.standard.oogiri import Row
 
@@ -76,8 +76,8 @@ class Explorer:
             return [conditions.random(task.keywords, self._settings) for task in batch]
         by_row = {task.row.id: [Condition(None)] for task in batch if not task.keywords}
         compared = [task for task in batch if task.keywords]
-        for kind in dict.fromkeys(seen(task.row) for task in compared):
-            alike = [task for task in compared if seen(task.row) == kind]
+        for kind in dict.fromkeys(compared_part(task.row) for task in compared):
+            alike = [task for task in compared if compared_part(task.row) == kind]
             scorer = self._scorer(kind)
             for task, sample in zip(alike, scorer.samples([task.row for task in alike]), strict=True):
                 words = scorer.keywords(task.row.language)

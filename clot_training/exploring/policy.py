@@ -17,7 +17,7 @@ from clot_training.records import Prompt
 from clot_training.tuning.examples import picture, spoken, written
 from clot_training.tuning.weights import folder, packing
 from lotbench.errors import UsageError
-from lotbench.models.transformers.generation import Asked, answer, inputs
+from lotbench.models.transformers.generation import PreparedRequest, answer, inputs
 from lotbench.models.transformers.loading import load, rendered
 from lotbench.types import Sampling
 
@@ -65,7 +65,7 @@ class TransformersPolicy:
         """Return one response to each prompt, drawn with its seed."""
         responses: dict[int, str] = {}
         for places in _alike(prompts):
-            batch = [self._asked(prompts[place]) for place in places]
+            batch = [self._prepare(prompts[place]) for place in places]
             for place, reply in zip(places, answer(self._loaded, batch, threading.Event()), strict=True):
                 responses[place] = reply.text.strip()
         return [responses[place] for place in range(len(prompts))]
@@ -86,21 +86,21 @@ class TransformersPolicy:
         """
         log_odds: list[list[float]] = [[] for _ in prompts]
         for places in _alike(prompts):
-            batch = [self._asked(prompts[place]) for place in places]
+            batch = [self._prepare(prompts[place]) for place in places]
             for place, request, row in zip(places, batch, self._first(batch), strict=True):
                 log_odds[place] = row[self._tokens(request.text, labels[place])].tolist()
         return log_odds
 
-    def _asked(self, prompt: Prompt) -> Asked:
+    def _prepare(self, prompt: Prompt) -> PreparedRequest:
         if prompt.image and not self._loaded.sees:
             raise UsageError(f"{self.id} reads text only, and a prompt has the picture {prompt.image}")
         pictures = (picture(prompt.image, self._max_pixels),) if prompt.image else ()
         sampling = Sampling(
             self._sampling.temperature, self._sampling.top_p, prompt.seed, self._sampling.max_tokens
         )
-        return Asked(rendered(self._loaded, spoken(prompt.messages)), pictures, sampling)
+        return PreparedRequest(rendered(self._loaded, spoken(prompt.messages)), pictures, sampling)
 
-    def _first(self, batch: Sequence[Asked]) -> Any:
+    def _first(self, batch: Sequence[PreparedRequest]) -> Any:
         """Return the log-probabilities of the first token of each reply, [rows, vocabulary]."""
         out = self._loaded.model.generate(
             **inputs(self._loaded, batch),

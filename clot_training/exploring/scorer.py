@@ -18,7 +18,7 @@ from lotbench.calls.embeddings import Encoder
 Seen: TypeAlias = Literal["picture", "question"]
 
 
-def seen(row: Row) -> Seen:
+def compared_part(row: Row) -> Seen:
     """Return which part of a row is compared with keywords."""
     return "question" if row.image is None else "picture"
 

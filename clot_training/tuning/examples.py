@@ -41,7 +41,7 @@ def write(config: Config, files: Iterable[Path], loaded: Loaded, out: Path) -> d
     share = config.tune.eval_share if trainer.get("eval_strategy", "no") != "no" else 0.0
     held = (out / "eval.jsonl").open("w", encoding="utf-8")
 
-    def kept() -> Iterator[str]:
+    def usable_rows() -> Iterator[str]:
         instructions = chain.from_iterable(read_records(file, Instruction) for file in files)
         for chunk in batched(instructions, COUNTED_TOGETHER):
             readable = [instruction for instruction in chunk if loaded.sees or instruction.image is None]
@@ -58,7 +58,7 @@ def write(config: Config, files: Iterable[Path], loaded: Loaded, out: Path) -> d
                     yield _line(instruction, loaded.sees)
 
     with held:
-        atomic_write.write(out / "train.jsonl", kept())
+        atomic_write.write(out / "train.jsonl", usable_rows())
     summary = {**counts, "examples": counts["examples"], "left_out": +left_out}
     atomic_write.write(out / "examples.json", json.dumps(summary) + "\n")
     return summary

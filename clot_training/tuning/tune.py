@@ -77,7 +77,7 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
     if rows is None:
         raise UsageError(f"{out}: nothing to train on; left out: {counts['left_out'] or 'none'}")
     trainer = _trainer(config, args, loaded, (rows, evaluated), adapter)
-    started = (adapter_texts.read(adapter) if adapter else None) or frozenset()
+    started = (adapter_texts.read_digests(adapter) if adapter else None) or frozenset()
     seen = started | adapter_texts.digests(_trained_on(config, files))
     trainer.add_callback(Watch(seen))
     began = time.monotonic()

@@ -130,10 +130,10 @@ class Bucket:
 
     async def take(self, amount: float) -> None:
         """Take units and wait until the bucket has refilled; an amount above its capacity waits longer."""
-        if self.rate is not None and (wait := self.taken(amount)):
+        if self.rate is not None and (wait := self.reserve(amount)):
             await asyncio.sleep(wait)
 
-    def taken(self, amount: float) -> float:
+    def reserve(self, amount: float) -> float:
         """Take the units now and return how many seconds to wait for them."""
         assert self.rate is not None
         now = self._clock()

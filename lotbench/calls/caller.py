@@ -180,7 +180,7 @@ class Caller:
         input_tokens, output_tokens = _estimate(request), round(self._mean_reply.get(step, REPLY_TOKENS))
         calls = 0 if role_model.outside else 1
         tokens = calls * (input_tokens + output_tokens)
-        held = price.of(Usage(input_tokens, 0, output_tokens)) if price else 0.0
+        held = price.cost(Usage(input_tokens, 0, output_tokens)) if price else 0.0
         self.budget.reserve(tokens, held)
         used, spent = Usage(), 0.0
         stats.in_flight += 1
@@ -229,7 +229,7 @@ class Caller:
         usage, stats, price = used or most, self.stats, role_model.price
         reply = Reply("", role_model.model_id, usage=usage)
         self.journal.discard(entry("discarded" if used else "assumed", _now(), reply))
-        spent = price.of(usage) if price else 0.0
+        spent = price.cost(usage) if price else 0.0
         self.budget.count(usage, spent)
         stats.cost = None if stats.cost is None or price is None else stats.cost + spent
 

@@ -271,7 +271,7 @@ def read_journal(path: Path) -> Iterator[Entry]:
                 continue
 
 
-def called(path: Path) -> tuple[float, float]:
+def call_times(path: Path) -> tuple[float, float]:
     """Return the start times of the first and the last call of a journal, in seconds since 1970; 0 without calls."""
     first, last = inf, 0.0
     for line in read_journal(path):

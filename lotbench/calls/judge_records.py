@@ -29,12 +29,12 @@ def place(root: Path | None = None) -> Path:
 
 def find(key: Mapping[str, Any], root: Path | None = None) -> dict[str, Any] | None:
     """Return the record of a key; None if it is missing or damaged."""
-    return _read(_path(key, root))
+    return _read_record(_path(key, root))
 
 
 def every(root: Path | None = None) -> list[dict[str, Any]]:
     """Return all readable records, ordered by file name."""
-    records = (_read(path) for path in sorted(place(root).glob("*.json")))
+    records = (_read_record(path) for path in sorted(place(root).glob("*.json")))
     return [record for record in records if record is not None]
 
 
@@ -82,7 +82,7 @@ def _path(key: Mapping[str, Any], root: Path | None) -> Path:
     return place(root) / f"{digest(key)}.json"
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read_record(path: Path) -> dict[str, Any] | None:
     try:
         record = document(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

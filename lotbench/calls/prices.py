@@ -43,11 +43,11 @@ class Price:
     output: float
     above: tuple[tuple[int, Price], ...] = ()
 
-    def of(self, usage: Usage) -> float:
+    def cost(self, usage: Usage) -> float:
         """Return the cost of one call in US dollars."""
         for tokens, longer in self.above:
             if usage.input_tokens > tokens:
-                return longer.of(usage)
+                return longer.cost(usage)
         fresh = usage.input_tokens - usage.cached_input_tokens
         cost = (
             fresh * self.input + usage.cached_input_tokens * self.cached + usage.output_tokens * self.output
@@ -64,7 +64,7 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
 
 def cost(price: Price, reply: Reply) -> float:
     """Return the cost of a reply in US dollars; half the price if the server answered at tier `flex`."""
-    return price.of(reply.usage) * (FLEX if reply.sent.get("service_tier") == "flex" else 1.0)
+    return price.cost(reply.usage) * (FLEX if reply.sent.get("service_tier") == "flex" else 1.0)
 
 
 def asked_cost(name: ModelName, usage: Usage, limits: Limits) -> float | None:
@@ -72,7 +72,7 @@ def asked_cost(name: ModelName, usage: Usage, limits: Limits) -> float | None:
     model_price = price(name)
     if model_price is None:
         return None
-    return model_price.of(usage) * (FLEX if name.kind == "api" and limits.service_tier == "flex" else 1.0)
+    return model_price.cost(usage) * (FLEX if name.kind == "api" and limits.service_tier == "flex" else 1.0)
 
 
 class PriceTable(BaseModel):

@@ -27,7 +27,7 @@ from lotbench.types import JSON
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class LabelCounts:
     """Labels that were kept: how many, by how many people, on how many answers, of how many that the run has."""
 
     labels: int
@@ -46,7 +46,7 @@ def rows(run: Run) -> Sequence[Mapping[str, JSON]]:
     return [{**row, "who": None} for row in _rows(planned(run, Limits()), run)]
 
 
-def keep(run: Run, files: Sequence[Path]) -> Kept:
+def keep(run: Run, files: Sequence[Path]) -> LabelCounts:
     """Check labels against a run's answers, and keep them in its folder in place of those before.
 
     Of several files, a row that does not say who labelled it is by whom the file is named for.
@@ -81,7 +81,7 @@ def keep(run: Run, files: Sequence[Path]) -> Kept:
     with run_folder.Folder(run.path) as place:
         place.write(LABELS, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in labels.values()))
     answers, people = ({pair[at] for pair in labels} for at in (0, 1))
-    return Kept(len(labels), len(people), len(answers), len(answer_rows), run.path / LABELS)
+    return LabelCounts(len(labels), len(people), len(answers), len(answer_rows), run.path / LABELS)
 
 
 def _rows(plan: Plan, run: Run) -> Sequence[Mapping[str, JSON]]:

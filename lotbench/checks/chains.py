@@ -30,7 +30,7 @@ def draw_rows(prepared: Prepared) -> list[Probe]:
     depends = prepared.validation.depends(panel.role, panel.settings)[0]
     if prepared.validation.redraw is None or depends.get("chain") != "stored":
         raise UsageError("--chains: no judge here keeps a causal chain (judge_mode=causal, chain=stored)")
-    for probe in prepared.taken(panel):
+    for probe in prepared.probes_of(panel):
         by_sample.setdefault(probe.sample, []).append(probe)
     both = [rows for rows in by_sample.values() if len({probe.label for probe in rows}) == 2]
     if prepared.wanted.chains < 1 or len(both) < 2:

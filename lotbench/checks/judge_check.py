@@ -95,7 +95,7 @@ async def _judge_all(prepared: Prepared, caller: Caller, judged: list[JudgedProb
     work = [
         piece(panel, probe, repeat)
         for panel in prepared.panels
-        for probe in prepared.taken(panel)
+        for probe in prepared.probes_of(panel)
         for repeat in range(1, prepared.repeats + 1)
     ]
     await side_by_side(prepared.plan.limits.concurrency, work)
@@ -119,7 +119,7 @@ def _write(prepared: Prepared, calls: Calls, judged: Sequence[JudgedProbe]) -> C
     names = {role: [name.text for name in models] for role, models in prepared.names.items()}
     measures = judge_rates.measures(rows, prepared.plan.experiment.seed, prepared.validation.rulings)
     notes = tuple(_notes(prepared, len(rows)))
-    spent = results.spent(calls.caller.journal.totals, prepared.names)[0]
+    spent = results.usage_tables(calls.caller.journal.totals, prepared.names)[0]
     place = calls.folder
     place.write("checks.jsonl", "".join(f"{_line(row)}\n" for row in rows))
     sentences = judge_rates.sentences(

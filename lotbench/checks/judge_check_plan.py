@@ -76,7 +76,7 @@ class Prepared:
     @property
     def total(self) -> int:
         """Judgings in all."""
-        return self.repeats * sum(len(self.taken(panel)) for panel in self.panels)
+        return self.repeats * sum(len(self.probes_of(panel)) for panel in self.panels)
 
     @property
     def on_shipped(self) -> bool:
@@ -84,7 +84,7 @@ class Prepared:
         own = self.rows.folder.resolve() == judge_set.find("", self.plan.benchmark.name).resolve()
         return own and self.rows.is_about(self.plan.folder)
 
-    def taken(self, panel: JudgePanel) -> list[Probe]:
+    def probes_of(self, panel: JudgePanel) -> list[Probe]:
         """Return the probes that a panel is put."""
         return [probe for probe in self.probes if (probe.role, probe.task) == (panel.role, panel.task)]
 

@@ -16,7 +16,7 @@ from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ru
 from lotbench.metrics.agreement import Agreement, Rate, agreement, flips, kappa
 from lotbench.metrics.correlation import pearson, spearman
 from lotbench.report.markdown import bullets, number, plain, table
-from lotbench.report.report import Spent, laid_out, usage_table
+from lotbench.report.report import RoleUsage, laid_out, usage_table
 from lotbench.report.sections import Cell, Section, Table
 from lotbench.report.trust import Check, sentence
 from lotbench.types import JSON, Metric
@@ -304,7 +304,7 @@ def to_markdown(
     results: Sequence[Measure],
     names: Mapping[str, Sequence[str]],
     notes: Sequence[str],
-    spent: Mapping[str, Spent],
+    spent: Mapping[str, RoleUsage],
     conclusions: Sequence[str] = (),
 ) -> str:
     """Return the content of a judge check's report.md."""

@@ -18,7 +18,7 @@ from lotbench.storage import atomic_write
 def compare(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench compare`."""
     from lotbench.report.html.comparison_page import page
-    from lotbench.report.html.page import drawn as drawings
+    from lotbench.report.html.page import section_drawings
 
     runs = [load_run(name, parsed.kept) for name in parsed.runs]
     comparison = compare_runs(runs, Path(parsed.table) if parsed.table else None)
@@ -34,7 +34,7 @@ def compare(parsed: argparse.Namespace) -> int:
         raise UsageError(f"--out {folder}: {error.strerror}") from None
     for form in ("png", "pdf"):
         if getattr(parsed, form):
-            drawn(folder / "plots", drawings(comparison.sections), form)
+            write_drawings(folder / "plots", section_drawings(comparison.sections), form)
     tables = "" if parsed.full else "; its tables here: --full"
     print(f"page: {folder / 'compare.html'}, and the same as .md and .json{tables}")
     for sentence in comparison.said:
@@ -42,7 +42,7 @@ def compare(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def drawn(folder: Path, drawings: Iterable[tuple[str, Plot | Grid]], form: str = "png") -> None:
+def write_drawings(folder: Path, drawings: Iterable[tuple[str, Plot | Grid]], form: str = "png") -> None:
     """Write drawings as PNG or PDF, and CSV, and say where.
 
     Raises:

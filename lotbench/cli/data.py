@@ -23,7 +23,7 @@ from lotbench.storage import datasets
 from lotbench.storage.pictures import picture_facts
 
 if TYPE_CHECKING:
-    from lotbench.run.construction import Wanted
+    from lotbench.run.construction import Order
 
 
 IDEAS = "liveideabench-ideas"
@@ -59,7 +59,7 @@ def check(parsed: argparse.Namespace) -> int:
     faults = [text for finding, text in texts if finding.grave]
     if faults:
         raise DataError(faults)
-    if parsed.benchmark == calibration.GAME and (plays := calibration.read(folder)):
+    if parsed.benchmark == calibration.GAME and (plays := calibration.read_plays(folder)):
         print(f"{folder / calibration.FILE}: {_count_plays(plays)}")
     print(f"{folder}: {len(items)} samples, no faults")
     return 0
@@ -73,7 +73,7 @@ def calibrate(parsed: argparse.Namespace) -> int:
     folder = datasets.data_folder(parsed.data, "") if parsed.data else None
     added = calibration.calibrate(runs, folder, parsed.player)
     print(f"{added.path}: {added.new} plays added, {added.there} stood there already")
-    print(_count_plays(calibration.read(added.path.parent)))
+    print(_count_plays(calibration.read_plays(added.path.parent)))
     for run in runs:
         if reasons := run.summary.get("reasons"):
             note = f"{run.path.name} is not trusted, its plays count all the same: {'; '.join(reasons)}"
@@ -129,15 +129,15 @@ def build_lotbench(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def _build_request(parsed: argparse.Namespace, rules: type[Any], models: dict[str, str]) -> Wanted:
+def _build_request(parsed: argparse.Namespace, rules: type[Any], models: dict[str, str]) -> Order:
     """Return what a data set is to be built of, from the flags that all builds have."""
     from lotbench.cli.evaluate import limits
-    from lotbench.run.construction import Wanted
+    from lotbench.run.construction import Order
 
     configuration = config.load(
         None, parsed.sets, {f"limits.{name}": value for name, value in limits(parsed).items()}
     )
-    return Wanted(
+    return Order(
         sources=tuple(map(Path, parsed.sources)),
         out=Path(parsed.out),
         models=models,

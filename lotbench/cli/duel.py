@@ -52,5 +52,5 @@ def _say(look: Look) -> None:
     """Print the result of one look."""
     unit = look.board.places[0].entry.metric.unit
     print(f"look {look.at} of {look.of}, {look.units} {unit}s, level {look.level:.2g}:")
-    for sentence in look.said:
+    for sentence in look.lines:
         print(visible(f"  {sentence}"))

@@ -110,7 +110,7 @@ def _labels(files: Sequence[Path]) -> int:
 def _watch(stream: TextIO) -> Watch:
     """Return a watch that prints the progress of a check from time to time."""
 
-    async def shown(prepared: Prepared) -> None:
+    async def print_lines(prepared: Prepared) -> None:
         try:
             while True:
                 await asyncio.sleep(PIPE_S)
@@ -118,7 +118,7 @@ def _watch(stream: TextIO) -> Watch:
         finally:
             print(_line(prepared), file=stream, flush=True)
 
-    return shown
+    return print_lines
 
 
 def _line(prepared: Prepared) -> str:

@@ -181,7 +181,7 @@ class Terminal:
         self._console.rule(f"game {len(self._player.games) + 1} of {status.total}")
         if view.picture:
             path = status.plan.pictures.path(str(self._game))
-            show_picture(self._console, status.plan.pictures.sent(view.picture))
+            show_picture(self._console, status.plan.pictures.sent_bytes(view.picture))
             self._console.print(Text(f"picture: {path}", style="dim"))
         if view.caption:
             self._console.print(Text(f"In the picture: {visible(view.caption)}"))
@@ -260,7 +260,7 @@ def show_picture(console: Console, picture: bytes) -> None:
     colours = console.is_terminal and console.color_system in ("truecolor", "256")
     if colours and console.width > WIDTH:
         with suppress(PictureError, DataError):
-            console.print(drawn(picture))
+            console.print(draw_picture(picture))
 
 
 def told_answer(sample: Mapping[str, Any]) -> Text:
@@ -271,7 +271,7 @@ def told_answer(sample: Mapping[str, Any]) -> Text:
     return text.append(f"{visible(str(sample['explanation']))}\n")
 
 
-def drawn(picture: bytes) -> Text:
+def draw_picture(picture: bytes) -> Text:
     """Return a picture in half blocks, two pixels a character.
 
     Raises:

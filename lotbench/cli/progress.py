@@ -26,7 +26,7 @@ def watch(stream: TextIO) -> Watch:
 
 
 def _in_pipe(stream: TextIO) -> Watch:
-    async def shown(status: Status) -> None:
+    async def show(status: Status) -> None:
         started, begun = time.monotonic(), len(status.traces)
         _warn(status, lambda line: print(line, file=stream, flush=True))
         print(f"run: {status.path}", file=stream, flush=True)
@@ -39,11 +39,11 @@ def _in_pipe(stream: TextIO) -> Watch:
         finally:
             print(line(status, time.monotonic() - started, begun), file=stream, flush=True)
 
-    return shown
+    return show
 
 
 def _on_terminal(stream: TextIO) -> Watch:
-    async def shown(status: Status) -> None:
+    async def show(status: Status) -> None:
         from rich.console import Console
         from rich.live import Live
         from rich.progress_bar import ProgressBar
@@ -55,7 +55,7 @@ def _on_terminal(stream: TextIO) -> Watch:
         _warn(status, console.print)
         console.print(f"run: {status.path}", highlight=False)
 
-        def drawn() -> Table:
+        def table() -> Table:
             grid = Table.grid(padding=(0, 1))
             bar = ProgressBar(total=max(status.total, 1), completed=len(status.traces), width=BAR)
             grid.add_row(bar, line(status, time.monotonic() - started, begun))
@@ -63,15 +63,15 @@ def _on_terminal(stream: TextIO) -> Watch:
                 grid.add_row("", Text(waited))
             return grid
 
-        with Live(drawn(), console=console, auto_refresh=False, transient=False) as live:
+        with Live(table(), console=console, auto_refresh=False, transient=False) as live:
             try:
                 while True:
                     await asyncio.sleep(TERMINAL_S)
-                    live.update(drawn(), refresh=True)
+                    live.update(table(), refresh=True)
             finally:
-                live.update(drawn(), refresh=True)
+                live.update(table(), refresh=True)
 
-    return shown
+    return show
 
 
 def line(status: Status, seconds: float, begun: int = 0) -> str:

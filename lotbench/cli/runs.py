@@ -79,10 +79,10 @@ def report(parsed: argparse.Namespace) -> int:
         return 0
     run, document = results.rewritten(runs[0], full=parsed.full)
     if parsed.png:
-        from lotbench.cli.compare import drawn
+        from lotbench.cli.compare import write_drawings
         from lotbench.report.html.run_report import drawings
 
-        drawn(run.path / "plots", drawings(document))
+        write_drawings(run.path / "plots", drawings(document))
     code = print_result(run)
     print(_people(run, Path(parsed.kept) if parsed.kept else run.path.parent), end="")
     return code
@@ -199,9 +199,9 @@ def replay(parsed: argparse.Namespace) -> int:
 def show(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench show`."""
     if parsed.call:
-        from lotbench.run.rescore import sent
+        from lotbench.run.rescore import find_request
 
-        request = asyncio.run(sent(load_run(parsed.what or "latest", parsed.kept), parsed.call))
+        request = asyncio.run(find_request(load_run(parsed.what or "latest", parsed.kept), parsed.call))
         print(visible(f"--- {request.model}, {request.key}"))
         _print_messages(request.messages, request.schema)
         return 0

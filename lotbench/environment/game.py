@@ -182,7 +182,7 @@ class Game:
         # Steps of an earlier session are not results of the next action.
         self._told = len(self._steps)
 
-    async def asked(self, request: Request) -> Reply:
+    async def wait_for_reply(self, request: Request) -> Reply:
         """Wait for the reply to a request of the candidate."""
         started = time.monotonic()
         answered: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()

@@ -47,7 +47,7 @@ class Outside:
 
     async def __call__(self, request: Request) -> Reply:
         """Wait for the reply of the game."""
-        return await self.games[request.key.sample, request.key.repeat].asked(request)
+        return await self.games[request.key.sample, request.key.repeat].wait_for_reply(request)
 
 
 class Games:

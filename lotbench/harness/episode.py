@@ -46,7 +46,7 @@ class Place(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading(Generic[T]):
+class AskResult(Generic[T]):
     """The result of asking: the value, or None with the status and reason of the last reply."""
 
     value: T | None
@@ -120,7 +120,7 @@ class Episode(Generic[Item, Settings]):
         unread: str | None = None,
         refusal_stands: bool = False,
         **place: Unpack[Place],
-    ) -> Reading[T]:
+    ) -> AskResult[T]:
         """Ask a model, and ask again with the reason if the reply cannot be read; record each reply as a step.
 
         Args:
@@ -153,13 +153,13 @@ class Episode(Generic[Item, Settings]):
                 read_value = read(answer)
             except Unread as error:
                 self.steps.append(record(answer, {**common(answer), **missing(error)}))
-                reading: Reading[T] = Reading(None, error.kind, error.reason)
+                reading: AskResult[T] = AskResult(None, error.kind, error.reason)
                 unread = error.reason
                 if once or (refusal_stands and error.kind == "refused"):
                     break
             else:
                 self.steps.append(record(answer, {**common(answer), **value(read_value)}))
-                return Reading(read_value)
+                return AskResult(read_value)
         return reading
 
     async def require(

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from lotbench.calls.journal import called
+from lotbench.calls.journal import call_times
 from lotbench.errors import UsageError
 from lotbench.integrations import Exported, canaries, played_by, slug
 from lotbench.run.loading import Run
@@ -46,7 +46,7 @@ async def export(run: Run, out: Path) -> Exported:
     Raises:
         RunFolderError: The run cannot be read.
     """
-    first, last = called(run.path / "calls.jsonl")
+    first, last = call_times(run.path / "calls.jsonl")
     ids = hashlib.sha256(run.path.name.encode()).hexdigest()[:22]
     spec = _spec(run, ids, _time(first))
     name = f"{_time(first).replace(':', '-')}_{slug(spec['task'])}_{ids}.eval"
@@ -183,12 +183,12 @@ def _sample(run: Run, episode: Transcript, origin: float) -> dict[str, Any]:
         "scores": {SCORER: _score(episode)},
         "metadata": {"outcome": trace.outcome, "whole": episode.whole},
         "events": [_call(call, origin) for call in episode.calls],
-        **_spent(episode),
+        **_usage_table(episode),
         "uuid": hashlib.sha256(f"{run.path.name}/{trace.sample}/{trace.repeat}".encode()).hexdigest()[:22],
     }
 
 
-def _spent(episode: Transcript) -> dict[str, JSON]:
+def _usage_table(episode: Transcript) -> dict[str, JSON]:
     """Return tokens by model and the total seconds of the calls."""
     used: dict[str, Usage] = {}
     for call in episode.calls:

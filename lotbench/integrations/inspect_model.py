@@ -66,12 +66,12 @@ class InspectModel:
         return _reply(output, round(time.monotonic() - started, 3))
 
     def _message(self, message: Message) -> ChatMessage:
-        parts: str | Sequence[Content] = [self._part(part) for part in message.parts]
+        parts: str | Sequence[Content] = [self._content(part) for part in message.parts]
         if not any(isinstance(part, Image) for part in message.parts):
             parts = "".join(str(part) for part in message.parts)
         return SPEAKERS[message.speaker](content=parts)
 
-    def _part(self, part: str | Image) -> Content:
+    def _content(self, part: str | Image) -> Content:
         return (
             ContentImage(image=self._picture(part.sha256))
             if isinstance(part, Image)

@@ -171,7 +171,7 @@ def _log_folder() -> str:
 def _factory(benchmark: str) -> Callable[..., Task]:
     """Return the function that makes the task of a benchmark."""
 
-    def made(config: str = "", out: str = "", forms: bool = True, **options: Any) -> Task:
+    def make_task(config: str = "", out: str = "", forms: bool = True, **options: Any) -> Task:
         try:
             declared = benchmarks.get(benchmark)
             cast = _cast(declared)
@@ -190,7 +190,7 @@ def _factory(benchmark: str) -> Callable[..., Task]:
             metadata={HELD: run.name},
         )
 
-    return made
+    return make_task
 
 
 def _cast(benchmark: Benchmark) -> dict[str, list[Model]]:
@@ -304,7 +304,7 @@ def measured(run: Run, traces: Mapping[tuple[str, int], Trace]) -> dict[str, flo
     played = [traces[place] for place in order if place in traces]
     declared, settings = run_plan.benchmark, run_plan.settings
     answers = declared.answers_by_sample(played, settings) if len(played) == len(order) else {}
-    evidence = results.evidence(run_plan, run.path, answers, embed=True)
+    evidence = results.gather_evidence(run_plan, run.path, answers, embed=True)
     values: dict[str, float | None] = {}
     for key, measure in declared.metrics(played, settings, evidence).items():
         values |= {key: measure.value, f"{key}_low": measure.low, f"{key}_high": measure.high}

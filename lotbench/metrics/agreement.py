@@ -57,7 +57,7 @@ class Labelled:
     labelled: int
     right: int
 
-    def drawn(self, rng: np.random.Generator) -> Floats:
+    def draw_share(self, rng: np.random.Generator) -> Floats:
         """Return draws [DRAWS] of the share of right guesses from its Beta posterior with Jeffreys' prior."""
         if not self.size:
             return np.zeros(DRAWS)

@@ -16,7 +16,7 @@ _STEPS = 2001
 """Grid points of the density between the bounds of a look."""
 
 
-def spent(fraction: float, alpha: float = 0.05) -> float:
+def alpha_spent(fraction: float, alpha: float = 0.05) -> float:
     """Return the part of alpha that is spent at this fraction of the data."""
     return float(4 * scipy.special.ndtr(scipy.special.ndtri(alpha / 4) / np.sqrt(fraction)))
 
@@ -26,7 +26,7 @@ def levels(fractions: Sequence[float], alpha: float = 0.05) -> list[float]:
     result: list[float] = []
     where, density, before, used = np.zeros(1), np.ones(1), 0.0, 0.0
     for at in fractions:
-        step, due = np.sqrt(at - before), spent(at, alpha) - used
+        step, due = np.sqrt(at - before), alpha_spent(at, alpha) - used
 
         def crossed(
             bound: float, spread: float = step, x: np.ndarray = where, f: np.ndarray = density
@@ -42,5 +42,5 @@ def levels(fractions: Sequence[float], alpha: float = 0.05) -> list[float]:
         weights = np.full(_STEPS, grid[1] - grid[0])
         weights[[0, -1]] /= 2
         where, density = grid, moved * weights / (step * np.sqrt(2 * np.pi))
-        before, used = at, spent(at, alpha)
+        before, used = at, alpha_spent(at, alpha)
     return result

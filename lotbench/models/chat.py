@@ -116,11 +116,13 @@ class ChatModel:
 
         chat = self._chat or self._open_chat(body["model"])
         parameters = {name: value for name, value in body.items() if name not in ("model", "messages")}
-        sent = chat_format.sent(body, able)
+        sent = chat_format.sent_parameters(body, able)
         try:
             async with self._pace.place():
                 started = time.monotonic()
-                message = await chat.ainvoke(body["messages"], chat_format.told(request), **parameters)
+                message = await chat.ainvoke(
+                    body["messages"], chat_format.callback_config(request), **parameters
+                )
         except RefusedError as refusal:
             return self._on_refusal(refusal, body, able)
         except Unescapable as error:
@@ -133,7 +135,7 @@ class ChatModel:
     def _on_refusal(self, refusal: RefusedError, body: dict[str, Any], able: Abilities) -> Reply | Abilities:
         """Return a reply or reduced abilities for a status other than 200, or raise."""
         status, text, message = refusal.status, refusal.text, f"{self.name.text}: {refusal}"
-        sent = chat_format.sent(body, able)
+        sent = chat_format.sent_parameters(body, able)
         if status in (400, 403) and chat_format.withheld(text):
             return Reply("", body["model"], "content_filter", sent=sent)
         self._stop_if_hopeless(status, text, message, body)

@@ -82,7 +82,7 @@ def body(request: Request, model: str, able: Abilities, picture: Picture) -> dic
     return table
 
 
-def sent(request_body: Mapping[str, Any], able: Abilities) -> dict[str, JSON]:
+def sent_parameters(request_body: Mapping[str, Any], able: Abilities) -> dict[str, JSON]:
     """Return the parameters of a body after fallbacks, without messages, for the record."""
     record: dict[str, JSON] = {
         name: request_body[name] for name in (*PARAMETERS, *BOUNDS, "service_tier") if name in request_body
@@ -99,7 +99,7 @@ def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
     if not isinstance(message, dict):
         return None
     said_of = {
-        "content": said(message.get("content")),
+        "content": content_text(message.get("content")),
         "reasoning_content": _optional(message.get("reasoning_content") or message.get("reasoning")) or "",
         "refusal": _optional(message.get("refusal")) or "",
     }
@@ -139,7 +139,7 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
         # The tier that was served decides the price.
         extra["service_tier"] = about.get("service_tier")
     return Reply(
-        text=said(message.content),
+        text=content_text(message.content),
         model=str(about.get("model_name") or ""),
         finish=finish(about.get("finish_reason") or about.get("stop_reason") or "stop"),
         reasoning=_optional(about.get("reasoning_content")),
@@ -150,7 +150,7 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
     )
 
 
-def told(request: Request) -> RunnableConfig:
+def callback_config(request: Request) -> RunnableConfig:
     """Return the config for callbacks: name and metadata of a call."""
     key = request.key
     names = ("sample", "repeat", "round", "step", "draw", "attempt")
@@ -311,11 +311,11 @@ def _without_model(error: str, request_body: Mapping[str, Any]) -> str:
 def _message(message: Message, able: Abilities, picture: Picture) -> dict[str, Any]:
     if all(isinstance(part, str) for part in message.parts):
         return {"role": message.speaker, "content": "".join(cast(tuple[str, ...], message.parts))}
-    parts = [_part(part, able, picture) for part in message.parts]
+    parts = [_content_part(part, able, picture) for part in message.parts]
     return {"role": message.speaker, "content": parts}
 
 
-def _part(part: str | Image, able: Abilities, picture: Picture) -> dict[str, Any]:
+def _content_part(part: str | Image, able: Abilities, picture: Picture) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
     url: dict[str, str] = {"url": picture(part.sha256)}
@@ -341,7 +341,7 @@ def _unbounded(schema: Any) -> Any:
     return schema
 
 
-def said(content: object) -> str:
+def content_text(content: object) -> str:
     """Return the text of a message's content, which may be a list of parts."""
     if isinstance(content, str):
         return content

@@ -96,12 +96,12 @@ class Chat(ChatOpenAI):
             raise RefusedError(error.response, secret) from None
         except openai.APIConnectionError as error:
             raise (error.__cause__ or error) from None
-        message = AIMessage(**_read(response.content, secret))
+        message = AIMessage(**_parse_body(response.content, secret))
         used = {"token_usage": message.usage_metadata, "model_name": message.response_metadata["model_name"]}
         return ChatResult(generations=[ChatGeneration(message=message)], llm_output=used)
 
 
-def _read(content: bytes, secret: str) -> dict[str, Any]:
+def _parse_body(content: bytes, secret: str) -> dict[str, Any]:
     """Return the message in the body of a response.
 
     Raises:

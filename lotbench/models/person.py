@@ -120,7 +120,7 @@ class PageModel:
             seconds = round(time.monotonic() - self._since, 3)
             return Reply(text, request.model, refusal=refusal, seconds=seconds)
 
-    def shown(self) -> None:
+    def resume_clock(self) -> None:
         """Begin to count the time of the waiting request again, which was hidden until now."""
         self._since = time.monotonic()
 

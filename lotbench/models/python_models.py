@@ -90,7 +90,7 @@ class LangChainModel:
         name = self.model_id or str(named)
         messages = chat_format.body(request, name, chat_format.Abilities(), self.picture)["messages"]
         started = time.monotonic()
-        answering = chat.ainvoke(messages, chat_format.told(request))
+        answering = chat.ainvoke(messages, chat_format.callback_config(request))
         message = await _await_reply(name, answering, self.timeout_s, chat)
         reply = chat_format.reply(message, time.monotonic() - started, {})
         model_id = chat_format.masked(reply.model, *_secrets(chat))[: chat_format.MAX_ID]
@@ -105,7 +105,7 @@ def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
     """
 
     @cache
-    def made(sampling: Sampling) -> Any:
+    def make_chat(sampling: Sampling) -> Any:
         try:
             from langchain.chat_models import init_chat_model
         except ImportError:
@@ -120,8 +120,8 @@ def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
             # LangChain's message names the missing package.
             raise UsageError(f"{name.text}: {chat_format.short(str(error), *_secrets())}") from None
 
-    made(Sampling())
-    return lambda sampling: made(replace(sampling, seed=None))
+    make_chat(Sampling())
+    return lambda sampling: make_chat(replace(sampling, seed=None))
 
 
 def _secrets(chat: object = None) -> list[str]:

@@ -118,7 +118,7 @@ class Models:
             model: Model = TransformersModel(
                 name.model,
                 name.adapter or None,
-                picture=self._pictures.sent,
+                picture=self._pictures.sent_bytes,
                 packing=Packing(quantize=name.quantize),
             )
             return model

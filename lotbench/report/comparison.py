@@ -173,14 +173,14 @@ def _of_benchmark(
     if len(runs) > 1:
         sections.append(likeness.across(_answers_by_label(runs, board)))
         sections.append(side_by_side(runs, apart))
-        sections += across(runs[0].benchmark, called(runs))
-    return board, [*sections, *([beside(runs, table)] if table else [])]
+        sections += across(runs[0].benchmark, run_labels(runs))
+    return board, [*sections, *([correlation_section(runs, table)] if table else [])]
 
 
 def _answers_by_label(runs: Sequence[Entry], board: Board | None) -> dict[str, Replies]:
     """Return the answers of each run's candidate, by model in order of the ranking, or by run label without a ranking."""
     if board is None:
-        return {name: run.answers for run, name in zip(runs, called(runs).values(), strict=True)}
+        return {name: run.answers for run, name in zip(runs, run_labels(runs).values(), strict=True)}
     people = zip(leaderboard.labels_of(board.people), board.people, strict=True)
     ranked = {place.label: place.entry.answers for place in board.places}
     return ranked | {name: run.answers for name, run in people}
@@ -215,7 +215,7 @@ def setups(runs: Sequence[Entry]) -> list[str]:
     return list(dict.fromkeys(fields))
 
 
-def called(runs: Sequence[Entry]) -> dict[str, str]:
+def run_labels(runs: Sequence[Entry]) -> dict[str, str]:
     """Return a label of each run by folder name: the value of the only setting that differs, or else the folder name."""
     names = setups(runs)
     values = {run.name: _setup_text(run.setup, names[0]) for run in runs} if len(names) == 1 else {}
@@ -253,7 +253,7 @@ def _not_rankable(runs: Sequence[Entry]) -> list[str]:
     return [f"{', '.join(names)}: not trusted: {'; '.join(why)}" for why, names in by_reasons.items() if why]
 
 
-def beside(runs: Sequence[Entry], table: Published) -> Section:
+def correlation_section(runs: Sequence[Entry], table: Published) -> Section:
     """Return the correlations of all metrics of the runs with the columns of a table of published scores."""
     models = {model: None for values in table.values() for model in values}
     matches = _rows(runs, models)

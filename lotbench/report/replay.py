@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lotbench.errors import UsageError
-from lotbench.report.sections import Reading
+from lotbench.report.sections import Excerpt
 from lotbench.types import JSON, Trace
 
 WIDTH = 100
@@ -42,7 +42,7 @@ def find_trace(traces: Sequence[Trace], sample: str | None, repeat: int | None) 
     raise UsageError(f"no finished task of sample {sample or '(any)'}{which} in this run")
 
 
-def replay(sample: Mapping[str, Any], trace: Trace, readings: Sequence[Reading]) -> Replay:
+def replay(sample: Mapping[str, Any], trace: Trace, readings: Sequence[Excerpt]) -> Replay:
     """Return the replay of an episode: its sample, its steps, and its readings."""
     lines = [f"{trace.sample}, repeat {trace.repeat}"]
     lines += _value_lines({name: value for name, value in sample.items() if name not in HIDDEN}, 2)

@@ -28,7 +28,7 @@ MORE = "lotbench report RUN --full adds every other section, all settings, calls
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class RoleUsage:
     """The usage of the calls of one role.
 
     Attributes:
@@ -46,13 +46,13 @@ class Spent:
     assumed_tokens: int = 0
     assumed_usd: float | None = 0.0
 
-    def __add__(self, other: Spent) -> Spent:
+    def __add__(self, other: RoleUsage) -> RoleUsage:
         """Return the sum; a field is None if it is None in either."""
         sums: dict[str, Any] = {}
         for column in fields(self):
             value, other_value = getattr(self, column.name), getattr(other, column.name)
             sums[column.name] = None if value is None or other_value is None else value + other_value
-        return Spent(**sums)
+        return RoleUsage(**sums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Facts:
     preset: str
     reference: Mapping[str, JSON]
     score_only: frozenset[str]
-    spent: Mapping[str, Spent]
+    spent: Mapping[str, RoleUsage]
     digests: Mapping[str, str]
     wall_s: float
     footprint: Mapping[str, Any] | None = None
@@ -185,8 +185,8 @@ def to_summary(report: Report) -> dict[str, JSON]:
         "primary_metric": report.primary_metric,
         "scores": {name: _score(metric) for name, metric in report.scores.items()},
         "usage": {
-            **_spent(total(facts.spent)),
-            "by_role": {role: _spent(spent) for role, spent in facts.spent.items()},
+            **_usage_table(total(facts.spent)),
+            "by_role": {role: _usage_table(spent) for role, spent in facts.spent.items()},
         },
         "diagnostics": {section.name: dict(section.numbers) for section in report.sections if section.name},
         "digests": dict(facts.digests),
@@ -292,7 +292,7 @@ def _outcome_text(report: Report) -> str:
     )
 
 
-def _total_cost(spent: Spent) -> str:
+def _total_cost(spent: RoleUsage) -> str:
     """Return the calls and the cost of a run as text."""
     cost = "no price known" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
     assumed = f" (assumed: {spent.assumed_tokens:,} tokens)" if spent.assumed_tokens else ""
@@ -403,7 +403,7 @@ def settings_table(report: Report) -> Table:
     return Table(("setting", "this run", facts.preset, "differs"), tuple(rows))
 
 
-def usage_table(spent: Mapping[str, Spent]) -> Table:
+def usage_table(spent: Mapping[str, RoleUsage]) -> Table:
     """Return a table of the calls, tokens and cost of each role, and of all roles together."""
     spent = {**spent, "all": total(spent)}
     costs = [use.cost_usd for use in spent.values()]
@@ -433,9 +433,9 @@ def footprint_table(facts: Facts) -> Table | None:
     return Table(("role", "energy (kWh)", "CO2e (kg)"), rows, f"Estimated by {estimate['library']}")
 
 
-def total(spent: Mapping[str, Spent]) -> Spent:
+def total(spent: Mapping[str, RoleUsage]) -> RoleUsage:
     """Return the usage of all roles together."""
-    return sum(spent.values(), start=Spent())
+    return sum(spent.values(), start=RoleUsage())
 
 
 def _setting(settings: Mapping[str, JSON], name: str) -> str:
@@ -456,7 +456,7 @@ def _score(metric: Metric) -> dict[str, JSON]:
     return {name: value for name, value in asdict(metric).items() if value or name not in rare}
 
 
-def _spent(spent: Spent) -> dict[str, JSON]:
+def _usage_table(spent: RoleUsage) -> dict[str, JSON]:
     most: dict[str, JSON] = {"tokens": spent.assumed_tokens, "cost_usd": spent.assumed_usd}
     assumed: dict[str, JSON] = {"assumed": most} if spent.assumed_tokens else {}
     table = {name: value for name, value in asdict(spent).items() if not name.startswith("assumed")}

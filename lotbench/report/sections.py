@@ -61,7 +61,7 @@ class Grid:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Excerpt:
     """Texts of models to read: a title and named texts."""
 
     title: str
@@ -85,7 +85,7 @@ class Section:
     tables: tuple[Table, ...] = ()
     plots: tuple[Plot, ...] = ()
     grids: tuple[Grid, ...] = ()
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[Excerpt, ...] = ()
     name: str = ""
     numbers: Mapping[str, JSON] = field(default_factory=dict)
     brief: bool = False

@@ -86,7 +86,7 @@ class Added:
     there: int
 
 
-def read(folder: Path) -> list[Play]:
+def read_plays(folder: Path) -> list[Play]:
     """Return the plays of a data set; none without calibration.jsonl.
 
     Raises:
@@ -124,7 +124,7 @@ def calibrate(runs: Sequence[Run], folder: Path | None = None, player: str = "")
         RunFolderError: The file cannot be written.
     """
     folder = folder or recorded.home(runs[0].path, runs[0].config)
-    plays = {play.name: play for play in read(folder)}
+    plays = {play.name: play for play in read_plays(folder)}
     before, there = len(plays), 0
     for run in runs:
         _refuse(run)

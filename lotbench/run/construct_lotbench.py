@@ -24,7 +24,7 @@ from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.errors import DataError
 from lotbench.run import construction
 from lotbench.run.calling import calling
-from lotbench.run.construction import Dropped, Wanted
+from lotbench.run.construction import Dropped, Order
 from lotbench.storage import datasets, review_decisions, run_folder
 
 LICENCE = "not cleared: the picture and the responses are their owners'"
@@ -50,7 +50,7 @@ class BuiltGames:
     accepted: int | None
 
 
-async def build(order: Wanted, own: Mapping[str, Any] | None = None) -> BuiltGames:
+async def build(order: Order, own: Mapping[str, Any] | None = None) -> BuiltGames:
     """Propose samples, and write a data set of those that were accepted; call it again after a stop or a review.
 
     Args:

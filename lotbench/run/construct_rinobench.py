@@ -20,7 +20,7 @@ from lotbench.benchmarks.rinobench.sample import LABELS, Item
 from lotbench.errors import DataError
 from lotbench.run import construction
 from lotbench.run.calling import calling
-from lotbench.run.construction import Dropped, Wanted
+from lotbench.run.construction import Dropped, Order
 from lotbench.storage import run_folder
 from lotbench.storage.importers import published
 
@@ -34,7 +34,7 @@ class BuiltIdeas:
     stages: Mapping[str, int]
 
 
-async def build(order: Wanted, own: Mapping[str, Any] | None = None) -> BuiltIdeas:
+async def build(order: Order, own: Mapping[str, Any] | None = None) -> BuiltIdeas:
     """Build a data set; the same call continues a stopped construction.
 
     Args:
@@ -91,7 +91,7 @@ def _filter(
     return [paper for paper, reason in reasons if not reason]
 
 
-def _split(items: Sequence[Item], order: Wanted, stages: Mapping[str, int]) -> BuiltIdeas:
+def _split(items: Sequence[Item], order: Order, stages: Mapping[str, int]) -> BuiltIdeas:
     scores = {entry.id: int(entry.novelty_score) for entry in items}
     test = screening.split(scores, order.rules.test_share, order.seed)
     return BuiltIdeas(

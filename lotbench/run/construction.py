@@ -28,7 +28,7 @@ from lotbench.types import Sample, Trace
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Order:
     """The order for a data set.
 
     Attributes:
@@ -57,7 +57,7 @@ class Dropped:
     reason: str
 
 
-def plan(order: Wanted, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan:
+def plan(order: Order, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan:
     """Return the plan of a construction, with an episode for each draft.
 
     Args:
@@ -142,7 +142,7 @@ def note_dropped(folder: Folder, of: str, dropped: Sequence[Dropped]) -> None:
 
 def card(
     run_plan: Plan,
-    order: Wanted,
+    order: Order,
     models: Mapping[str, str],
     stages: Mapping[str, int],
     dropped: Sequence[Dropped],

@@ -56,7 +56,7 @@ class Look:
         return self.at == self.of or len(self.apart) == len(self.board.pairs) > 0
 
     @property
-    def said(self) -> list[str]:
+    def lines(self) -> list[str]:
         """The look in words, a line a pair, and who is paired with nobody."""
         lines = []
         for pair in self.board.pairs:

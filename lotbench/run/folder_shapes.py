@@ -138,7 +138,7 @@ def read_run_json(path: Path) -> dict[str, Any]:
     Raises:
         RunFolderError: The file is missing, of another schema, or not valid, with the fields.
     """
-    return _read(path / "run.json", _Run)
+    return _read_table(path / "run.json", _Run)
 
 
 def read_summary(path: Path) -> Mapping[str, Any]:
@@ -148,7 +148,7 @@ def read_summary(path: Path) -> Mapping[str, Any]:
         RunFolderError: The file is of another schema, or not valid, with the fields.
     """
     file = path / "summary.json"
-    return _read(file, _Summary) if file.exists() else {}
+    return _read_table(file, _Summary) if file.exists() else {}
 
 
 def read_checks(path: Path) -> Sequence[Mapping[str, Any]]:
@@ -158,7 +158,7 @@ def read_checks(path: Path) -> Sequence[Mapping[str, Any]]:
         RunFolderError: The file is of another schema, or not valid, with the fields.
     """
     file = path / "judge.json"
-    records: Sequence[Mapping[str, Any]] = _read(file, _Checks)["records"] if file.exists() else ()
+    records: Sequence[Mapping[str, Any]] = _read_table(file, _Checks)["records"] if file.exists() else ()
     return records
 
 
@@ -168,7 +168,7 @@ def later(version: str, reference: str) -> bool:
     return own > other
 
 
-def _read(file: Path, shape: type[BaseModel]) -> dict[str, Any]:
+def _read_table(file: Path, shape: type[BaseModel]) -> dict[str, Any]:
     table = run_folder.read_json(file)
     if (schema := table.get("schema")) != RUN_SCHEMA:
         advice = (

@@ -136,7 +136,9 @@ def planned(run: Run, limits: Limits) -> plan.Plan:
         raise RunFolderError(
             f"{run.path}: was begun with version {version} of {run.config.benchmark}, this lotbench has {newest}"
         )
-    return plan.make(Config(experiment=run.config, limits=limits), recorded.read(run.path, run.config, table))
+    return plan.make(
+        Config(experiment=run.config, limits=limits), recorded.plan_fields(run.path, run.config, table)
+    )
 
 
 def _frame(rows: Iterable[Mapping[str, JSON]]) -> pd.DataFrame:

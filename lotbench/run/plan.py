@@ -207,7 +207,7 @@ def _seen_ids(benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any])
     """Return the ids of samples with a right answer among the adapter's training texts; None if these are unknown."""
     if not candidate.adapter:
         return ()
-    texts = adapter_texts.read(Path(candidate.adapter))
+    texts = adapter_texts.read_digests(Path(candidate.adapter))
     if texts is None:
         return None
     prints = {sample.id: map(adapter_texts.fingerprint, benchmark.right(sample)) for sample in chosen}

@@ -96,7 +96,7 @@ def home(run: Path, config: Experiment) -> Path:
     return named
 
 
-def read(run: Path, config: Experiment, table: Mapping[str, Any]) -> dict[str, Any]:
+def plan_fields(run: Path, config: Experiment, table: Mapping[str, Any]) -> dict[str, Any]:
     """Return the recorded data of a run, by the fields of Plan.
 
     Args:
@@ -153,7 +153,7 @@ def refuse_lost_pictures(plan: Plan, run: Path) -> None:
     changed = []
     for name in paths:
         try:
-            plan.pictures.sent(plan.pictures[name].sha256)
+            plan.pictures.sent_bytes(plan.pictures[name].sha256)
         except DataError:
             changed.append(f"data.{name}.image")
     if changed:

@@ -232,7 +232,7 @@ def _sequences(plan: Plan, run: Run) -> list[list[Planned]]:
     return list(sequences.values())
 
 
-async def sent(run: Run, key: str) -> Request:
+async def find_request(run: Run, key: str) -> Request:
     """Return the request with a key of the journal.
 
     Raises:

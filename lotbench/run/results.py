@@ -31,8 +31,8 @@ from lotbench.metrics.likeness import Answers
 from lotbench.metrics.primary_metric import PrimaryMetric
 from lotbench.report import likeness, trust, what_it_shows
 from lotbench.report.leaderboard import Entry, sample_scores
-from lotbench.report.report import Facts, Report, Spent, brief, build, to_markdown, to_summary
-from lotbench.report.sections import Reading, Section
+from lotbench.report.report import Facts, Report, RoleUsage, brief, build, to_markdown, to_summary
+from lotbench.report.sections import Excerpt, Section
 from lotbench.run.folder_shapes import read_checks, read_run_json
 from lotbench.run.loading import Run, planned
 from lotbench.run.plan import Plan, reference, sampling_table
@@ -94,7 +94,7 @@ class _Results:
     evidence: Evidence
     quality: JudgeQuality
     primary_metric: PrimaryMetric
-    spending: Mapping[str, Spent]
+    spending: Mapping[str, RoleUsage]
     ids: Mapping[str, set[str]]
     works: Mapping[str, list[Work]]
 
@@ -116,10 +116,10 @@ def _build_report(
     results = _Results(
         traces,
         answers,
-        evidence(plan, path, answers, out, embed=embed),
+        gather_evidence(plan, path, answers, out, embed=embed),
         quality,
         benchmark.primary_metric(traces, settings),
-        *spent(totals, plan.names),
+        *usage_tables(totals, plan.names),
     )
     scored = benchmark.metrics(traces, settings, results.evidence)
     scores = dict(scored)
@@ -178,7 +178,7 @@ def _sections(plan: Plan, results: _Results) -> Sequence[Section]:
     return [*results.quality.sections, shows, *own[:last], alike, *own[last:]]
 
 
-def evidence(
+def gather_evidence(
     plan: Plan,
     path: Path,
     answers: Answers,
@@ -219,7 +219,7 @@ def evidence(
     )
 
 
-def readings(run: Run, trace: Trace) -> tuple[Reading, ...]:
+def readings(run: Run, trace: Trace) -> tuple[Excerpt, ...]:
     """Return the readings of one episode in a run's sections; none if the run's recorded data have changed."""
     try:
         plan = planned(run, Limits())
@@ -263,11 +263,11 @@ def _judge_quality(plan: Plan, path: Path, traces: Sequence[Trace], totals: Tota
     )
 
 
-def spent(
+def usage_tables(
     totals: Totals, names: Mapping[str, Sequence[ModelName]]
-) -> tuple[dict[str, Spent], dict[str, set[str]], dict[str, list[Work]]]:
+) -> tuple[dict[str, RoleUsage], dict[str, set[str]], dict[str, list[Work]]]:
     """Return three tables by role: the usage, the ids that its models returned, and the work of each model."""
-    spending = {role: Spent() for role in names}
+    spending = {role: RoleUsage() for role in names}
     ids: dict[str, set[str]] = {}
     works: dict[str, dict[tuple[str, str], Work]] = {role: {} for role in names}
     by_text = {name.text: name for panel in names.values() for name in panel}
@@ -277,7 +277,7 @@ def spent(
         if origin.source == "store" or origin.role not in spending:
             continue
         name = by_text.get(origin.asked)
-        spending[origin.role] += Spent(
+        spending[origin.role] += RoleUsage(
             calls=total.calls,
             input_tokens=total.input_tokens,
             cached_input_tokens=total.cached_input_tokens,
@@ -285,7 +285,7 @@ def spent(
             cost_usd=total.cost_usd,
         )
         if origin.source == "assumed":
-            spending[origin.role] += Spent(
+            spending[origin.role] += RoleUsage(
                 assumed_tokens=total.input_tokens + total.output_tokens, assumed_usd=total.cost_usd
             )
         if origin.source not in CAME:

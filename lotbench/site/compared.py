@@ -71,7 +71,7 @@ def duels(shelves: Sequence[Shelf]) -> list[tuple[str, list[Shelf], list[str]]]:
         with suppress(LotbenchError):
             if len(runs) > 1 and (look := last_look([shelf.run for shelf in runs])):
                 about = f"{runs[0].run.config.benchmark}, look {look.at} of {look.of}"
-                ended.append((f"{about}, level {look.level:.2g}", runs, look.said))
+                ended.append((f"{about}, level {look.level:.2g}", runs, look.lines))
     return ended
 
 

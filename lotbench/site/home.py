@@ -231,7 +231,7 @@ def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -
     # The best first, trusted or not; those that abstained stay last.
     every.sort(key=lambda name: (rows[name].abstained, rows[name].value is None, -rows[name].mean))
     notes += [ABOUT] if any(row.bounds for row in rows.values()) else []
-    return Group(about(group[0]), tuple(rows[name] for name in every), sentence, tuple(notes))
+    return Group(describe_group(group[0]), tuple(rows[name] for name in every), sentence, tuple(notes))
 
 
 def _only_ranked(trusted: int) -> str:
@@ -258,7 +258,7 @@ def _row(entry: Entry, summaries: Mapping[str, Mapping[str, Any]], metric: Metri
     )
 
 
-def about(entry: Entry) -> str:
+def describe_group(entry: Entry) -> str:
     """Return what the runs of a group have in common, in a line."""
     conditions: Mapping[str, Any] = entry.conditions
     parts = []

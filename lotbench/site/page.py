@@ -47,12 +47,12 @@ def screen(template: str, up: str = "", **values: Any) -> Served:
         **values: What the template names.
     """
     parts = PARTS.get(template, COMMON)
-    style = "".join(_part(name) for name in parts if name.endswith(".css"))
-    script = "".join(_part(name) for name in parts if name.endswith(".js"))
+    style = "".join(_render(name) for name in parts if name.endswith(".css"))
+    script = "".join(_render(name) for name in parts if name.endswith(".js"))
     html, policy = report_page.sealed(environment(), f"{template}.html", style, script, {"up": up, **values})
     return Served(html.encode(errors="replace"), policy=policy + FRAMES)
 
 
 @lru_cache(maxsize=16)
-def _part(name: str) -> str:
+def _render(name: str) -> str:
     return environment().get_template(name).render()

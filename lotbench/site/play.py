@@ -262,7 +262,7 @@ class PlaySite:
         """Return how a game came out: the answer, why it is funny, and how others did."""
         shelf, trace = self._trace(player, sample)
         assert player.run is not None
-        values = self._gallery.known(shelf, trace)
+        values = self._gallery.episode_values(shelf, trace)
         item, title = values["sample"], _title(player.day)
         outcome = result(trace, int(getattr(self._plan.settings, "max_rounds", 1)))
         return screen(
@@ -285,13 +285,13 @@ class PlaySite:
 
     def _replay_page(self, player: Player, sample: str) -> Served:
         """Return a game that is over, told again."""
-        return self._gallery.told(*self._trace(player, sample), "../", "played", {})
+        return self._gallery.episode_page(*self._trace(player, sample), "../", "played", {})
 
     def _picture(self, player: Player, file: str) -> Served:
         """Return a picture that the person was shown, by the digest of its bytes."""
         if player.status is not None:
             try:
-                image = player.status.plan.pictures.sent(file.removesuffix(".png"))
+                image = player.status.plan.pictures.sent_bytes(file.removesuffix(".png"))
                 return Served(image, media_type(image), lasting=True)
             except KeyError:
                 pass

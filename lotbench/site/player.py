@@ -194,7 +194,7 @@ class Player:
         """Leave the page of a game that is over; the next one's time begins."""
         if (ended := self.ended) is not None:
             self.read.add((ended.sample, ended.repeat))
-            self.model.shown()
+            self.model.resume_clock()
 
     @property
     def _game(self) -> Any:

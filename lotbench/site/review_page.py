@@ -42,7 +42,7 @@ _SHOWN_WITH_VERDICT = ("caption", "response", "key_text")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FieldView:
     """A field as the page shows it; `many` holds one entry a line, `locked` cannot be edited.
 
     An edit is always told as what differs from `text`; `edited` is what was made of it before.
@@ -70,7 +70,7 @@ class Card:
     id: str
     kind: Kind
     language: str
-    fields: tuple[Shown, ...]
+    fields: tuple[FieldView, ...]
     question: str = ""
     subject: str = ""
     picture: bool = False
@@ -106,7 +106,7 @@ def sample_card(item: Any, picture: bool) -> Card:
             continue
         many, locked = isinstance(value, list), name in _LOCKED
         plain = isinstance(value, str) or (many and all(isinstance(entry, str) for entry in value))
-        fields.append(Shown(name, _text(value), many, locked or not plain))
+        fields.append(FieldView(name, _text(value), many, locked or not plain))
     return Card(item.id, "sample", item.language, tuple(fields), picture=picture)
 
 
@@ -132,7 +132,9 @@ def verdict_card(item: Any, row: Mapping[str, Any], picture: bool, criteria: str
         texts["explanation"] = item.explanation
         texts |= {"rebuilt": item.rebuilt(row["guess"])} if kind == "daeso" else {}
         texts |= {"criteria": criteria} if criteria else {}
-    fields = [Shown(name, _text(text), isinstance(text, list), locked=True) for name, text in texts.items()]
+    fields = [
+        FieldView(name, _text(text), isinstance(text, list), locked=True) for name, text in texts.items()
+    ]
     subject = row.get("guess") or row.get("response") if kind == "idea" else row[LABELLED[kind]]
     return Card(item.id, kind, item.language, tuple(fields), ASKED[kind], str(subject), picture)
 

@@ -140,7 +140,7 @@ class Shelf:
             return row.outcome
         return str(self.samples.get(row.sample, {}).get(name) or "")
 
-    def asked(self, sample: str) -> str:
+    def asked_text(self, sample: str) -> str:
         """Return what was asked of a sample: the joke with its blank, or the first of its texts that says it."""
         fields = self.samples.get(sample, {})
         if (around := game_rounds.masked(fields)) is not None:

@@ -108,7 +108,7 @@ class Gallery:
         inside = "/" not in name and place.resolve().is_relative_to(self.root.resolve())
         return inside and place.is_file()
 
-    def found(self) -> tuple[list[Shelf], dict[str, str]]:
+    def readable_runs(self) -> tuple[list[Shelf], dict[str, str]]:
         """Return every run that can be read, and why others cannot be."""
         shelves: list[Shelf] = []
         unreadable: dict[str, str] = {}
@@ -133,7 +133,7 @@ class Gallery:
 
     def index(self) -> Served:
         """Return the leaderboards: every run that has ended in the table of what it played, and the runs that have not."""
-        shelves, unreadable = self.found()
+        shelves, unreadable = self.readable_runs()
         ended = {shelf.name: shelf for shelf in shelves if shelf.run.summary}
         boards, faults = self._boards(tuple(ended.values()))
         return screen(
@@ -193,15 +193,17 @@ class Gallery:
             "beside": f"sample/{shelf.group}/{quote(row.sample)}.html#{quote(_side_name(shelf, row.repeat))}",
             "said": f"../../said/{quote(shelf.name)}/{quote(file)}",
         }
-        return self.told(shelf, shelf.run.traces[place], "../../", "game", links)
+        return self.episode_page(shelf, shelf.run.traces[place], "../../", "game", links)
 
     def said_page(self, shelf: Shelf, file: str) -> Served:
         """Return what was asked and said in an episode, call by call."""
         trace = shelf.run.traces[shelf.at(file)]
         calls, missing = said.episode_calls(shelf.run, trace)
-        return screen("said", "../../", calls=calls, missing=missing, file=file, **self.known(shelf, trace))
+        return screen(
+            "said", "../../", calls=calls, missing=missing, file=file, **self.episode_values(shelf, trace)
+        )
 
-    def known(self, shelf: Shelf, trace: Trace) -> dict[str, Any]:
+    def episode_values(self, shelf: Shelf, trace: Trace) -> dict[str, Any]:
         """Return what is shown of an episode whatever it is an episode of."""
         sample = shelf.samples.get(trace.sample, {"id": trace.sample})
         return {
@@ -212,11 +214,11 @@ class Gallery:
             "picture": self.picture(shelf, trace.sample),
         }
 
-    def told(
+    def episode_page(
         self, shelf: Shelf, trace: Trace, up: str, template: str, links: Mapping[str, str | None]
     ) -> Served:
         """Return a game as a thought trace; an episode of anything else by its benchmark's readings and step by step."""
-        values = self.known(shelf, trace) | {"links": links, "given_up": 0}
+        values = self.episode_values(shelf, trace) | {"links": links, "given_up": 0}
         used = {key: entry.reply.usage for key, entry in said.entries(shelf.run.path / CALLS, trace).items()}
         if (around := thought.masked(values["sample"])) is not None:
             game = thought.thought(trace, used)
@@ -238,7 +240,7 @@ class Gallery:
         """Return every game on one sample, of which two are shown side by side."""
         games = {
             shelf: [place for place, row in enumerate(shelf.rows) if row.sample == sample]
-            for shelf in self.found()[0]
+            for shelf in self.readable_runs()[0]
             if shelf.group == group
         }
         played = [shelf for shelf, places in games.items() if places]
@@ -281,7 +283,7 @@ class Gallery:
         """Yield the path of every page, then of every picture that they show."""
         yield "index.html"
         sides: dict[str, None] = {}
-        for shelf in self.found()[0]:
+        for shelf in self.readable_runs()[0]:
             yield f"run/{shelf.name}.html"
             yield from (
                 f"{what}/{shelf.name}.{kind}" for what in ("rows", "steps") for kind in ("csv", "jsonl")

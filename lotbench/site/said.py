@@ -28,7 +28,7 @@ LONG = 240
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentMessage:
     """One message: its parts in order, a text or the sha256 of a picture; `same` names the call that sent it before."""
 
     speaker: str
@@ -37,7 +37,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CallView:
     """One call of an episode.
 
     Attributes:
@@ -48,7 +48,7 @@ class Said:
 
     call: Call
     entry: Entry | None
-    messages: Sequence[Sent]
+    messages: Sequence[SentMessage]
     form: str
 
 
@@ -71,7 +71,7 @@ def entries(journal: Path, trace: Trace) -> dict[str, Entry]:
     return by_key
 
 
-def episode_calls(run: Run, trace: Trace) -> tuple[list[Said], str]:
+def episode_calls(run: Run, trace: Trace) -> tuple[list[CallView], str]:
     """Return every call of an episode, and why messages are wanting, if they are."""
     why, sent = "", dict[str, Request]()
     lines = entries(run.path / CALLS, trace)
@@ -81,7 +81,9 @@ def episode_calls(run: Run, trace: Trace) -> tuple[list[Said], str]:
         why = str(error)
     seen: dict[tuple[Any, ...], int] = {}
     all_calls = [
-        Said(call, lines.get(call.key), _messages(sent.get(call.key), call.place, seen), _form(sent, call))
+        CallView(
+            call, lines.get(call.key), _messages(sent.get(call.key), call.place, seen), _form(sent, call)
+        )
         for call in calls(trace, {})
         if call.key
     ]
@@ -97,15 +99,15 @@ def _form(sent: Mapping[str, Request], call: Call) -> str:
     return json.dumps(schema, ensure_ascii=False, indent=2) if schema else ""
 
 
-def _messages(request: Request | None, place: int, seen: dict[tuple[Any, ...], int]) -> list[Sent]:
+def _messages(request: Request | None, place: int, seen: dict[tuple[Any, ...], int]) -> list[SentMessage]:
     return [_message(message, place, seen) for message in request.messages] if request else []
 
 
-def _message(message: Message, place: int, seen: dict[tuple[Any, ...], int]) -> Sent:
+def _message(message: Message, place: int, seen: dict[tuple[Any, ...], int]) -> SentMessage:
     parts = _parts(message.parts)
     first = seen.setdefault((message.speaker, parts), place)
     long = sum(len(text) for kind, text in parts if kind == "text") >= LONG
-    return Sent(message.speaker, parts, first if first != place and long else None)
+    return SentMessage(message.speaker, parts, first if first != place and long else None)
 
 
 def _parts(parts: Sequence[str | Image]) -> tuple[tuple[str, str], ...]:

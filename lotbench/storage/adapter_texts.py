@@ -43,7 +43,7 @@ def write(adapter: Path, texts: Iterable[str], before: frozenset[str] = frozense
     atomic_write.write(adapter / FILE, json.dumps({"schema": 1, "texts": seen}) + "\n")
 
 
-def read(adapter: Path) -> frozenset[str] | None:
+def read_digests(adapter: Path) -> frozenset[str] | None:
     """Return the digests of an adapter's training texts; None if its folder has no such file.
 
     Raises:

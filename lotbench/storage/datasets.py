@@ -225,7 +225,7 @@ class Pictures(Mapping[str, Image]):
     def __len__(self) -> int:
         return len(self._paths)
 
-    def sent(self, sha256: str) -> bytes:
+    def sent_bytes(self, sha256: str) -> bytes:
         """Return the encoded bytes of a picture; raises DataError as `data_url` does."""
         return base64.b64decode(self.data_url(sha256).partition(",")[2])
 

@@ -20,7 +20,7 @@ from lotbench.storage import jsonl
 from lotbench.storage.datasets import data_folder, shipped
 
 
-class About(BaseModel):
+class SetDescription(BaseModel):
     """The content of set.toml."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -40,7 +40,7 @@ class JudgeSet:
     """
 
     folder: Path
-    about: About
+    about: SetDescription
     rows: Mapping[str, tuple[tuple[int, Any], ...]]
     digest: str
 
@@ -77,10 +77,10 @@ def find(name: str, benchmark: str) -> Path:
     return folder
 
 
-def about_of(folder: Path) -> About:
+def about_of(folder: Path) -> SetDescription:
     """Return the content of set.toml; the defaults if there is no such file."""
     place = folder / "set.toml"
-    return validate(About, read_toml(place), place) if place.is_file() else About()
+    return validate(SetDescription, read_toml(place), place) if place.is_file() else SetDescription()
 
 
 def subject(folder: Path) -> Path:

@@ -61,7 +61,7 @@ def opened(gallery: Gallery) -> None:
         start = time.perf_counter()
         body = gallery.get("index.html").body
         timed(f"{what} ({len(body) / 1e3:.0f} kB)", start)
-    shelf = gallery.found()[0][0]
+    shelf = gallery.readable_runs()[0][0]
     game, sample = shelf.rows[0].file, shelf.rows[0].sample
     for path, what in (
         (f"run/{shelf.name}.html", "a run"),

@@ -28,17 +28,17 @@ def today(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_price_is_for_a_million_tokens_and_cached_ones_are_cheaper() -> None:
     paid = Price(input=2.0, cached=0.5, output=8.0)
 
-    assert paid.of(Usage(1_000_000, 0, 0)) == pytest.approx(2.0)
-    assert paid.of(Usage(1_000_000, 1_000_000, 0)) == pytest.approx(0.5)
-    assert paid.of(Usage(0, 0, 500_000)) == pytest.approx(4.0)
-    assert paid.of(Usage(1000, 400, 10)) == pytest.approx((600 * 2 + 400 * 0.5 + 10 * 8) / 1e6)
+    assert paid.cost(Usage(1_000_000, 0, 0)) == pytest.approx(2.0)
+    assert paid.cost(Usage(1_000_000, 1_000_000, 0)) == pytest.approx(0.5)
+    assert paid.cost(Usage(0, 0, 500_000)) == pytest.approx(4.0)
+    assert paid.cost(Usage(1000, 400, 10)) == pytest.approx((600 * 2 + 400 * 0.5 + 10 * 8) / 1e6)
 
 
 def test_a_long_call_has_the_price_of_long_calls() -> None:
     paid = price(parse("gemini/gemini-2.5-pro"))
     assert paid == Price(1.25, 0.125, 10.0, ((200_000, Price(2.5, 0.25, 15.0)),))
-    assert paid.of(Usage(200_000, 0, 0)) == pytest.approx(0.25)
-    assert paid.of(Usage(200_001, 1, 1)) == pytest.approx((200_000 * 2.5 + 0.25 + 15) / 1e6)
+    assert paid.cost(Usage(200_000, 0, 0)) == pytest.approx(0.25)
+    assert paid.cost(Usage(200_001, 1, 1)) == pytest.approx((200_000 * 2.5 + 0.25 + 15) / 1e6)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
-from lotbench.cli.play_terminal import WIDTH, drawn, play_here
+from lotbench.cli.play_terminal import WIDTH, draw_picture, play_here
 from lotbench.errors import Unescapable
 from lotbench.models.person import in_daemon_thread
 from lotbench.run.loading import Run
@@ -93,5 +93,5 @@ def test_an_interrupted_game_does_not_wait_for_enter() -> None:
 def test_a_picture_in_half_blocks() -> None:
     body = io.BytesIO()
     Image.new("RGB", (96, 64), "red").save(body, "PNG")
-    rows = drawn(body.getvalue()).plain.splitlines()
+    rows = draw_picture(body.getvalue()).plain.splitlines()
     assert len(rows) == 16 and set(map(len, rows)) == {WIDTH}

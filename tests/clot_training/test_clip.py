@@ -56,7 +56,7 @@ def test_words_for_what_is_there_come_first_and_others_last(
     similar = sight.pictures([str(path) for path, _ in pictures]) @ sight.words(words).T
     named = np.array([[word in scene.names for word in words] for _, scene in pictures])
     positions = np.argsort(np.argsort(-similar, axis=1, kind="stable"), axis=1)
-    stay = conditions.kept(len(words), 25, 70, "sentence")
+    stay = conditions.kept_ranks(len(words), 25, 70, "sentence")
     # Of 100 words 28 or 29 name a picture and 25 are dropped from the top: no filter can do better than .88.
     assert np.mean(positions[named] < stay.start) >= 0.80, "chance .25"
     assert np.mean(positions[~named] >= stay.stop) >= 0.95, "chance .70, at best .98"
@@ -139,7 +139,7 @@ def test_weak_and_random_conditions_side_by_side(
         summary = step.explore(run, HashPolicy)
         found[how] = list(read_records(Work(Path(run.out)).candidates(run.explore.conditions), Candidate))
     assert len(found["weak"]) == len(found["random"])
-    stay = conditions.kept(min(summary["keywords"]["en"], 100), 25, 70, "sentence")
+    stay = conditions.kept_ranks(min(summary["keywords"]["en"], 100), 25, 70, "sentence")
     assert {one.position for one in found["weak"]} == {*stay, None}
     sight = Sight(run.explore.clip)
     for one in [one for one in found["weak"] if one.condition][:20]:

@@ -17,9 +17,9 @@ PAPER = Explore()
 
 
 def test_the_sentence_keeps_five_of_a_hundred_and_the_equation_seven() -> None:
-    assert list(conditions.kept(100, 25, 70, "sentence")) == [25, 26, 27, 28, 29]
+    assert list(conditions.kept_ranks(100, 25, 70, "sentence")) == [25, 26, 27, 28, 29]
     # Eq. 1 counts from 1 and keeps 25 to 31, both included.
-    assert list(conditions.kept(100, 25, 70, "equation")) == [24, 25, 26, 27, 28, 29, 30]
+    assert list(conditions.kept_ranks(100, 25, 70, "equation")) == [24, 25, 26, 27, 28, 29, 30]
 
 
 @pytest.mark.parametrize(
@@ -36,25 +36,25 @@ def test_the_sentence_keeps_five_of_a_hundred_and_the_equation_seven() -> None:
     ],
 )
 def test_bounds_by_hand(n: int, alpha: int, beta: int, sentence: range, equation: range) -> None:
-    assert conditions.kept(n, alpha, beta, "sentence") == sentence
-    assert list(conditions.kept(n, alpha, beta, "equation")) == list(equation)
+    assert conditions.kept_ranks(n, alpha, beta, "sentence") == sentence
+    assert list(conditions.kept_ranks(n, alpha, beta, "equation")) == list(equation)
 
 
 @given(st.integers(0, 500), st.integers(0, 99), st.integers(0, 99))
 def test_the_sentence_drops_from_both_ends_what_it_says(n: int, alpha: int, beta: int) -> None:
     if alpha + beta >= 100:
         return
-    places = conditions.kept(n, alpha, beta, "sentence")
+    places = conditions.kept_ranks(n, alpha, beta, "sentence")
     assert places.start * 100 <= alpha * n < (places.start + 1) * 100
     assert (n - places.stop) * 100 <= beta * n < (n - places.stop + 1) * 100
     inner = set(places)
-    assert inner <= set(conditions.kept(n, alpha, beta, "equation")) <= set(range(n))
+    assert inner <= set(conditions.kept_ranks(n, alpha, beta, "equation")) <= set(range(n))
 
 
 def test_weak_conditions_are_the_middle_of_those_drawn() -> None:
     angles = np.linspace(0, np.pi, 200)
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    keywords = conditions.drawn(200, 100, Random(3))
+    keywords = conditions.draw_indices(200, 100, Random(3))
     found = conditions.weak(keywords, vectors, vectors[0], PAPER)
     assert [one.position for one in found] == [25, 26, 27, 28, 29, None]
     # Keyword 0 is the sample itself and similarity falls with the number: the places are those of the numbers.
@@ -64,7 +64,7 @@ def test_weak_conditions_are_the_middle_of_those_drawn() -> None:
 
 
 def test_random_conditions_are_as_many_and_unranked() -> None:
-    keywords = conditions.drawn(200, 100, Random(3))
+    keywords = conditions.draw_indices(200, 100, Random(3))
     found = conditions.random(keywords, PAPER)
     assert [one.keyword for one in found] == [*keywords[:5], None]
     assert {one.position for one in found} == {None}
@@ -72,7 +72,7 @@ def test_random_conditions_are_as_many_and_unranked() -> None:
 
 
 def test_draws_are_uniform_without_doubles_and_of_all_if_there_are_few() -> None:
-    counts = Counter(word for seed in range(2000) for word in conditions.drawn(20, 5, Random(seed)))
+    counts = Counter(word for seed in range(2000) for word in conditions.draw_indices(20, 5, Random(seed)))
     assert all(count == pytest.approx(500, abs=100) for count in counts.values())
     assert len(counts) == 20
-    assert sorted(conditions.drawn(7, 100, Random(0))) == list(range(7))
+    assert sorted(conditions.draw_indices(7, 100, Random(0))) == list(range(7))

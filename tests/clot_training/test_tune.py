@@ -250,7 +250,7 @@ def test_a_stage_says_what_it_was_made_of(tuned: Path, seeing_base: str, picture
     assert set(about["instructions"]) == {"train-00000.jsonl", "train-00001.jsonl"}
     lines = [json.loads(line) for line in (stage / "loss.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == list(range(1, about["steps"] + 1))
-    seen = adapter_texts.read(stage / "adapter")
+    seen = adapter_texts.read_digests(stage / "adapter")
     assert seen == {adapter_texts.fingerprint(one.response) for one in colours(pictures)}
     frozen = json.loads((stage / "config.json").read_text())
     assert frozen["config"]["model"] == seeing_base
@@ -411,7 +411,7 @@ def test_an_adapter_is_merged_into_its_base(text_base: str, tmp_path: Path) -> N
     merged = load(str(merge(chosen)), None).model(input_ids=ids).logits
     apart = load(text_base, str(tmp_path / "stage1" / "adapter")).model(input_ids=ids).logits
     torch.testing.assert_close(merged, apart, atol=1e-4, rtol=1e-3)
-    assert adapter_texts.read(tmp_path / "stage1" / "merged") == adapter_texts.read(
+    assert adapter_texts.read_digests(tmp_path / "stage1" / "merged") == adapter_texts.read_digests(
         tmp_path / "stage1" / "adapter"
     )
 

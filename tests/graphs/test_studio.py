@@ -21,7 +21,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 
 from graphs import studio
-from graphs.studio import Asked, StudioError, graph
+from graphs.studio import StudioContext, StudioError, graph
 from lotbench.calls import journal
 from tests.pages import ROOT
 from tests.playing import outcomes, play
@@ -53,7 +53,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def run_episodes(context: dict[str, Any], state: dict[str, Any] | None = None) -> dict[str, Any]:
-    return dict(await graph.ainvoke(state or {}, context=Asked(**context)))
+    return dict(await graph.ainvoke(state or {}, context=StudioContext(**context)))
 
 
 def rounds(last: dict[str, Any], step: str) -> list[int]:
@@ -107,7 +107,7 @@ async def test_the_studio_comes_to_what_a_run_comes_to(
 async def test_an_episode_taken_again_from_the_middle_pays_for_no_reply_twice(temporary: Path) -> None:
     kept = studio.build().compile(checkpointer=InMemorySaver())
     with FakeServer(game_rule(solve=0)) as server:
-        context = Asked(**asked(server.url))
+        context = StudioContext(**asked(server.url))
         last = await kept.ainvoke({}, {"configurable": {"thread_id": "one"}}, context=context)
         came = server.log()["requests"]
         history = [point async for point in kept.aget_state_history({"configurable": {"thread_id": "one"}})]

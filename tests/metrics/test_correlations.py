@@ -12,7 +12,7 @@ from lotbench.metrics.agreement import icc
 from lotbench.metrics.correlation import correlation, spearman
 from lotbench.metrics.effects import severities
 from lotbench.metrics.pareto import front
-from lotbench.report.comparison import beside
+from lotbench.report.comparison import correlation_section
 from lotbench.report.leaderboard import Entry
 
 NORMAL = [4.1, 5.0, 5.2, 5.9, 6.1, 6.4, 7.0, 7.9]
@@ -80,7 +80,7 @@ def test_a_table_of_ones_own_stands_beside_the_metrics() -> None:
         run("m9@http://h/v1", None),
     ]
     table = {"general": {f"m{n}": 2.0 * n for n in range(10)}, "odd": {f"m{n}": 1.0 for n in range(10)}}
-    section = beside(runs, table)
+    section = correlation_section(runs, table)
     assert section.tables[0].columns == ("column", "originality")
     assert section.tables[0].rows[0] == ("general", "pearson 1.000 (p = 0, n = 4)")
     assert section.tables[0].rows[1] == ("odd", "none: one of the two never changes")

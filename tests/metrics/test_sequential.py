@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from lotbench.metrics.sequential import levels, spent
+from lotbench.metrics.sequential import alpha_spent, levels
 
 
 def test_four_looks_have_the_bounds_of_o_brien_and_fleming_by_lan_and_demets() -> None:
@@ -12,7 +12,7 @@ def test_four_looks_have_the_bounds_of_o_brien_and_fleming_by_lan_and_demets() -
     found = norm.isf(np.array(levels([0.25, 0.5, 0.75, 1.0])) / 2)
     assert found == pytest.approx([4.3326, 2.9631, 2.3590, 2.0141], abs=1e-3)
     assert levels([1.0]) == pytest.approx([0.05], abs=1e-9)
-    assert spent(1.0, 0.01) == pytest.approx(0.01)
+    assert alpha_spent(1.0, 0.01) == pytest.approx(0.01)
 
 
 @pytest.mark.parametrize("fractions", [[0.25, 0.5, 0.75, 1.0], [2 / 7, 4 / 7, 6 / 7, 1.0], [0.5, 1.0]])

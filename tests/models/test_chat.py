@@ -27,7 +27,7 @@ from lotbench.config.model_names import parse
 from lotbench.errors import CallFailed, Unescapable, UsageError
 from lotbench.models import chat_format
 from lotbench.models.chat import ChatModel
-from lotbench.models.chat_format import Abilities, told
+from lotbench.models.chat_format import Abilities, callback_config
 from lotbench.models.python_models import CallableModel, LangChainModel
 from lotbench.models.registry import Models
 from lotbench.models.retrying import Waiting
@@ -578,7 +578,9 @@ async def test_callbacks_hear_of_each_call_which_it_is_and_never_the_key(
 ) -> None:
     monkeypatch.setenv("LOTBENCH_API_KEY", "sk-sesame-123")
     listening = Listening()
-    monkeypatch.setattr(chat_format, "told", lambda request: told(request) | {"callbacks": [listening]})
+    monkeypatch.setattr(
+        chat_format, "callback_config", lambda request: callback_config(request) | {"callbacks": [listening]}
+    )
     refused = Status(500, "you sent sk-sesame-123")
     with FakeServer(faults=[refused]) as server:
         async with asked(server.url) as model:

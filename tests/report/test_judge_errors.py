@@ -10,7 +10,7 @@ import pytest
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.labelled import corrected
 from lotbench.benchmarks.lotbench.primary_metric import by_labels, primary_metric
-from lotbench.benchmarks.lotbench.validation import drawn
+from lotbench.benchmarks.lotbench.validation import draw_verdicts
 from lotbench.harness.judge_validation import Place
 from lotbench.metrics.compare import of_primary_metrics
 from lotbench.metrics.primary_metric import PrimaryMetric
@@ -34,7 +34,7 @@ def two(player: Player, seed: int, fprs: tuple[float, float]) -> list[tuple[list
     found = []
     for turn, fpr in enumerate(fprs):
         games, right = played(same, Errors(fpr), Errors(0.05), rng)
-        chosen = [place for _, place in drawn(games, ROUNDS, 200, 2 * seed + turn)[1]]
+        chosen = [place for _, place in draw_verdicts(games, ROUNDS, 200, 2 * seed + turn)[1]]
         found.append((traces(games), {place: right[place] for place in chosen}))
     return found
 

@@ -8,7 +8,7 @@ import pytest
 from lotbench.benchmarks.lotbench.score import metrics
 from lotbench.benchmarks.lotbench.sections import sections
 from lotbench.report.markdown import plain
-from lotbench.report.report import Facts, Report, Spent, build, to_markdown, to_summary
+from lotbench.report.report import Facts, Report, RoleUsage, build, to_markdown, to_summary
 from lotbench.types import Metric
 from tests.games import Rules, broken, unsolved, won
 
@@ -25,7 +25,7 @@ FACTS = Facts(
     preset="paper/lotbench",
     reference={"alpha": 0.2, "max_rounds": 15, "unsolved": "cap", "chain": "per_call"},
     score_only=frozenset({"alpha", "unsolved"}),
-    spent={"candidate": Spent(10, 1000, 400, 50, 0.25), "judge": Spent(8, 900, 0, 40, 0.5)},
+    spent={"candidate": RoleUsage(10, 1000, 400, 50, 0.25), "judge": RoleUsage(8, 900, 0, 40, 0.5)},
     digests={"prompts": "ab12", "data": "cd34"},
     wall_s=12.34,
 )
@@ -64,7 +64,7 @@ def test_calls_tokens_and_cost_add_up() -> None:
     text = to_markdown(report())
     assert row(text, "candidate")[1:] == ["10", "1000", "400", "50", "0.2500"]
     assert row(text, "all")[1:] == ["18", "1900", "400", "90", "0.7500"]
-    unpriced = replace(FACTS, spent={**FACTS.spent, "oracle": Spent(1, 2, 0, 3, None)})
+    unpriced = replace(FACTS, spent={**FACTS.spent, "oracle": RoleUsage(1, 2, 0, 3, None)})
     assert row(to_markdown(report(unpriced)), "all")[1:] == ["19", "1902", "400", "93", "no price known"]
     assert to_summary(report(unpriced))["usage"]["cost_usd"] is None  # type: ignore[index,call-overload]
 

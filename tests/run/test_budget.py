@@ -47,7 +47,7 @@ def spent(run: Path) -> list[tuple[int, float]]:
     return [
         (
             entry.reply.usage.input_tokens + entry.reply.usage.output_tokens,
-            price(parse(entry.asked)).of(entry.reply.usage),
+            price(parse(entry.asked)).cost(entry.reply.usage),
         )
         for entry in read_journal(run / "calls.jsonl")
     ]

@@ -110,7 +110,7 @@ def test_faults_of_plays_are_named_by_line(data: Path) -> None:
     lines = [good, good, {**good, "sample": "lot-9"}, {**good, "player": "q", "solved": 3}]
     (data / "calibration.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines), "utf-8")
     with pytest.raises(DataError) as caught:
-        calibration.read(data)
+        calibration.read_plays(data)
     told = str(caught.value)
     for part in ("jsonl:2: is the play of line 1", "jsonl:3: sample: no sample 'lot-9'", "jsonl:4: solved"):
         assert part in told, told

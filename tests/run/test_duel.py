@@ -59,8 +59,8 @@ async def test_a_clear_duel_ends_early_and_its_runs_go_on_alone(data: Path, tmp_
     assert [(pair.better, pair.other) for pair in last.apart] == [("strong-2026", "weak-2026")]
     one, other = last.runs
     found = last_look([load_run(run.path) for run in last.runs])
-    assert found and (found.at, found.level, found.said) == (last.at, last.level, last.said)
-    assert found.said[0].startswith("strong-2026 beats weak-2026: +")
+    assert found and (found.at, found.level, found.lines) == (last.at, last.level, last.lines)
+    assert found.lines[0].startswith("strong-2026 beats weak-2026: +")
     assert one.config.samples == other.config.samples != tuple(item.id for item in ITEMS)
     for run in last.runs:
         # What was played is the beginning of the order that the run keeps.

@@ -92,7 +92,7 @@ def test_samples_that_an_adapter_was_trained_on_are_known_by_their_right_answers
         recorded.freeze(made, folder)
     adapter_texts.write(tmp_path, [])
     table = read_json(tmp_path / "run" / "run.json")
-    again = recorded.read(
+    again = recorded.plan_fields(
         tmp_path / "run", recorded.experiment(tmp_path / "run.json", table["experiment"]), table
     )
     assert again["seen"] == (GAMES[4].id,)
@@ -112,7 +112,9 @@ def test_a_problem_is_seen_if_a_response_that_people_liked_in_it_was_trained_on(
 def test_what_an_adapter_began_from_is_among_what_it_has_seen(tmp_path: Path) -> None:
     before = frozenset({adapter_texts.fingerprint("one")})
     adapter_texts.write(tmp_path, ["two"], before)
-    assert adapter_texts.read(tmp_path) == {adapter_texts.fingerprint(text) for text in ("One.", "two")}
+    assert adapter_texts.read_digests(tmp_path) == {
+        adapter_texts.fingerprint(text) for text in ("One.", "two")
+    }
     (tmp_path / adapter_texts.FILE).write_text(json.dumps({"schema": 1}), encoding="utf-8")
     with pytest.raises(DataError, match=r"seen.json: not a list of digests"):
         planned("lotbench", tmp_path)

@@ -160,7 +160,7 @@ def test_a_run_with_a_special_file_is_unreadable(played: Path, tmp_path: Path, f
     place = tmp_path / name / file
     place.unlink()
     os.mkfifo(place) if kind == "pipe" else place.symlink_to("/dev/zero")
-    shelves, unreadable = Gallery(tmp_path).found()
+    shelves, unreadable = Gallery(tmp_path).readable_runs()
     assert not shelves
     assert unreadable == {name: f"{place}: is no regular file"}
 
@@ -172,7 +172,7 @@ def test_a_run_with_settings_that_its_benchmark_refuses_is_unreadable(played: Pa
     table = json.loads(file.read_text(encoding="utf-8"))
     table["experiment"]["settings"]["max_rounds"] = 300_000_000
     file.write_text(json.dumps(table), encoding="utf-8")
-    shelves, unreadable = Gallery(tmp_path).found()
+    shelves, unreadable = Gallery(tmp_path).readable_runs()
     assert not shelves
     assert "max_rounds" in unreadable[name]
 
@@ -590,7 +590,7 @@ def test_a_ballot_with_a_fault_is_refused_by_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("benchmark", ["rinobench", "liveideabench", "hicbench", "standard"])
 def test_a_page_of_another_benchmark_has_its_readings_and_every_call_one_click_away(benchmark: str) -> None:
     gallery = Gallery(FOLDER)
-    shelf = next(one for one in gallery.found()[0] if one.run.config.benchmark == benchmark)
+    shelf = next(one for one in gallery.readable_runs()[0] if one.run.config.benchmark == benchmark)
     shown = html.unescape(gallery.get(f"game/{shelf.name}/{shelf.rows[0].file}").body.decode())
     for reading in readings(shelf.run, shelf.run.traces[0]):
         assert reading.title in shown and all(text in shown for _, text in reading.texts)

@@ -133,7 +133,7 @@ def test_a_board_of_three_models_is_searched_sorted_and_filtered(chromium: Brows
 
 def test_filters_leave_what_was_asked_for(chromium: Browser, runs: Path) -> None:
     gallery = Gallery(runs)
-    shelf = next(one for one in gallery.found()[0] if "ember" in one.name)
+    shelf = next(one for one in gallery.readable_runs()[0] if "ember" in one.name)
     with serving(gallery) as address, opened(chromium, f"{address}run/{shelf.name}.html") as (page, faults):
         page.locator("select[data-filter=language]").select_option("zh")
         shown = page.locator("tbody tr:visible")
@@ -180,7 +180,7 @@ def test_two_runs_are_ticked_compared_and_searched_and_the_address_keeps_it(
 
 def test_side_by_side_keeps_the_game_one_came_from_and_chooses_both(chromium: Browser, runs: Path) -> None:
     gallery = Gallery(runs)
-    shelf = next(one for one in gallery.found()[0] if "quill" in one.name)
+    shelf = next(one for one in gallery.readable_runs()[0] if "quill" in one.name)
     with serving(gallery) as address:
         path = f"game/{shelf.name}/{shelf.rows[1].file}"
         with opened(chromium, address + path) as (page, faults):
@@ -195,7 +195,7 @@ def test_side_by_side_keeps_the_game_one_came_from_and_chooses_both(chromium: Br
             assert right.locator("[data-pick=run]").input_value() != shelf.name
             right.locator("[data-pick=run]").select_option(shelf.name)
             assert page.locator(".side:visible").count() == 1, "the same game on both sides"
-            other = next(one for one in gallery.found()[0] if "ember" in one.name)
+            other = next(one for one in gallery.readable_runs()[0] if "ember" in one.name)
             right.locator("[data-pick=run]").select_option(other.name)
             assert page.locator(".side:visible").last.get_attribute("data-game").startswith(other.name)
             assert page.locator(".side:visible .clues li").count() > 2, "clues are shown, not counted"
@@ -209,7 +209,7 @@ def test_side_by_side_keeps_the_game_one_came_from_and_chooses_both(chromium: Br
 
 def test_what_was_sent_is_one_click_from_its_round(chromium: Browser, runs: Path) -> None:
     gallery = Gallery(runs)
-    shelf = next(one for one in gallery.found()[0] if "hostile" in one.name)
+    shelf = next(one for one in gallery.readable_runs()[0] if "hostile" in one.name)
     path = f"game/{shelf.name}/{shelf.rows[0].file}#r3"
     with serving(gallery) as address, opened(chromium, address + path) as (page, faults):
         page.locator("#r3 .sent a").first.click()
@@ -226,7 +226,7 @@ def test_what_was_sent_is_one_click_from_its_round(chromium: Browser, runs: Path
 def pages_of(gallery: Gallery) -> list[str]:
     """A page of each kind, and the hostile ones."""
     found = ["index.html"]
-    for shelf in gallery.found()[0]:
+    for shelf in gallery.readable_runs()[0]:
         if "quill" in shelf.name or "hostile" in shelf.name:
             found += [f"run/{shelf.name}.html", f"game/{shelf.name}/{shelf.rows[0].file}"]
             found.append(f"sample/{shelf.group}/{shelf.rows[0].sample}.html")

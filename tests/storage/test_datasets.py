@@ -222,7 +222,7 @@ def test_pictures_are_found_by_sample_and_sent_by_content(tmp_path: Path) -> Non
     assert isinstance(image, Image)
     sent = base64.b64decode(pictures.data_url(image.sha256).removeprefix("data:image/png;base64,"))
     assert hashlib.sha256(sent).hexdigest() == image.sha256
-    assert sent == pictures.sent(image.sha256)
+    assert sent == pictures.sent_bytes(image.sha256)
     assert opened(sent).size == (32, 16)
     assert pictures.path("0") == folder / "0.png"
 
@@ -307,6 +307,6 @@ def test_a_photograph_is_sent_as_jpeg_and_a_drawing_as_the_png_that_it_is(tmp_pa
     sent = {name: pictures.data_url(pictures[name].sha256) for name in ("photo.jpg", "drawing.png")}
     assert sent["photo.jpg"].startswith("data:image/jpeg;base64,/9j/")
     png = encoded(tmp_path / "photo.jpg", 768)
-    assert len(png) > 3 * len(pictures.sent(pictures["photo.jpg"].sha256))
+    assert len(png) > 3 * len(pictures.sent_bytes(pictures["photo.jpg"].sha256))
     assert sent["drawing.png"].startswith("data:image/png;base64,")
-    assert pictures.sent(pictures["drawing.png"].sha256) == (tmp_path / "drawing.png").read_bytes()
+    assert pictures.sent_bytes(pictures["drawing.png"].sha256) == (tmp_path / "drawing.png").read_bytes()

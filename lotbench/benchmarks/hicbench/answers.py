@@ -15,7 +15,7 @@ from lotbench.benchmarks.hicbench.ratings import MARKS, Ratings, classes_of, tog
 from lotbench.benchmarks.hicbench.score import MEASURES, by_field, ifs, sampling_part, task_originality
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.harness.evidence import Evidence
-from lotbench.report.sections import Cell, Plot, Reading, Section, Table
+from lotbench.report.sections import Cell, Excerpt, Plot, Section, Table
 
 SHOWN = 3
 """How many answers of each class the report prints."""
@@ -113,12 +113,12 @@ def to_read(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
     worst = sorted(np.flatnonzero(dh).tolist(), key=lambda index: (totals[index], index))
     names = reviewing.names(rated)
 
-    def make_reading(kind: str, index: int) -> Reading:
+    def make_reading(kind: str, index: int) -> Excerpt:
         task, episode = rated.tasks[rated.task[index]], rated.episodes[rated.episode[index]]
         sample = evidence.samples.get(task)
         question = (("question", sample.question),) if sample else ()
         texts = (*question, ("answer", rated.texts[index]))
-        return Reading(f"{kind}: {names[index]}", texts, task, episode.repeat)
+        return Excerpt(f"{kind}: {names[index]}", texts, task, episode.repeat)
 
     chosen = (("IH", best[:SHOWN]), ("DH", worst[:SHOWN]))
     readings = tuple(make_reading(kind, index) for kind, places in chosen for index in places)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lotbench.benchmarks.hicbench import memory
 from lotbench.benchmarks.hicbench.settings import Settings, TaskEpisode
 from lotbench.errors import EpisodeFailed
-from lotbench.harness.episode import Reading
+from lotbench.harness.episode import AskResult
 from lotbench.harness.state import EpisodeState, Update
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import plain
@@ -39,7 +39,7 @@ async def respond(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
     return {"turn": {"answers": [answer.value and answer.value["answer"] for answer in answers]}}
 
 
-async def _answer(episode: TaskEpisode, draw: int) -> Reading[dict[str, Any]]:
+async def _answer(episode: TaskEpisode, draw: int) -> AskResult[dict[str, Any]]:
     """Ask for one answer; a reply that cannot be read is recorded with its status."""
     settings = episode.settings
     return await episode.ask(
@@ -48,7 +48,7 @@ async def _answer(episode: TaskEpisode, draw: int) -> Reading[dict[str, Any]]:
         episode.prompt(settings.strategy),
         None,
         _values(episode),
-        read=partial(_read, settings),
+        read=partial(_parse_answer, settings),
         value=dict,
         missing=lambda error: {"status": error.kind, "answer": None, "over_length": False},
         once=True,
@@ -88,7 +88,7 @@ def _values(episode: TaskEpisode) -> dict[str, Value]:
     return values
 
 
-def _read(settings: Settings, answer: Answer) -> dict[str, Any]:
+def _parse_answer(settings: Settings, answer: Answer) -> dict[str, Any]:
     """Return the step value of one reply: status, answer, and whether it is over length.
 
     Raises:

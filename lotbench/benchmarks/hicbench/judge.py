@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field
 from lotbench.benchmarks.hicbench import keywords, memory, ratings
 from lotbench.benchmarks.hicbench.settings import TaskEpisode
 from lotbench.errors import EpisodeFailed
-from lotbench.harness.episode import Reading
+from lotbench.harness.episode import AskResult
 from lotbench.harness.state import EpisodeState, Update
 from lotbench.prompting.reply import Form, YesNo, read_form
 
@@ -72,7 +72,7 @@ async def judge(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
     return {"memory": memory.after(state["memory"], episode.settings, episode.sample.id, examples)}
 
 
-async def _verdict(episode: TaskEpisode, place: Place) -> Reading[Verdict]:
+async def _verdict(episode: TaskEpisode, place: Place) -> AskResult[Verdict]:
     """Ask one judge about one answer."""
     number, role, index = place
     return await episode.ask(
@@ -92,15 +92,15 @@ async def _verdict(episode: TaskEpisode, place: Place) -> Reading[Verdict]:
     )
 
 
-async def _keywords(episode: TaskEpisode, number: int) -> Reading[keywords.Named]:
+async def _keywords(episode: TaskEpisode, number: int) -> AskResult[keywords.NamedKeywords]:
     """Ask a model for the keywords of one answer."""
     return await episode.ask(
         "keywords",
         "keywords",
         episode.prompt("keywords"),
-        keywords.Named,
+        keywords.NamedKeywords,
         {"answer": episode.state["turn"]["answers"][number]},
-        read=lambda answer: read_form(answer.reply, keywords.Named),
+        read=lambda answer: read_form(answer.reply, keywords.NamedKeywords),
         value=lambda names: {"status": "ok", **names.model_dump(mode="json")},
         missing=lambda error: {"status": error.kind},
         common=lambda answer: {"answer": number},

@@ -38,7 +38,7 @@ def keywords(text: str) -> frozenset[str]:
     return frozenset(_STEMMER.stemWords(sorted(words)))
 
 
-class Named(Form):
+class NamedKeywords(Form):
     """The keywords of an answer, as a model names them."""
 
     keywords: Annotated[list[Annotated[str, prose(80)]], Field(json_schema_extra={"maxItems": 20})]

@@ -155,7 +155,7 @@ def classes_of(rated: Ratings, classes: Classes) -> tuple[Booleans, Booleans]:
     return ih[:, 0], dh[:, 0]
 
 
-def part(rated: Ratings, chosen: Booleans) -> Ratings:
+def select_answers(rated: Ratings, chosen: Booleans) -> Ratings:
     """Return the chosen answers; tasks and episodes keep their numbers.
 
     Args:

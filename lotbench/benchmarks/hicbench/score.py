@@ -25,9 +25,9 @@ from lotbench.benchmarks.hicbench.ratings import (
     counts,
     finite,
     mean,
-    part,
     ratings,
     read_answered,
+    select_answers,
 )
 from lotbench.benchmarks.hicbench.settings import Settings, TaskEpisode
 from lotbench.harness.evidence import NOTHING, Evidence
@@ -153,7 +153,7 @@ def by_field(rated: Ratings, settings: Settings) -> dict[str, Mapping[str, Metri
     """Return each of MEASURES for each field."""
     of = np.array([str(rated.episodes[episode].score.parts.get("field") or "") for episode in rated.episode])
     fields = sorted(set(of.tolist()) - {""})
-    return {field: by_measure(part(rated, of == field), settings) for field in fields}
+    return {field: by_measure(select_answers(rated, of == field), settings) for field in fields}
 
 
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:

@@ -16,7 +16,7 @@ from lotbench.benchmarks.liveideabench.score import Sheet, composite_ends, sheet
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.report.markdown import out_of, share
-from lotbench.report.sections import Cell, Grid, Reading, Section, Table
+from lotbench.report.sections import Cell, Excerpt, Grid, Section, Table
 from lotbench.types import Metric, Trace
 
 REFUSED_READ = 5
@@ -125,16 +125,16 @@ def _readings(keywords: Sequence[Keyword], version: Version, evidence: Evidence)
     refused = [pair for pair in every if pair[1].status == "refused" or pair[1].declines]
     for keyword, idea in refused[:REFUSED_READ]:
         title = f"Refused: {keyword_of(keyword, evidence)}"
-        texts.append(Reading(title, (("reply", idea.text),), keyword.sample, keyword.repeat))
+        texts.append(Excerpt(title, (("reply", idea.text),), keyword.sample, keyword.repeat))
     return Section("Ideas to read", readings=tuple(texts))
 
 
-def _make_reading(title: str, keyword: Keyword, idea: Idea, version: Version, evidence: Evidence) -> Reading:
+def _make_reading(title: str, keyword: Keyword, idea: Idea, version: Version, evidence: Evidence) -> Excerpt:
     scores = "; ".join(
         f"{row.model}: " + ", ".join(f"{name} {row.scores[name]}" for name in version.dimensions)
         for row in idea.rows
     )
-    return Reading(
+    return Excerpt(
         f"{title}: {keyword_of(keyword, evidence)} ({idea.quality(version):.2f})",
         (("idea", idea.text), ("scores", scores)),
         keyword.sample,

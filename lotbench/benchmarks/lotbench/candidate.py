@@ -11,7 +11,7 @@ from lotbench.benchmarks.lotbench.answer_forms import ANSWERS, Asking, Guess, No
 from lotbench.benchmarks.lotbench.questions import question
 from lotbench.benchmarks.lotbench.scene import request, unclear
 from lotbench.benchmarks.lotbench.settings import GameEpisode, prompt, reveals
-from lotbench.harness.episode import Reading
+from lotbench.harness.episode import AskResult
 from lotbench.harness.state import EpisodeState, Update
 from lotbench.prompting.frameworks import FRAMEWORKS
 from lotbench.prompting.prompt import Value
@@ -116,7 +116,7 @@ async def reveal(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 
 async def _draw(
     episode: GameEpisode, number: int, *, notes: str, unread: str | None = None
-) -> Reading[dict[str, Any]]:
+) -> AskResult[dict[str, Any]]:
     """Ask for one guess."""
     form, _ = _guess_form(episode)
     return await episode.ask(

@@ -17,7 +17,7 @@ from lotbench.benchmarks.lotbench.judge_forms import Chain
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import GameEpisode, Settings
 from lotbench.errors import Unread
-from lotbench.harness.episode import Reading
+from lotbench.harness.episode import AskResult
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import read_form
 from lotbench.types import Question
@@ -70,7 +70,7 @@ async def _built(episode: GameEpisode, index: int, target: int) -> dict[str, Any
     return {"text": text, **about}
 
 
-async def _written(episode: GameEpisode, index: int, target: int, build: int) -> Reading[str]:
+async def _written(episode: GameEpisode, index: int, target: int, build: int) -> AskResult[str]:
     """Ask the judge for the chain of a target response (Eq. 2-4)."""
     sample, goal = episode.sample, whole.targets(episode.sample)[target]
     marked: dict[str, Value] = {"key_text": sample.key_text}

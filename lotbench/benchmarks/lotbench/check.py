@@ -15,7 +15,7 @@ from lotbench.benchmarks.lotbench import encore, judge, whole, words
 from lotbench.benchmarks.lotbench.chain import Chains, causal_chain
 from lotbench.benchmarks.lotbench.settings import GameEpisode
 from lotbench.errors import EpisodeFailed, Unread
-from lotbench.harness.episode import Reading
+from lotbench.harness.episode import AskResult
 from lotbench.harness.state import EpisodeState, State, Update
 from lotbench.types import Verdict
 
@@ -80,11 +80,11 @@ async def is_daeso(state: State, episode: GameEpisode, target: int, chains: Chai
     """
     every, confirm = range(episode.models["judge"]), episode.settings.confirm
 
-    async def ask(step: str, index: int, once: bool) -> Reading[Verdict]:
+    async def ask(step: str, index: int, once: bool) -> AskResult[Verdict]:
         try:
             chain = await causal_chain(episode, index, target, chains)
         except Unread as error:
-            return Reading(None, error.kind, error.reason)
+            return AskResult(None, error.kind, error.reason)
         guess = state["turn"]["guess"]
         return await judge.opinion(episode, step, guess, index=index, chain=chain, target=target, once=once)
 
@@ -102,7 +102,7 @@ async def is_another_idea(state: State, episode: GameEpisode) -> bool:
 
 
 async def first_readable(
-    indexes: Sequence[int], ask: Callable[[int, bool], Awaitable[Reading[Verdict]]]
+    indexes: Sequence[int], ask: Callable[[int, bool], Awaitable[AskResult[Verdict]]]
 ) -> tuple[int, Verdict]:
     """Return the index and the verdict of the first of two judges that can be read.
 

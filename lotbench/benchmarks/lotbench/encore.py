@@ -13,7 +13,7 @@ from lotbench.benchmarks.lotbench import whole, words
 from lotbench.benchmarks.lotbench.judge import quotable, verdict_value
 from lotbench.benchmarks.lotbench.judge_forms import REASON
 from lotbench.benchmarks.lotbench.settings import GameEpisode
-from lotbench.harness.episode import Reading
+from lotbench.harness.episode import AskResult
 from lotbench.harness.state import State
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, YesNo, prose, verdict
@@ -55,7 +55,7 @@ def needs_idea_check(state: State, episode: GameEpisode) -> bool:
     return "known" in state["turn"] or (episode.settings.encore and bool(known_answers(state, episode)))
 
 
-async def opinion(state: State, episode: GameEpisode, index: int, once: bool) -> Reading[Verdict]:
+async def opinion(state: State, episode: GameEpisode, index: int, once: bool) -> AskResult[Verdict]:
     """Ask a judge whether the answer of this round is a different idea."""
     sample = episode.sample
     opens, closes, between = ("“", "”", "；") if sample.language == "zh" else ('"', '"', "; ")

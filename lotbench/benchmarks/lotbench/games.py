@@ -106,12 +106,12 @@ class Round:
     @property
     def check(self) -> Opinion | None:
         """The last readable opinion of the check."""
-        return self._read("check")
+        return self._last_opinion("check")
 
     @property
     def confirm(self) -> Opinion | None:
         """The last readable second opinion."""
-        return self._read("confirm")
+        return self._last_opinion("confirm")
 
     @property
     def decision(self) -> Decision:
@@ -123,7 +123,7 @@ class Round:
             return "refused"
         if confirm is not None and not confirm.accepted:
             return "overturned"
-        different = self._read("different")
+        different = self._last_opinion("different")
         return "accepted" if different is None or different.accepted else "alike"
 
     @property
@@ -148,7 +148,7 @@ class Round:
     def _readable(self) -> list[Opinion]:
         return [opinion for opinion in self.opinions if opinion.accepted is not None]
 
-    def _read(self, step: str) -> Opinion | None:
+    def _last_opinion(self, step: str) -> Opinion | None:
         opinions = [opinion for opinion in self._readable if opinion.step == step]
         if step != "different":
             opinions = [opinion for opinion in opinions if opinion.target == self.verdict_target]

@@ -15,7 +15,7 @@ from lotbench.benchmarks.lotbench import whole, words
 from lotbench.benchmarks.lotbench.judge_forms import Causal, Confirmation, Explained, Summary, VerdictFirst
 from lotbench.benchmarks.lotbench.sample import Fixed
 from lotbench.benchmarks.lotbench.settings import GameEpisode, prompt
-from lotbench.harness.episode import Reading
+from lotbench.harness.episode import AskResult
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, verdict
 from lotbench.types import JSON, Verdict
@@ -55,7 +55,7 @@ def _letters(text: str) -> set[str]:
 
 async def opinion(
     episode: GameEpisode, step: str, guess: str, *, index: int, chain: str | None, target: int, once: bool
-) -> Reading[Verdict]:
+) -> AskResult[Verdict]:
     """Ask a judge about a guess, first (`check`) or again (`confirm`).
 
     Args:
@@ -138,7 +138,7 @@ def quotable(text: str) -> str:
 
 async def _ask_verdict(
     episode: GameEpisode, step: str, guess: str, chain: str | None, target: int, **how: Any
-) -> Reading[Verdict]:
+) -> AskResult[Verdict]:
     """Ask for a verdict on a guess; `how` as in `Episode.ask`."""
     settings, sample, goal = episode.settings, episode.sample, whole.targets(episode.sample)[target]
     name, form = _prompt_and_form(episode, step)

@@ -54,7 +54,7 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
         notes = [f"unchecked: {judge.who}", _nearest(context, declared, indexes)]
     else:
         notes = [
-            *_about(decides),
+            *_record_notes(decides),
             *_chained(decides, context),
             *(_fielded(own, context) if own else [_how_to_label(context)]),
         ]
@@ -107,7 +107,7 @@ def _nearest(context: JudgeContext, declared: Validation, indexes: Sequence[int]
     return f"A check of it is in the store, but with other {', '.join(differ[0])}."
 
 
-def _about(record: Record) -> list[str]:
+def _record_notes(record: Record) -> list[str]:
     notes = []
     if note := judge_standing.elsewhere(record):
         notes.append(note)

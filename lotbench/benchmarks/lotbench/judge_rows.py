@@ -83,7 +83,7 @@ class Responded(_Judged):
         return self.response
 
 
-class Asked(_Row):
+class QuestionRow(_Row):
     """A question about the hidden part, labelled yes (true) or no."""
 
     question: Text
@@ -124,10 +124,10 @@ class Compared(_Row):
         return self.guess or self.response or ""
 
 
-Row: TypeAlias = Filled | Responded | Asked | Compared
+Row: TypeAlias = Filled | Responded | QuestionRow | Compared
 ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {
     "judge": {"daeso.jsonl": Filled, "hidden.jsonl": Responded, "different.jsonl": Compared},
-    "oracle": {"oracle.jsonl": Asked},
+    "oracle": {"oracle.jsonl": QuestionRow},
 }
 RESPONSES = "responses"
 IDEAS = ("ideas", "ideas of responses")
@@ -180,7 +180,7 @@ def _identity(row: Row) -> tuple[str, ...]:
 def _probe(role: str, row: Row) -> Probe:
     turn: dict[str, JSON] = {"guess": row.text, "status": "ok"}
     step, task, named = "check", "", list[JSON]([role, row.text])
-    if isinstance(row, Asked):
+    if isinstance(row, QuestionRow):
         step, turn = "answer", {"question": row.text}
     elif isinstance(row, Responded):
         task = RESPONSES
@@ -195,7 +195,7 @@ def _probe(role: str, row: Row) -> Probe:
         step=step,
         turn=turn,
         label=row.label,
-        kind=row.kind if isinstance(row, Asked) else row.difficulty,
+        kind=row.kind if isinstance(row, QuestionRow) else row.difficulty,
         language=row.language,
         split=row.split,
         labels=row.labels,

@@ -173,10 +173,10 @@ def _component(sums: Floats, settings: Settings, index: int) -> Floats:
 def posterior(sums: Floats, by_kind: Mapping[str, Labelled], settings: Settings) -> tuple[Floats, Floats]:
     """Return solve rate and creativity score of sums, [2], and draws of them from the uncertainty of the labels, [draws, 2]."""
     rng = np.random.default_rng([0, 1958])
-    shares = np.stack([by_kind["refused"].drawn(rng), by_kind["overturned"].drawn(rng)], axis=-1)
+    shares = np.stack([by_kind["refused"].draw_share(rng), by_kind["overturned"].draw_share(rng)], axis=-1)
     # If no labelled stop was right, unlabelled stops may still be.
     stops, none_right = by_kind["accepted"], by_kind["accepted"].right == 0
-    unseen = stops.drawn(rng) if none_right and stops.labelled < stops.size else np.zeros(DRAWS)
+    unseen = stops.draw_share(rng) if none_right and stops.labelled < stops.size else np.zeros(DRAWS)
     every = np.broadcast_to(sums, (DRAWS, *sums.shape))
     draws = _values(every, _missed(every, shares), unseen, settings)
     return expected(expecting(sums, by_kind), settings), draws

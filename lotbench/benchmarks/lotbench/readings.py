@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from lotbench.benchmarks.lotbench.games import Game
 from lotbench.benchmarks.lotbench.replay import verdict
 from lotbench.harness.evidence import Evidence
-from lotbench.report.sections import Reading, Section
+from lotbench.report.sections import Excerpt, Section
 
 
 def worth_reading(games: Sequence[Game], evidence: Evidence) -> Section:
@@ -24,7 +24,7 @@ def worth_reading(games: Sequence[Game], evidence: Evidence) -> Section:
             lambda game: None if game.solved else len(_tried(game)) or None,
         ),
     )
-    chosen: dict[tuple[str, int], Reading] = {}
+    chosen: dict[tuple[str, int], Excerpt] = {}
     for title, rank in kinds:
         ranked = [(value, game) for game in games if (value := rank(game)) is not None]
         if not ranked:
@@ -36,7 +36,7 @@ def worth_reading(games: Sequence[Game], evidence: Evidence) -> Section:
     return Section("Worth reading", notes, readings=tuple(chosen.values()))
 
 
-def _make_reading(title: str, game: Game, evidence: Evidence) -> Reading:
+def _make_reading(title: str, game: Game, evidence: Evidence) -> Excerpt:
     item = evidence.samples.get(game.sample)
     texts = (
         []
@@ -49,7 +49,7 @@ def _make_reading(title: str, game: Game, evidence: Evidence) -> Reading:
             lines = [f"{round_.guess or 'nothing'} ({end})"]
             lines += [f"{round_.question} – {round_.answer or 'no answer'}"] if round_.question else []
             texts.append((f"round {round_.number}", "\n".join(lines)))
-    return Reading(title, (*texts, ("end", game.outcome)), game.sample, game.repeat)
+    return Excerpt(title, (*texts, ("end", game.outcome)), game.sample, game.repeat)
 
 
 def _overturned(game: Game) -> int | None:

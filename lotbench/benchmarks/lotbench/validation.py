@@ -137,7 +137,7 @@ def draw(
         for played in games
         for round_ in played.known_rounds(settings.max_rounds)
     }
-    sizes, chosen = drawn(games, settings.max_rounds, n, seed)
+    sizes, chosen = draw_verdicts(games, settings.max_rounds, n, seed)
     places = [place for _, place in chosen]
     return Draw(
         rows=[
@@ -151,7 +151,7 @@ def draw(
     )
 
 
-def drawn(
+def draw_verdicts(
     games: Sequence[Game], last: int, n: int, seed: int
 ) -> tuple[dict[str, int], list[tuple[str, Place]]]:
     """Return the number of verdicts of each kind, and the kind and place of at most n of them, in random order.

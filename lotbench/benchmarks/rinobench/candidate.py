@@ -14,7 +14,7 @@ from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.benchmarks.rinobench.settings import IdeaEpisode
 from lotbench.benchmarks.rinobench.works import show_works
 from lotbench.errors import Unread
-from lotbench.harness.episode import Reading
+from lotbench.harness.episode import AskResult
 from lotbench.harness.state import EpisodeState, Update
 from lotbench.prompting.reply import Form, read_form
 from lotbench.types import JSON, Answer
@@ -68,7 +68,7 @@ async def respond(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
     return {"turn": reading.value or {"status": reading.status, **NOTHING}}
 
 
-async def _judgment(episode: IdeaEpisode, unread: str | None = None) -> Reading[dict[str, Any]]:
+async def _judgment(episode: IdeaEpisode, unread: str | None = None) -> AskResult[dict[str, Any]]:
     """Ask once for a judgment; `unread` says what was wrong with the previous answer."""
     idea = episode.sample
     works = show_works(idea.related_works, episode.settings.works_chars)

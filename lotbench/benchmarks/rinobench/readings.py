@@ -10,7 +10,7 @@ from lotbench.benchmarks.rinobench.answered import Answered, Check, read_answere
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.score import Judged, judged_answers
 from lotbench.harness.evidence import Evidence
-from lotbench.report.sections import Reading, Section
+from lotbench.report.sections import Excerpt, Section
 from lotbench.types import Trace
 
 SHOWN = 5
@@ -34,13 +34,13 @@ def readings(traces: Sequence[Trace], evidence: Evidence) -> Section | None:
     )
 
 
-def _make_reading(prediction: Judged, answer: Answered, evidence: Evidence) -> Reading:
+def _make_reading(prediction: Judged, answer: Answered, evidence: Evidence) -> Excerpt:
     score = prediction.status if prediction.said is None else prediction.said
     title = f"{prediction.sample}: gold {prediction.gold}, predicted {score}"
     if prediction.alignment is not None:
         title += f", alignment {prediction.alignment:.2f}"
     texts = tuple(_texts(answer, evidence.samples.get(prediction.sample)))
-    return Reading(title, texts, prediction.sample, prediction.repeat)
+    return Excerpt(title, texts, prediction.sample, prediction.repeat)
 
 
 def _texts(answer: Answered, item: Any) -> Iterator[tuple[str, str]]:

@@ -18,14 +18,14 @@ _END = re.compile(r"[.!?][\"')\]]*(?=\s)")
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class WorksText:
     """Related works as a prompt shows them, and the number of abstracts that were cut."""
 
     text: str
     cut: int
 
 
-def show_works(works: Sequence[Work], budget: int) -> Shown:
+def show_works(works: Sequence[Work], budget: int) -> WorksText:
     """Return the related works within a budget of characters.
 
     Titles and ids are never cut, so a budget that is too small for them is exceeded.
@@ -40,7 +40,7 @@ def show_works(works: Sequence[Work], budget: int) -> Shown:
     cut = sum(text != work.abstract for text, work in zip(texts, works, strict=True))
     body = "\n\n".join(f"{head}\n{text or '(no abstract)'}" for head, text in zip(heads, texts, strict=True))
     note = f"{cut} of {len(works)} abstracts are shortened; {MARK} stands where the rest is missing.\n\n"
-    return Shown((note if cut else "") + body, cut)
+    return WorksText((note if cut else "") + body, cut)
 
 
 def even(lengths: Sequence[int], budget: int) -> int:

@@ -94,7 +94,7 @@ async def _prepared(episode: ProblemEpisode, name: str) -> str:
             values["manner"] = episode.line(f"rewriting_{episode.settings.rewriting}")
         about = str(problem.options[0].row)
 
-    def read(answer: Answer) -> str:
+    def parse(answer: Answer) -> str:
         text = str(read_form(answer.reply, form).model_dump()[step])
         if step == "rewrite" and same(text) == same(problem.options[0].text or ""):
             raise Unread("unparsed", "the rewrite is the response itself")
@@ -106,7 +106,7 @@ async def _prepared(episode: ProblemEpisode, name: str) -> str:
         prompt,
         form,
         values,
-        read=read,
+        read=parse,
         value=lambda text: {step: text, "status": "ok"},
         missing=lambda error: {step: None, "status": error.kind},
         shared=True,
@@ -157,7 +157,7 @@ async def _response(episode: ProblemEpisode, draw: int, *, drafts: Mapping[str, 
         episode.prompt(name),
         form,
         values,
-        read=partial(_read, episode),
+        read=partial(_parse_answer, episode),
         value=lambda pair: {**pair[1], "status": "ok"},
         missing=lambda error: {"status": error.kind},
         refusal_stands=True,
@@ -172,10 +172,10 @@ def form_of(episode: ProblemEpisode) -> type[Form]:
     problem, framework = episode.sample, FRAMEWORKS[episode.settings.framework]
     if problem.kind == "generate":
         return framework.form(Written)
-    return choosing(len(problem.options), problem.wanted, framework.reasoned)
+    return choosing(len(problem.options), problem.answer_size, framework.reasoned)
 
 
-def _read(episode: ProblemEpisode, answer: Answer) -> tuple[Any, dict[str, Any]]:
+def _parse_answer(episode: ProblemEpisode, answer: Answer) -> tuple[Any, dict[str, Any]]:
     """Return the answer in a reply (indexes of options, or a free response), and the step value for the trace."""
     problem, form = episode.sample, form_of(episode)
     if problem.kind == "generate":

@@ -207,7 +207,7 @@ def spearman(entries: Sequence[Answered]) -> Metric:
 
 def right(problem: Problem, answer: Sequence[int]) -> float:
     """Return 1 if an answer names exactly the right options, else 0."""
-    return float(set(answer) == set(range(problem.wanted)))
+    return float(set(answer) == set(range(problem.answer_size)))
 
 
 def gain(problem: Problem, settings: Settings) -> Floats:

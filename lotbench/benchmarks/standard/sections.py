@@ -14,7 +14,7 @@ from lotbench.benchmarks.standard.score import CHOICES, Answered
 from lotbench.benchmarks.standard.settings import Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import ranking
-from lotbench.report.sections import Cell, Plot, Reading, Section, Table
+from lotbench.report.sections import Cell, Excerpt, Plot, Section, Table
 from lotbench.types import Metric, Trace
 
 ORIGINS: Mapping[str, str] = {
@@ -179,10 +179,10 @@ def _written(traces: Sequence[Trace], evidence: Evidence) -> Section:
     return Section("Free responses", (note,), readings=readings)
 
 
-def _make_reading(problem: Problem, text: str, trace: Trace) -> Reading:
+def _make_reading(problem: Problem, text: str, trace: Trace) -> Excerpt:
     question = (("question", problem.question),) if problem.question else ()
     title = f"{problem.type}, {problem.language}"
-    return Reading(title, (*question, ("response", text)), trace.sample, trace.repeat)
+    return Excerpt(title, (*question, ("response", text)), trace.sample, trace.repeat)
 
 
 def _parsed(entries: Sequence[Answered]) -> float:

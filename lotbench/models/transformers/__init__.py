@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from lotbench.errors import Unescapable
-from lotbench.models.transformers.generation import Asked, answer
+from lotbench.models.transformers.generation import PreparedRequest, answer
 from lotbench.models.transformers.loading import PLAIN, Packing, load, rendered
 from lotbench.storage.pictures.picture_file import decoded
 from lotbench.types import Image, Reply, Request
@@ -61,7 +61,7 @@ class TransformersModel:
             CallFailed: Out of memory.
             Unescapable: The model takes no pictures and there are some, or the chat template refuses the messages.
         """
-        prompt = self._asked(request)
+        prompt = self._prepare(request)
         batch = self._open.get(len(prompt.pictures))
         if batch is None or len(batch.asked) == BATCH:
             batch = self._open[len(prompt.pictures)] = _Batch()
@@ -72,13 +72,13 @@ class TransformersModel:
         # A cancelled caller must not cancel the batch of the others.
         return (await asyncio.shield(batch.task))[place]
 
-    def _asked(self, request: Request) -> Asked:
+    def _prepare(self, request: Request) -> PreparedRequest:
         parts = [part for message in request.messages for part in message.parts]
         shas = [part.sha256 for part in parts if isinstance(part, Image)]
         if shas and not self._loaded.sees:
             raise Unescapable(f"{self.id} reads text only: to play without pictures, --set arm=caption")
         pictures = tuple(decoded(self._picture(sha)) for sha in shas)
-        return Asked(rendered(self._loaded, request.messages), pictures, request.sampling)
+        return PreparedRequest(rendered(self._loaded, request.messages), pictures, request.sampling)
 
     async def _answer(self, batch: _Batch, before: asyncio.Task[list[Reply]] | None) -> list[Reply]:
         """Wait for the previous batch, close this one, and generate."""
@@ -96,6 +96,6 @@ class TransformersModel:
 class _Batch:
     """A batch that takes requests until its turn; `halt` ends it at its next token."""
 
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[PreparedRequest] = field(default_factory=list)
     task: asyncio.Task[list[Reply]] | None = None
     halt: threading.Event = field(default_factory=threading.Event)

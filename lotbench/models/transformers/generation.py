@@ -24,7 +24,7 @@ Written: TypeAlias = tuple[list[int], Finish]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PreparedRequest:
     """A prepared request: the text from the chat template, and pillow images."""
 
     text: str
@@ -32,7 +32,7 @@ class Asked:
     sampling: Sampling
 
 
-def answer(loaded: Loaded, batch: Sequence[Asked], halt: threading.Event) -> list[Reply]:
+def answer(loaded: Loaded, batch: Sequence[PreparedRequest], halt: threading.Event) -> list[Reply]:
     """Answer a batch of requests with equally many pictures; `halt` ends it at the next token.
 
     Raises:
@@ -59,7 +59,7 @@ def answer(loaded: Loaded, batch: Sequence[Asked], halt: threading.Event) -> lis
     ]
 
 
-def inputs(loaded: Loaded, batch: Sequence[Asked]) -> Any:
+def inputs(loaded: Loaded, batch: Sequence[PreparedRequest]) -> Any:
     """Return a batch as left-padded tensors on the model's device."""
     texts = [request.text for request in batch]
     if loaded.sees:

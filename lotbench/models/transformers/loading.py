@@ -88,7 +88,7 @@ def load(
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         os.environ.setdefault("GOMP_SPINCOUNT", "0")
     with loading(name):
-        return _read(base, adapter, packing, train)
+        return _load(base, adapter, packing, train)
 
 
 @contextmanager
@@ -183,7 +183,7 @@ def adapted(model: Any, adapter: str, *, trainable: bool = False) -> Any:
     return peft_model
 
 
-def _read(base: str, adapter: str | None, packing: Packing, train: Mapping[str, Any] | None) -> Loaded:
+def _load(base: str, adapter: str | None, packing: Packing, train: Mapping[str, Any] | None) -> Loaded:
     import transformers
 
     transformers.utils.logging.set_verbosity_error()

@@ -35,7 +35,7 @@ def of_grid(grid: Grid) -> Table:
     return Table((grid.y, grid.x, "value", "low", "high", "n"), rows, grid.caption)
 
 
-def shown(table: Table) -> list[list[str]]:
+def cell_texts(table: Table) -> list[list[str]]:
     """Return the cells of a table as text, with the same number of decimals in each column."""
     columns = [_aligned(column) for column in zip(*table.rows, strict=True)]
     return [list(row) for row in zip(*columns, strict=True)]

@@ -61,7 +61,7 @@ def harmless(begin: str) -> bool:
     return BEGIN.match(begin) is not None
 
 
-def drawn(sections: Sequence[Section]) -> Iterator[tuple[str, Plot | Grid]]:
+def section_drawings(sections: Sequence[Section]) -> Iterator[tuple[str, Plot | Grid]]:
     """Yield the plots and heat maps of sections, each with a name for its file."""
     for at, section in enumerate(sections, 1):
         both: tuple[Plot | Grid, ...] = (*section.plots, *section.grids)
@@ -136,7 +136,7 @@ def environment() -> Environment:
         "breakable": _breakable,
         "whole": _long_text,
         "data": data,
-        "shown": number_tables.shown,
+        "shown": number_tables.cell_texts,
         "columns": number_tables.is_numeric,
         "values": number_tables.values,
     }

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from lotbench.report.bounds import in_words
-from lotbench.report.html.page import drawn, rendered
+from lotbench.report.html.page import rendered, section_drawings
 from lotbench.report.report import (
     Report,
     footprint_table,
@@ -81,4 +81,4 @@ def drawings(report: Report) -> Iterator[tuple[str, Plot | Grid]]:
     """Yield the plots and heat maps of a report, each with a name for its file."""
     if (primary_metric := lines(report)) is not None:
         yield "primary_metric", primary_metric
-    yield from drawn(report.sections)
+    yield from section_drawings(report.sections)

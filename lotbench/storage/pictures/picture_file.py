@@ -48,7 +48,7 @@ def opened(source: Path | bytes, *, pixels: int = MAX_PIXELS) -> Iterator[Any]:
     """
     from PIL import Image
 
-    raw = source if isinstance(source, bytes) else _read(source)
+    raw = source if isinstance(source, bytes) else _read_bytes(source)
     try:
         # Pillow warns of large pictures at limits of its own.
         with warnings.catch_warnings():
@@ -90,7 +90,7 @@ def encoded(path: Path, max_px: int, *, smallest: bool = False) -> bytes:
     from PIL import Image, ImageOps
 
     try:
-        raw = _read(path)
+        raw = _read_bytes(path)
         with opened(raw) as picture:
             if picture.format == "PNG" and max(picture.size) <= max_px and bare(raw):
                 return raw
@@ -128,7 +128,7 @@ def bare(raw: bytes) -> bool:
     return False
 
 
-def _read(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     """Return the bytes of a regular file.
 
     Raises:

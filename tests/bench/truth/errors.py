@@ -15,7 +15,7 @@ from lotbench.benchmarks.liveideabench.score import of_keywords
 from lotbench.benchmarks.liveideabench.settings import Settings as IdeaSettings
 from lotbench.benchmarks.lotbench import primary_metric as game_primary_metric
 from lotbench.benchmarks.lotbench.labelled import at_error, corrected
-from lotbench.benchmarks.lotbench.validation import drawn
+from lotbench.benchmarks.lotbench.validation import draw_verdicts
 from lotbench.checks.field_labels import decided
 from lotbench.harness.episode import remark
 from lotbench.harness.judge_validation import Place
@@ -246,7 +246,7 @@ def labels(sims: int) -> str:
 def _labelled(name: str, error: float, people: int, rng: Rng) -> tuple[float, ...]:
     made, right = games.played(PLAYERS[name], Errors(0.02), Errors(0.1), rng)
     said: dict[Place, bool] = {}
-    for kind, place in drawn(made, ROUNDS, 200, int(rng.integers(1 << 30)))[1]:
+    for kind, place in draw_verdicts(made, ROUNDS, 200, int(rng.integers(1 << 30)))[1]:
         each = [bool(right[place] ^ (rng.random() < error)) for _ in range(people)]
         found = each[0] if people == 1 else decided(each, kind == "accepted")
         if found is not None:

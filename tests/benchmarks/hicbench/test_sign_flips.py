@@ -10,7 +10,7 @@ import pytest
 from lotbench.benchmarks.hicbench.comparing import across
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.errors import UsageError
-from lotbench.report.comparison import Comparison, called, compare
+from lotbench.report.comparison import Comparison, compare, run_labels
 from lotbench.report.leaderboard import Entry
 from tests.benchmarks.hicbench.test_hicbench import IH, NEUTRAL, counting, judge, played, task
 
@@ -101,7 +101,7 @@ def test_runs_that_differ_in_one_setting_are_rows_of_one_table() -> None:
 
 def test_runs_of_different_models_are_named_by_them() -> None:
     runs = [run("a"), run("b", model="n"), run("c", model="o")]
-    assert called(runs) == {"a": "m", "b": "n", "c": "o"}
+    assert run_labels(runs) == {"a": "m", "b": "n", "c": "o"}
     assert [section.title for section in compared(*runs).sections] == [
         "Ranking",
         "Differences",
@@ -112,7 +112,7 @@ def test_runs_of_different_models_are_named_by_them() -> None:
 
 def test_runs_of_one_experiment_are_ranked_and_go_by_their_folders() -> None:
     runs = [run("a"), run("b")]
-    assert called(runs) == {"a": "a", "b": "b"}
+    assert run_labels(runs) == {"a": "a", "b": "b"}
     (found,) = [one for one in compared(*runs).sections if one.title == "Runs by model"]
     assert found.tables[0].rows[0][:2] == ("a", "m")
 

@@ -6,7 +6,7 @@ import pytest
 from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.labelled import corrected, kinds
 from lotbench.benchmarks.lotbench.score import estimate, solve_rate
-from lotbench.benchmarks.lotbench.validation import drawn
+from lotbench.benchmarks.lotbench.validation import draw_verdicts
 from lotbench.metrics.agreement import Labelled
 from tests.bench.truth.games import NEVER, STRONG, WEAK, Errors, Player, played
 from tests.games import Rules, check, respond, trace, unsolved, won
@@ -54,7 +54,7 @@ def test_right_labels_of_every_stop_change_nothing_and_exact_matches_need_none()
 
 def test_a_model_whose_every_stop_was_false_gets_0_with_an_interval() -> None:
     games, right = played(NEVER, Errors(0.03), Errors(0.05), np.random.default_rng(1))
-    labels = {at: right[at] for _, at in drawn(games, 15, 200, 1)[1]}
+    labels = {at: right[at] for _, at in draw_verdicts(games, 15, 200, 1)[1]}
     rate, score = corrected(games, labels, Rules())
     assert (rate.value, score.value) == (0.0, 0.0)
     assert score.low == 0 and score.high is not None and 0.02 < score.high < 0.2
@@ -68,13 +68,13 @@ def test_what_has_no_label_gives_no_score_and_says_why() -> None:
 
 def test_half_of_a_draw_are_stops_and_the_rest_refusals_of_every_part_of_the_game() -> None:
     games, _ = played(STRONG, Errors(0.03), Errors(0.23), np.random.default_rng(2))
-    sizes, chosen = drawn(games, 15, 200, 3)
+    sizes, chosen = draw_verdicts(games, 15, 200, 3)
     assert sizes["accepted"] > 200 and sizes["refused"] > 1000 and len(set(chosen)) == 200
     assert [sum(kind == name for kind, _ in chosen) for name in ("accepted", "refused")] == [100, 100]
     early = sum(at <= 5 for kind, (_, _, at) in chosen if kind == "refused")
     every = [one.number <= 5 for each in games for one in each.watched(15) if one.decision == "refused"]
     assert abs(early / 100 - np.mean(every)) < 0.02
-    few, picked = drawn(games[:20], 15, 200, 3)
+    few, picked = draw_verdicts(games[:20], 15, 200, 3)
     assert sum(kind == "accepted" for kind, _ in picked) == few["accepted"]
 
 
@@ -83,7 +83,7 @@ def test_labels_recover_the_truth_though_false_stops_vary_by_round(player: Playe
     off, raw = [], []
     for seed in range(25):
         games, right = played(player, Errors(0.03, "round"), Errors(fnr), np.random.default_rng([seed, 9]))
-        labels = {at: right[at] for _, at in drawn(games, 15, 200, seed)[1]}
+        labels = {at: right[at] for _, at in draw_verdicts(games, 15, 200, seed)[1]}
         off.append(corrected(games, labels, Rules())[1].value - player.truth())  # type: ignore[operator]
         raw.append(estimate(games, Rules()).value - player.truth())  # type: ignore[operator]
     assert abs(np.mean(off)) < 3 * np.std(off) / 5

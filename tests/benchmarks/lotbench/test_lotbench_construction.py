@@ -16,7 +16,7 @@ from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.cli import main
 from lotbench.errors import DataError
 from lotbench.run.construct_lotbench import BuiltGames, _scenes, build
-from lotbench.run.construction import Dropped, Wanted
+from lotbench.run.construction import Dropped, Order
 from lotbench.storage import datasets
 from tests.fakes import RuleModel, text_of
 
@@ -95,7 +95,7 @@ def writer(**told: Any) -> RuleModel:
 async def built(
     folder: Path, *rows: dict[str, Any], model: RuleModel | None = None, **rules: Any
 ) -> BuiltGames:
-    wanted = Wanted(
+    wanted = Order(
         (source(folder, *(rows or WHALE)),), folder / "out", {"writer": "python:writer"}, Rules(**rules)
     )
     return await build(wanted, {"python:writer": model or writer()})
@@ -248,7 +248,7 @@ async def test_what_people_put_beside_the_samples_stays_and_a_rejected_sample_go
 async def test_a_decision_about_one_proposal_is_none_about_another(tmp_path: Path) -> None:
     made = await built(tmp_path)
     item = decide(made, decision="accept")
-    wanted = Wanted((tmp_path / "rows",), tmp_path / "out", {"writer": "python:other"}, Rules())
+    wanted = Order((tmp_path / "rows",), tmp_path / "out", {"writer": "python:other"}, Rules())
     other = writer(puzzle=PUZZLE | {"explanation": "So it asks for more room, because it is large."})
     other.model_id = "writer-2"
     for _ in range(2):

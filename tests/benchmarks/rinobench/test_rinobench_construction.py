@@ -18,7 +18,7 @@ from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.cli import main
 from lotbench.errors import CallFailed, DataError, TooManyFailures
 from lotbench.run.construct_rinobench import BuiltIdeas, build
-from lotbench.run.construction import Wanted
+from lotbench.run.construction import Order
 from lotbench.storage import datasets
 from tests.fakes import RuleModel, text_of
 
@@ -125,7 +125,7 @@ async def built(folder: Path, rows: Any = None, **more: Any) -> tuple[BuiltIdeas
     writer = RuleModel(more.pop("writer", writer_rule), model_id="gpt-oss-120b")
     judge = RuleModel(more.pop("judge", judge_rule), model_id="judge")
     rules = Rules(**more.pop("rules", {}))
-    wanted = Wanted((source,), folder / "out", MODELS, rules, **more)
+    wanted = Order((source,), folder / "out", MODELS, rules, **more)
     made = await build(wanted, {"python:writer": writer, "python:judge": judge})
     return made, writer, judge
 

@@ -42,7 +42,7 @@ def test_each_kind_has_the_slots_of_the_paper() -> None:
     assert slots(found["4t1"]) == [right, caption, unrelated, rewrite]
     assert slots(found["5t2"]) == [right, right, caption, unrelated, rewrite]
     assert slots(found["rank"]) == [("ranked", "response")] * 5
-    assert [found[kind].wanted for kind in ("2t1", "5t2", "rank")] == [1, 2, 5]
+    assert [found[kind].answer_size for kind in ("2t1", "5t2", "rank")] == [1, 2, 5]
 
 
 def test_the_top_hundredth_of_rated_captions() -> None:

@@ -23,7 +23,7 @@ from lotbench.config.experiment import load
 from lotbench.errors import Unescapable
 from lotbench.run.evaluate import evaluate_sync
 from lotbench.run.plan import make
-from lotbench.run.rescore import replay_run, sent
+from lotbench.run.rescore import find_request, replay_run
 from lotbench.storage import datasets
 from tests.choosing import FOUR, by_lot, chooser, liked, perfect
 from tests.episodes import Played, resolved, run_episodes
@@ -217,7 +217,7 @@ def test_a_run_is_scored_again_from_its_folder_and_shows_what_was_sent(tmp_path:
     about = [call["key"]["sample"] for call in calls if call["key"]["step"] == "caption"]
     assert about == ["oog-en-i01"]
     (key,) = {str(s["call"]) for trace in run.traces for s in trace.steps if s["step"] == "caption"}
-    assert "You describe pictures" in text_of(asyncio.run(sent(run, key)))
+    assert "You describe pictures" in text_of(asyncio.run(find_request(run, key)))
 
 
 @pytest.mark.slow
@@ -256,7 +256,7 @@ def answered_as(kind: str, group: str, right: bool, type_: str = "I2T") -> Answe
     """A problem of a kind and type on one picture, answered rightly or not at all."""
     one = next(one for one in problems(kind="all") if one.kind == kind)
     one = one.model_copy(update={"group": group, "type": type_})
-    best = tuple(range(one.wanted)) if kind != "rank" else tuple(range(len(one.options)))
+    best = tuple(range(one.answer_size)) if kind != "rank" else tuple(range(len(one.options)))
     return Answered(one, best if right else None)
 
 

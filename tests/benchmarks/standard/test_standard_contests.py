@@ -115,7 +115,9 @@ def test_chance_lies_within_the_intervals_of_lotteries_as_often_as_it_should(row
     within: Counter[str] = Counter()
     for lottery in range(lotteries):
         rng = Random(f"lottery {lottery}")
-        found = [Answered(one, tuple(rng.sample(range(len(one.options)), one.wanted))) for one in problems]
+        found = [
+            Answered(one, tuple(rng.sample(range(len(one.options)), one.answer_size))) for one in problems
+        ]
         by_kind = {kind: [one for one in found if one.problem.kind == kind] for kind in (*CHOICES, "rank")}
         measured = {kind: accuracy(by_kind[kind]) for kind in CHOICES}  # type: ignore[index]
         measured |= {"top-1": top1(by_kind["rank"], settings), "NDCG": ndcg(by_kind["rank"], settings)}  # type: ignore[dict-item]

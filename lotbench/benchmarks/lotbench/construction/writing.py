@@ -18,7 +18,7 @@ from lotbench.benchmarks.lotbench.lints import LINTS
 from lotbench.benchmarks.lotbench.sample import Fixed, Item, Point, Rejected
 from lotbench.errors import Unread, faults_of
 from lotbench.harness.benchmark import Benchmark, Role
-from lotbench.harness.episode import Episode, Reading
+from lotbench.harness.episode import AskResult, Episode
 from lotbench.harness.state import EpisodeState, Update
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, YesNo, prose, read_form
@@ -93,7 +93,7 @@ async def propose(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Upda
     return {"outcome": "proposed"}
 
 
-def _ended(step: str, reading: Reading[Any]) -> Update:
+def _ended(step: str, reading: AskResult[Any]) -> Update:
     """Return the update that ends an episode after a reply that cannot be used."""
     # A valid reply that makes no sample drops one picture; an unreadable reply is a failure of the writer.
     outcome = "dropped" if reading.status == NO_SAMPLE else "writer_failed"
@@ -138,19 +138,19 @@ def _points(scene: Scene, reasons: Mapping[str, str]) -> tuple[Point, ...]:
     )
 
 
-async def _puzzle(episode: PictureEpisode) -> Reading[dict[str, Any]]:
+async def _puzzle(episode: PictureEpisode) -> AskResult[dict[str, Any]]:
     scene = episode.sample
 
-    def read(answer: Answer) -> dict[str, Any]:
+    def parse(answer: Answer) -> dict[str, Any]:
         puzzle = read_form(answer.reply, Puzzle).model_dump()
         if puzzle["usable"]:
             _holds(scene, {"puzzle": puzzle})
         return puzzle
 
-    return await _written(episode, "puzzle", Puzzle, {"response": scene.responses[0].text}, read)
+    return await _written(episode, "puzzle", Puzzle, {"response": scene.responses[0].text}, parse)
 
 
-async def _runners_up(episode: PictureEpisode, puzzle: Mapping[str, Any]) -> Reading[dict[str, Any]]:
+async def _runners_up(episode: PictureEpisode, puzzle: Mapping[str, Any]) -> AskResult[dict[str, Any]]:
     scene, most = episode.sample, episode.settings.points
     voted = dict(zip(ascii_uppercase, scene.responses, strict=False))
     listed = [f"{letter}. {response.text}" for letter, response in voted.items()]
@@ -161,19 +161,19 @@ async def _runners_up(episode: PictureEpisode, puzzle: Mapping[str, Any]) -> Rea
         "most": str(most),
     }
 
-    def read(answer: Answer) -> dict[str, Any]:
+    def parse(answer: Answer) -> dict[str, Any]:
         lines = read_form(answer.reply, Points).points.splitlines()
         points = dict(_point(line, voted) for line in lines if line.strip(" -"))
         chosen = {letter: points[letter] for letter in sorted(points)[:most]}
         _holds(scene, {"puzzle": puzzle, "points": chosen})
         return chosen
 
-    return await _written(episode, "points", Points, values, read)
+    return await _written(episode, "points", Points, values, parse)
 
 
 async def _written(
     episode: PictureEpisode, name: str, form: type[Form], values: Mapping[str, Value], read: Any
-) -> Reading[dict[str, Any]]:
+) -> AskResult[dict[str, Any]]:
     scene = episode.sample
     question = episode.prompt("labels").line("beside", text=scene.question) if scene.question else None
     return await episode.ask(

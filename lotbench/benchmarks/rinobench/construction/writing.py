@@ -170,14 +170,14 @@ async def _written(
 ) -> dict[str, Any]:
     """Ask the writer to fill in a form; none of its texts may be empty."""
 
-    def read(answer: Answer) -> dict[str, Any]:
+    def parse(answer: Answer) -> dict[str, Any]:
         texts = read_form(answer.reply, form).model_dump()
         if blank := [field for field, text in texts.items() if not says_something(text)]:
             raise Unread("unparsed", f"{', '.join(blank)}: it says nothing")
         return texts
 
     # Texts that depend only on the paper are shared by all builds.
-    return await episode.require("writer", name, episode.prompt(name), form, values, read=read, shared=True)
+    return await episode.require("writer", name, episode.prompt(name), form, values, read=parse, shared=True)
 
 
 def _dropped(turn: Mapping[str, Any]) -> Update:

@@ -93,7 +93,7 @@ class Problem(BaseModel):
         )
 
     @property
-    def wanted(self) -> int:
+    def answer_size(self) -> int:
         """How many options an answer names."""
         return sum(option.slot in ("right", "ranked") for option in self.options)
 
