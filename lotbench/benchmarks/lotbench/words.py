@@ -31,10 +31,10 @@ _LIST = re.compile(
 _MANY = re.compile(r"(?:[,，][^,，\w]*+\w[^,，]*+){3}|\band\b.*\band\b", re.IGNORECASE)
 """Four things between commas, or three that "and" joins; "tall, dark and handsome" is one."""
 _ITEM, _JOINER = (
-    rf"(?!and\b)(?:(?:an? |the )?[A-Za-z]\w*(?: \w+)?|[{_HAN}]{{1,3}})",
+    rf"(?!and\b)(?:(?:(?:an? |the )(?=[A-Za-z]))?+[A-Za-z]\w*+(?: \w+)?+|[{_HAN}]{{1,3}}+)",
     r"(?:[&+~•]|\s[-–·]\s|(?<=[A-Za-z])·(?=[A-Za-z]))",
 )
-_THREE = re.compile(rf"^{_ITEM}(?:[,，]\s*{_ITEM}){{2,}}$|\w\s*{_JOINER}.*\w.*{_JOINER}\s*\w", re.IGNORECASE)
+_THREE = re.compile(rf"^{_ITEM}(?:[,，]\s*+{_ITEM}){{2,}}+$|\w\s*{_JOINER}.*\w.*{_JOINER}\s*\w", re.IGNORECASE)
 """Three short things between commas or signs; "R&B" and "rock & roll" are one."""
 _PAIRED = re.compile(
     r"\b(?:(\w+)(?:, \1\b)+|all or (?:nothing|none)|believe it or not|boom or bust|by hook or by crook|dead or alive|do or die"
