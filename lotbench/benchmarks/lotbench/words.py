@@ -33,7 +33,9 @@ _ITEM, _JOINER = (
     rf"(?!and\b)(?:(?:(?:an? |the )(?=[A-Za-z]))?+[A-Za-z]\w*+(?: \w+)?+|[{_HAN}]{{1,3}}+)",
     r"(?:[&+~•]|\s[-–·]\s|(?<=[A-Za-z])·(?=[A-Za-z]))",
 )
-_THREE = re.compile(rf"^{_ITEM}(?:[,，]\s*+{_ITEM}){{2,}}+$|\w\s*{_JOINER}.*\w.*{_JOINER}\s*\w", re.IGNORECASE)
+_THREE = re.compile(
+    rf"^{_ITEM}(?:[,，]\s*+{_ITEM}){{2,}}+$|\w\s*{_JOINER}.*\w.*{_JOINER}\s*\w", re.IGNORECASE
+)
 """Three short things with commas or signs between them; "R&B" and "rock & roll" count as one thing."""
 _PAIRED = re.compile(
     r"\b(?:(\w+)(?:, \1\b)+|all or (?:nothing|none)|believe it or not|boom or bust|by hook or by crook|dead or alive|do or die"
