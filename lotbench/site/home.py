@@ -182,7 +182,7 @@ def boards(entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]] 
 
 
 def across(tables: Sequence[Board]) -> dict[str, list[Row | None]]:
-    """Return the models with a value in two or more tables: by name, the model's first row in each table, or None."""
+    """Return, by the name of each model with a value in two or more tables, its first row in each table (None if absent)."""
     best: dict[str, list[Row | None]] = {}
     for at, table in enumerate(tables):
         for row in reversed(table.rows):
