@@ -199,7 +199,10 @@ def variant(entry: Entry) -> str | None:
 
 
 def badge(reasons: Sequence[str], *, complete: bool = True) -> Badge:
-    """Return the badge of a run: the gravest that its reasons give, `trusted` without any, `partial` if it is not complete."""
+    """Return the badge of a run: the gravest of those that `reasons` give, or `trusted` without reasons.
+
+    An incomplete run has the badge `partial` at least.
+    """
     words = {next((name for part, name in BADGES if part in reason), "not trusted") for reason in reasons}
     if not complete:
         words.add("partial")
