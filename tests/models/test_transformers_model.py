@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import shutil
+import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,7 +25,31 @@ from tests.tiny import TEMPLATE, llama, llava, square, tokenizer
 NO_SYSTEM = (
     "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system role') }}{% endif %}" + TEMPLATE
 )
-REFUSING = "{{ raise_exception('never') }}"
+REFUSING = {
+    "raise_exception": "{{ raise_exception('never') }}",
+    "recursion": "{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}",
+    "arithmetic": "{{ 1 / 0 }}",
+}
+ENDLESS = {
+    "loops": "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+    "after system": "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no') }}{% endif %}"
+    "{% for i in range(99999) %}{{ range(99999) | sum }}{% endfor %}",
+}
+SLOW = r"([a-z_.0-9]+)+#"
+PATTERNS: dict[str, dict[str, Any]] = {
+    "target_modules": {"target_modules": SLOW},
+    "exclude_modules": {"exclude_modules": SLOW},
+    "layers_pattern": {"layers_to_transform": [0], "layers_pattern": [SLOW]},
+    "modules_to_save": {"modules_to_save": [SLOW]},
+    "rank_pattern": {"rank_pattern": {SLOW: 4}},
+    "alpha_pattern": {"alpha_pattern": {SLOW: 4}},
+    "no plus": {"rank_pattern": {"[a-z._0-9]?" * 40 + "#": 4}},
+}
+UNSLOTH = (
+    r"(?:.*?(?:language|text).*?(?:self_attn|attention|attn|mixer|mlp|feed_forward|ffn|dense).*?(?:q_proj|v_proj))"
+    r"|(?:\bmodel\.layers\.[\d]{1,}(?!.*\.experts\.\d)\.(?:self_attn|attention|attn|mixer|mlp)\.(?:(?:q_proj|v_proj)))"
+)
+"""As Unsloth writes `target_modules`."""
 LEARNT = {"the sky": "blue", "a tomato": "red"}
 
 
@@ -310,10 +335,61 @@ async def test_a_template_without_system_gets_its_words_first(variant: Any) -> N
 
 
 @pytest.mark.slow
-async def test_a_template_that_refuses_everything_ends_the_run(variant: Any) -> None:
-    model = TransformersModel(variant(REFUSING), picture=no_picture)
+@pytest.mark.parametrize("why", REFUSING)
+async def test_a_template_that_refuses_everything_ends_the_run(variant: Any, why: str) -> None:
+    model = TransformersModel(variant(REFUSING[why]), picture=no_picture)
     with pytest.raises(Unescapable, match="chat template refuses"):
         await model(request("the mat"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ENDLESS)
+async def test_a_template_without_end_is_refused_by_name(
+    variant: Any, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setattr(loading, "LONGEST_S", 0.3)
+    model = TransformersModel(variant(ENDLESS[how]), picture=no_picture)
+    with pytest.raises(UsageError, match=r"chat template takes more than 0\.3 s") as raised:
+        await model(request("the mat", system="the cat"))
+    assert raised.value.exit_code == 2
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def with_config(adapter: str, folder: Path, **fields: Any) -> str:
+    """A copy of an adapter with other fields in its adapter_config.json."""
+    shutil.copytree(adapter, folder)
+    about = json.loads((folder / "adapter_config.json").read_text("utf-8"))
+    (folder / "adapter_config.json").write_text(json.dumps(about | fields), "utf-8")
+    return str(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("field", PATTERNS)
+def test_an_adapter_with_a_pattern_without_end_is_refused_by_name(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, field: str
+) -> None:
+    monkeypatch.setattr(loading, "LONGEST_S", 0.3)
+    hostile = with_config(tiny.adapter, tmp_path / "hostile", **PATTERNS[field])
+    with pytest.raises(
+        UsageError, match=r"hostile: to match .* adapter_config\.json takes more than"
+    ) as raised:
+        loading.load(tiny.base, hostile)
+    assert raised.value.exit_code == 2
+
+
+@pytest.mark.slow
+async def test_an_adapter_of_unsloth_is_loaded(tiny: Tiny, tuned: TransformersModel, tmp_path: Path) -> None:
+    theirs = with_config(tiny.adapter, tmp_path / "theirs", target_modules=UNSLOTH)
+    model = TransformersModel(tiny.base, theirs, picture=no_picture)
+    assert [(await one(request("a tomato"))).text for one in (model, tuned)] == ["red", "red"]
+
+
+@pytest.mark.slow
+def test_a_base_with_an_adapter_in_its_folder_is_refused(tiny: Tiny, tmp_path: Path) -> None:
+    shutil.copytree(tiny.base, tmp_path / "both")
+    shutil.copy(Path(tiny.adapter) / "adapter_config.json", tmp_path / "both")
+    with pytest.raises(UsageError, match=r"it has an adapter, which is to be named, too"):
+        loading.load(str(tmp_path / "both"), None)
 
 
 @pytest.mark.slow
@@ -390,16 +466,13 @@ def test_an_adapter_of_another_base_is_not_loaded_in_part(tiny: Tiny, tmp_path: 
     """peft alone loads what fits and leaves the rest as it was."""
     from transformers import LlamaForCausalLM
 
-    named = tmp_path / "named"
-    shutil.copytree(tiny.adapter, named)
-    about = json.loads((named / "adapter_config.json").read_text("utf-8"))
     # What it says of its base is text of others, and goes to a terminal.
-    about["base_model_name_or_path"] = "makers/first\x1b[2J\n-1B"
-    (named / "adapter_config.json").write_text(json.dumps(about), "utf-8")
+    about = {"base_model_name_or_path": "makers/first\x1b[2J\n-1B"}
+    named = with_config(tiny.adapter, tmp_path / "named", **about)
     with pytest.warns(
         UserWarning, match=rf"was made for makers/first\ufffd\[2J -1B, and is used with {tiny.base}"
     ):
-        loading.load(tiny.base, str(named))
+        loading.load(tiny.base, named)
     words = tokenizer()
     words.save_pretrained(tmp_path / "other")
     for layers in (1, 3):
@@ -410,4 +483,4 @@ def test_an_adapter_of_another_base_is_not_loaded_in_part(tiny: Tiny, tmp_path: 
             UsageError,
             match=r"no adapter of this model, but of makers/first\ufffd\[2J -1B: 8 matrices for \d+",
         ):
-            loading.load(str(tmp_path / "other"), str(named))
+            loading.load(str(tmp_path / "other"), named)
