@@ -89,7 +89,6 @@ class PageModel:
     Attributes:
         asked: The waiting request.
         version: Increases with every new request.
-        answered: The number of answered requests.
     """
 
     takes_requests = True
@@ -97,7 +96,6 @@ class PageModel:
     def __init__(self) -> None:
         self.asked: Request | None = None
         self.version = 0
-        self.answered = 0
         self._turn = asyncio.Lock()
         self._reply: asyncio.Future[tuple[str, str | None]]
         self._given_up: set[tuple[str, int]] = set()
@@ -156,7 +154,6 @@ class PageModel:
         self._reply.set_result((text, refusal))
         # Cleared at once, so that nobody sees an answered request as waiting.
         self.asked = None
-        self.answered += 1
 
 
 def _episode(request: Request) -> tuple[str, int]:
