@@ -9,8 +9,9 @@ import asyncio
 import datetime
 import random
 import re
+import secrets
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,13 @@ SHORT = 3
 
 
 class Joining(BaseModel):
-    """What the first page of a site for people sends."""
+    """What the first page of a site for people sends; `key` is the one that the browser got under this name."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = ""
     agree: list[str] = []
+    key: str = ""
 
 
 class NothingLeftError(UsageError):
@@ -65,11 +67,15 @@ def person(name: str) -> str:
     return tidy
 
 
-def joined(sent: object) -> str:
-    """Return the name of a person who has come and agrees to what is kept.
+def joined(sent: object, names: Mapping[str, str]) -> tuple[str, str]:
+    """Return key and name of a person who has come and agrees to what is kept; a name belongs to whom has its key.
+
+    Args:
+        sent: What the first page sent.
+        names: The names of those who have come, by their keys.
 
     Raises:
-        UsageError: They do not agree, or it is no name.
+        UsageError: They do not agree, it is no name, or it is somebody else's.
     """
     try:
         joining = Joining.model_validate(sent)
@@ -78,7 +84,13 @@ def joined(sent: object) -> str:
     name = person(joining.name)
     if not joining.agree:
         raise UsageError("without your agreement nothing can be kept")
-    return name
+    key = next((key for key, taken in names.items() if taken.casefold() == name.casefold()), None)
+    if key not in (None, joining.key):
+        raise UsageError(
+            f"{name} has begun in another browser: go on there, or choose another name. "
+            "Whoever started these pages can start them again; then every name is free"
+        )
+    return key or secrets.token_urlsafe(12), name
 
 
 def daily_order(names: Iterable[str]) -> list[str]:
@@ -211,6 +223,5 @@ def _is_unfinished(run: Run, run_plan: Plan) -> bool:
 
 def _samples_seen(run: Run) -> set[str]:
     """Return the samples of which a run's candidate has seen anything."""
-    journal = run.path / "calls.jsonl"
-    in_journal = {line.key.sample for line in read_journal(journal)} if journal.is_file() else set()
+    in_journal = {line.key.sample for line in read_journal(run.path / "calls.jsonl")}
     return in_journal | {trace.sample for trace in run.traces}

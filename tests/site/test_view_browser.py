@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, TimeoutError
 
 from lotbench import benchmarks
 from lotbench.benchmarks.lotbench.games import game
@@ -288,6 +288,15 @@ def test_a_whole_game_is_played_in_the_browser_by_two(chromium: Browser, tmp_pat
             opened(chromium, address, viewport=PHONE) as (bob, others),
         ):
             join(ann, "Ann")
+            page = ann.url
+            ann.goto(address)
+            join(ann, " ann ")
+            assert ann.url == page, "the browser knows that it began under this name"
+            with pytest.raises(TimeoutError):
+                bob.set_default_timeout(3000)
+                join(bob, "Ann")
+            bob.get_by_text("Ann has begun in another browser").wait_for()
+            bob.set_default_timeout(30_000)
             join(bob, "Bob")
             secret = table._plan.chosen[0]
             assert (
