@@ -108,6 +108,27 @@ def test_a_reader_leaves_what_a_link_names(command: str, tmp_path: Path) -> None
     assert other.read_bytes() == before
 
 
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "loop"])
+@pytest.mark.parametrize("name", ["calls.jsonl", "traces.jsonl", "summary.json"])
+def test_what_is_no_file_is_named_by_every_reader(
+    name: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = copied(GAME, tmp_path)
+    copied(KILLED, tmp_path)
+    given, place = commands(run), run / name
+    place.unlink()
+    {
+        "pipe": lambda: os.mkfifo(place),
+        "device": lambda: place.symlink_to("/dev/zero"),
+        "folder": place.mkdir,
+        "loop": lambda: place.symlink_to(place),
+    }[kind]()
+
+    for command in {*LOOKING} - {"view"}:
+        assert main(given[command]) == 2, command
+        assert str(place) in capsys.readouterr().err, command
+
+
 def test_score_beside_a_live_run_is_refused_and_changes_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
