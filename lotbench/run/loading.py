@@ -109,8 +109,9 @@ def load_run(
     """
     path = run_folder.find(str(run), root)
     table = read_run_json(path)
-    # Here too, for whatever reads no call: a pipe or a device in its place is not passed over.
-    is_file(path / "calls.jsonl")
+    # Here for whoever does not read them: a pipe or a device in their place is not passed over.
+    for name in ("calls.jsonl", "samples.jsonl"):
+        is_file(path / name)
     return Run(
         path=path,
         config=recorded.experiment(path / "run.json", table["experiment"]),

@@ -25,26 +25,20 @@ from tests.tiny import TEMPLATE, llama, llava, square, tokenizer
 NO_SYSTEM = (
     "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system role') }}{% endif %}" + TEMPLATE
 )
-REFUSING = {
-    "raise_exception": "{{ raise_exception('never') }}",
-    "recursion": "{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}",
-    "arithmetic": "{{ 1 / 0 }}",
-}
-ENDLESS = {
-    "loops": "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
-    "after system": "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no') }}{% endif %}"
-    "{% for i in range(99999) %}{{ range(99999) | sum }}{% endfor %}",
-}
+REFUSING = (
+    "{{ raise_exception('never') }}",
+    "{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}",
+    "{{ 1 / 0 }}",
+)
+ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
 SLOW = r"([a-z_.0-9]+)+#"
-PATTERNS: dict[str, dict[str, Any]] = {
-    "target_modules": {"target_modules": SLOW},
-    "exclude_modules": {"exclude_modules": SLOW},
-    "layers_pattern": {"layers_to_transform": [0], "layers_pattern": [SLOW]},
-    "modules_to_save": {"modules_to_save": [SLOW]},
-    "rank_pattern": {"rank_pattern": {SLOW: 4}},
-    "alpha_pattern": {"alpha_pattern": {SLOW: 4}},
-    "no plus": {"rank_pattern": {"[a-z._0-9]?" * 40 + "#": 4}},
-}
+PATTERNS: tuple[dict[str, Any], ...] = (
+    *({name: SLOW} for name in ("target_modules", "exclude_modules")),
+    *({name: {SLOW: 4}} for name in ("rank_pattern", "alpha_pattern")),
+    {"rank_pattern": {"[a-z._0-9]?" * 40 + "#": 4}},
+    {"modules_to_save": [SLOW]},
+    {"layers_pattern": [SLOW], "layers_to_transform": [0]},
+)
 UNSLOTH = (
     r"(?:.*?(?:language|text).*?(?:self_attn|attention|attn|mixer|mlp|feed_forward|ffn|dense).*?(?:q_proj|v_proj))"
     r"|(?:\bmodel\.layers\.[\d]{1,}(?!.*\.experts\.\d)\.(?:self_attn|attention|attn|mixer|mlp)\.(?:(?:q_proj|v_proj)))"
@@ -335,23 +329,22 @@ async def test_a_template_without_system_gets_its_words_first(variant: Any) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("why", REFUSING)
-async def test_a_template_that_refuses_everything_ends_the_run(variant: Any, why: str) -> None:
-    model = TransformersModel(variant(REFUSING[why]), picture=no_picture)
+@pytest.mark.parametrize("template", REFUSING)
+async def test_a_template_that_refuses_everything_ends_the_run(variant: Any, template: str) -> None:
+    model = TransformersModel(variant(template), picture=no_picture)
     with pytest.raises(Unescapable, match="chat template refuses"):
         await model(request("the mat"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ENDLESS)
+@pytest.mark.parametrize("template", [ENDLESS, NO_SYSTEM + ENDLESS])
 async def test_a_template_without_end_is_refused_by_name(
-    variant: Any, monkeypatch: pytest.MonkeyPatch, how: str
+    variant: Any, monkeypatch: pytest.MonkeyPatch, template: str
 ) -> None:
     monkeypatch.setattr(loading, "LONGEST_S", 0.3)
-    model = TransformersModel(variant(ENDLESS[how]), picture=no_picture)
-    with pytest.raises(UsageError, match=r"chat template takes more than 0\.3 s") as raised:
+    model = TransformersModel(variant(template), picture=no_picture)
+    with pytest.raises(UsageError, match=r"chat template takes more than 0\.3 s"):
         await model(request("the mat", system="the cat"))
-    assert raised.value.exit_code == 2
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
@@ -364,12 +357,12 @@ def with_config(adapter: str, folder: Path, **fields: Any) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("field", PATTERNS)
+@pytest.mark.parametrize("fields", PATTERNS)
 def test_an_adapter_with_a_pattern_without_end_is_refused_by_name(
-    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, field: str
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(loading, "LONGEST_S", 0.3)
-    hostile = with_config(tiny.adapter, tmp_path / "hostile", **PATTERNS[field])
+    hostile = with_config(tiny.adapter, tmp_path / "hostile", **fields)
     with pytest.raises(
         UsageError, match=r"hostile: to match .* adapter_config\.json takes more than"
     ) as raised:

@@ -17,6 +17,7 @@ from lotbench.calls.journal import Journal
 from lotbench.cli import main
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.run.evaluate import resume
+from lotbench.site.runs import Gallery
 from lotbench.storage import jsonl
 from lotbench.storage.run_folder import Folder
 from tests.recorded import FOLDER, copied, own
@@ -109,7 +110,7 @@ def test_a_reader_leaves_what_a_link_names(command: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder", "loop"])
-@pytest.mark.parametrize("name", ["calls.jsonl", "traces.jsonl", "summary.json"])
+@pytest.mark.parametrize("name", ["calls.jsonl", "traces.jsonl", "summary.json", "samples.jsonl"])
 def test_what_is_no_file_is_named_by_every_reader(
     name: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -127,6 +128,7 @@ def test_what_is_no_file_is_named_by_every_reader(
     for command in {*LOOKING} - {"view"}:
         assert main(given[command]) == 2, command
         assert str(place) in capsys.readouterr().err, command
+    assert str(place) in Gallery(run.parent).readable_runs()[1][run.name]
 
 
 def test_score_beside_a_live_run_is_refused_and_changes_nothing(

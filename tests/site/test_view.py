@@ -6,7 +6,6 @@ import asyncio
 import gc
 import html
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -150,19 +149,6 @@ async def test_a_picture_outside_the_data_is_not_shown(played: Path) -> None:
         told = replace(shelf, samples={name: {"image": image} for name in ("lot-0001", "lot-0009")})
         assert not gallery.picture(told, "lot-0001") and not gallery.picture(told, "lot-0009"), image
     assert gallery.picture(shelf, "lot-0001")
-
-
-@pytest.mark.parametrize("file", ["traces.jsonl", "summary.json", "samples.jsonl"])
-@pytest.mark.parametrize("kind", ["pipe", "device"])
-def test_a_run_with_a_special_file_is_unreadable(played: Path, tmp_path: Path, file: str, kind: str) -> None:
-    name = named(played, "ember")
-    shutil.copytree(played / name, tmp_path / name)
-    place = tmp_path / name / file
-    place.unlink()
-    os.mkfifo(place) if kind == "pipe" else place.symlink_to("/dev/zero")
-    shelves, unreadable = Gallery(tmp_path).readable_runs()
-    assert not shelves
-    assert unreadable == {name: f"{place}: is no regular file"}
 
 
 def test_a_run_with_settings_that_its_benchmark_refuses_is_unreadable(played: Path, tmp_path: Path) -> None:
