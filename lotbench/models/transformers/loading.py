@@ -224,7 +224,7 @@ def adapted(model: Any, adapter: str, *, trainable: bool = False) -> Any:
 
 
 def _match_patterns(model: Any, value: object) -> None:
-    """Match each text with a repeat in a peft configuration against the name of every module, as peft will."""
+    """Compare each text with a repeat in a peft configuration to the name of every module, as peft will."""
     if isinstance(value, Mapping):
         value = [*value, *value.values()]
     if isinstance(value, list | set | tuple):
