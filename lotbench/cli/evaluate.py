@@ -1,4 +1,4 @@
-"""`lotbench evaluate`: from flags to a run, its progress, and the line that says how it went."""
+"""`lotbench evaluate`, and what other commands share with it: flags to configuration, interruption, the printed result."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from lotbench.storage.datasets import config_file
 
 T = TypeVar("T")
 EMBEDDED = "an embedded model played"
-"""How the reason begins that takes every meaning from a score."""
+"""The beginning of the reason why the score of an embedded model means nothing (see `report.trust`)."""
 FEW = 100
-"""Samples below which a third decimal says nothing."""
+"""The number of samples below which scores are printed with two decimals instead of three."""
 LIMITS = ("concurrency", "rpm", "tpm", "cost_limit", "token_limit", "time_limit")
 FIELDS = {
     **{name: name for name in ("benchmark", "model", "data", "limit", "repeats", "seed")},
@@ -40,16 +40,16 @@ FIELDS = {
     "oracle": "roles.oracle",
     **{name: f"limits.{name}" for name in LIMITS},
 }
-"""By the name of a flag, the field of a configuration that it sets."""
+"""The configuration field, as a dotted path, that each flag sets; by flag name."""
 
 
 def limits(parsed: argparse.Namespace) -> dict[str, Any]:
-    """Return the limits that were given, by name."""
+    """Return the limits that were given as flags, by name; the others are left out."""
     return {name: value for name in LIMITS if (value := getattr(parsed, name)) is not None}
 
 
 def evaluate(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench evaluate`."""
+    """Carry out `lotbench evaluate`: play a run and print its result, or print its plan (`--dry-run`); return exit code 0."""
     run_config = configuration(parsed)
     if parsed.dry_run:
         from lotbench.cli.dry import show_plan
@@ -76,12 +76,12 @@ def configuration(
     """Return the configuration that the flags of a command ask for.
 
     Args:
-        parsed: The flags; a command need not have all of them.
-        defaults: Fields by dotted path, under what was asked for.
-        fixed: Fields by dotted path, over what was asked for.
+        parsed: The parsed flags; a flag that the command does not have counts as not given.
+        defaults: Fields by dotted path, which override --config and --set; flags of `FIELDS` override them.
+        fixed: Fields by dotted path, which override everything else.
 
     Raises:
-        UsageError: A flag or a file names what is not there or does not fit.
+        UsageError: A flag or a file is invalid, or names something that does not exist.
     """
     values = vars(parsed)
     flags = {field: values[name] for name, field in FIELDS.items() if values.get(name) is not None}
@@ -98,7 +98,15 @@ def configuration(
 
 
 def _panel(path_or_name: str, flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the judges of a panel file, by path or by the name of one that is shipped, and its id."""
+    """Return the configuration fields of a judge panel, by dotted path: its judges and its id.
+
+    Args:
+        path_or_name: The path of a panel file, or the name of a shipped panel.
+        flags: The fields that other flags set.
+
+    Raises:
+        UsageError: Judges were given as flags too, or the panel cannot be read.
+    """
     if flags.get("roles.judge"):
         raise UsageError("--panel names the judges: leave out --judge and --role judge=")
     panel = judge_panel.load(_panel_file(path_or_name))
@@ -106,7 +114,7 @@ def _panel(path_or_name: str, flags: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _panel_file(path_or_name: str) -> Path:
-    """Return a panel file by path, or by the name of one that is shipped."""
+    """Return the path of a panel file, given its path or the name of a shipped panel."""
     name = path_or_name.removeprefix("configs/").removeprefix("panels/").removesuffix(".toml")
     path = config_file(path_or_name if Path(path_or_name).exists() else f"panels/{name}")
     assert path is not None
@@ -114,7 +122,13 @@ def _panel_file(path_or_name: str) -> Path:
 
 
 def interruptible(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end, or until Ctrl-C or SIGTERM: then calls in flight are dropped and the report written."""
+    """Run a coroutine and return its result; Ctrl-C and SIGTERM cancel it.
+
+    A cancelled run drops its calls in flight and writes its report.
+
+    Raises:
+        KeyboardInterrupt: The coroutine was cancelled.
+    """
     collect_rarely()
 
     async def main() -> T:
@@ -130,10 +144,10 @@ def interruptible(work: Coroutine[Any, Any, T]) -> T:
 
 
 def print_result(run: Run) -> int:
-    """Say how a run went: its score, whether it is trusted and what would earn that, and where to go on."""
+    """Print the scores of a run, whether it is trusted, and the commands to go on with; return exit code 0."""
     summary = run.summary
     if any(reason.startswith(EMBEDDED) for reason in summary["reasons"]):
-        # Digits of what means nothing would look like something.
+        # The score of an embedded model means nothing, so its digits are not printed.
         counts = ", ".join(f"{count} {name}" for name, count in summary["outcomes"].items())
         print(f"{summary['n_traces']} played: {counts} (the numbers of it are in the report)")
     else:
@@ -143,7 +157,7 @@ def print_result(run: Run) -> int:
         sentence := bounds.moving(name, score.get("bounds", {}), score["low"], score["high"])
     ):
         print(sentence)
-    # A model names itself, and its name stands in reasons.
+    # A server gives the name of its model, and reasons quote that name.
     print(visible(_trust(run)))
     if not run_folder.writable(run.path):
         print(f"{run.path} can only be read: nothing was written to it")
@@ -167,7 +181,7 @@ def _print_scores(run: Run) -> None:
 
 
 def _trust(run: Run) -> str:
-    """Return whether a run is trusted, in a line, with the command that earns it where there is one."""
+    """Return a line that says whether a run is trusted, or why not; and a second line if a judge check is missing."""
     reasons = run.summary["reasons"]
     if run.summary["rankable"]:
         return "trusted: it has a place among runs that were measured alike"
@@ -180,7 +194,7 @@ def _trust(run: Run) -> str:
 
 
 def _value(name: str, score: dict[str, Any] | None) -> str:
-    """Return a score with its interval and bounds; two decimals of few games."""
+    """Return a score as text, with its name, interval and bounds: two decimals below `FEW` samples, else three."""
     if score is None or score["value"] is None:
         return f"{name} none: {score['why'] if score else 'it was not computed'}".strip()
     digits = 2 if score["n"] < FEW else 3

@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a display on a terminal, plain lines in a pipe."""
+"""The progress of a run while it goes on: a live display on a terminal, plain lines in a pipe."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from lotbench.run.session import Status, Watch
 TERMINAL_S = 0.25
 PIPE_S = 15.0
 STALL_S = 60.0
-"""Without any reply for so long, it is said what is being waited for."""
+"""The seconds without any reply after which the calls in flight are listed."""
 SHOWN = 5
 BAR = 8
-"""Characters of the bar."""
+"""The width of the progress bar in characters."""
 
 
 def watch(stream: TextIO) -> Watch:
-    """Return a display for a stream."""
+    """Return a display of a run's progress that prints to `stream`: live on a terminal, else plain lines."""
     return _on_terminal(stream) if stream.isatty() else _in_pipe(stream)
 
 
@@ -75,9 +75,12 @@ def _on_terminal(stream: TextIO) -> Watch:
 
 
 def line(status: Status, seconds: float, begun: int = 0) -> str:
-    """Return how far a run is, in one line; with the bar it fits a terminal of 80 columns, unless something is the matter.
+    """Return the progress of a run in one line; beside the bar it fits 80 columns unless tasks fail or calls have to wait.
 
-    `begun` is how many tasks were done when the `seconds` began.
+    Args:
+        status: The state of the run.
+        seconds: The seconds since this session began.
+        begun: The number of tasks that were finished before this session.
     """
     stats, traces = status.stats, list(status.traces.values())
     solved = sum(trace.outcome == "solved" for trace in traces)
@@ -102,7 +105,10 @@ def line(status: Status, seconds: float, begun: int = 0) -> str:
 
 
 def stalled(stats: CallStats, now: float) -> list[str]:
-    """Return what is in flight and for how long, the longest first, if no reply has come for a while; else nothing."""
+    """Return lines that list the calls in flight, longest first; none if a reply came in the last `STALL_S` seconds.
+
+    `now` is the time of the monotonic clock in seconds.
+    """
     since = now - stats.replied
     if not stats.open or since < STALL_S:
         return []
@@ -120,7 +126,7 @@ def _warn(status: Status, say: Callable[[str], object]) -> None:
 
 
 def damage(lines: Sequence[int]) -> str:
-    """Return which lines of a journal cannot be read."""
+    """Return a text that names the unreadable lines of a journal by number, the first five of them."""
     numbers = ", ".join(map(str, lines[:5]))
     return f"calls.jsonl is damaged in line {numbers}" + (
         f" and {len(lines) - 5} more" if len(lines) > 5 else ""

@@ -1,6 +1,6 @@
-"""`lotbench watch`: a good game told again, and then the embedded model at one, printed as it goes.
+"""`lotbench watch`: a recorded good game, then a live game of the embedded model, both printed round by round.
 
-Both are judged by the lists of the sample, so that a yes means something although the model is tiny.
+The word lists of the samples judge both games, so that a yes is meaningful although the model is tiny.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from lotbench.types import Trace
 
 TICK_S = 0.1
 PACE_S = 0.45
-"""Between two lines of the game that is told again, at a terminal."""
+"""The seconds between two lines of the recorded game, at a terminal."""
 TOLD = "lot-0034"
 ROUNDS = (
     ("chess", "Is it a sport?", "Yes"),
     ("ice skating", "Is it done on a flat surface?", "No"),
     ("snowboarding", None, None),
 )
-"""The game that is told: guess, question and answer of each round; the lists judge."""
+"""The recorded game: guess, question and answer of each round; the lists of the sample give the verdicts."""
 LIVE = "lot-0006"
 """The sample that the embedded model plays."""
 ASKED: Mapping[str, Any] = {
@@ -49,7 +49,7 @@ ASKED: Mapping[str, Any] = {
     "settings.arm": "caption",
     "settings.max_rounds": 4,
     "settings.clue_interval": 1,
-    # It asks nothing that can be read, and would wait for it.
+    # The questions of so small a model are unreadable, and a viewer would wait for them.
     "settings.ask": False,
     "sampling.candidate.temperature": 0.8,
     "settings.judge_mode": "zero_shot",
@@ -57,7 +57,7 @@ ASKED: Mapping[str, Any] = {
 
 
 def watch(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench watch`."""
+    """Carry out `lotbench watch`: print a recorded game, then a live one of the embedded model; return exit code 0."""
     console, live_config = Console(highlight=False), config.load(None, (), {**ASKED, "samples": [LIVE]})
     plan = planned(config.load(None, (), {**ASKED, "samples": [TOLD, LIVE]}))
     tell(plan, console, PACE_S if console.is_terminal else 0.0)
@@ -77,7 +77,7 @@ def watch(parsed: argparse.Namespace) -> int:
 
 
 def scene(plan: Plan, sample: str, console: Console) -> None:
-    """Print the picture, and the joke with its blank."""
+    """Print the picture of a sample, its caption, and the joke with its blank."""
     item: Any = plan.by_id[sample]
     show_picture(console, plan.pictures.path(sample).read_bytes())
     console.print(Text(f"In the picture: {item.caption}", "dim"))
@@ -86,7 +86,7 @@ def scene(plan: Plan, sample: str, console: Console) -> None:
 
 
 def tell(plan: Plan, console: Console, pace_s: float) -> None:
-    """Tell the game that was played before, line by line."""
+    """Print the recorded game line by line, with `pace_s` seconds before each line."""
     sample: Any = plan.by_id[TOLD]
     console.rule("A good game, told again")
     scene(plan, TOLD, console)
@@ -106,14 +106,14 @@ def tell(plan: Plan, console: Console, pace_s: float) -> None:
 
 
 class Live:
-    """A game that is printed as it goes."""
+    """The printer of a game that is being played; it prints each text once."""
 
     def __init__(self, console: Console) -> None:
         self._console, self._drawn = console, set[tuple[object, ...]]()
         self._player = Player("", "")
 
     async def watched(self, status: Status) -> None:
-        """Print what is new until the run has ended."""
+        """Print what is new in the run's game until this task is cancelled at the end of the run."""
         self._player.status = status
         with self._console.status("the model is thinking"):
             while True:
@@ -122,7 +122,7 @@ class Live:
                 await asyncio.sleep(TICK_S)
 
     def ends(self, trace: Trace) -> None:
-        """Print the verdict on the last guess, of which no view was seen."""
+        """Print the verdict on the last guess, which came too late for `watched`."""
         last = next(step for step in reversed(trace.steps) if step["step"] == "respond")
         value: Any = last["value"]
         if value.get("guess") and (last["round"], "counts") not in self._drawn:

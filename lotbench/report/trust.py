@@ -25,7 +25,7 @@ from lotbench.metrics.intervals import Z
 MOST_UNANSWERED = 0.05
 """The maximum share of samples that the primary metric may leave out, and of episodes that may fail or have no score."""
 KNOWS_NOTHING = "the primary metric knows nothing"
-"""The beginning of the reason given if the primary metric leaves out more."""
+"""The beginning of the reason given if the primary metric leaves out more than `MOST_UNANSWERED`."""
 MIN_SAMPLES = 50
 """The minimum number of independent samples; a smaller data set must be played as a whole."""
 
@@ -74,7 +74,7 @@ class Rates:
         fnr: The share of labelled positives that were not accepted; None if unknown.
         kappa: Cohen's kappa with the labels; None if unknown.
         negatives: The number of labelled negatives with a readable verdict.
-        positives: The number of labelled positives with a readable verdict; for marks, of all rows.
+        positives: The number of labelled positives with a readable verdict; if verdicts are marks, of all rows with one.
         unreadable: The share of all verdicts that could not be read.
         most_fpr: The upper end of the 95 % interval of the FPR on hard negatives; None if unknown.
         hard: The number of hard negatives.
@@ -138,7 +138,7 @@ class Case:
         impartial: The roles that the candidate's model family may not play.
         checked: The roles whose verdicts the scores depend on.
         checks: The checks of these roles.
-        writers: The number of samples (or of their gold) by writer: a model's name or family, `people`, or empty if unknown.
+        writers: The number of samples (or gold labels) by writer: a model's name or family, `people`, or empty if unknown.
         samples: The number of samples played.
         whole: The number of samples in the data set; None if unknown.
         unanswered: The number of samples that the primary metric leaves out.
@@ -203,7 +203,7 @@ def remarks(case: Case) -> tuple[str, ...]:
 
 
 def _players(case: Case) -> Iterator[str]:
-    """Yield the kinds of models with which no run is trusted."""
+    """Yield a reason if an embedded model took part in the run, and one if the candidate is a recording."""
     kinds = case.candidate.kinds.union(*(player.kinds for player in case.others.values()))
     if "local" in kinds:
         yield "an embedded model played: it is for trying the tool, and its score means nothing"
@@ -221,7 +221,7 @@ def _kinship(case: Case) -> Iterator[str]:
 
 
 def _writers(case: Case) -> Iterator[str]:
-    """Yield how many samples the candidate's family wrote, and how many its adapter was trained on."""
+    """Yield a reason if the candidate's family wrote samples, and one if its adapter was trained on samples."""
     relatives = [
         writer
         for writer in case.writers
@@ -249,7 +249,7 @@ def _checks(case: Case) -> Iterator[str]:
 
 
 def faults(check: Check) -> Iterator[str]:
-    """Yield the limits that a check violates."""
+    """Yield a sentence for each limit that a check violates, or one if the role was never checked."""
     name = f"the {check.role}" + (f" of {check.task}" if check.task else "")
     rates, bounds = check.rates, BOUNDS[check.bound]
     if rates is None:
@@ -307,7 +307,7 @@ def _marks(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
 
 
 def _size(case: Case) -> Iterator[str]:
-    """Yield whether the run is too small, leaves out too much, or is incomplete."""
+    """Yield the reasons if the run is too small, leaves out too much, or is incomplete."""
     minimum = MIN_SAMPLES if case.whole is None else min(MIN_SAMPLES, case.whole)
     if case.samples < minimum:
         least = str(minimum) if minimum == MIN_SAMPLES else f"the data set's {minimum}"
