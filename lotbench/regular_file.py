@@ -7,6 +7,8 @@ import os
 import stat
 from pathlib import Path
 
+from lotbench.errors import RunFolderError
+
 GIVEN = ("/dev/stdin", "/dev/fd/", "/dev/null")
 """The beginnings of paths that are read although they may be no regular files, since a person names them on purpose."""
 
@@ -24,6 +26,21 @@ def regular(name: str | Path, flags: int) -> int:
         return number
     os.close(number)
     raise OSError(errno.EINVAL, "is no regular file")
+
+
+def is_file(path: Path) -> bool:
+    """Return whether there is a file at a path.
+
+    Raises:
+        RunFolderError: There is something else than a regular file, or it cannot be opened.
+    """
+    try:
+        with open(path, "rb", opener=regular):
+            return True
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise RunFolderError(f"{path}: {error.strerror}") from None
 
 
 def read_text(path: Path) -> str:

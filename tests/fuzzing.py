@@ -196,11 +196,20 @@ def oogiri(data: bytes) -> None:
         oogiri_go._row(data, "en", 1, lambda stem: None, PictureFiles(Path(PLACE.name)))
 
 
+READERS = tuple(published_readers().values())
+"""Once: to look for installed benchmarks takes fifty milliseconds."""
+
+
 def published(data: bytes) -> None:
-    """What others have published, for each benchmark that reads it."""
-    for read in published_readers().values():
-        with suppress(UsageError):
-            read(Files(held(data, "published.json")))
+    """What others have published, for each benchmark that reads it: a file, or a folder with both files of keywords."""
+    file, folder = held(data, "published.json"), Path(PLACE.name) / "published"
+    folder.mkdir(exist_ok=True)
+    for name in ("kws.csv", "keyword_classifications.csv"):
+        held(data, f"published/{name}")
+    for read in READERS:
+        for place in (file, folder):
+            with suppress(UsageError):
+                read(Files(place))
 
 
 def judge_sets(data: bytes) -> None:

@@ -21,7 +21,7 @@ import PIL.ImageOps
 from clot_training.config import Config
 from clot_training.data.roles import batched
 from clot_training.records import Chat, Instruction, read_records
-from lotbench.models.transformers.loading import Loaded, rendered
+from lotbench.models.transformers.loading import Loaded, limited, rendered
 from lotbench.storage import atomic_write
 from lotbench.storage.pictures.picture_file import opened
 from lotbench.types import Image, Message
@@ -108,7 +108,8 @@ def _lengths(loaded: Loaded, chunk: Sequence[Instruction], max_pixels: int) -> l
 
     talks = [[*each.messages, {"role": "assistant", "content": each.response}] for each in chunk]
     chats = map(prepare_multimodal_messages, talks) if loaded.sees else talks
-    texts = [loaded.processor.apply_chat_template(talk, tokenize=False) for talk in chats]
+    with limited(f"{loaded.id}: its chat template"):
+        texts = [loaded.processor.apply_chat_template(talk, tokenize=False) for talk in chats]
     counted = map(len, loaded.tokenizer(texts, add_special_tokens=False)["input_ids"])
     return [
         tokens + (_picture_tokens(loaded, _scaled(instruction.image, max_pixels)) if instruction.image else 0)

@@ -20,7 +20,7 @@ from pydantic import Field, TypeAdapter
 
 from lotbench.calls.prices import Price, cost
 from lotbench.errors import LotbenchError, RunFolderError
-from lotbench.regular_file import regular
+from lotbench.regular_file import is_file, regular
 from lotbench.storage.jsonl import append, fields, no_link, put, sealed, unsealed
 from lotbench.types import Key, Reply, Seconds, Usage
 
@@ -255,14 +255,18 @@ class Journal:
 def _open_file(path: Path, writes: bool) -> FileIO:
     if writes:
         return open(path, "a+b", buffering=0, opener=no_link)
-    if not path.exists():
+    if not is_file(path):
         return open(os.devnull, "rb", buffering=0)
     return open(path, "rb", buffering=0, opener=regular)
 
 
 def read_journal(path: Path) -> Iterator[Entry]:
-    """Yield the entries of a journal that nobody writes to, in order; skip unreadable lines and a missing file."""
-    if not path.is_file():
+    """Yield the entries of a journal that nobody writes to, in order; skip unreadable lines and a missing file.
+
+    Raises:
+        RunFolderError: It is no regular file, or cannot be opened.
+    """
+    if not is_file(path):
         return
     with path.open("rb") as lines:
         for text in lines:

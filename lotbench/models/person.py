@@ -92,7 +92,6 @@ class PageModel:
     Attributes:
         asked: The waiting request; None if there is none.
         version: A number that increases when a request begins to wait and when its wait ends.
-        answered: The number of answered requests.
     """
 
     takes_requests = True
@@ -100,7 +99,6 @@ class PageModel:
     def __init__(self) -> None:
         self.asked: Request | None = None
         self.version = 0
-        self.answered = 0
         self._turn = asyncio.Lock()
         self._reply: asyncio.Future[tuple[str, str | None]]
         self._given_up: set[tuple[str, int]] = set()
@@ -163,7 +161,6 @@ class PageModel:
         self._reply.set_result((text, refusal))
         # Cleared at once, so that nobody sees an answered request as waiting.
         self.asked = None
-        self.answered += 1
 
 
 def _episode(request: Request) -> tuple[str, int]:

@@ -59,9 +59,8 @@ class RecordedModel:
         Raises:
             CallFailed: There is no recorded reply for this call.
         """
-        reply = self._replies.get(_place(request.key))
-        if reply is None:
-            reply = self._replies.get(_place(request.key, attempt=0))
+        place = _place(request.key)
+        reply = self._replies.get(place) or self._replies.get((*place[:5], 0))
         if reply is None:
             raise CallFailed(f"file:{self._path}: no reply recorded for {request.key}")
         return reply
@@ -91,6 +90,5 @@ class RecordedModel:
         return Reply(json.dumps(value, ensure_ascii=False), name)
 
 
-def _place(key: Key, attempt: int | None = None) -> Place:
-    tried = key.attempt if attempt is None else attempt
-    return (key.sample, key.repeat, key.round, key.step, key.draw, tried)
+def _place(key: Key) -> Place:
+    return (key.sample, key.repeat, key.round, key.step, key.draw, key.attempt)

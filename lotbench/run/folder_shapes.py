@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, FiniteFloat
 
 from lotbench.config.experiment import validate
 from lotbench.errors import RunFolderError, UsageError
+from lotbench.regular_file import is_file
 from lotbench.storage import run_folder
 from lotbench.storage.jsonl import rows
 from lotbench.types import RUN_SCHEMA
@@ -148,7 +149,7 @@ def read_summary(path: Path) -> Mapping[str, Any]:
         RunFolderError: The file is of another schema, or not valid, with the fields.
     """
     file = path / "summary.json"
-    return _read_table(file, _Summary) if file.exists() else {}
+    return _read_table(file, _Summary) if is_file(file) else {}
 
 
 def read_checks(path: Path) -> Sequence[Mapping[str, Any]]:
@@ -158,7 +159,7 @@ def read_checks(path: Path) -> Sequence[Mapping[str, Any]]:
         RunFolderError: The file is of another schema, or not valid, with the fields.
     """
     file = path / "judge.json"
-    records: Sequence[Mapping[str, Any]] = _read_table(file, _Checks)["records"] if file.exists() else ()
+    records: Sequence[Mapping[str, Any]] = _read_table(file, _Checks)["records"] if is_file(file) else ()
     return records
 
 

@@ -12,6 +12,7 @@ from lotbench.calls.journal import Totals, read_totals
 from lotbench.calls.prices import Price
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.errors import RunFolderError, UsageError, suggestion
+from lotbench.regular_file import is_file
 from lotbench.report import trace_rows
 from lotbench.report.markdown import visible
 from lotbench.run import plan, recorded
@@ -108,6 +109,9 @@ def load_run(
     """
     path = run_folder.find(str(run), root)
     table = read_run_json(path)
+    # Here for whoever does not read them: a pipe or a device in their place is not passed over.
+    for name in ("calls.jsonl", "samples.jsonl"):
+        is_file(path / name)
     return Run(
         path=path,
         config=recorded.experiment(path / "run.json", table["experiment"]),

@@ -16,6 +16,7 @@ from typing import Any
 
 from lotbench import benchmarks
 from lotbench.config.experiment import Experiment, digest, validate
+from lotbench.config.model_names import address
 from lotbench.errors import DataError, RunFolderError, UsageError
 from lotbench.prompting.prompt import Pack, pack
 from lotbench.run.folder_shapes import read_run_json, read_samples
@@ -37,6 +38,7 @@ def freeze(plan: Plan, place: run_folder.Folder) -> None:
     place.write("samples.jsonl", _lines(samples))
     if plan.benchmark.beside is not None:
         place.write(DATA, _lines([vars(row) for row in plan.beside]))
+    names = [name for models in plan.names.values() for name in models]
     table = {
         "schema": RUN_SCHEMA,
         "benchmark": plan.benchmark.name,
@@ -44,6 +46,8 @@ def freeze(plan: Plan, place: run_folder.Folder) -> None:
         "experiment": plan.experiment.model_dump(mode="json"),
         "sampling": {role: asdict(sampling) for role, (sampling, _) in plan.sampling().items()},
         "limits": plan.limits.model_dump(mode="json"),
+        # Without passwords and queries: `checked_url` has refused these.
+        "servers": {name.text: address(name) for name in names if name.url and address(name)},
         "digests": plan.digests,
         "recorded": {
             "of": plan.of,

@@ -29,6 +29,7 @@ from lotbench.harness.evidence import Evidence
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place
 from lotbench.metrics.likeness import Answers
 from lotbench.metrics.primary_metric import PrimaryMetric
+from lotbench.regular_file import is_file
 from lotbench.report import likeness, trust, what_it_shows
 from lotbench.report.leaderboard import Entry, sample_scores
 from lotbench.report.report import Facts, Report, RoleUsage, brief, build, to_markdown, to_summary
@@ -240,7 +241,7 @@ def _labels(path: Path, benchmark: Benchmark) -> tuple[dict[str, Any], ...]:
     Raises:
         DataError: A line is not a label of the benchmark.
     """
-    if benchmark.review is None or not path.is_file():
+    if benchmark.review is None or not is_file(path):
         return ()
     for _ in rows(path, benchmark.review.Label.model_validate):
         pass

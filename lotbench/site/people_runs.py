@@ -9,8 +9,9 @@ import asyncio
 import datetime
 import random
 import re
+import secrets
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,13 @@ SHORT = 3
 
 
 class Joining(BaseModel):
-    """The message of a person who joins a site: their name, and a non-empty `agree` if they consent."""
+    """The message of a person who joins a site: their name, a non-empty `agree` if they consent, the `key` of their page if they have one."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = ""
     agree: list[str] = []
+    key: str = ""
 
 
 class NothingLeftError(UsageError):
@@ -65,14 +67,15 @@ def person(name: str) -> str:
     return tidy
 
 
-def joined(sent: object) -> str:
-    """Return the name of a person who joins and consents to what is stored.
+def joined(sent: object, names: Mapping[str, str]) -> tuple[str, str]:
+    """Return key and name of a person who joins and consents to what is stored; a new name gets a new key.
 
     Args:
         sent: The JSON of a `Joining`.
+        names: The names of those who joined before, by key.
 
     Raises:
-        UsageError: The message is malformed, the name is invalid, or the person does not consent.
+        UsageError: The message is malformed, the name is invalid or another person's, or the person does not consent.
     """
     try:
         joining = Joining.model_validate(sent)
@@ -81,7 +84,13 @@ def joined(sent: object) -> str:
     name = person(joining.name)
     if not joining.agree:
         raise UsageError("without your agreement nothing can be kept")
-    return name
+    key = next((key for key, taken in names.items() if taken.casefold() == name.casefold()), None)
+    if key not in (None, joining.key):
+        raise UsageError(
+            f"{name} has begun in another browser: go on there, or choose another name. "
+            "Whoever started these pages can start them again; then every name is free"
+        )
+    return key or secrets.token_urlsafe(12), name
 
 
 def daily_order(names: Iterable[str]) -> list[str]:
@@ -218,6 +227,5 @@ def _is_unfinished(run: Run, run_plan: Plan) -> bool:
 
 def _samples_seen(run: Run) -> set[str]:
     """Return the ids of the samples that a run's candidate was shown: those in its journal and in its traces."""
-    journal = run.path / "calls.jsonl"
-    in_journal = {line.key.sample for line in read_journal(journal)} if journal.is_file() else set()
+    in_journal = {line.key.sample for line in read_journal(run.path / "calls.jsonl")}
     return in_journal | {trace.sample for trace in run.traces}

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-import secrets
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 
 from lotbench.config.experiment import Config
 from lotbench.errors import LotbenchError, UsageError
 from lotbench.prompting.person_form import interview
 from lotbench.run.loading import Run
-from lotbench.run.session import Status
 from lotbench.site import game_rounds
 from lotbench.site.others import others
 from lotbench.site.page import screen
@@ -122,9 +119,8 @@ class PlaySite:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _join(self, sent: object) -> Player:
-        name = joined(sent)
-        same_name = [player for player in self._players.values() if player.name.casefold() == name.casefold()]
-        player = same_name[0] if same_name else Player(secrets.token_urlsafe(12), name)
+        key, name = joined(sent, {player.key: player.name for player in self._players.values()})
+        player = self._players.get(key) or Player(key, name)
         if not player.playing:
             self._make_room()
             player.over, player.day = None, self._day
@@ -139,18 +135,14 @@ class PlaySite:
         Raises:
             UsageError: All places are taken, and all players were there in the last `GIVE_WAY_S` seconds.
         """
-        playing = sorted(
-            (player for player in self._players.values() if player.playing), key=lambda player: player.seen
-        )
+        people = sorted(self._players.values(), key=lambda player: player.seen)
+        playing = [player for player in people if player.playing]
         if len(playing) >= MOST_PLAYING:
             if playing[0].over is None and self._now() - playing[0].seen < GIVE_WAY_S:
                 raise UsageError(f"all {MOST_PLAYING} places are taken: come again in some minutes")
             _drop_player(playing[0])
-        away = sorted(
-            (player for player in self._players.values() if not player.playing),
-            key=lambda player: player.seen,
-        )
-        for player in away[: max(0, len(self._players) + 1 - MOST_NAMES)]:
+        away = [player for player in people if not player.playing]
+        for player in away[: max(0, len(people) + 1 - MOST_NAMES)]:
             del self._players[player.key]
 
     async def _play(self, player: Player) -> None:
@@ -181,8 +173,14 @@ class PlaySite:
     async def _game(self, player: Player) -> Run:
         # In a thread: the sample of a day is drawn from the whole data set.
         config = await asyncio.to_thread(self._config_of_day, player.day)
+        # Beside the run, its folder and what its person agreed to are noted.
         return await play_next(
-            config, self._out, player.name, player.model, partial(_note_status, player), player.decide
+            config,
+            self._out,
+            player.name,
+            player.model,
+            lambda status: asyncio.to_thread(player.begins, status),
+            player.decide,
         )
 
     def _move(self, player: Player, move: str, sent: object) -> str | None:
@@ -227,7 +225,7 @@ class PlaySite:
 
     def _join_page(self) -> Served:
         roles = {role: [name.text for name in names] for role, names in self._plan.names.items()}
-        roles.pop("candidate", None)
+        del roles["candidate"]
         return screen(
             "join",
             title=_title(self._day),
@@ -320,8 +318,3 @@ def _drop_player(player: Player) -> None:
     player.over = GONE
     if player.task:
         player.task.cancel()
-
-
-async def _note_status(player: Player, status: Status) -> None:
-    """Give a run that has begun to its player, in a thread: `Player.begins` writes the player's consent to the run folder."""
-    await asyncio.to_thread(player.begins, status)

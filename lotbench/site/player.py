@@ -147,7 +147,9 @@ class Player:
         """
         self.status, self.run, self.games = status, (status.path, status.total), status.traces
         self.read |= set(status.traces)
-        _keep(status.path / "consent.json", {"schema": 1, "name": self.name, "text": CONSENT})
+        if not (place := status.path / "consent.json").exists():
+            consent = {"schema": 1, "name": self.name, "text": CONSENT}
+            atomic_write.write(place, json.dumps(consent, ensure_ascii=False, indent=2) + "\n")
 
     def show_past_games(self, run: Run) -> None:
         """Take over the games of an ended run, so that the person's page lists them."""
@@ -227,8 +229,3 @@ class Player:
 
     def _send(self, texts: Mapping[str, str]) -> None:
         self.sent, self.sent_at = texts, time.monotonic()
-
-
-def _keep(place: Path, consent: Mapping[str, Any]) -> None:
-    if not place.exists():
-        atomic_write.write(place, json.dumps(consent, ensure_ascii=False, indent=2) + "\n")

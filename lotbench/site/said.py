@@ -15,6 +15,7 @@ from typing import Any
 
 from lotbench.calls.journal import Entry, entry
 from lotbench.errors import LotbenchError
+from lotbench.regular_file import is_file
 from lotbench.run.calling import CALLS
 from lotbench.run.loading import Run
 from lotbench.run.rescore import requests
@@ -61,7 +62,7 @@ class CallView:
 def entries(journal: Path, trace: Trace) -> dict[str, Entry]:
     """Return the journal lines of an episode's calls, by key; if a key has several lines, the last."""
     by_key: dict[str, Entry] = {}
-    if not journal.is_file():
+    if not is_file(journal):
         return by_key
     keys = {str(step["call"]) for step in trace.steps if step.get("call")}
     samples = {key.rsplit("/", 6)[0] for key in keys}

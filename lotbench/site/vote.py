@@ -8,7 +8,6 @@ numbers the responses in the person's order.
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,14 +68,8 @@ class Polls:
         match path.split("/"):
             case [""] | ["index.html"]:
                 about = f"choose the funniest responses to {len(self.items)} prompts"
-                values: dict[str, Any] = {
-                    "title": "Vote",
-                    "game": False,
-                    "consent": CONSENT,
-                    "roles": {},
-                    "longest": LONGEST_NAME,
-                }
-                return screen("join", about=about, **values)
+                values: dict[str, Any] = {"title": "Vote", "game": False, "consent": CONSENT, "roles": {}}
+                return screen("join", about=about, longest=LONGEST_NAME, **values)
             case ["voter", key, "index.html"] if key in self._voters:
                 return self._page(self._voters[key])
             case ["picture", name] if picture := _picture(self.items[name]):
@@ -92,17 +85,13 @@ class Polls:
         """
         match path.split("/"):
             case ["join"]:
-                return {"go": f"voter/{self._join(joined(sent))}/index.html"}
+                key, name = joined(sent, self._voters)
+                self._voters[key] = name
+                return {"go": f"voter/{key}/index.html"}
             case ["voter", key, "vote"]:
                 self._vote(self._voters[key], sent)
                 return {"go": "index.html"}
         raise LookupError(path)
-
-    def _join(self, name: str) -> str:
-        key = next((key for key, voter in self._voters.items() if voter.casefold() == name.casefold()), None)
-        key = key or secrets.token_urlsafe(12)
-        self._voters[key] = name
-        return key
 
     def _vote(self, voter: str, sent: object) -> None:
         try:

@@ -12,7 +12,7 @@ from typing import overload
 from pydantic import TypeAdapter
 
 from lotbench.errors import RunFolderError
-from lotbench.regular_file import regular
+from lotbench.regular_file import is_file, regular
 from lotbench.storage.jsonl import fields, sealed, unsealed
 from lotbench.types import RUN_SCHEMA, Trace
 
@@ -37,7 +37,7 @@ class Traces(Sequence[Trace]):
         self._lines: list[bytes] = []
         self.names: list[tuple[str, int]] = []
         """Sample and repeat of each trace, in the order of the file."""
-        if not file.exists():
+        if not is_file(file):
             return
         try:
             with open(file, "rb", opener=regular) as lines:

@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import shutil
+import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,7 +25,25 @@ from tests.tiny import TEMPLATE, llama, llava, square, tokenizer
 NO_SYSTEM = (
     "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system role') }}{% endif %}" + TEMPLATE
 )
-REFUSING = "{{ raise_exception('never') }}"
+REFUSING = (
+    "{{ raise_exception('never') }}",
+    "{% macro again() %}{{ again() }}{% endmacro %}{{ again() }}",
+    "{{ 1 / 0 }}",
+)
+ENDLESS = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
+SLOW = r"([a-z_.0-9]+)+#"
+PATTERNS: tuple[dict[str, Any], ...] = (
+    *({name: SLOW} for name in ("target_modules", "exclude_modules")),
+    *({name: {SLOW: 4}} for name in ("rank_pattern", "alpha_pattern")),
+    {"rank_pattern": {"[a-z._0-9]?" * 40 + "#": 4}},
+    {"modules_to_save": [SLOW]},
+    {"layers_pattern": [SLOW], "layers_to_transform": [0]},
+)
+UNSLOTH = (
+    r"(?:.*?(?:language|text).*?(?:self_attn|attention|attn|mixer|mlp|feed_forward|ffn|dense).*?(?:q_proj|v_proj))"
+    r"|(?:\bmodel\.layers\.[\d]{1,}(?!.*\.experts\.\d)\.(?:self_attn|attention|attn|mixer|mlp)\.(?:(?:q_proj|v_proj)))"
+)
+"""As Unsloth writes `target_modules`."""
 LEARNT = {"the sky": "blue", "a tomato": "red"}
 
 
@@ -310,10 +329,60 @@ async def test_a_template_without_system_gets_its_words_first(variant: Any) -> N
 
 
 @pytest.mark.slow
-async def test_a_template_that_refuses_everything_ends_the_run(variant: Any) -> None:
-    model = TransformersModel(variant(REFUSING), picture=no_picture)
+@pytest.mark.parametrize("template", REFUSING)
+async def test_a_template_that_refuses_everything_ends_the_run(variant: Any, template: str) -> None:
+    model = TransformersModel(variant(template), picture=no_picture)
     with pytest.raises(Unescapable, match="chat template refuses"):
         await model(request("the mat"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("template", [ENDLESS, NO_SYSTEM + ENDLESS])
+async def test_a_template_without_end_is_refused_by_name(
+    variant: Any, monkeypatch: pytest.MonkeyPatch, template: str
+) -> None:
+    monkeypatch.setattr(loading, "LONGEST_S", 0.3)
+    model = TransformersModel(variant(template), picture=no_picture)
+    with pytest.raises(UsageError, match=r"chat template takes more than 0\.3 s"):
+        await model(request("the mat", system="the cat"))
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+def with_config(adapter: str, folder: Path, **fields: Any) -> str:
+    """A copy of an adapter with other fields in its adapter_config.json."""
+    shutil.copytree(adapter, folder)
+    about = json.loads((folder / "adapter_config.json").read_text("utf-8"))
+    (folder / "adapter_config.json").write_text(json.dumps(about | fields), "utf-8")
+    return str(folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fields", PATTERNS)
+def test_an_adapter_with_a_pattern_without_end_is_refused_by_name(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fields: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(loading, "LONGEST_S", 0.3)
+    hostile = with_config(tiny.adapter, tmp_path / "hostile", **fields)
+    with pytest.raises(
+        UsageError, match=r"hostile: to match .* adapter_config\.json takes more than"
+    ) as raised:
+        loading.load(tiny.base, hostile)
+    assert raised.value.exit_code == 2
+
+
+@pytest.mark.slow
+async def test_an_adapter_of_unsloth_is_loaded(tiny: Tiny, tuned: TransformersModel, tmp_path: Path) -> None:
+    theirs = with_config(tiny.adapter, tmp_path / "theirs", target_modules=UNSLOTH)
+    model = TransformersModel(tiny.base, theirs, picture=no_picture)
+    assert [(await one(request("a tomato"))).text for one in (model, tuned)] == ["red", "red"]
+
+
+@pytest.mark.slow
+def test_a_base_with_an_adapter_in_its_folder_is_refused(tiny: Tiny, tmp_path: Path) -> None:
+    shutil.copytree(tiny.base, tmp_path / "both")
+    shutil.copy(Path(tiny.adapter) / "adapter_config.json", tmp_path / "both")
+    with pytest.raises(UsageError, match=r"it has an adapter, which is to be named, too"):
+        loading.load(str(tmp_path / "both"), None)
 
 
 @pytest.mark.slow
@@ -390,16 +459,13 @@ def test_an_adapter_of_another_base_is_not_loaded_in_part(tiny: Tiny, tmp_path: 
     """peft alone loads what fits and leaves the rest as it was."""
     from transformers import LlamaForCausalLM
 
-    named = tmp_path / "named"
-    shutil.copytree(tiny.adapter, named)
-    about = json.loads((named / "adapter_config.json").read_text("utf-8"))
     # What it says of its base is text of others, and goes to a terminal.
-    about["base_model_name_or_path"] = "makers/first\x1b[2J\n-1B"
-    (named / "adapter_config.json").write_text(json.dumps(about), "utf-8")
+    about = {"base_model_name_or_path": "makers/first\x1b[2J\n-1B"}
+    named = with_config(tiny.adapter, tmp_path / "named", **about)
     with pytest.warns(
         UserWarning, match=rf"was made for makers/first\ufffd\[2J -1B, and is used with {tiny.base}"
     ):
-        loading.load(tiny.base, str(named))
+        loading.load(tiny.base, named)
     words = tokenizer()
     words.save_pretrained(tmp_path / "other")
     for layers in (1, 3):
@@ -410,4 +476,4 @@ def test_an_adapter_of_another_base_is_not_loaded_in_part(tiny: Tiny, tmp_path: 
             UsageError,
             match=r"no adapter of this model, but of makers/first\ufffd\[2J -1B: 8 matrices for \d+",
         ):
-            loading.load(str(tmp_path / "other"), str(named))
+            loading.load(str(tmp_path / "other"), named)

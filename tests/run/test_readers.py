@@ -17,6 +17,7 @@ from lotbench.calls.journal import Journal
 from lotbench.cli import main
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.run.evaluate import resume
+from lotbench.site.runs import Gallery
 from lotbench.storage import jsonl
 from lotbench.storage.run_folder import Folder
 from tests.recorded import FOLDER, copied, own
@@ -82,30 +83,43 @@ def commands(run: Path) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.parametrize("linked", [False, True])
 @pytest.mark.parametrize("command", ["score", "report", "show"])
-def test_a_reader_cuts_no_torn_tail(command: str, tmp_path: Path) -> None:
+def test_a_reader_cuts_no_torn_tail(command: str, linked: bool, tmp_path: Path) -> None:
     run = copied(GAME, tmp_path)
-    with (run / "calls.jsonl").open("ab") as file:
+    journal = run / "calls.jsonl"
+    if linked:
+        shutil.move(journal, tmp_path / "other")
+        journal.symlink_to(tmp_path / "other")
+    with journal.open("ab") as file:
         file.write(TAIL)
-    before = (run / "calls.jsonl").read_bytes()
+    before = journal.read_bytes()
 
     assert main(commands(run)[command]) == 0
 
-    assert (run / "calls.jsonl").read_bytes() == before
+    assert journal.read_bytes() == before
 
 
-@pytest.mark.parametrize("command", ["score", "report", "show"])
-def test_a_reader_leaves_what_a_link_names(command: str, tmp_path: Path) -> None:
-    run, other = copied(GAME, tmp_path), tmp_path / "other"
-    shutil.move(run / "calls.jsonl", other)
-    with other.open("ab") as file:
-        file.write(TAIL)
-    (run / "calls.jsonl").symlink_to(other)
-    before = other.read_bytes()
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "loop"])
+@pytest.mark.parametrize("name", ["calls.jsonl", "traces.jsonl", "summary.json", "samples.jsonl"])
+def test_what_is_no_file_is_named_by_every_reader(
+    name: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = copied(GAME, tmp_path)
+    copied(KILLED, tmp_path)
+    given, place = commands(run), run / name
+    place.unlink()
+    {
+        "pipe": lambda: os.mkfifo(place),
+        "device": lambda: place.symlink_to("/dev/zero"),
+        "folder": place.mkdir,
+        "loop": lambda: place.symlink_to(place),
+    }[kind]()
 
-    assert main(commands(run)[command]) == 0
-
-    assert other.read_bytes() == before
+    for command in {*LOOKING} - {"view"}:
+        assert main(given[command]) == 2, command
+        assert str(place) in capsys.readouterr().err, command
+    assert str(place) in Gallery(run.parent).readable_runs()[1][run.name]
 
 
 def test_score_beside_a_live_run_is_refused_and_changes_nothing(

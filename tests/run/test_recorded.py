@@ -13,8 +13,12 @@ import pytest
 
 from lotbench import benchmarks
 from lotbench.cli import main
+from lotbench.config.experiment import load
 from lotbench.run.evaluate import evaluate, resume
+from lotbench.run.plan import make
+from lotbench.run.recorded import freeze
 from lotbench.storage import datasets
+from lotbench.storage.run_folder import Folder
 from tests.recorded import FOLDER, RUNS, copied, cut_off, episodes, own, players, summary
 
 LOTBENCH = "20261122-0826-lotbench-python-candidate-aa37"
@@ -46,6 +50,19 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
 def put(folder: Path, table: list[dict[str, Any]]) -> None:
     (folder / "samples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in table), "utf-8")
+
+
+@pytest.mark.parametrize("url", ["", "http://Proxy.example:8080/v1/"])
+def test_run_json_names_each_server_that_is_no_public_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    roles = {"roles.judge": ["ollama/llama"], "roles.oracle": ["gemini/flash"]}
+    with Folder(tmp_path) as place:
+        freeze(make(load(None, (), {"model": "gpt-4o-mini", "limit": 1, **roles})), place)
+    servers = json.loads((tmp_path / "run.json").read_text("utf-8"))["servers"]
+    proxy = {"gpt-4o-mini": "http://proxy.example:8080/v1"} if url else {}
+    assert servers == {"ollama/llama": "http://127.0.0.1:11434/v1", **proxy}
 
 
 def renamed(data: Path) -> None:

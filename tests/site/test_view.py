@@ -6,7 +6,6 @@ import asyncio
 import gc
 import html
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -150,19 +149,6 @@ async def test_a_picture_outside_the_data_is_not_shown(played: Path) -> None:
         told = replace(shelf, samples={name: {"image": image} for name in ("lot-0001", "lot-0009")})
         assert not gallery.picture(told, "lot-0001") and not gallery.picture(told, "lot-0009"), image
     assert gallery.picture(shelf, "lot-0001")
-
-
-@pytest.mark.parametrize("file", ["traces.jsonl", "summary.json", "samples.jsonl"])
-@pytest.mark.parametrize("kind", ["pipe", "device"])
-def test_a_run_with_a_special_file_is_unreadable(played: Path, tmp_path: Path, file: str, kind: str) -> None:
-    name = named(played, "ember")
-    shutil.copytree(played / name, tmp_path / name)
-    place = tmp_path / name / file
-    place.unlink()
-    os.mkfifo(place) if kind == "pipe" else place.symlink_to("/dev/zero")
-    shelves, unreadable = Gallery(tmp_path).readable_runs()
-    assert not shelves
-    assert unreadable == {name: f"{place}: is no regular file"}
 
 
 def test_a_run_with_settings_that_its_benchmark_refuses_is_unreadable(played: Path, tmp_path: Path) -> None:
@@ -326,6 +312,8 @@ async def test_a_person_plays_pauses_and_goes_on(tmp_path: Path) -> None:
             assert "letters" in (await sent(browser, "join", {"name": "<b>", "agree": ["yes"]}, 400))["error"]
             player = await joined(browser, " Ann ")
             assert await joined(browser, "ANN") == player
+            refused = await sent(browser, "join", {"name": "ann", "agree": ["yes"], "key": "a guess"}, 400)
+            assert "ann has begun in another browser" in refused["error"]
             page = await until(browser, player, 'name="guess"')
             secret = table._plan.chosen[0]
             for hidden in (secret.key_text, secret.explanation, *secret.clues):
@@ -368,8 +356,10 @@ async def test_a_person_plays_pauses_and_goes_on(tmp_path: Path) -> None:
 
 
 async def joined(browser: TestClient[Any, Any], name: str) -> str:
-    """The address of a person's page."""
-    told = await sent(browser, "join", {"name": name, "agree": ["yes"]})
+    """The address of a person's page; the browser keeps its key, as the page's script does."""
+    keys, place = vars(browser).setdefault("keys", {}), name.strip().lower()
+    told = await sent(browser, "join", {"name": name, "agree": ["yes"], "key": keys.get(place, "")})
+    keys[place] = str(told["go"]).split("/")[1]
     return str(told["go"]).removesuffix("/index.html")
 
 
@@ -552,6 +542,9 @@ async def test_votes_are_kept_one_a_person_and_prompt(tmp_path: Path) -> None:
         await sent(browser, f"{player}/vote", {"item": item, "choice": ["3", "1"]})
         assert "already" in (await sent(browser, f"{player}/vote", {"item": item}, 400))["error"]
         await sent(browser, "player/none/vote", {"item": item}, 404)
+        refused = await sent(browser, "join", {"name": "ann", "agree": ["yes"]}, 400)
+        assert "ann has begun in another browser" in refused["error"]
+        assert await joined(browser, "ann") == player
     shown = polls.order("Ann", item)
     [line] = [json.loads(one) for one in votes.read_text("utf-8").splitlines()]
     assert line == {"id": item, "voter": "Ann", "letters": sorted([shown[0].letter, shown[2].letter])}

@@ -286,8 +286,15 @@ def test_a_whole_game_is_played_in_the_browser_by_two(chromium: Browser, tmp_pat
             serving(table) as address,
             opened(chromium, address) as (ann, faults),
             opened(chromium, address, viewport=PHONE) as (bob, others),
+            opened(chromium, address) as (eve, _),
         ):
             join(ann, "Ann")
+            page = ann.url
+            ann.goto(address)
+            join(ann, " ann ")
+            assert ann.url == page, "the browser knows that it began under this name"
+            begin(eve, "Ann")
+            eve.get_by_text("Ann has begun in another browser").wait_for()
             join(bob, "Bob")
             secret = table._plan.chosen[0]
             assert (
@@ -382,9 +389,7 @@ def test_a_server_that_is_back_is_not_called_lost(chromium: Browser, tmp_path: P
     with FakeServer(game_rule(solve=0.0), latency=3.0) as server:
         table = PlaySite(asked(server), tmp_path / "runs")
         with serving(table) as address, opened(chromium, address) as (page, _):
-            page.get_by_label("Your name").fill("Ann")
-            page.get_by_label("I agree").check()
-            page.get_by_role("button", name="Begin").click()
+            begin(page, "Ann")
             page.wait_for_selector("main[data-waiting]")
             bar = page.locator("header.bar").bounding_box()
             assert bar and bar["width"] > 1000, "the head of the page is as wide as the page"
@@ -399,10 +404,14 @@ def test_a_server_that_is_back_is_not_called_lost(chromium: Browser, tmp_path: P
 IN_SIGHT = "(one) => { const {top, bottom} = one.getBoundingClientRect(); return top >= -1 && bottom <= innerHeight; }"
 
 
-def join(page: Page, name: str, field: str = "Your guess") -> None:
+def begin(page: Page, name: str) -> None:
     page.get_by_label("Your name").fill(name)
     page.get_by_label("I agree").check()
     page.get_by_role("button", name="Begin").click()
+
+
+def join(page: Page, name: str, field: str = "Your guess") -> None:
+    begin(page, name)
     page.get_by_label(field).wait_for()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lotbench.benchmarks.lotbench import encore, responses, whole, words
 from lotbench.benchmarks.lotbench.answer_forms import ANSWERS, Asking, Guess, Notes, Word
-from lotbench.benchmarks.lotbench.questions import question
+from lotbench.benchmarks.lotbench.questions import asks_letters, question
 from lotbench.benchmarks.lotbench.scene import request, unclear
 from lotbench.benchmarks.lotbench.settings import GameEpisode, prompt, reveals
 from lotbench.harness.episode import AskResult
@@ -68,7 +68,11 @@ async def ask(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
         request(episode, "ask", form, notes),
         form,
         read=lambda answer: question(read_form(answer.reply, form).question, earlier),
-        value=lambda text: {"question": text, "status": "ok", "leak": words.leaks(text, secrets)},
+        value=lambda text: {
+            "question": text,
+            "status": "ok",
+            "leak": asks_letters(text) or words.leaks(text, secrets),
+        },
         missing=lambda error: {"question": None, "status": error.kind, "leak": False},
         refusal_stands=True,
         round=episode.round,

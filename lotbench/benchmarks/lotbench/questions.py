@@ -74,6 +74,15 @@ _OPPOSITE = re.compile(
     re.IGNORECASE,
 )
 """Two words that exclude each other, joined by "or"; such a question asks which of them holds."""
+_LETTERS = re.compile(
+    # Which letters, or how many; "a letter a person writes" asks about a thing.
+    r"\b(?:first|second|third|fourth|fifth|next|middle|last|final|initial) (?:letter|vowel|consonant|syllable)s?\b"
+    r"|\b(?:start|begin|end)s?(?:ning|ing)? (?:with|in) (?:an? |the )?(?:letter|vowel|consonant|['\"‘“]?[a-z]['\"’”]?\W*$)"
+    r"|\bletters? (?:['\"‘“][a-z]|[b-z]\b|a\W*$)|\balphabet|\bspel(?:led|t)\b"
+    r"|\b(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|many|more|an? (?:odd|even) number of) (?:letter|syllable)s?\b"
+    r"|首字母|拼音|声母|韵母|笔画|偏旁|部首|第[一二三四五六七八两\d]个?字|[首末]字|最后一个字|[‘“「'\"].[’”」'\"]字",
+    re.IGNORECASE,
+)
 _WHICH_ZH = re.compile(r"(?<![还不])是[^，,还]{1,12}[，,]?还是")
 
 
@@ -104,6 +113,11 @@ def question(text: str, earlier: list[str]) -> str:
     if same(words) in {same(before) for before in earlier}:
         raise Unread("not_a_question", "asked before")
     return words
+
+
+def asks_letters(question: str) -> bool:
+    """Return whether a question is about the letters of the hidden text, and not about what it means."""
+    return _LETTERS.search(question) is not None
 
 
 def _asks_what(words: str) -> bool:

@@ -168,7 +168,7 @@ def _rounds(games: Sequence[Game], settings: Settings) -> Section:
         ("samples whose repeats all open with the same guess", alike, several),
         ("first guesses that are the very key text", sum(exact), exact),
         ("rounds that were to have a question and have none", len(asks) - len(leaks), asks),
-        ("oracle_leaks: questions with the key text or a tried guess", sum(leaks), leaks),
+        ("oracle_leaks: questions with the key text or a tried guess, or on letters", sum(leaks), leaks),
         ("oracle_failures: answers that are neither Yes nor No", answers.count(None), answers),
     )
     notes = [

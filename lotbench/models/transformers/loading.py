@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -41,6 +44,10 @@ class Packing:
 
 
 PLAIN = Packing()
+LONGEST_S = 10.0
+"""Seconds that the patterns or the chat template in a model's files may take."""
+MATCHED = ("{}", r"(.*\.)?({})$", r"(^|.*\.){}($|\..*)", r"(?:^|.*?\.){}\.(\d+)\.")
+"""How peft matches a text of adapter_config.json against the name of a module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +133,32 @@ def decided(packing: Packing) -> Any:
     return torch.bfloat16 if gpu else torch.float32
 
 
+@contextmanager
+def limited(what: str) -> Iterator[None]:
+    """Stop the block after `LONGEST_S`: a pattern or a template in files of others may have no end.
+
+    Only the main thread can be stopped; in another thread the block has no limit.
+
+    Raises:
+        UsageError: The block was stopped.
+    """
+
+    def stop(*_: object) -> None:
+        raise UsageError(f"{what} takes more than {LONGEST_S:g} s")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGALRM, stop)
+    # Again each second: a library may have caught the first.
+    timer = signal.setitimer(signal.ITIMER_REAL, LONGEST_S, 1)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, *timer)
+        signal.signal(signal.SIGALRM, handler)
+
+
 def rendered(loaded: Loaded, messages: Sequence[Message]) -> str:
     """Return messages as one text, by the model's chat template.
 
@@ -133,15 +166,18 @@ def rendered(loaded: Loaded, messages: Sequence[Message]) -> str:
 
     Raises:
         Unescapable: The template refuses the messages either way.
+        UsageError: The template takes too long.
     """
-    from jinja2 import TemplateError
-
     turns = [_turn(message, loaded.sees) for message in messages]
-    refusal: TemplateError | None = None
+    refusal: Exception | None = None
     for chat in (turns, _without_system(turns)):
         try:
-            return str(loaded.processor.apply_chat_template(chat, tokenize=False, add_generation_prompt=True))
-        except TemplateError as error:
+            with limited(f"{loaded.id}: its chat template"):
+                text = loaded.processor.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+            return str(text)
+        except UsageError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a template is a program of somebody else
             refusal = error
     raise Unescapable(f"{loaded.id}: its chat template refuses the messages: {refusal}")
 
@@ -159,6 +195,7 @@ def adapted(model: Any, adapter: str, *, trainable: bool = False) -> Any:
     Raises:
         ValueError: The adapter's matrices do not fit the model; peft alone would load a part of them.
         RuntimeError: Peft itself finds that they do not fit.
+        UsageError: The patterns in its adapter_config.json take too long.
     """
     import peft
 
@@ -167,6 +204,9 @@ def adapted(model: Any, adapter: str, *, trainable: bool = False) -> Any:
         warnings.simplefilter("ignore", FutureWarning)
         # Missing keys are counted below.
         warnings.filterwarnings("ignore", "Found missing adapter keys")
+        patterns = peft.PeftConfig.from_pretrained(adapter).to_dict()
+        with limited(f"{adapter}: to match the patterns in its adapter_config.json"):
+            _match_patterns(model, patterns)
         peft_model = peft.PeftModel.from_pretrained(model, adapter, is_trainable=trainable)
     base = " ".join(visible(str(peft_model.peft_config["default"].base_model_name_or_path or "")).split())
     there, placed = (
@@ -185,6 +225,21 @@ def adapted(model: Any, adapter: str, *, trainable: bool = False) -> Any:
     return peft_model
 
 
+def _match_patterns(model: Any, value: object) -> None:
+    """Compare each text with a repeat in a peft configuration to the name of every module, as peft will."""
+    if isinstance(value, Mapping):
+        value = [*value, *value.values()]
+    if isinstance(value, list | set | tuple):
+        for part in value:
+            _match_patterns(model, part)
+    elif isinstance(value, str) and re.search("[*+?{]", value):
+        for form in MATCHED:
+            with suppress(re.error):
+                pattern = re.compile(form.replace("{}", value))
+                for name, _ in model.named_modules():
+                    pattern.fullmatch(name)
+
+
 def _load(base: str, adapter: str | None, packing: Packing, train: Mapping[str, Any] | None) -> Loaded:
     import transformers
 
@@ -192,6 +247,8 @@ def _load(base: str, adapter: str | None, packing: Packing, train: Mapping[str, 
     transformers.utils.logging.disable_progress_bar()
     # Always given: transformers would otherwise ask at the terminal.
     trusted = {"trust_remote_code": packing.trust_remote_code}
+    if transformers.utils.find_adapter_config_file(base):
+        raise ValueError(f"it has an adapter, which is to be named, too: hf:BASE+{base}")
     config = transformers.AutoConfig.from_pretrained(base, **trusted)
     how = _arguments(packing, training=train is not None) | trusted | dict(train or {})
     model = model_class(config).from_pretrained(base, **how)

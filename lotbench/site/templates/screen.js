@@ -185,6 +185,8 @@ if (sides.length) {
 }
 
 // What a person sends: the fields of a form as JSON, to this site only.
+let keys = {};
+try { keys = localStorage; } catch { /* A browser that keeps nothing. */ }
 for (const form of all("form[data-post]")) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -193,6 +195,9 @@ for (const form of all("form[data-post]")) {
       if (form.elements[name]?.type === "checkbox" || form.dataset.many === name) (sent[name] ??= []).push(value);
       else sent[name] = value;
     }
+    // The key of a person's page shows that this browser gave the name first.
+    const joins = form.dataset.post === "join", name = joins && `${new URL("join", location)} ${sent.name.trim().replace(/\s+/g, " ").toLowerCase()}`;
+    if (joins) sent.key = keys[name] ?? "";
     const status = form.querySelector("[role=status]"), buttons = all("button", form);
     for (const button of buttons) button.disabled = true;
     status.textContent = "Sending …";
@@ -200,6 +205,7 @@ for (const form of all("form[data-post]")) {
       const got = await fetch(form.dataset.post, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(sent)});
       const told = await got.json();
       if (!got.ok) throw new Error(told.error);
+      if (joins) keys[name] = told.go.split("/")[1];
       if (told.go) location.assign(told.go);
       else status.textContent = told.said ?? "Kept.";
     } catch (error) {

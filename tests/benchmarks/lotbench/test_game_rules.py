@@ -251,6 +251,7 @@ LEAKS = {
     "an alternative that would count": "Could it be the Egg-Timer?",
     "the guess that just failed": "Is it like a church bell?",
     "a guess that failed before": "Is it, say, a drum?",
+    "a letter": "Is its first letter A?",
 }
 
 
@@ -268,7 +269,7 @@ async def test_leaks_are_counted_and_the_score_also_stands_over_games_without_on
     tight = await play(candidate("bell", "drum", "horn"), judge(NO, NO, YES))
     shown = benchmark.sections([leaky.trace, tight.trace], Settings(confirm="never"))
     rows = [row for section in shown for table in section.tables for row in table.rows]
-    assert ("oracle_leaks: questions with the key text or a tried guess", 1, 3, 1 / 3) in rows
+    assert ("oracle_leaks: questions with the key text or a tried guess, or on letters", 1, 3, 1 / 3) in rows
     notes = " ".join(note for section in shown for note in section.notes)
     assert f"creativity_score over games without a leak: {math.exp(-0.4):.4f}" in notes
 

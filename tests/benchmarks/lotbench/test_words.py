@@ -271,6 +271,12 @@ EITHER_WAY = """Is it either an animal or a plant?|Is it a tool or something lik
 |它是动物或者植物吗？|无论大人还是小孩都会用它吗？|它能告诉人们现在几点吗？|许多大人会用它吗？|什么都没加的水，算不算它？|它是几乎人人都有的吗？
 |它会让人想起什么吗？"""
 
+ON_LETTERS = """Is its first letter A?|Is the last letter of the word an e?|Does it start with the letter "s"?|Does it begin with B?
+|Does it end with a vowel?|Does the word contain the letter q?|Does it have more than five letters?|Does it have two syllables?
+|Is it spelled with a double letter?|Does it come before M in the alphabet?|它的首字母是A吗？|第一个字是“水”吗？|它带“水”字吗？|它的拼音以b开头吗？"""
+ON_THINGS = """Is it a letter a person writes?|Does it come in a letter box?|Is it a love letter?|Does the day begin with it?
+|Does it start in the morning?|Does it have two legs?|Would you read it first?|Is it a man of letters?|它是文字吗？|它会写字吗？|它是名字吗？"""
+
 
 def listed(questions: str) -> list[str]:
     return questions.replace("\n", "").split("|")
@@ -290,6 +296,11 @@ def test_a_question_for_more_than_yes_or_no_is_told_apart_by_what_it_asks(kind: 
 @pytest.mark.parametrize("said", listed(EITHER_WAY))
 def test_an_or_or_a_question_word_within_a_yes_no_question_costs_nothing(said: str) -> None:
     assert questions.question(said, []) == said
+
+
+def test_a_question_on_letters_is_told_from_one_on_what_is_meant() -> None:
+    assert [one for one in listed(ON_LETTERS) if not questions.asks_letters(one)] == []
+    assert [one for one in listed(ON_THINGS) if questions.asks_letters(one)] == []
 
 
 @pytest.mark.parametrize("again", ["Is it alive?", "is it ALIVE", "Is  it alive ?!", "“Is it alive?”"])
