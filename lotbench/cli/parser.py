@@ -14,7 +14,7 @@ Command = Callable[[argparse.Namespace], int]
 Commands: TypeAlias = "argparse._SubParsersAction[Any]"
 Declare = Callable[..., argparse.ArgumentParser]
 """`_command` for one family of commands."""
-A_RUN = "a path, a folder name in runs/, or latest"
+A_RUN = "a path, a folder name in runs/ or a part of it, or latest"
 DEFAULT_BENCHMARK = "lotbench"
 """That of the configuration, which takes too long to import for a parser."""
 LAST_PORT = 65535

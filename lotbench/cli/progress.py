@@ -16,8 +16,6 @@ PIPE_S = 15.0
 STALL_S = 60.0
 """Without any reply for so long, it is said what is being waited for."""
 SHOWN = 5
-BAR = 8
-"""Characters of the bar."""
 
 
 def watch(stream: TextIO) -> Watch:
@@ -27,17 +25,23 @@ def watch(stream: TextIO) -> Watch:
 
 def _in_pipe(stream: TextIO) -> Watch:
     async def show(status: Status) -> None:
-        started, begun = time.monotonic(), len(status.traces)
+        started, begun, shown = time.monotonic(), len(status.traces), ("", 0)
         _warn(status, lambda line: print(line, file=stream, flush=True))
         print(f"run: {status.path}", file=stream, flush=True)
+
+        def show_news() -> None:
+            nonlocal shown
+            news = counts(status), int((time.monotonic() - status.stats.replied) / STALL_S)
+            if news != shown:
+                shown = news
+                print(lines(status, started, begun), file=stream, flush=True)
+
         try:
             while True:
                 await asyncio.sleep(PIPE_S)
-                print(line(status, time.monotonic() - started, begun), file=stream, flush=True)
-                for waited in stalled(status.stats, time.monotonic()):
-                    print(waited, file=stream, flush=True)
+                show_news()
         finally:
-            print(line(status, time.monotonic() - started, begun), file=stream, flush=True)
+            show_news()
 
     return show
 
@@ -46,39 +50,50 @@ def _on_terminal(stream: TextIO) -> Watch:
     async def show(status: Status) -> None:
         from rich.console import Console
         from rich.live import Live
-        from rich.progress_bar import ProgressBar
-        from rich.table import Table
         from rich.text import Text
 
         # No markup: a path and a warning are only text.
         console, started, begun = Console(file=stream, markup=False), time.monotonic(), len(status.traces)
         _warn(status, console.print)
         console.print(f"run: {status.path}", highlight=False)
-
-        def table() -> Table:
-            grid = Table.grid(padding=(0, 1))
-            bar = ProgressBar(total=max(status.total, 1), completed=len(status.traces), width=BAR)
-            grid.add_row(bar, line(status, time.monotonic() - started, begun))
-            for waited in stalled(status.stats, time.monotonic()):
-                grid.add_row("", Text(waited))
-            return grid
-
-        with Live(table(), console=console, auto_refresh=False, transient=False) as live:
+        with Live(console=console, auto_refresh=False, transient=False) as live:
             try:
                 while True:
+                    live.update(Text(lines(status, started, begun)), refresh=True)
                     await asyncio.sleep(TERMINAL_S)
-                    live.update(table(), refresh=True)
             finally:
-                live.update(table(), refresh=True)
+                live.update(Text(lines(status, started, begun)), refresh=True)
 
     return show
 
 
+def lines(status: Status, started: float, begun: int) -> str:
+    """Return how far a run is, then what slows it down; `begun` tasks were done when it `started` (monotonic seconds)."""
+    now, retries = time.monotonic(), status.models.waiting.retries
+    crowded = [pace for pace in status.models.paces.values() if pace.places < pace.most]
+    return "\n".join(
+        [
+            line(status, now - started, begun),
+            *([f"{retries} waiting on retries"] if retries else []),
+            *(f"an endpoint is crowded: {int(pace.places)} of {pace.most} places" for pace in crowded),
+            *stalled(status.stats, now),
+        ]
+    )
+
+
 def line(status: Status, seconds: float, begun: int = 0) -> str:
-    """Return how far a run is, in one line; with the bar it fits a terminal of 80 columns, unless something is the matter.
+    """Return how far a run is, in one line: what was done, the time since it began or went on, and the time that is left.
 
     `begun` is how many tasks were done when the `seconds` began.
     """
+    parts, done = [counts(status), duration(seconds)], len(status.traces)
+    if done > begun and done < status.total:
+        parts.append(f"{duration(seconds / (done - begun) * (status.total - done))} left")
+    return ", ".join(parts)
+
+
+def counts(status: Status) -> str:
+    """Return the numbers of games or tasks, rounds and calls of a run so far, and its cost."""
     stats, traces = status.stats, list(status.traces.values())
     solved = sum(trace.outcome == "solved" for trace in traces)
     failed = sum(trace.outcome.endswith("_failed") for trace in traces)
@@ -88,17 +103,7 @@ def line(status: Status, seconds: float, begun: int = 0) -> str:
     rounds: Any = [trace.score.parts.get("attempts") or 0 for trace in traces]
     parts += [f"{sum(rounds):,} rounds"] if what == "games" else []
     parts.append(f"{stats.calls:,} calls")
-    if stats.cost:
-        parts.append(f"${stats.cost:.2f}")
-    fresh = len(traces) - begun
-    if fresh > 0 and len(traces) < status.total:
-        parts.append(f"{duration(seconds / fresh * (status.total - len(traces)))} left")
-    if status.models.waiting.retries:
-        parts.append(f"{status.models.waiting.retries} waiting on retries")
-    for pace in status.models.paces.values():
-        if pace.places < pace.most:
-            parts.append(f"an endpoint is crowded: {int(pace.places)} of {pace.most} places")
-    return ", ".join(parts)
+    return ", ".join([*parts, f"${stats.cost:.2f}"] if stats.cost else parts)
 
 
 def stalled(stats: CallStats, now: float) -> list[str]:

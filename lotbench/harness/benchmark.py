@@ -95,6 +95,7 @@ class Benchmark:
         strata: Fields of samples over which `--limit` spreads its draw, the most important first.
         alike: A key for samples that give the same requests under these settings; a draw takes one for each key. None for
             a sample like no other.
+        asked: Fields of a sample, of which the first that holds anything is what was asked.
         beside: Fields of all samples, next to id and language, that nodes read in `episode.data` (to draw controls); a run
             folder keeps them. None: nodes see only the samples that are played.
         lints: Findings on weak samples, from the samples, the settings and facts about their pictures by id.
@@ -128,6 +129,7 @@ class Benchmark:
     composed: Composed | None = None
     strata: tuple[str, ...] = ("language",)
     alike: Callable[[Any, Any], str | None] = lambda sample, settings: None
+    asked: tuple[str, ...] = ()
     beside: tuple[str, ...] | None = None
     lints: Callable[[Sequence[Any], Any, Mapping[str, Sight]], Sequence[Finding]] = lambda *data: ()
     published: Callable[[Source], Sequence[BaseModel]] | None = None

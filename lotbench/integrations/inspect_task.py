@@ -298,7 +298,7 @@ def lotbench() -> Scorer:
 
 
 def measured(run: Run, traces: Mapping[tuple[str, int], Trace]) -> dict[str, float]:
-    """Return the metrics of a run so far as NAME, NAME_low and NAME_high."""
+    """Return the metrics of a run so far as NAME, NAME_low and NAME_high, the primary one first: inspect shows the first."""
     run_plan = planned(run, Limits())
     order = [(item.sample, item.repeat) for sequence in run_plan.sequences() for item in sequence]
     played = [traces[place] for place in order if place in traces]
@@ -306,7 +306,11 @@ def measured(run: Run, traces: Mapping[tuple[str, int], Trace]) -> dict[str, flo
     answers = declared.answers_by_sample(played, settings) if len(played) == len(order) else {}
     evidence = results.gather_evidence(run_plan, run.path, answers, embed=True)
     values: dict[str, float | None] = {}
-    for key, measure in declared.metrics(played, settings, evidence).items():
+    metrics, first = (
+        declared.metrics(played, settings, evidence),
+        declared.primary_metric(played, settings).name,
+    )
+    for key, measure in sorted(metrics.items(), key=lambda item: item[0] != first):
         values |= {key: measure.value, f"{key}_low": measure.low, f"{key}_high": measure.high}
     return {key: value for key, value in values.items() if value is not None}
 

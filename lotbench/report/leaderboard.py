@@ -300,12 +300,24 @@ def _pairs(order: Sequence[str], entries: Mapping[str, Entry]) -> tuple[Pair, ..
 
 
 def labels_of(entries: Sequence[Entry]) -> list[str]:
-    """Return a label of each run: the model's name, with the run's name if the model has several runs."""
-    models = [entry.model for entry in entries]
-    return [
-        entry.model if models.count(entry.model) == 1 else f"{entry.model} ({entry.name})"
-        for entry in entries
-    ]
+    """Return a label of each run: the model's name, with what tells its runs apart if the model has several runs."""
+    return told_apart([(entry.model, entry.name) for entry in entries])
+
+
+def told_apart(runs: Sequence[tuple[str, str]]) -> list[str]:
+    """Return a label of each run, from pairs of its model's name and its own name.
+
+    Runs of one model get the first part of their names that differs among all of them (the day, the time, the digest).
+    """
+    labels = []
+    for model, name in runs:
+        names = [other.split("-") for other_model, other in runs if other_model == model]
+        parts = next(
+            (at for at, column in enumerate(zip(*names, strict=False)) if len({*column}) == len(names)), None
+        )
+        part = name if parts is None else name.split("-")[parts]
+        labels.append(model if len(names) == 1 else f"{model} ({part})")
+    return labels
 
 
 def at(table: JSON | Mapping[str, JSON], name: str) -> Any:

@@ -7,46 +7,36 @@ given to trusted runs alone, and only among those that were measured alike.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from lotbench.errors import UsageError
+from lotbench.report import trust
 from lotbench.report.bounds import ABOUT, in_words
-from lotbench.report.leaderboard import Entry, alike, board
+from lotbench.report.leaderboard import Entry, alike, board, labels_of
+from lotbench.report.markdown import counted
 from lotbench.report.ranking_sections import summed_up
-from lotbench.report.trust import KNOWS_NOTHING
 from lotbench.types import Metric
 
 WIDTH = 156
 """Of the line on which an interval is drawn."""
 DATE = re.compile(r"(20\d\d)(\d\d)(\d\d)-(\d\d)(\d\d)-")
-UNCHECKED = "not checked"
-TINY = "tiny model"
-BADGES = (
-    ("an embedded model played", TINY),
-    ("the run is of ", "partial"),
-    ("the run is not complete", "partial"),
-    (KNOWS_NOTHING, "partial"),
-    ("was never checked", UNCHECKED),
-)
-"""What stands in a reason, and the badge that it gives; any other gives `not trusted`."""
-PROVISIONAL = {
-    UNCHECKED: "a judge that was never checked",
-    "partial": "few samples or a judge that was never checked",
-}
-"""Badges of runs that are ranked where nobody is trusted, and in words."""
-GRAVEST = (TINY, "not trusted", "partial", UNCHECKED)
-"""Of several badges, the first of these is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """Whether a run is trusted, in a word or two, and why it is not."""
+    """Whether a run is trusted, and why it is not."""
 
     name: str
     why: tuple[str, ...] = ()
+
+    @property
+    def in_short(self) -> tuple[str, ...]:
+        """Why it is not, in two or three words each."""
+        return trust.in_short(self.why)
 
     @property
     def look(self) -> str:
@@ -59,6 +49,7 @@ class Row:
     """A run in its table; `place` is None of a run that is not trusted, or stands alone with what it was measured by."""
 
     run: str
+    model: str
     label: str
     badge: Badge
     value: float | None
@@ -68,7 +59,6 @@ class Row:
     provisional: bool = False
     """Whether its place is among runs whose judge was never checked."""
     n: int = 0
-    games: int = 0
     failed: int = 0
     cost: float | None = None
     person: bool = False
@@ -79,11 +69,6 @@ class Row:
     def mean(self) -> float:
         """The value, for a bar."""
         return self.value or 0.0
-
-    @property
-    def each(self) -> float | None:
-        """What a game cost, in US dollars."""
-        return None if self.cost is None or not self.games else self.cost / self.games
 
     @property
     def date(self) -> str:
@@ -167,8 +152,8 @@ def across(tables: Sequence[Board]) -> dict[str, list[Row | None]]:
     for at, table in enumerate(tables):
         for row in reversed(table.rows):
             if row.value is not None:
-                best.setdefault(row.label, [None] * len(tables))[at] = row
-    return {label: rows for label, rows in sorted(best.items()) if sum(row is not None for row in rows) > 1}
+                best.setdefault(row.model, [None] * len(tables))[at] = row
+    return {model: rows for model, rows in sorted(best.items()) if sum(row is not None for row in rows) > 1}
 
 
 def variant(entry: Entry) -> str | None:
@@ -178,12 +163,9 @@ def variant(entry: Entry) -> str | None:
     return None if value is None else str(value)
 
 
-def badge(reasons: Sequence[str], *, complete: bool = True) -> Badge:
-    """Return what is said of how far a run can be trusted: the gravest word on it, and every reason."""
-    words = {next((name for part, name in BADGES if part in reason), "not trusted") for reason in reasons}
-    if not complete:
-        words.add("partial")
-    return Badge(next((name for name in GRAVEST if name in words), "trusted"), tuple(reasons))
+def badge(reasons: Sequence[str]) -> Badge:
+    """Return whether a run is trusted, and every reason why it is not."""
+    return Badge("not trusted" if reasons else "trusted", tuple(reasons))
 
 
 def _board(
@@ -198,10 +180,14 @@ def _board(
 def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -> Group:
     trusted = [entry for entry in group if not entry.reasons]
     # Where nobody is trusted, those are ranked that lack a check of their judge or samples alone.
-    lacks = {entry.name: badge(entry.reasons).name for entry in group if entry.reasons}
-    provisional = [] if trusted else [entry for entry in group if lacks[entry.name] in PROVISIONAL]
+    minor = [entry for entry in group if trust.MINOR.issuperset(trust.in_short(entry.reasons))]
+    provisional = [] if trusted else minor
     ranked_of = trusted or (provisional if len(provisional) > 1 else [])
-    rows = {entry.name: _row(entry, summaries, entry.metric.whole()) for entry in group}
+    label = dict(zip((entry.name for entry in group), labels_of(group), strict=True))
+    rows = {
+        entry.name: replace(_row(entry, summaries, entry.metric.whole()), label=label[entry.name])
+        for entry in group
+    }
     order, sentence, notes = list(rows), "", []
     try:
         ranking = board(ranked_of) if ranked_of else None
@@ -209,23 +195,25 @@ def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -
         ranking, notes = None, [str(error)]
     if ranking is not None:
         ranked = [place.entry.name for place in ranking.places if not place.entry.abstained]
-        for number, place in enumerate(ranking.places, 1):
+        beaten = Counter(pair.other for pair in ranking.pairs if pair.apart)
+        for place in ranking.places:
             name = place.entry.name
             rows[name] = replace(
                 _row(place.entry, summaries, place.mean),
-                label=place.label,
-                place=number if name in ranked else None,
+                label=label[name],
+                # One place for models that are not clearly different.
+                place=1 + beaten[place.label] if name in ranked else None,
                 provisional=bool(provisional),
             )
         order = [place.entry.name for place in ranking.places]
-        sentence = summed_up(ranking) or _only_ranked(len(ranked))
+        alone = "Nobody to compare with yet: one trusted run." if len(ranked) == 1 else ""
+        sentence = summed_up(ranking) or alone
         if provisional and sentence:
-            why = PROVISIONAL["partial" if "partial" in map(lacks.get, lacks) else UNCHECKED]
-            sentence = f"Provisionally, with {why}: {sentence}"
+            why = trust.in_short(reason for entry in provisional for reason in entry.reasons)
+            sentence = f"Provisionally ({', '.join(why)}): {sentence}"
         which = "ranked" if provisional else "trusted"
-        notes += [f"{ranking.metric} over the {ranking.shared} samples that every {which} run has."] * (
-            len(ranked) > 1
-        )
+        shared = counted(ranking.shared, "sample")
+        notes += [f"{ranking.metric} over the {shared} that every {which} run has."] * (len(ranked) > 1)
     rest = sorted((name for name in rows if name not in order), key=lambda name: -rows[name].mean)
     every = [*order, *rest]
     # The best first, trusted or not; those that abstained stay last.
@@ -234,22 +222,18 @@ def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -
     return Group(describe_group(group[0]), tuple(rows[name] for name in every), sentence, tuple(notes))
 
 
-def _only_ranked(trusted: int) -> str:
-    return "Nobody to compare with yet: one trusted run." if trusted == 1 else ""
-
-
 def _row(entry: Entry, summaries: Mapping[str, Mapping[str, Any]], metric: Metric) -> Row:
     """Return a run with its metric, over its own samples or those that it shares with others."""
     summary = summaries.get(entry.name, {})
     return Row(
         run=entry.name,
+        model=entry.model,
         label=entry.model,
         value=metric.value,
         low=None if entry.person else metric.low,
         high=None if entry.person else metric.high,
-        badge=badge(entry.reasons, complete=bool(summary.get("complete", True))),
+        badge=badge(entry.reasons),
         n=metric.n,
-        games=int(summary.get("n_traces", 0)),
         failed=entry.failed,
         cost=summary.get("usage", {}).get("cost_usd"),
         person=entry.person,

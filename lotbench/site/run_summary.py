@@ -29,8 +29,6 @@ NAME = re.compile(r"\w[\w.-]*")
 FILES = ("run.json", "summary.json", "traces.jsonl")
 FILTERS = ("outcome", "language", "tier")
 """What the games of a run can be filtered by."""
-ASKED = ("question", "keyword", "research_idea", "caption", "prompt", "text")
-"""Fields of a sample of which the first that holds anything is what was asked."""
 LONGEST = 300
 """Characters of what was asked and answered that a line has."""
 
@@ -89,6 +87,11 @@ class Shelf:
         """What runs on the same samples have in common, as part of an address."""
         return re.sub(r"[^\w.-]", "-", f"{self.run.config.benchmark}-{self.run.digests['data'][:12]}")
 
+    @property
+    def asked(self) -> Sequence[str]:
+        """The fields of its samples that say what is asked."""
+        return benchmarks.get(self.run.config.benchmark).asked
+
     @cached_property
     def played(self) -> bool:
         """Whether its tasks are games."""
@@ -146,7 +149,7 @@ class Shelf:
         if (around := game_rounds.masked(fields)) is not None:
             return "____".join(around)[:LONGEST]
         texts = dict(game_rounds.fields(fields, ("id", "image", "canary", "writer", "licence", "language")))
-        return next((texts[name] for name in (*ASKED, *texts) if name in texts), "")[:LONGEST]
+        return next((texts[name] for name in (*self.asked, *texts) if name in texts), "")[:LONGEST]
 
     def at(self, file: str) -> int:
         """Return the place of the game whose page has this name; raises LookupError if there is none."""
