@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, zip_longest
 from statistics import fmean
 from typing import Any
 
@@ -311,12 +311,10 @@ def told_apart(runs: Sequence[tuple[str, str]]) -> list[str]:
     """
     labels = []
     for model, name in runs:
-        names = [other.split("-") for other_model, other in runs if other_model == model]
-        parts = next(
-            (at for at, column in enumerate(zip(*names, strict=False)) if len({*column}) == len(names)), None
-        )
-        part = name if parts is None else name.split("-")[parts]
-        labels.append(model if len(names) == 1 else f"{model} ({part})")
+        names = [other for other_model, other in runs if other_model == model]
+        columns = zip_longest(*(other.split("-") for other in names), fillvalue="1")
+        parts = next((column for column in columns if len({*column}) == len(names)), names)
+        labels.append(model if len(names) == 1 else f"{model} ({parts[names.index(name)]})")
     return labels
 
 

@@ -234,6 +234,7 @@ class Gallery:
             calls=thought.calls(trace, used),
             parts=thought.fields(trace.score.parts),
             readings=results.readings(shelf.run, trace),
+            row=shelf.rows[shelf.at(page_file(trace.sample, trace.repeat))],
             **values,
         )
 

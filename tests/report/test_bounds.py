@@ -86,7 +86,7 @@ def test_bounds_stand_beside_the_score_in_every_primary_metric_place(
         assert "creativity\\_score may move further" in told or "creativity_score may move further" in told
         assert bounds.ABOUT.split(";")[0] in told
     why = ["the candidate \x1b]0;owned\x07 and the judge are siblings"]
-    asked = SimpleNamespace(model="broken", roles={})
+    asked = SimpleNamespace(model="broken", roles={}, benchmark="lotbench")
     run = Run(tmp_path, asked, {}, {}, (), {**summary, "rankable": False, "reasons": why})  # type: ignore[arg-type]
     assert print_result(run) == 0
     told = capsys.readouterr().out

@@ -70,7 +70,7 @@ def test_near_forms_of_a_guess(guess: str, counts: bool | None) -> None:
         ("Does it need special gear?", "Yes"),
         ("Is it something people do for fun?", "Yes"),
         ("Is it chess?", "No"),
-        ("Is it longer than six letters?", "Yes"),
+        ("Is it longer than five letters?", "Yes"),
         ("Does it end with g?", "Yes"),
         ("Does it contain the letter x?", "No"),
         ("Isn't it one word?", "Unclear"),
@@ -84,7 +84,8 @@ def test_a_question_is_answered_where_the_sample_decides(question: str, said: st
 
 
 def test_no_labelled_question_is_answered_wrongly() -> None:
-    rows = [json.loads(line) for line in (datasets.shipped("data", "judge_sets") / "oracle.jsonl").open("rb")]
+    lines = (datasets.shipped("data", "judge_sets") / "oracle.jsonl").read_text("utf-8").splitlines()
+    rows = list(map(json.loads, lines))
     said = [(answer(EASY[row["sample"]], row["question"]), row["label"]) for row in rows]
     answered = [(told == "Yes", label) for told, label in said if told != "Unclear"]
     assert len(answered) >= 11 and all(told == label for told, label in answered)

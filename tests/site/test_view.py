@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 from urllib.parse import unquote
 
 import pytest
@@ -519,7 +520,8 @@ def test_the_terminal_asks_for_agreement_first(
     assert main(["play", "--name", "Ann", *flags]) == 0
     assert "Nothing was kept." in capsys.readouterr().out
     assert not list(tmp_path.iterdir())
-    assert main(["play", *flags]) == 2
+    monkeypatch.setattr("builtins.input", Mock(side_effect=EOFError))
+    assert main(["play", *flags]) == 2 and "a person needs a terminal" in capsys.readouterr().err
 
 
 # Vote
