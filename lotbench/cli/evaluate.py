@@ -158,8 +158,9 @@ def print_result(run: Run) -> int:
 
 def _played(summary: Mapping[str, Any]) -> str:
     """Return how many tasks were played or solved, the cost and the time."""
-    solved, total, cost = summary["outcomes"].get("solved"), summary["n_traces"], summary["usage"]["cost_usd"]
-    parts = [f"{solved}/{total} solved" if solved is not None else f"{total} played"]
+    outcomes, total, cost = summary["outcomes"], summary["n_traces"], summary["usage"]["cost_usd"]
+    game = {"solved", "unsolved"} & outcomes.keys()
+    parts = [f"{outcomes.get('solved', 0)}/{total} solved" if game else f"{total} played"]
     return "  ".join([*parts, *([] if cost is None else [f"${cost:.2f}"]), duration(summary["wall_s"])])
 
 
