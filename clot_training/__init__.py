@@ -1,1 +1,1 @@
-"""The training side of lotbench: CLoTv2 adapters from Oogiri rows."""
+"""Training with CLoTv2 (lotbench.txt, Sec. 5): LoRA adapters that learn creative responses from Oogiri rows."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a step and return the exit code: 0 done, 1 error, 2 usage, 130 interrupted.
 
-    A step that was stopped continues when it is run again.
+    The same command continues a step that was stopped.
     """
     parsed = parser().parse_args(arguments)
     # Spinning OpenMP threads slow a busy CPU down tenfold.
@@ -167,9 +167,9 @@ STEPS: Mapping[str, tuple[Callable[[Config], list[str]], str]] = {
     "merge": (_merge, "write the base with the last stage's adapter in it, as a model of its own"),
     "push": (_push, "put the last stage's adapter on the Hugging Face hub"),
 }
-"""The steps with their functions and help texts."""
+"""The function and the help text of each step, by name; a function returns the lines to print."""
 CHAIN = ("instructions", "tune", "explore", "refine", "report")
-"""The steps of one run; packages for all of them are checked before the first."""
+"""The steps of a whole training run in order; each of them first checks that the packages of all are installed."""
 NEXT = dict(pairwise(CHAIN))
 
 

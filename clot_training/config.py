@@ -74,7 +74,7 @@ class Weights(Table):
 
 
 def _over(defaults: Mapping[str, Any]) -> BeforeValidator:
-    """Return a validator that fills missing keys of a table with defaults."""
+    """Return a validator that adds the defaults of the keys that a table lacks."""
     return BeforeValidator(lambda table: {**defaults, **table} if isinstance(table, dict) else table)
 
 
@@ -192,7 +192,7 @@ class Report(Table):
 
 
 class Config(Table):
-    """A training run."""
+    """The configuration of a training run."""
 
     model: str
     """The base model: name on the hub, a local folder, a GGUF file, or `local`, the embedded model."""
@@ -217,7 +217,7 @@ class Config(Table):
     report: Report = Report()
 
     def folders(self) -> tuple[Path, ...]:
-        """Return the folders of the data sets.
+        """Return the folders of the configured data sets, in order.
 
         Raises:
             UsageError: A name is no data set.
@@ -226,7 +226,7 @@ class Config(Table):
 
 
 def load(path: Path, sets: Sequence[str] = ()) -> Config:
-    """Read the configuration of a run; `sets` are `key=value` pairs with dotted keys (`explore.alpha=20`).
+    """Read the configuration of a run; pairs `key=value` in `sets` replace values of the file (`explore.alpha=20`).
 
     Raises:
         UsageError: A file cannot be read, a key is unknown or a value out of range; the message names it.
@@ -242,10 +242,9 @@ def load(path: Path, sets: Sequence[str] = ()) -> Config:
 
 
 def freeze(config: Config, folder: Path, **more: str | None) -> None:
-    """Write the configuration into the folder of a step.
+    """Write the configuration into the folder of a step, as config.toml and config.json.
 
-    `config.toml` has all settings including defaults. `config.json` also has the sha256 of each data set, and the values in
-    the parameter `more`.
+    Both have all settings, defaults included. config.json also has the sha256 of each data set, and what `more` names.
 
     Raises:
         DataError: A data set cannot be read.

@@ -1,4 +1,4 @@
-"""A check for the packages of all steps before the first step, which may take hours."""
+"""A check that the packages of all steps are installed, made before a step that may take hours."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INSTALL = "pip install 'lotbench[train]'"
 
 
 def check(config: Config) -> None:
-    """Raise if a package that any step needs is missing.
+    """Check that every package is installed that a step of this run needs.
 
     Raises:
         UsageError: Packages are missing; the message has the command that installs each.
@@ -29,7 +29,7 @@ def check(config: Config) -> None:
 
 
 def _needed(config: Config) -> Iterator[tuple[str, str]]:
-    """Yield each needed package with the command that installs it."""
+    """Yield each package that the configuration needs, with the command that installs it."""
     explore = config.explore
     yield from ((package, INSTALL) for package in TRAIN)
     if config.weights.quantize != "none":

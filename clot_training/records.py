@@ -1,4 +1,4 @@
-"""Records that steps of training exchange: instructions, candidates, the policy, and the paths of all files.
+"""The records that the steps of training exchange, the interface of the policy, and the paths of all files.
 
 Steps exchange data only through files in the work folder, so each can run on another machine or be repeated alone.
 Pictures are given by path and read only where a model takes them.
@@ -27,10 +27,10 @@ R = TypeVar("R", bound=BaseModel)
 
 
 class Instruction(BaseModel):
-    """A training example; a line of instructions/train.jsonl.
+    """A training example: a chat and the response to learn; a line of instructions/train.jsonl.
 
-    The response of a selection is the option with its letter (`B. text`); that of a ranking is the letters from best to
-    worst (`C > A > B`).
+    The response of a selection is the option with its letter (`B. text`). The response of a ranking is the letters from
+    best to worst (`C > A > B`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,12 +41,12 @@ class Instruction(BaseModel):
     language: Language
     group: str
     rows: tuple[str, ...]
-    """The ids of the rows that it was made from, its own row first."""
+    """The ids of the rows that the example was made from, its own row first."""
     messages: Chat
     image: str | None
     response: str
     condition: str | None = None
-    """The keyword of a generation, if any."""
+    """The keyword of a generation; None without a condition, and for other kinds."""
 
 
 class Screened(BaseModel):
@@ -58,9 +58,9 @@ class Screened(BaseModel):
 
 
 class Candidate(BaseModel):
-    """A response of the tuned model to a sample under a condition; a line of candidates.jsonl.
+    """A response that the tuned model wrote to a row under a condition; a line of candidates.jsonl.
 
-    Those that were not kept are there, too: the keep rate is counted over these lines.
+    The file also has the candidates that were not kept, since the keep rate is counted over its lines.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -74,25 +74,25 @@ class Candidate(BaseModel):
     messages: Chat
     image: str | None
     condition: str | None
-    """The keyword; None for the empty condition."""
+    """The keyword of the condition; None for the empty condition."""
     conditions: Conditions
     position: int | None
-    """The rank of the keyword by similarity among the n drawn, from 0; None without a ranking."""
+    """The rank of the keyword by similarity among the n drawn, from 0; None if they were not ranked."""
     similarity: float | None
     text: str
     truths: tuple[str, ...]
-    """The responses of people to compare with."""
+    """The responses of people that the candidate was compared with."""
     won: tuple[bool, ...]
-    """Whether it was chosen, for each order of the options: standing first, then last."""
+    """Whether the model chose it, with the candidate first and then last among the options, or in one of these orders."""
     kept: bool
     why: str | None = None
-    """Why it was not compared: `empty`, `copy` of a response of people, or `double` of another candidate."""
+    """Why it was not compared: `empty`, `copy` of a response of people, or `double` of another candidate; else None."""
     seed: int
     policy: str
-    """The id of the policy: base and adapter."""
+    """The id of the model that wrote it: base and adapter."""
 
     def instruction(self) -> Instruction:
-        """Return the candidate as a training example."""
+        """Return the candidate as a training example of the kind generation."""
         return Instruction(
             id=self.id,
             kind="generation",
@@ -109,7 +109,7 @@ class Candidate(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """An input of a policy: messages, the picture in them, and the seed of the draw."""
+    """An input of a policy: messages, the path of the picture in them (or None), and the seed of the draw."""
 
     messages: Chat
     image: str | None
@@ -135,29 +135,29 @@ class Policy(Protocol):
         """Choose an option in each prompt.
 
         Args:
-            prompts: Selections.
-            labels: For each prompt the first characters of the answer for each option (`A`, `B`...).
+            prompts: Chats that ask for the best option.
+            labels: For each prompt, the label with which the answer for each option begins (`A`, `B`, ...).
 
         Returns:
-            The index of the most likely label of each prompt.
+            For each prompt, the index of the most likely label.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The paths of a training run."""
+    """The paths of the files of a training run; `root` is the work folder."""
 
     root: Path
 
     @property
     def instructions(self) -> Path:
-        """train.jsonl, manifest.json, screened.jsonl, config.json."""
+        """The folder of the instructions: train.jsonl, manifest.json, screened.jsonl, config.json."""
         return self.root / "instructions"
 
     @property
     def train(self) -> Path:
-        """The file of instructions, which is complete when the manifest exists.
+        """The file of instructions; it is complete if the manifest exists.
 
         Raises:
             UsageError: The instructions are not made yet.
@@ -173,11 +173,11 @@ class Work:
 
     @property
     def screened(self) -> Path:
-        """The file of the screener's verdicts, one line for each row; missing without a screener."""
+        """The file of the screener's verdicts, one line for each row; it does not exist without a screener."""
         return self.instructions / "screened.jsonl"
 
     def left_out(self) -> frozenset[str]:
-        """Return the ids of the rows that screening excluded; later steps must not use them.
+        """Return the ids of the rows that the screener did not call safe; later steps must not use them.
 
         Raises:
             DataError: A line is no verdict.
@@ -188,15 +188,15 @@ class Work:
         return frozenset(each.row for each in verdicts if each.verdict != "safe")
 
     def explored(self, conditions: Conditions) -> Path:
-        """Return the folder of an exploration: candidates.jsonl, summary.json, config.json."""
+        """Return the folder of the exploration with these conditions: candidates.jsonl, summary.json, config.json."""
         return self.root / "explore" / conditions
 
     def candidates(self, conditions: Conditions) -> Path:
-        """Return the file of all candidates of an exploration."""
+        """Return the file of all candidates of the exploration with these conditions."""
         return self.explored(conditions) / "candidates.jsonl"
 
     def explorations(self, conditions: Conditions) -> Iterator[Candidate]:
-        """Yield the candidates of an exploration, except those of rows that screening excluded.
+        """Return an iterator of the candidates of the exploration with these conditions, without rows that are not safe.
 
         Raises:
             UsageError: There is no exploration with these conditions yet.
@@ -209,11 +209,11 @@ class Work:
         return (candidate for candidate in read_records(source, Candidate) if candidate.row not in left_out)
 
     def stage2(self, conditions: Conditions) -> Path:
-        """Return the folder of stage 2 after exploration with these conditions; the adapter is in `adapter`."""
+        """Return the folder of stage 2 after the exploration with these conditions, with the adapter in `adapter`."""
         return self.root / "stage2" / conditions
 
     def last_stage(self, conditions: Conditions) -> Path:
-        """Return the folder of the last tuned stage.
+        """Return the folder of the last tuned stage: stage 2 with these conditions, else stage 1.
 
         Raises:
             UsageError: No stage is tuned yet.
@@ -230,14 +230,14 @@ class Work:
 
     @property
     def report(self) -> Path:
-        """The report in Markdown; `report.json` in the same folder has the same content."""
+        """The file of the report in Markdown; report.json in the same folder has the same content."""
         return self.root / "report.md"
 
 
 def read_records(path: Path, record: type[R]) -> Iterator[R]:
-    """Yield the records in a JSON lines file.
+    """Return an iterator of the records in a JSON lines file.
 
     Raises:
-        DataError: After the last record, with file, line and field of every invalid line.
+        DataError: Lines are invalid; raised after the last record, with file, line and field of each.
     """
     return (line for _, line in rows(path, record.model_validate))

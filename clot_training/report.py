@@ -1,8 +1,8 @@
 """`clot report`: base, stage 1 and stage 2 on the held-out split, for weak and for random conditions (CLoTv1).
 
-The problems and the scores are those of standard evaluation; they are put in the words of training, and
-answered by how likely each option's letter is, so that no answer can fail to be read. To put the same problems in the benchmark's own words, run
-`lotbench evaluate standard` with `part=held_out`.
+The problems and the scores are those of standard evaluation. The problems are put in the words of training, and the model
+answers by the likelihood of each option's letter, so that every answer can be read. `lotbench evaluate standard` with
+`part=held_out` puts the same problems in the benchmark's own words.
 """
 
 from __future__ import annotations
@@ -35,16 +35,17 @@ from lotbench.types import Metric
 
 
 def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
-    """Score all tuned stages, write report.md and report.json, and return the report in Markdown.
+    """Score the base and all tuned stages on the held-out split, and write report.md and report.json.
 
-    Captions and rewrites among the options come from the models in `instructions`; without them stand-ins are used.
+    Captions and rewrites among the options come from the models that `instructions` names. Without such a model other
+    responses stand in for them.
 
     Args:
-        config: The run.
-        own: Models that are Python objects, by name (`python:NAME`).
+        config: The configuration.
+        own: Models that are Python objects, by the NAME in `python:NAME`.
 
     Returns:
-        The report, as markdown.
+        The report in Markdown.
 
     Raises:
         UsageError: The held-out split gives no problems, or the model cannot be loaded.
@@ -87,7 +88,7 @@ def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
 
 
 def _stages(work: Work) -> list[tuple[str, Path | None]]:
-    """Return the base and the tuned stages as (name, adapter)."""
+    """Return the name and the adapter's folder of the base (None) and of each tuned stage."""
     tuned = [("stage 1", work.stage1)]
     tuned += [(f"stage 2, {name} conditions", work.stage2(name)) for name in get_args(Conditions)]
     done = [(name, folder / ADAPTER) for name, folder in tuned if (folder / "tune.json").exists()]
@@ -97,7 +98,7 @@ def _stages(work: Work) -> list[tuple[str, Path | None]]:
 def _written_texts(
     config: Config, work: Work, own: Mapping[str, Any] | None
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return captions by picture and rewrites by row id that the configured models write for the held-out rows."""
+    """Return what the configured models write for the held-out rows: captions by picture path, rewrites by row id."""
     named = config.instructions
     if not (named.captioner or named.rewriter):
         return {}, {}
@@ -115,7 +116,7 @@ def _written_texts(
 
 
 def _with_rewrite(problem: Problem, rewrites: Mapping[str, str]) -> Problem | None:
-    """Return a problem with the rewriter's text as its option; None if that text is missing."""
+    """Return a problem with the rewriter's text in the option for it, if it has one; None if that text is missing."""
     rewrite = rewrites.get(str(problem.options[0].row))
     if all(option.origin != "rewriter" for option in problem.options):
         return problem
@@ -129,7 +130,7 @@ def _with_rewrite(problem: Problem, rewrites: Mapping[str, str]) -> Problem | No
 
 
 def _rows(config: Config, captions: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the rows of the run with the paths of their pictures and the captioner's captions."""
+    """Yield the rows of the configured types and languages, with full picture paths and the captioner's captions."""
     for folder in config.folders():
         for _, row in rows(folder / "samples.jsonl", Row.model_validate):
             if row.type in config.types and row.language in config.languages and row.question != "None":
@@ -146,7 +147,10 @@ def _first(problems: Sequence[Problem], limit: int) -> list[Problem]:
 
 
 def _answer(policy: TransformersPolicy, problem: Problem, seed: int) -> Answered:
-    """Return the answer to a problem, asked as in training: its options by descending likelihood of their letters."""
+    """Return the model's answer to a problem that is put in the words of training.
+
+    The answer names as many options as asked for, in the order of the likelihood of their letters.
+    """
     rng = Random(f"{seed}:{problem.id}:0:shown")
     places = rng.sample(range(len(problem.options)), len(problem.options))
     texts = [problem.options[place].text or "" for place in places]
@@ -158,7 +162,7 @@ def _answer(policy: TransformersPolicy, problem: Problem, seed: int) -> Answered
 
 
 def _keep_rate(work: Work, conditions: Conditions) -> Metric | None:
-    """Return the share of kept candidates of an exploration, clustered by group; None without one."""
+    """Return the share of kept candidates, with its interval over pictures and questions; None without an exploration."""
     if not work.candidates(conditions).exists():
         return None
     marks: dict[str, list[float]] = {}
@@ -198,7 +202,7 @@ def _markdown(
 
 
 def _by_type(config: Config, problems: Sequence[Problem], cells: Mapping[str, Table]) -> str:
-    """Return the tables of scores by type and language for each stage (Table 2), and the sources of the options."""
+    """Return in Markdown the scores of each stage by type and language (Table 2), and where the options are from."""
     named = config.instructions
     options = sections.origins(problems)
     parts = ["## By type and language"]

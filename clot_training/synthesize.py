@@ -1,7 +1,7 @@
-"""`clot synthesize`: kept candidates become proposals for LoTbench samples, and accepted ones a data set (Sec. 5.3).
+"""`clot synthesize`: kept candidates become proposals for LoTbench samples, and accepted proposals a data set (Sec. 5.3).
 
-A model makes the proposals, and a person accepts or rejects them with `lotbench data review`. The step is then run again
-and writes the data set of accepted proposals.
+A model makes the proposals, and a person accepts or rejects them with `lotbench data review`. Then the same step is run
+again and writes the data set of accepted proposals.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from lotbench.types import Key, Request, Sampling
 
 MAX_TOKENS = 800
 LICENCE = "not cleared: the picture is its owner's, the row its author's"
-"""The licence field of proposals; rights must be cleared before a set is published."""
+"""The licence field of proposals; rights must be cleared before a data set of them is published."""
 
 
 class Proposal(replies.Form):
@@ -51,12 +51,12 @@ class Proposal(replies.Form):
 
 @dataclass(frozen=True, slots=True)
 class Synthesis:
-    """The result of the step.
+    """The result of `synthesize`.
 
     Attributes:
         proposed: The number of proposals.
-        accepted: The number of samples of the data set; None before the review.
-        left_out: Numbers of candidates and accepted proposals that were left out, by reason.
+        accepted: The number of samples in the data set of accepted proposals; None before the review.
+        left_out: The numbers of candidates, and of proposals after the review, that were left out, by reason.
         folder: The folder of the proposals, or of the data set after the review.
     """
 
@@ -70,8 +70,8 @@ def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> Synthesi
     """Make proposals if there are none yet; after the review, write the data set of accepted ones.
 
     Args:
-        config: The run.
-        own: Models that are Python objects, by name (`python:NAME`).
+        config: The configuration.
+        own: Models that are Python objects, by the NAME in `python:NAME`.
 
     Raises:
         UsageError: There is no exploration, no tuned model, or no usable proposal, or the review is damaged.
@@ -104,7 +104,10 @@ def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> Synthesi
 
 
 def _kept_candidates(config: Config, work: Work, left_out: Counter[str]) -> dict[str, Candidate]:
-    """Return at most `limit` kept candidates that LoTbench can use, by the id of the future sample."""
+    """Return at most `limit` kept candidates that LoTbench can use, by the id of their future proposal.
+
+    Kept candidates that it cannot use are counted in `left_out`.
+    """
     by_id: dict[str, Candidate] = {}
     for candidate in work.explorations(config.explore.conditions):
         if not candidate.kept:
@@ -178,7 +181,7 @@ def _sample(id: str, candidate: Candidate, proposal: Proposal, proposer: str) ->
 
 
 def _tuned_model(config: Config, work: Work) -> str:
-    """Return the name of the last tuned model."""
+    """Return the name of the last tuned model, `hf:BASE+ADAPTER`."""
     about = work.last_stage(config.explore.conditions) / "tune.json"
     return str(json.loads(about.read_text(encoding="utf-8"))["model"])
 

@@ -1,1 +1,1 @@
-"""The LangGraph graphs of lotbench, each with a drawing in a .mmd file."""
+"""The LangGraph graphs of lotbench, each with its Mermaid diagram in a .mmd file."""

@@ -1,6 +1,7 @@
-"""The graph of the game (Alg. 1): respond, check, ask, answer, reveal, until an answer is accepted or rounds run out.
+"""The graph of the game: respond, check, ask, answer, reveal, until a guess is accepted or rounds run out.
 
-The graph defines the order of the nodes; the benchmark defines the nodes.
+This is Algorithm 1 of *A Causality-aware Paradigm for Evaluating Creativity of Multimodal Large Language Models*. The
+graph defines the order of the nodes; the benchmark defines the nodes.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ NODES = ("respond", "check", "ask", "answer", "reveal")
 
 
 def ends_or(name: str, end: str = END) -> Callable[[EpisodeState], str]:
-    """Return an edge to a node, or to `end` once there is an outcome."""
+    """Return the condition of an edge: it leads to the node `name`, or to `end` once the state has an outcome."""
     return lambda state: end if state["outcome"] is not None else name
 
 
 def assemble(graph: StateGraph[Any, Any, Any, Any], nodes: Mapping[str, Any], end: str = END) -> None:
-    """Add the nodes of a round (Alg. 1, lines 2 to 10) and their edges; an outcome leads to `end`.
+    """Add to a graph the nodes of a round (Algorithm 1, lines 2 to 10) and their edges; an outcome leads to `end`.
 
-    The studio's graph continues after a game, so `end` may be a node.
+    `end` is END or the name of a node: the graph in `studio` continues after a game.
     """
 
     def next_node(state: EpisodeState) -> str:
-        """Go from `ask` to `answer`, or to `reveal` without a question."""
+        """Return the node after `ask`: `answer`, `reveal` if no question was asked, or `end` once there is an outcome."""
         if state["outcome"] is not None:
             return end
         return "answer" if state["turn"].get("question") else "reveal"
@@ -45,7 +46,7 @@ def assemble(graph: StateGraph[Any, Any, Any, Any], nodes: Mapping[str, Any], en
 
 
 def build(nodes: Mapping[str, Node]) -> Game:
-    """Return the compiled graph of a game from its nodes by name."""
+    """Return the compiled graph of a game; `nodes` has a function for each name in NODES."""
     graph = StateGraph(EpisodeState, context_schema=Episode)
     assemble(graph, {name: recorded(nodes[name]) for name in NODES})
     graph.add_edge(START, "respond")

@@ -1,6 +1,7 @@
-"""The graph of a panel: respond, judge, grade.
+"""The graph of benchmarks with a panel of judges: respond, judge, grade.
 
-The benchmark decides how many answers it asks for and how many judges see each. Without a judge, `judge` makes no calls.
+The benchmark's nodes decide how many answers are asked for and how many judges see each. Without a judge, the node `judge`
+makes no calls.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The game for `langgraph dev`: the same nodes, started from a context of plain JSON.
+"""The graph of the game for `langgraph dev`: the nodes of `graphs.game`, started from a context of plain JSON.
 
 A graph server passes names and numbers but no clients or pictures. The first node makes these and keeps them outside the
 state, which only names the folder of the journal. An episode that is continued later, or repeated from an earlier node,
@@ -39,9 +39,9 @@ class StudioContext:
 
     Attributes:
         model: The candidate, by any model name that needs no Python object.
-        roles: The models of the other roles.
-        data: The name of a shipped data set, or a folder; by default the benchmark's own.
-        sample: The id of the sample; by default the first.
+        roles: The names of the models of each other role.
+        data: The name of a shipped data set, or a folder; if empty, the benchmark's own data set.
+        sample: The id of the sample; if empty, the first of the data set.
         repeat: The number of the independent episode on the sample, from 1.
         settings: The benchmark's settings.
     """
@@ -82,7 +82,7 @@ _live: dict[str, LiveEpisode] = {}
 
 
 class Unkept(Store):
-    """A store that keeps nothing, so that a watched episode builds its causal chain visibly."""
+    """A store that keeps nothing, so that a person who watches an episode sees the calls that build its causal chain."""
 
     def get(self, request: Request, model_id: str, address: str = "") -> Reply | None:
         """Return None: nothing is stored."""
@@ -93,19 +93,19 @@ class Unkept(Store):
 
 
 class StudioError(ValueError):
-    """An error whose message the server passes on; for other types it shows only the type."""
+    """An error of the studio's graph. The server shows its message; of errors of other types it shows only the type."""
 
 
 class Node(Protocol):
     """A node of the studio's graph."""
 
     async def __call__(self, state: StudioState, *, runtime: Runtime[StudioContext]) -> Update:
-        """Visit the node."""
+        """Run the node and return its changes of the state."""
         ...
 
 
 async def begin(state: StudioState, *, runtime: Runtime[StudioContext]) -> Update:
-    """Make the plan and models of an episode and return its initial state.
+    """Make the plan and the models of an episode, and return its initial state with a new folder for its journal.
 
     Raises:
         StudioError: A part of the context is missing, unknown or invalid.
@@ -118,7 +118,7 @@ async def begin(state: StudioState, *, runtime: Runtime[StudioContext]) -> Updat
 
 
 async def grade(state: StudioState, *, runtime: Runtime[StudioContext]) -> Update:
-    """Score the finished episode and close its connections."""
+    """Score the finished episode, close its models, and return the score as a change of the state."""
     run_plan = (await _live_episode(state["folder"], runtime.context)).plan
     score = run_plan.benchmark.grade(run_plan.episode(state["sample"], state["repeat"], nobody).at(state))
     await _close(state["folder"])
@@ -126,7 +126,7 @@ async def grade(state: StudioState, *, runtime: Runtime[StudioContext]) -> Updat
 
 
 def build() -> Studio:
-    """Return the uncompiled graph."""
+    """Return the graph of the studio, not yet compiled."""
     studio: Studio = StateGraph(StudioState, context_schema=StudioContext)
     studio.add_node("begin", begin)
     studio.add_node("grade", grade)
@@ -152,7 +152,10 @@ def _node(name: str) -> Node:
 
 
 async def _visit(name: str, state: StudioState, live: LiveEpisode) -> Update:
-    """Return the changes of one node; the journal is opened anew, so that a repeated node may ask again."""
+    """Run one node and return its changes of the state.
+
+    The journal is opened anew each time, so that a node which is repeated may ask for the same keys again.
+    """
     run_plan, path = live.plan, Path(state["folder"])
     async with journaled(run_plan, live.role_models, path, Unkept()) as caller:
         episode = run_plan.episode(state["sample"], state["repeat"], caller.ask)

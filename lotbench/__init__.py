@@ -1,7 +1,7 @@
 """lotbench: how creative is a language model? Let it play.
 
-`evaluate` (async), `evaluate_sync`, `games` (step by step), `load_run` and `compare` are the Python API; loaded when first used, so
-that importing a part of lotbench never imports the whole.
+`evaluate` (async), `evaluate_sync`, `games` (step by step), `load_run` and `compare` are the Python API. They are loaded when
+first used, so that importing a part of lotbench does not import all of it.
 """
 
 from __future__ import annotations

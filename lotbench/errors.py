@@ -1,19 +1,19 @@
-"""The errors of lotbench, each named for the boundary that was crossed.
+"""The errors of lotbench, each with its cause and the exit code of the command.
 
     LotbenchError
-    ├── UsageError          what a person gave us: a flag, a config, a data set        exit 2
-    │   └── DataError       ... with file, line and field
-    ├── Unread              a reply that came and could not be read                    (data)
-    ├── CallFailed          a call that brought no reply                               (data)
-    ├── EpisodeFailed       what ends an episode as ROLE_failed                        (data)
-    ├── Unescapable         a call that no other call can do better than               exit 1
+    ├── UsageError          a fault in a flag, a config or a file that a person gave   exit 2
+    │   ├── DataError       ... in a data set, with file, line and field
+    │   └── RunFolderError  a run folder in use, damaged, or of another experiment
+    ├── Unread              a reply that came and could not be read                    (recorded)
+    ├── CallFailed          a call that brought no reply                               (recorded)
+    ├── EpisodeFailed       the end of an episode as ROLE_failed                       (recorded)
+    ├── Unescapable         a failed call to a model that can answer no other either   exit 1
     │   ├── UnknownModel    no such model at its address
     │   └── Unreachable     nothing listens at its address
-    ├── LimitReached        a budget that a person set                                 exit 3
-    ├── TooManyFailures     more failed episodes than the run may have                    exit 4
-    └── RunFolderError      a run folder in use, damaged, or of another experiment     exit 2
+    ├── LimitReached        a budget that a person set is used up                      exit 3
+    └── TooManyFailures     more failed episodes than the run may have                 exit 4
 
-An `Unread`, `CallFailed` or `EpisodeFailed` is data for the benchmark and never a score; the others end the run.
+An `Unread`, `CallFailed` or `EpisodeFailed` is recorded in the episode and gives no score; the others end the run.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 class LotbenchError(Exception):
-    """Anything that lotbench itself raises; the message is one line for a person."""
+    """The base of all errors that lotbench raises; the message is written for people."""
 
     exit_code = 1
     run: Path | None = None
-    """The run folder that was being written when a run was stopped."""
+    """The folder of the run that the error stopped; None if it stopped no run."""
 
 
 class UsageError(LotbenchError):
@@ -57,7 +57,7 @@ class Unread(LotbenchError):
 
     Attributes:
         kind: `unparsed`, `refused` or `truncated`, or a benchmark's own word for a reply of the wrong kind.
-        reason: What was wrong with it, in words that can be shown to the model that wrote it.
+        reason: The fault of the reply, in words that can be shown to the model that wrote it.
     """
 
     def __init__(self, kind: str, reason: str) -> None:
@@ -74,9 +74,9 @@ class EpisodeFailed(LotbenchError):
     """An episode cannot go on: a call brought no reply, or a reply that it needs could not be read.
 
     Attributes:
-        role: Whose failure it is.
-        why: What failed, for people.
-        arrived: False if a reply never came: a resumed run plays the episode again.
+        role: The role whose model failed.
+        why: The reason, in words for people.
+        arrived: False if a reply never came; a resumed run then plays the episode again.
     """
 
     def __init__(self, role: str, why: str, *, arrived: bool = True) -> None:
@@ -91,7 +91,7 @@ class Unescapable(LotbenchError):
 
 
 class UnknownModel(Unescapable):
-    """An address knows no model of this name, or no longer."""
+    """The server at an address has no model of this name, or no longer has it."""
 
 
 class Unreachable(Unescapable):
@@ -111,7 +111,7 @@ class TooManyFailures(LotbenchError):
 
 
 def suggestion(name: str, names: Iterable[str]) -> str:
-    """Return which of the known names may be meant by one that is unknown, as the end of a sentence; nothing if none is near."""
+    """Return `; did you mean NAME?` with the known name that is most like an unknown one; "" if none is like it."""
     from difflib import get_close_matches  # noqa: PLC0415 - its import takes longer than most of what imports this
 
     near = get_close_matches(name, list(names), n=1)
@@ -119,7 +119,7 @@ def suggestion(name: str, names: Iterable[str]) -> str:
 
 
 def at(path: Path | str, line: int | None = None, field: str | None = None) -> str:
-    """Return the place of a fault in a file, as `path:line: field`; without a path, the field."""
+    """Return the place of a fault in a file as `path:line: field`, without the parts that are not given."""
     place = f"{path}:{line}" if line is not None else f"{path}"
     return ": ".join(part for part in (place, field) if part)
 
@@ -136,14 +136,14 @@ def faults_of(
     field: Callable[[str], str] = str,
     message: Callable[[Any], str] = _message,
 ) -> list[str]:
-    """Return what a model of pydantic refused, a line a fault: `path:line: field: message`.
+    """Return the faults that a pydantic class found in data, one line each: `path:line: field: message`.
 
     Args:
-        error: The refusal.
-        path: The file, if it came from one.
-        line: Its line there, from 1.
-        field: How a field is called where it came from, given its dotted name (empty: the whole).
-        message: What is said of a fault, given pydantic's table of it.
+        error: The error of pydantic.
+        path: The file of the data; "" for none.
+        line: The line of the data in the file, from 1; None for the whole file.
+        field: Returns the name of a field to print, given pydantic's dotted name ("" for the data as a whole).
+        message: Returns the message to print, given pydantic's record of the fault.
     """
     lines = []
     for fault in error.errors():

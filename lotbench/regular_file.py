@@ -1,4 +1,4 @@
-"""Opening of regular files alone: a folder from somebody else may hold a pipe, or a link to a device without end."""
+"""Opening of regular files only: a folder from somebody else may hold a pipe, or a link to an endless device."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import stat
 from pathlib import Path
 
 GIVEN = ("/dev/stdin", "/dev/fd/", "/dev/null")
-"""What a person may name where a text is read."""
+"""The beginnings of paths that are read although they may be no regular files, since a person names them on purpose."""
 
 
 def regular(name: str | Path, flags: int) -> int:
-    """Open a file but refuse a pipe, a socket and a device; for the `opener` argument of `open`.
+    """Open a file and return its descriptor, unless it is a pipe, socket or device; for the `opener` argument of `open`.
 
     Raises:
-        OSError: It is no regular file, or cannot be opened.
+        OSError: The path is a pipe, socket or device, or cannot be opened.
     """
     number = os.open(name, flags | os.O_NONBLOCK, 0o666)
     mode = os.fstat(number).st_mode
@@ -27,11 +27,11 @@ def regular(name: str | Path, flags: int) -> int:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a regular file, or of the standard input by its path.
+    """Return the text of a regular file, or of a path in `GIVEN` such as /dev/stdin.
 
     Raises:
-        OSError: It is no regular file, or cannot be read.
-        UnicodeDecodeError: It is no UTF-8.
+        OSError: The path is no regular file, or cannot be read.
+        UnicodeDecodeError: The file is not in UTF-8.
     """
     opener = None if str(path).startswith(GIVEN) else regular
     with open(path, encoding="utf-8", opener=opener) as file:

@@ -34,12 +34,12 @@ class Sample(Protocol):
 
     @property
     def id(self) -> str:
-        """Unique in the data set."""
+        """The id, unique in the data set."""
         ...
 
     @property
     def language(self) -> str:
-        """`en` or `zh`; selects the prompts."""
+        """The language (`en`, `zh` or `ja`), which selects the prompts."""
         ...
 
     @property
@@ -50,7 +50,7 @@ class Sample(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A picture, by the sha256 of its bytes."""
+    """A reference to a picture: the sha256 of its bytes, in hex."""
 
     sha256: str
 
@@ -78,7 +78,7 @@ class Key:
     """The key of a call: its place in an episode, and the digest of the request.
 
     `step` is the purpose of the call, `draw` numbers intended repetitions (votes), and `attempt` numbers repetitions after
-    an unreadable reply.
+    an unreadable reply. `repeat` is 0 for a question that all episodes share.
     """
 
     sample: str
@@ -99,7 +99,8 @@ class Question:
     """A question of a benchmark to a role.
 
     `index` selects one of the role's models (the second judge has index 1). A `shared` question is asked once for all
-    episodes and runs, and kept in the store. `about` replaces the sample id in the key if samples share it (`*` for all).
+    episodes and runs; the store keeps its reply. `about` replaces the sample's id in the key if several samples share the
+    question (`*` for all).
     """
 
     role: str
@@ -113,12 +114,15 @@ class Question:
     shared: bool = False
     about: str = ""
     temperature: float | None = None
-    """Replaces the role's temperature for this question."""
+    """Replaces the role's temperature for this question; None leaves it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A question addressed to a model; the key's digest covers it, before fallbacks of the endpoint."""
+    """A question addressed to a model.
+
+    The key's digest is that of the request as asked, even if the server refuses a parameter and the request is sent without.
+    """
 
     key: Key
     model: str
@@ -126,7 +130,7 @@ class Request:
     schema: Mapping[str, JSON] | None
     sampling: Sampling
     role: str = ""
-    """The role, for callbacks; not part of the digest."""
+    """The role that the model plays, for callbacks; not part of the digest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +155,7 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     seconds: Seconds = 0.0
     sent: Mapping[str, JSON] = field(default_factory=dict)
-    """The parameters that were sent after fallbacks."""
+    """The parameters that were sent, without those that the server had refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +177,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The score of an episode: a number, or None with the reason."""
+    """The score of an episode: a number, or None with the reason in `why`. `parts` has the numbers that it is made from."""
 
     value: float | None
     why: str | None = None
@@ -203,25 +207,26 @@ class Trace:
 
 
 class Model(Protocol):
-    """Anything that answers a request: a server, a process, a recording, a person."""
+    """A model as the caller sees it: a server, a process, a recording or a person that answers requests."""
 
     async def __call__(self, request: Request) -> Reply:
         """Answer the request.
 
         Raises:
             CallFailed: All tries failed.
-            Unescapable: No call to this model can succeed (a wrong key, an unknown model).
+            Unescapable: No other call to this model can succeed either (a wrong key, an unknown model).
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric with its 95 % interval, or None with the reason.
+    """A metric with its 95 % interval, or None with the reason in `why`.
 
-    `n` counts the independent units of the interval (samples), `observations` the games or answers in them (0 if not
-    counted). `baselines` are the values of chance and trivial players by name. `instrument` names the measuring device (an
-    encoder). `bounds`: see `report.bounds`; empty if no episode broke off.
+    `low` or `high` is None where the interval is open. `n` counts the independent units of the interval (samples),
+    `observations` the games or answers in them (0 if not counted). `baselines` are the values that chance and trivial players
+    would reach, by name. `instrument` names the encoder that measured it, if any. `bounds` is explained in `report.bounds`; it
+    is empty if no episode broke off.
     """
 
     value: float | None

@@ -1,1 +1,1 @@
-"""From rows to instructions: words, templates, roles."""
+"""From rows to instructions: the index of rows, content words, wordings of prompts, and models that help."""

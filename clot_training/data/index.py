@@ -35,17 +35,19 @@ create table heard (role text, about text, text text, primary key (role, about))
 """
 PAGE = 500
 TRIES = 20
-"""The number of draws for an unrelated row before giving up."""
+"""The maximum number of draws for an unrelated row."""
 
 
 class Rows:
-    """The rows of a part of the data; pictures are given by their full paths.
+    """An index of the training rows or of the held-out rows, in a file that is removed at the end of a `with` block.
+
+    The pictures of its rows are given by their full paths.
 
     Args:
         path: The SQLite file; an existing one is replaced.
 
     Attributes:
-        skipped: The number of rows that are not used, by reason.
+        skipped: The numbers of rows that are not in the index, by reason.
     """
 
     def __init__(self, path: Path) -> None:
@@ -73,7 +75,7 @@ class Rows:
         return int(count)
 
     def fill(self, config: Config, part: Literal["train", "held_out"] = "train") -> None:
-        """Add the training or held-out rows of the configured data sets.
+        """Add the training rows, or the held-out rows, of the configured data sets; call once.
 
         Raises:
             DataError: A line is no row, or two rows have one id.
@@ -112,20 +114,20 @@ class Rows:
         self._kinds[kind] += 1
 
     def all(self) -> Iterator[Row]:
-        """Yield all rows in data order; rows may be dropped meanwhile."""
+        """Yield all rows in the order of the data; the caller may drop rows meanwhile."""
         last, page = 0, "select number, row from rows where number > ? order by number limit ?"
         while page_rows := self._base.execute(page, (last, PAGE)).fetchall():
             for last, text in page_rows:  # noqa: B007 - the number at which the next page begins
                 yield Row.model_validate_json(text)
 
     def drop(self, row: Row, reason: str) -> None:
-        """Remove a row, so that it is neither trained on nor used as an option."""
+        """Remove a row from the index and count it under a reason in `skipped`."""
         self._base.execute("delete from rows where id = ?", (row.id,))
         self._last = ("", [])
         self.skipped[reason] += 1
 
     def rated(self, row: Row) -> list[int]:
-        """Return the numbers of rows with the same picture and question that have a preference."""
+        """Return the numbers (for `get`) of the rows with this row's picture and question that have votes, best first."""
         unit = _unit(row)
         # Cache the last group: groups may be large, and their rows are mostly consecutive.
         if self._last[0] != unit:
@@ -138,7 +140,7 @@ class Rows:
         return self._last[1]
 
     def rows_of_same_prompt(self, row: Row, most: int) -> list[Row]:
-        """Return at most `most` other rows with the same picture and question, by descending preference."""
+        """Return at most `most` other rows with this row's picture and question, the best liked first."""
         cursor = self._base.execute(
             "select row from rows where unit = ? and id != ? order by preference desc, number limit ?",
             (_unit(row), row.id, most),
@@ -146,12 +148,12 @@ class Rows:
         return [Row.model_validate_json(text) for (text,) in cursor]
 
     def get(self, number: int) -> Row:
-        """Return a row by its number."""
+        """Return the row with this number in the index."""
         (text,) = self._base.execute("select row from rows where number = ?", (number,)).fetchone()
         return Row.model_validate_json(text)
 
     def unrelated(self, row: Row, rng: Random) -> Row | None:
-        """Return a random row of the same type and language with another picture or question; None after some tries."""
+        """Return a random row of the same type and language to another picture or question; None if TRIES draws fail."""
         kind = _kind(row)
         for _ in range(TRIES):
             place = rng.randrange(self._kinds[kind])
@@ -166,11 +168,11 @@ class Rows:
         return None
 
     def hear(self, role: str, about: str, text: str) -> None:
-        """Keep the text of a model about a picture or row."""
+        """Keep the text that a model wrote in a role (`caption`, `rewrite`) about a picture (path) or a row (id)."""
         self._base.execute("insert or replace into heard values (?, ?, ?)", (role, about, text))
 
     def heard(self, role: str, about: str) -> str | None:
-        """Return the kept text of a role's model about a picture or row, if any."""
+        """Return the text kept by `hear` for this role and picture or row; None if there is none."""
         record = self._base.execute(
             "select text from heard where role = ? and about = ?", (role, about)
         ).fetchone()

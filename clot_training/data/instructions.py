@@ -1,7 +1,7 @@
 """`clot instructions`: turn rows into instructions for generation, selection and ranking (Sec. 5.2.1).
 
-Rows are indexed in one pass and converted in another, so memory does not grow with the data. Draws are seeded by row and
-copy, so an instruction does not depend on the rows before it.
+Rows are indexed in one pass and converted in another, so memory does not grow with the data. The draws for an instruction
+are seeded by its row and number, so they do not depend on the rows before it.
 """
 
 from __future__ import annotations
@@ -25,23 +25,24 @@ from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.storage import atomic_write
 
 CHUNK = 500
-"""The number of rows that are tagged together."""
+"""The number of rows whose content words are found together."""
 DRAWN = 40
-"""The maximum number of rows of a group that a ranking considers."""
+"""The maximum number of responses to a picture or question that are considered for a ranking."""
 
 
 def make(config: Config, own: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Write the instructions of a run, their manifest and the frozen configuration.
 
     Args:
-        config: The run.
-        own: Models that are Python objects, by name (`python:NAME`).
+        config: The configuration.
+        own: Models that are Python objects, by the NAME in `python:NAME`.
 
     Returns:
-        The manifest.
+        The manifest: the counts of instructions, and of rows and options that were left out.
 
     Raises:
-        UsageError: A data set, a model or a tagger is missing.
+        UsageError: A data set or a model is missing.
+        ImportError: The tagger of a language is not installed.
     """
     folder = Work(Path(config.out)).instructions
     folder.mkdir(parents=True, exist_ok=True)
@@ -66,7 +67,7 @@ def make(config: Config, own: Mapping[str, Any] | None = None) -> dict[str, Any]
 
 
 class Maker:
-    """Makes instructions from the rows of an index, and counts them.
+    """A maker of instructions from the rows of an index; it counts them while it yields them.
 
     Attributes:
         fewer: How often a row gave fewer instructions or options than configured, by reason.
@@ -82,7 +83,7 @@ class Maker:
         self._free = 0
 
     def all(self) -> Iterator[Instruction]:
-        """Yield the instructions of all rows in order."""
+        """Yield the instructions of all rows in the order of the data."""
         for chunk in batched(self._index.all(), CHUNK):
             for row, words in zip(chunk, _words(chunk), strict=True):
                 for instruction in self._make_all(row, words):
@@ -91,7 +92,7 @@ class Maker:
                     yield instruction
 
     def manifest(self) -> dict[str, Any]:
-        """Return the counts by kind, type and language, and the share of generations without a condition."""
+        """Return the counts by kind and by language and type, and the share of generations without a condition."""
         generations = self._kinds["generation"]
         return {
             "instructions": self._kinds.total(),
@@ -178,7 +179,7 @@ class Maker:
 
 
 def distinct(rows: Iterable[Row], settings: Instructions) -> list[Row]:
-    """Return rows with clearly different preferences, best first: each differs from all taken before it."""
+    """Return at most `ranked` of the rows, best first: in their order, each that clearly differs from all taken before."""
     result: list[Row] = []
     for row in rows:
         if len(result) == settings.ranked:
@@ -189,7 +190,10 @@ def distinct(rows: Iterable[Row], settings: Instructions) -> list[Row]:
 
 
 def differ(first: Row, other: Row, apart: float) -> bool:
-    """Return whether the preferences of two rows differ: different likes, or mean ratings `apart` standard errors apart."""
+    """Return whether people's preferences for two rows differ: in likes, or in mean ratings by `apart` standard errors.
+
+    Both rows must have votes. Likes and ratings do not compare, so the result is False for one of each.
+    """
     assert first.preference is not None
     assert other.preference is not None
     gap = abs(first.preference - other.preference)
@@ -200,7 +204,7 @@ def differ(first: Row, other: Row, apart: float) -> bool:
 
 
 def _words(rows: list[Row]) -> list[Words]:
-    """Return the content words of each row's response."""
+    """Return the content words of each row's response, in the order of the rows."""
     texts: dict[str, list[str]] = defaultdict(list)
     for row in rows:
         texts[row.language].append(row.text)

@@ -24,13 +24,21 @@ PACKAGES = {
 
 
 def content_words(texts: Sequence[str], language: str) -> list[Words]:
-    """Return the distinct content words of each text in order."""
+    """Return the distinct content words of each text, in the order of the text.
+
+    Args:
+        texts: The texts.
+        language: `en`, `zh` or `ja`.
+
+    Raises:
+        ImportError: The tagger of the language is not installed.
+    """
     return list(_tagger(language)(texts))
 
 
 @cache
 def _tagger(language: str) -> Tagger:
-    """Return the tagger of a language, loaded once in a process."""
+    """Return the function that finds the content words of texts; it is loaded once in a process."""
     make = {"en": _english, "zh": _chinese, "ja": _japanese}[language]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -41,7 +49,7 @@ def _tagger(language: str) -> Tagger:
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """Return content words of the taggers that are useless as conditions."""
+    """Return the words of a language that its tagger takes for content words, but that are useless as conditions."""
     path = Path(__file__).parent / "stop_words" / f"{language}.txt"
     return frozenset(path.read_text(encoding="utf-8").split())
 

@@ -33,20 +33,20 @@ from lotbench.types import Image, Key, Reply, Request, Sampling
 MAX_IMAGE_PX = 1024
 MAX_TOKENS = 300
 REWRITES = {"plain": "rewrite", "paraphrase": "paraphrase"}
-"""The prompt of the rewriter, by setting."""
+"""The name of the rewriter's prompt, by the setting `rewriting`."""
 
 T = TypeVar("T")
 
 
 class Verdict(replies.Form):
-    """The screener's answer."""
+    """The screener's reply about a row: whether it is safe, and why."""
 
     safe: replies.YesNo
     reason: str = replies.prose(200, "why, in a few words")
 
 
 class Album(Pictures):
-    """Pictures by path, added on demand."""
+    """Pictures by path; `take` adds a picture."""
 
     def __init__(self) -> None:
         super().__init__(Path(), (), MAX_IMAGE_PX)
@@ -55,7 +55,7 @@ class Album(Pictures):
         """Return the picture at a path, encoded for sending.
 
         Raises:
-            DataError: It is missing or cannot be read.
+            DataError: The picture is missing or cannot be read.
         """
         self._paths.setdefault(path, Path(path))
         return self[path]
@@ -67,10 +67,10 @@ def help_with(
     """Screen the rows, caption pictures and rewrite responses, each if a model is configured.
 
     Args:
-        index: The rows; unsafe rows are dropped, captions and rewrites are added.
+        index: The rows. Rows that are not called safe are dropped, captions and rewrites are stored.
         config: The configuration.
-        screened: The file for the verdicts, one line for each row.
-        own: Models that are Python objects, by name (`python:NAME`).
+        screened: The file to write the screener's verdicts to, one line for each row.
+        own: Models that are Python objects, by the NAME in `python:NAME`.
 
     Returns:
         The number of failed calls (`caption_failed`, `rewrite_failed`).
@@ -128,7 +128,7 @@ def _verdict(reply: Reply | None) -> tuple[str, str]:
 
 
 def _pictured(index: Rows) -> Iterator[Row]:
-    """Yield one row for each picture."""
+    """Yield the first row of each picture."""
     seen: set[str] = set()
     for row in index.all():
         if row.image is not None and row.image not in seen:
@@ -137,7 +137,7 @@ def _pictured(index: Rows) -> Iterator[Row]:
 
 
 class _Helper:
-    """A model in one role that is asked about rows, several concurrently."""
+    """A model that is asked about rows in one role, about several rows concurrently."""
 
     def __init__(self, role: str, name: str, models: Models, album: Album, prompt: str = "") -> None:
         self.role = role
@@ -147,14 +147,14 @@ class _Helper:
         (self.model,) = models.role_models({role: [parse(name)]})[role]
 
     async def replies(self, rows: Iterable[Row]) -> AsyncIterator[tuple[Row, Reply | None]]:
-        """Yield each row with its reply, in order; None if the call failed."""
+        """Yield each row with the reply about it, in order; the reply is None if the call failed."""
         for chunk in batched(rows, Limits().concurrency):
             calls = (ask(self.model, self._request(row), self.store) for row in chunk)
             for row, reply in zip(chunk, await asyncio.gather(*calls), strict=True):
                 yield row, reply
 
     async def texts(self, rows: Iterable[Row]) -> AsyncIterator[tuple[Row, str | None]]:
-        """Yield each row with the text of its reply; None if that is missing or incomplete."""
+        """Yield each row with the text of the reply about it; the text is None if it is missing, refused or incomplete."""
         async for row, reply in self.replies(rows):
             try:
                 whole = reply is not None and not reply.refusal and reply.finish == "stop"
@@ -194,7 +194,7 @@ async def ask(helper: RoleModel, request: Request, store: Store) -> Reply | None
 
 
 def batched(things: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield lists of `size` items in order; the last may be shorter."""
+    """Yield the items in lists of `size`, in order; the last list may be shorter."""
     source = iter(things)
     while batch := list(islice(source, size)):
         yield batch

@@ -1,6 +1,6 @@
-"""Prompts of instructions: a row becomes chat messages by one of several wordings for its type and language.
+"""Prompts of instructions: chat messages for a row, in one of several wordings for its type and language.
 
-Wordings are the sections of `prompts/LANGUAGE/KIND_TYPE.txt`. Training and exploration use the same wordings.
+The wordings are the sections of `prompts/LANGUAGE/KIND_TYPE.txt`. Training and exploration use the same wordings.
 """
 
 from __future__ import annotations
@@ -19,47 +19,47 @@ from lotbench.prompting.prompt import Pack, Prompt, pack
 from lotbench.storage.datasets import prompt_files
 
 LETTERS = ascii_uppercase
-"""The letters of options; there are at most 26."""
+"""The letters that name options in a prompt; a prompt has at most 26 options."""
 
 
 Task: TypeAlias = Row | Candidate | Problem
-"""Anything with a type, language, question and picture."""
+"""A record with a type, a language, a question and a picture, from which a prompt is made."""
 
 
 @cache
 def templates() -> Pack:
-    """Return the prompts of the training package."""
+    """Return all prompts of the training package."""
     return pack(prompt_files(Path(__file__).parent / "prompts"))
 
 
 def generation(task: Task, condition: str | None, rng: Random) -> Chat:
-    """Return the chat that asks for a response, optionally under a condition; `rng` chooses the wording."""
+    """Return the chat that asks for a response, under a condition unless that is None; `rng` draws the wording."""
     hint = _wording("hint", task, rng).line("user", condition=condition) if condition else None
     return _chat(f"generation_{task.type}", task, rng, hint=hint)
 
 
 def selection(task: Task, options: Sequence[str], rng: Random) -> Chat:
-    """Return the chat that asks for the best option."""
+    """Return the chat that asks for the best of the options; `rng` draws the wording."""
     return _chat(f"selection_{task.type}", task, rng, options=_list_options(options))
 
 
 def ranking(task: Task, options: Sequence[str], rng: Random) -> Chat:
-    """Return the chat that asks for the options in the order of people's preference."""
+    """Return the chat that asks to put the options in the order of people's preference; `rng` draws the wording."""
     return _chat(f"ranking_{task.type}", task, rng, options=_list_options(options))
 
 
 def _list_options(options: Sequence[str]) -> str:
-    """Return options as lines of a prompt, `A. text`."""
+    """Return options as lines `A. text` of a prompt."""
     return "\n".join(option(place, text) for place, text in enumerate(options))
 
 
 def option(place: int, text: str) -> str:
-    """Return an option as it appears in a prompt and as the answer of a selection."""
+    """Return the option at a place, from 0, as `A. text`: its line in a prompt, and the answer of a selection."""
     return f"{LETTERS[place]}. {' '.join(text.split())}"
 
 
 def ordered(places: Sequence[int]) -> str:
-    """Return the answer of a ranking: the letters of the options at these places, best first."""
+    """Return the answer of a ranking, `C > A > B`: the letters of the options at these places, best first."""
     return " > ".join(LETTERS[place] for place in places)
 
 

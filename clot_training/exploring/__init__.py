@@ -1,1 +1,1 @@
-"""Step 2: candidates under weak conditions, filtered and ranked (explorative self-refinement)."""
+"""Exploration: responses under weakly associated conditions, of which those are kept that win (Sec. 5.2.2)."""

@@ -17,7 +17,7 @@ from lotbench.storage.pictures import picture_file
 
 
 class Sight:
-    """A CLIP model: embeds pictures and words, comparable by dot product.
+    """A CLIP model that embeds pictures and words; dot products of their vectors are cosines.
 
     Args:
         settings: The model and the batch size.
@@ -26,7 +26,7 @@ class Sight:
         UsageError: open_clip cannot load the model.
 
     Attributes:
-        id: Architecture and checkpoint, files by digest; only vectors of the same id compare.
+        id: See `identity`; only vectors of models with the same id compare.
     """
 
     def __init__(self, settings: Clip) -> None:
@@ -67,7 +67,7 @@ class Sight:
 
 
 def identity(settings: Clip) -> str:
-    """Return architecture and checkpoint, by name or by the digest of the file.
+    """Return the id of a model: architecture and checkpoint, each by name or, if it is a file, by its sha256.
 
     Raises:
         UsageError: No model is named.

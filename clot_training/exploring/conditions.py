@@ -1,4 +1,4 @@
-"""Weakly associated conditions (Sec. 5.2.2, Eq. 1): the selection among keywords drawn for a sample.
+"""Weakly associated conditions (Sec. 5.2.2, Eq. 1): which of the keywords drawn for a sample become conditions.
 
 Bounds are computed in integers, since in floats 100 - 70 % of 100 is 29.999...
 """
@@ -23,9 +23,9 @@ class Condition:
     """A keyword as the condition of a response, or the empty condition.
 
     Attributes:
-        keyword: The index in the vocabulary; None for the empty condition.
-        position: The rank by similarity among the drawn keywords, from 0; None without a ranking.
-        similarity: The cosine of keyword and sample.
+        keyword: The index of the keyword in the vocabulary; None for the empty condition.
+        position: The rank of the keyword by similarity among those drawn, from 0 for the most similar; None if not ranked.
+        similarity: The cosine of keyword and sample; None if not computed.
     """
 
     keyword: int | None
@@ -34,14 +34,15 @@ class Condition:
 
 
 def kept_ranks(n: int, alpha: int, beta: int, bounds: Literal["sentence", "equation"]) -> range:
-    """Return the kept ranks, from 0, of n keywords sorted by descending similarity.
+    """Return which ranks, from 0, are kept of n keywords sorted by descending similarity.
 
     Args:
         n: The number of drawn keywords.
-        alpha: The per cent to drop from the top.
-        beta: The per cent to drop from the bottom.
-        bounds: `sentence` drops floor(alpha n / 100) and floor(beta n / 100): 5 of 100 stay with the paper's 25 and 70.
-            `equation` is Eq. 1 with indices from 1, both inclusive: 7 of 100 stay.
+        alpha: The percentage to drop from the most similar down.
+        beta: The percentage to drop from the least similar up.
+        bounds: `sentence` drops floor(alpha n / 100) and floor(beta n / 100) keywords; the paper's 25 and 70 keep 5 of
+            100.
+            `equation` is Eq. 1 with indices from 1, both ends included; it keeps 7 of 100.
     """
     if bounds == "sentence":
         return range(n * alpha // 100, n - n * beta // 100)
@@ -50,18 +51,18 @@ def kept_ranks(n: int, alpha: int, beta: int, bounds: Literal["sentence", "equat
 
 
 def draw_indices(size: int, n: int, rng: Random) -> list[int]:
-    """Return the indices of at most n keywords, drawn uniformly without replacement."""
+    """Return n distinct indices of a vocabulary of this size, drawn uniformly; all of them if there are fewer."""
     return rng.sample(range(size), min(n, size))
 
 
 def weak(keywords: Sequence[int], vectors: Vectors, sample: Vectors, settings: Explore) -> list[Condition]:
-    """Return the weakly associated conditions of a sample by descending similarity, and the empty one.
+    """Return the weakly associated conditions of a sample by descending similarity, then the empty condition.
 
     Args:
         keywords: The indices of the drawn keywords.
         vectors: The vectors of the vocabulary, [vocabulary, dimensions], of unit length.
         sample: The vector of the picture or question, [dimensions], of unit length.
-        settings: alpha, beta and bounds.
+        settings: The settings; `alpha`, `beta` and `bounds` are used.
     """
     similarities = vectors[np.asarray(keywords, dtype=np.intp)] @ sample
     order = np.argsort(-similarities, kind="stable")
@@ -74,6 +75,6 @@ def weak(keywords: Sequence[int], vectors: Vectors, sample: Vectors, settings: E
 
 
 def random(keywords: Sequence[int], settings: Explore) -> list[Condition]:
-    """Return as many random conditions as `weak` gives, and the empty one (CLoTv1)."""
+    """Return the first of the drawn keywords as conditions, as many as `weak` keeps, then the empty condition (CLoTv1)."""
     places = kept_ranks(len(keywords), settings.alpha, settings.beta, settings.bounds)
     return [*(Condition(keyword) for keyword in keywords[: len(places)]), Condition(None)]

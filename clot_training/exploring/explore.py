@@ -1,4 +1,4 @@
-"""`clot explore`: new responses under weakly associated conditions, kept if they win against people's (Sec. 5.2.2).
+"""`clot explore`: write responses under weakly associated conditions; keep those that win against people's (Sec. 5.2.2).
 
 Batches and seeds are fixed before an engine gets them, so candidates do not depend on the number of workers or on
 interruptions. Each batch is appended in one write, in order, and a resumed run continues with the first incomplete batch.
@@ -35,20 +35,21 @@ from lotbench.storage.jsonl import no_link, put
 from lotbench.storage.run_folder import read_json
 
 ENGINE_ONLY = ("engine", "workers", "gpus", "limit", "batch_size")
-"""Settings of explore that do not change candidates, so a resumed run may change them."""
+"""Settings of `explore` that a resumed run may change, since candidates do not depend on them."""
 
 Vocabulary: TypeAlias = Mapping[str, Sequence[str]]
 
 
 def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, Any]:
-    """Explore, from the start or from where a run was stopped, and return the summary.
+    """Write the candidates that are still missing, and return the summary of all.
 
     Args:
-        config: The run.
-        make_policy: Makes the policy; by default loads stage 1.
+        config: The configuration.
+        make_policy: Makes the model that writes and selects; None loads the model of stage 1.
 
     Raises:
-        UsageError: Data, models or packages are missing, or an encoder does not know a row's language.
+        UsageError: Data or models are missing, or an encoder does not know a row's language.
+        ImportError: A package is not installed.
         RunFolderError: The folder has candidates of another configuration, or another process explores there.
     """
     work = Work(Path(config.out))
@@ -71,10 +72,10 @@ def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, 
 
 
 def tuned(config: Config) -> Policy:
-    """Return the policy of stage 1.
+    """Return the model of stage 1 as the policy.
 
     Raises:
-        UsageError: It is not tuned yet, or cannot be loaded.
+        UsageError: Stage 1 is not tuned yet, or the model cannot be loaded.
     """
     adapter = Work(Path(config.out)).stage1 / "adapter"
     if not adapter.is_dir():
@@ -105,7 +106,7 @@ def _check_languages(rows: Iterable[Row], config: Config) -> None:
 
 
 def batches(index: Rows, config: Config, vocabulary: Vocabulary) -> Iterator[Batch]:
-    """Yield the batches of a run in data order."""
+    """Yield the batches of a run, in the order of the data, with all draws made."""
     settings = config.explore
     rows = islice(index.all(), settings.limit or None)
     for chunk in batched(rows, settings.batch_size):
@@ -119,7 +120,7 @@ def _task(row: Row, index: Rows, config: Config, size: int) -> Task:
 
 
 def _remaining(path: Path, planned: Iterator[Batch], settings: Explore) -> Iterator[Batch]:
-    """Return the batches that are not complete in the file; an incomplete batch is cut from it.
+    """Return the planned batches whose candidates the file lacks; cut an incomplete last batch from the file.
 
     Raises:
         RunFolderError: The file has more candidates than planned.
@@ -143,7 +144,7 @@ def _remaining(path: Path, planned: Iterator[Batch], settings: Explore) -> Itera
 def _run_engine(
     remaining: Iterator[Batch], maker: partial[Explorer], settings: Explore
 ) -> Iterator[list[Candidate]]:
-    """Return the candidates of the batches in order, computed by the configured engine."""
+    """Return the candidates of each batch in order, as the configured engine computes them."""
     first = next(remaining, None)
     if first is None:
         return iter(())
@@ -156,7 +157,7 @@ def _run_engine(
 
 
 def _leave_out(index: Rows, work: Work, config: Config) -> None:
-    """Remove the rows that the screener did not call safe.
+    """Remove the rows from the index that the screener did not call safe; none without verdicts.
 
     Raises:
         UsageError: A screener is configured and `clot instructions` has not run.
@@ -172,7 +173,7 @@ def _leave_out(index: Rows, work: Work, config: Config) -> None:
 
 
 def _claim(folder: Path, path: Path, config: Config, screening: str | None) -> None:
-    """Freeze the configuration in the folder.
+    """Write the frozen configuration into the folder of the exploration.
 
     Raises:
         RunFolderError: The folder has candidates of another configuration; the message names the differing fields.
@@ -228,7 +229,7 @@ def _open_candidates(path: Path) -> FileIO:
 
 
 def _append(file: FileIO, path: Path, source: Iterable[list[Candidate]]) -> None:
-    """Append the candidates of each batch in one write.
+    """Append the candidates of each batch to the file, in one write for each batch.
 
     Raises:
         RunFolderError: The earlier candidates are of another model, or the disk is full.
@@ -251,7 +252,7 @@ def _append(file: FileIO, path: Path, source: Iterable[list[Candidate]]) -> None
 
 
 def _summarized(candidates: Iterable[Candidate]) -> dict[str, Any]:
-    """Return the numbers of candidates: all, kept, compared, and won in each position, also by group."""
+    """Return counts of candidates and keep rates: of all, by language and type, and with and without a keyword."""
     counts: Counter[str] = Counter()
     groups: dict[str, Counter[str]] = {}
     for candidate in candidates:

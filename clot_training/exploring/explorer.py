@@ -1,6 +1,6 @@
 """A worker of exploration: turns a batch of samples into candidates.
 
-All randomness is drawn or seeded in the tasks, so the result depends on the batch alone.
+All draws are made or seeded in the batch, so the result depends on the batch alone.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from clot_training.records import Candidate, Policy, Prompt
 from lotbench.benchmarks.standard.oogiri import Row
 
 MakePolicy: TypeAlias = Callable[[Config], Policy]
-"""Makes the policy in the process that uses it."""
+"""A function that loads the policy, in the process that uses it."""
 
 
 class Task(BaseModel):
-    """A sample with everything that is drawn for it."""
+    """A row to explore, with the keywords drawn for it; `truths` are the responses of people to compare with."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -38,12 +38,12 @@ Batch: TypeAlias = tuple[Task, ...]
 
 
 class Explorer:
-    """The worker, with policy, encoders and vectors of keywords; encoders are loaded when first needed.
+    """A worker of exploration: called with a batch, it returns its candidates. Encoders are loaded when first needed.
 
     Args:
-        config: The run.
-        vocabulary: The keywords of each language.
-        make_policy: Makes the policy.
+        config: The configuration.
+        vocabulary: The keywords by language.
+        make_policy: Loads the model that writes and selects.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Explorer:
         self._policy = make_policy(config)
 
     def __call__(self, batch: Batch) -> list[Candidate]:
-        """Return the candidates of a batch: one for each sample and condition, generated together and then compared."""
+        """Return the candidates of a batch, one for each row and condition, after comparing them with people's."""
         condition_lists = self._conditions(batch)
         requests = [
             (task, place, condition)
@@ -126,7 +126,7 @@ class Explorer:
         )
 
     def _select(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Return the candidates with their wins, in the orders of options that the keep rule asks for."""
+        """Return the candidates, with `won` and `kept` filled in for those that are compared with people's responses."""
         compared = [candidate for candidate in candidates if candidate.why is None]
         trials = [(candidate, first) for candidate in compared for first in self._orders(candidate)]
         options = [
@@ -154,7 +154,7 @@ class Explorer:
         ]
 
     def _orders(self, candidate: Candidate) -> tuple[bool, ...]:
-        """Return for each order of options whether the candidate stands first."""
+        """Return the orders of options under `keep_rule`: True for the candidate first, False for the candidate last."""
         if self._settings.keep_rule == "both_orders":
             return (True, False)
         return (self._seeded(candidate, "order").choice((True, False)),)
@@ -164,7 +164,7 @@ class Explorer:
 
 
 def _without_doubles(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates, with repeated texts for the same sample marked as doubles."""
+    """Return the candidates; one whose text an earlier one of the same row has gets `why` = `double`."""
     seen_texts: set[tuple[str, str]] = set()
     result = []
     for candidate in candidates:

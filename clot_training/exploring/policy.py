@@ -1,8 +1,8 @@
-"""The tuned model as a policy: writes responses in batches, and selects by the likelihood of labels.
+"""The tuned model as a policy: it writes responses in batches, and selects options by the likelihood of their labels.
 
 Generation is that of `lotbench evaluate`, with a random stream for each prompt. The reply depends on the prompt's tokens,
-its seed and the weights, not on the other prompts of the batch, up to rounding: padding changes the last bits of matrix
-products, which may change a draw, more often in bfloat16 on GPUs. Runs therefore form the same batches again.
+its seed and the weights, and not on the other prompts of the batch, except by rounding. Padding changes the last bits of
+matrix products, which may change a draw, more often in bfloat16 on GPUs. Resumed runs therefore form the same batches.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PLAIN = Weights()
 
 
 def transformers_policy(config: Config, adapter: Path | None) -> TransformersPolicy:
-    """Return the policy of a run: its base, optionally with an adapter, and the sampling of `explore`."""
+    """Return the base model of a run, with this adapter unless it is None, and the sampling of `explore`."""
     settings = config.explore
     return TransformersPolicy(
         folder(config.model),
@@ -43,14 +43,14 @@ class TransformersPolicy:
     Args:
         base: Name on the hub, or a folder in the format of transformers.
         adapter: The adapter's folder; None uses the base alone.
-        sampling: The sampling parameters; each prompt has its own seed.
+        sampling: The sampling parameters; its seed is not used, since each prompt has its own.
         weights: How the model is loaded.
 
     Raises:
         UsageError: A package is missing, or the model or its adapter cannot be loaded.
 
     Attributes:
-        id: Base and adapter with their versions.
+        id: The names of base and adapter with their versions.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class TransformersPolicy:
         return [responses[place] for place in range(len(prompts))]
 
     def select(self, prompts: Sequence[Prompt], labels: Sequence[Sequence[str]]) -> list[int]:
-        """Return for each prompt the index of the label that most likely begins the reply.
+        """Return for each prompt the index of the label whose first token most likely begins the reply.
 
         Raises:
             UsageError: Two labels of a prompt begin with the same token.
@@ -79,7 +79,7 @@ class TransformersPolicy:
         return [max(range(len(row)), key=row.__getitem__) for row in self.odds(prompts, labels)]
 
     def odds(self, prompts: Sequence[Prompt], labels: Sequence[Sequence[str]]) -> list[list[float]]:
-        """Return the log-likelihood of each label as the first token of the reply, for each prompt.
+        """Return for each prompt the log-likelihood, for each label, that the reply begins with the label's first token.
 
         Raises:
             UsageError: Two labels of a prompt begin with the same token.
@@ -101,7 +101,7 @@ class TransformersPolicy:
         return PreparedRequest(rendered(self._loaded, spoken(prompt.messages)), pictures, sampling)
 
     def _first(self, batch: Sequence[PreparedRequest]) -> Any:
-        """Return the log-probabilities of the first token of each reply, [rows, vocabulary]."""
+        """Return the log-probabilities of the first token of each reply, [prompts, vocabulary]."""
         out = self._loaded.model.generate(
             **inputs(self._loaded, batch),
             max_new_tokens=1,

@@ -24,7 +24,7 @@ WAVE = 4_096
 def explored(
     batches: Iterator[Batch], maker: Callable[[], Explorer], settings: Explore
 ) -> Iterator[list[Candidate]]:
-    """Yield the candidates of each batch in order."""
+    """Yield the candidates of each batch in order; `maker` makes the worker of each process."""
     import ray
 
     quiet = {"logging_level": logging.WARNING, "include_dashboard": False, "log_to_driver": False}
@@ -57,7 +57,7 @@ def _wave(wave: list[Batch], maker: Callable[[], Explorer], settings: Explore) -
 
 
 class _Worker:
-    """An Explorer for Ray: rows of a table in and out."""
+    """An Explorer as Ray calls it: a batch and its candidates are JSON texts in the rows of a table."""
 
     def __init__(self, maker: Callable[[], Explorer]) -> None:
         self._explorer = maker()

@@ -1,7 +1,4 @@
-"""Vectors of samples and keywords for their similarity: pictures by CLIP, questions by the sentence encoder.
-
-The vocabulary is encoded once.
-"""
+"""Vectors of rows and keywords for their similarity: pictures by CLIP, questions by the sentence encoder."""
 
 from __future__ import annotations
 
@@ -19,17 +16,17 @@ Seen: TypeAlias = Literal["picture", "question"]
 
 
 def compared_part(row: Row) -> Seen:
-    """Return which part of a row is compared with keywords."""
+    """Return which part of a row is compared with keywords: its picture, else its question."""
     return "question" if row.image is None else "picture"
 
 
 class Scorer:
-    """Embeds samples of one kind, and the keywords of each language.
+    """An encoder of the pictures, or of the questions, of rows, and of the keywords of each language.
 
     Args:
         kind: `picture` or `question`.
-        config: Names the models.
-        vocabulary: The keywords of each language.
+        config: The configuration; it names the models.
+        vocabulary: The keywords by language.
     """
 
     def __init__(self, kind: Seen, config: Config, vocabulary: Mapping[str, Sequence[str]]) -> None:
@@ -46,7 +43,7 @@ class Scorer:
             self._id = f"sentences {self._encode.name}"
 
     def samples(self, rows: Sequence[Row]) -> list[Vectors]:
-        """Return the vector of each row's picture or question; each distinct one is encoded once."""
+        """Return the vector of each row's picture or question, [dimensions]; an equal one is not encoded again."""
         contents = [(row.image if self._pictures else row.question) or "" for row in rows]
         if new := [name for name in dict.fromkeys(contents) if name not in self._made]:
             new_vectors = self._encode.pictures(new) if self._pictures else self._encode(new)
@@ -54,7 +51,7 @@ class Scorer:
         return [self._made[name] for name in contents]
 
     def keywords(self, language: str) -> Vectors:
-        """Return the vectors of a language's keywords."""
+        """Return the vectors of a language's keywords, [keywords, dimensions]."""
         if language not in self._known:
             encode = self._encode.words if self._pictures else self._encode
             self._known[language] = vectors(self._id, self._vocabulary[language], encode)

@@ -1,6 +1,6 @@
 """The vocabulary of keywords of each language, and its vectors.
 
-Vectors are encoded once for each encoder and vocabulary, kept in the store as a matrix, and memory-mapped by workers. The
+Vectors are computed once for each encoder and vocabulary and stored as a matrix, which workers map into memory. The
 file is named by the digest of encoder and words.
 """
 
@@ -27,7 +27,7 @@ def vocabularies(rows: Iterable[Row], min_count: int) -> dict[str, tuple[str, ..
     """Return by language the sorted content words that occur in at least `min_count` responses.
 
     Raises:
-        UsageError: The tagger of a language is not installed.
+        ImportError: The tagger of a language is not installed.
     """
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for chunk in batched(rows, CHUNK):
@@ -42,12 +42,12 @@ def vocabularies(rows: Iterable[Row], min_count: int) -> dict[str, tuple[str, ..
 
 
 def vectors(encoder: str, words: Sequence[str], encode: Callable[[Sequence[str]], Vectors]) -> Vectors:
-    """Return the vectors of words, [words, dimensions], of unit length; from the store if possible.
+    """Return the vectors of words, [words, dimensions], from the store or by encoding and storing them.
 
     Args:
         encoder: The id of the encoder.
         words: The vocabulary.
-        encode: Encodes all words; called only if the store has no vectors.
+        encode: Returns the vectors of all words; called only if the store has none.
     """
     path = home() / "store" / "keywords" / f"{digest([encoder, list(words)])}.npy"
     try:

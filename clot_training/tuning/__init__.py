@@ -1,1 +1,1 @@
-"""Training: weights, examples, the trainer, refinement."""
+"""Tuning: the base model's weights, training examples, the trainer, stage 2, and publishing."""

@@ -11,7 +11,7 @@ from lotbench.storage import atomic_write
 
 
 def write(config: Config, out: Path) -> None:
-    """Write the card and the settings of a finished stage into its adapter's folder."""
+    """Write the card, README.md, and config.toml into the adapter's folder of the finished stage in `out`."""
     about = json.loads((out / "tune.json").read_text(encoding="utf-8"))
     text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
     fields = {

@@ -30,10 +30,17 @@ COUNTED_TOGETHER = 256
 
 
 def write(config: Config, files: Iterable[Path], loaded: Loaded, out: Path) -> dict[str, Any]:
-    """Write train.jsonl, eval.jsonl if there is evaluation, and the counts in examples.json.
+    """Write the instructions as training rows into train.jsonl, a part into eval.jsonl if the trainer evaluates.
+
+    Args:
+        config: The configuration.
+        files: Files of instructions.
+        loaded: The model, for its chat template, its tokenizer and its maximum length.
+        out: The folder of the stage.
 
     Returns:
-        `examples`, `tokens` (pictures included), and `left_out` by reason: too long, or with a picture for a text model.
+        The counts, which are also in examples.json: `examples`, their `tokens` (pictures included), `evaluated` rows if
+        any, and `left_out` by reason: too long, or with a picture for a text model.
     """
     trainer = config.tune.trainer
     room = min(trainer["max_length"] or loaded.room, loaded.room)
@@ -65,7 +72,7 @@ def write(config: Config, files: Iterable[Path], loaded: Loaded, out: Path) -> d
 
 
 def dataset(path: Path, sees: bool, max_pixels: int) -> Any:
-    """Return the rows of a file as a data set for TRL's trainer; None if there are no rows."""
+    """Return the rows of a file as a data set for TRL's trainer, with pictures if the model `sees`; None without rows."""
     import datasets
 
     if not path.exists() or not path.stat().st_size:
@@ -94,7 +101,7 @@ def _line(example: Instruction, sees: bool) -> str:
 
 
 def _lengths(loaded: Loaded, chunk: Sequence[Instruction], max_pixels: int) -> list[int]:
-    """Return the number of tokens of each instruction with response and picture."""
+    """Return the number of tokens of each instruction, response and picture included."""
     if not chunk:
         return []
     from trl.data_utils import prepare_multimodal_messages
@@ -111,34 +118,34 @@ def _lengths(loaded: Loaded, chunk: Sequence[Instruction], max_pixels: int) -> l
 
 @cache
 def _picture_tokens(loaded: Loaded, size: tuple[int, int]) -> int:
-    """Return the number of tokens of a picture of this size beyond its placeholder in the template."""
+    """Return how many tokens a picture of this size (width, height) has beyond its placeholder in the chat template."""
     text = rendered(loaded, [Message("user", (Image("blank"),))])
     batch = loaded.processor(text=[text], images=[[PIL.Image.new("RGB", size)]], add_special_tokens=False)
     return len(batch["input_ids"][0]) - len(loaded.tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 def written(loaded: Loaded, before: str, after: str) -> list[int]:
-    """Return the tokens of `after` when it follows `before`; a token across the boundary is included."""
+    """Return the ids of the tokens of `after` when it follows `before`; a token across the boundary is included."""
     start, whole = loaded.tokenizer([before, before + after], add_special_tokens=False)["input_ids"]
     same = next((n for n, (a, b) in enumerate(zip(start, whole, strict=False)) if a != b), len(start))
     return list(whole[same:])
 
 
 def spoken(chat: Chat) -> tuple[Message, ...]:
-    """Return a chat as messages, with pictures by path; templates need no more."""
+    """Return a chat as lotbench's messages for a chat template; an `Image` has the path in place of the sha256."""
     return tuple(Message(turn["role"], _parts(turn["content"])) for turn in chat)
 
 
 @lru_cache(maxsize=64)
 def picture(path: str, max_pixels: int) -> Any:
-    """Return a picture as an upright RGB image of at most `max_pixels`; recent ones are cached."""
+    """Return a picture as an upright RGB image of at most `max_pixels` pixels; recent ones are cached."""
     with opened(Path(path)) as image:
         upright = PIL.ImageOps.exif_transpose(image).convert("RGB")
     return upright.resize(_fitting(upright.size, max_pixels), PIL.Image.Resampling.LANCZOS)
 
 
 def _scaled(path: str, max_pixels: int) -> tuple[int, int]:
-    """Return the size of a picture after scaling, without reading its pixels."""
+    """Return the (width, height) that `picture` gives a picture, without reading its pixels."""
     with opened(Path(path)) as image:
         turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
         return _fitting(image.size[::-1] if turned else image.size, max_pixels)
@@ -151,7 +158,7 @@ def _fitting(size: tuple[int, int], max_pixels: int) -> tuple[int, int]:
 
 
 def _text(content: Any) -> str:
-    """Return the text of a turn; TRL puts the picture before it."""
+    """Return the text of a message without its picture, which TRL puts before the text."""
     return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
 
 

@@ -15,7 +15,7 @@ from lotbench.storage import adapter_texts
 
 
 def merge(config: Config) -> Path:
-    """Write the base model with the last stage's adapter merged into it, and return the folder `merged/` of the stage.
+    """Write the base model with the last stage's adapter merged into it, and return its folder STAGE/merged.
 
     Raises:
         UsageError: Nothing is tuned yet, or the model cannot be loaded.

@@ -1,6 +1,6 @@
 """`clot refine` (stage 2): tune again on the instructions and the kept candidates (Sec. 5.2.2).
 
-Kept candidates become a further file of instructions, with the prompts that produced them.
+Kept candidates become a second file of instructions, each with the prompt to which it was written.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from lotbench.storage import atomic_write
 
 
 def refine(config: Config) -> dict[str, Any]:
-    """Tune on instructions and kept candidates, starting from stage 1 or from the base.
+    """Tune on instructions and kept candidates, starting from stage 1 or from the base; return the content of tune.json.
 
     Raises:
         UsageError: There is no exploration with these conditions, it kept nothing, or stage 1 is missing.
-        DataError: A line of the file is no candidate.
+        DataError: A line of candidates.jsonl is no candidate.
     """
     work, chosen = Work(Path(config.out)), config.explore.conditions
     instructions = [candidate.instruction() for candidate in work.explorations(chosen) if candidate.kept]

@@ -37,11 +37,11 @@ INCIDENTAL = re.compile(
     r"|torch_empty_cache_steps|data(loader|set)_num.*|dataloader_pin.*|fsdp.*|deepspeed|ddp_.*"
     r"|logging_.*|save_(steps|total_limit)|report_to|run_name|project|push_to_hub|hub_.*"
 )
-"""Fields that do not affect the weights: batching, checkpoints, logging."""
+"""Names of trainer fields that an interrupted stage may change: batching, checkpoints, logging; see `decisive`."""
 
 
 def arguments(config: Config, out: Path) -> Any:
-    """Return the SFTConfig of a stage.
+    """Return TRL's SFTConfig for a stage, with checkpoints in the stage's folder `out`.
 
     Raises:
         UsageError: A field is unknown, belongs elsewhere, or has a value that the library refuses.
@@ -58,7 +58,10 @@ def arguments(config: Config, out: Path) -> Any:
 
 
 def lora(config: Config, model: Any = None) -> Any:
-    """Return the LoraConfig of a stage; the default `target_modules` are all linear layers of the language model.
+    """Return PEFT's LoraConfig for a stage.
+
+    If `target_modules` is not set, it gets all linear layers of the language model in `model`. None as model leaves it
+    unset, which is enough to check the fields.
 
     Raises:
         UsageError: See `arguments`.
@@ -70,7 +73,7 @@ def lora(config: Config, model: Any = None) -> Any:
 
 
 def decisive(config: Config) -> dict[str, Any]:
-    """Return the settings that affect the weights; batch size and accumulation enter as their product."""
+    """Return the settings that affect the trained weights; batch size and accumulation enter as their product."""
     trainer = config.tune.trainer
     fields = {name: value for name, value in trainer.items() if not INCIDENTAL.fullmatch(name)}
     together = trainer["per_device_train_batch_size"] * trainer.get("gradient_accumulation_steps", 1)

@@ -1,8 +1,8 @@
 """Stage 1 and stage 2: LoRA on instructions, with TRL's SFTTrainer and PEFT.
 
-The trainer provides batches, the loss on the response alone, mixed precision, checkpoints and several processes. Rows
-(`examples`) and default layers (`weights`) are defined here. It runs under `accelerate launch` and torchrun, on GPUs or
-(gloo) CPUs, and continues from its last checkpoint after a kill.
+The trainer provides batches, the loss on the response alone, mixed precision, checkpoints and several processes. This
+package provides the rows (`examples`) and the default layers (`weights`). A stage runs under `accelerate launch` and
+torchrun, on GPUs or (gloo) CPUs, and continues from its last checkpoint after a kill.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def tune(config: Config, files: Sequence[Path], out: Path, *, adapter: Path | No
     """Tune a model on instructions; a finished stage is left unchanged, an interrupted one continues.
 
     Args:
-        config: The run's configuration.
+        config: The configuration.
         files: Files of instructions.
         out: The stage's folder, which gets adapter/ (with seen.json: digests of its training texts), tune.json,
             loss.jsonl, the frozen configuration, and checkpoints/.
@@ -99,7 +99,14 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
 
 
 def _trainer(config: Config, args: Any, loaded: Loaded, data: tuple[Any, Any], adapter: Path | None) -> Any:
-    """Return TRL's trainer for the rows, with a new or given adapter; its own printing is switched off.
+    """Return TRL's trainer with its printing switched off, for a new adapter or for the given one.
+
+    Args:
+        config: The configuration.
+        args: The SFTConfig.
+        loaded: The base model.
+        data: The rows to train on, and those to evaluate on (or None).
+        adapter: The folder of the adapter to start from; None for a new one.
 
     Raises:
         UsageError: The adapter belongs to another model, or a setting does not fit the model.
@@ -128,7 +135,7 @@ def _trainer(config: Config, args: Any, loaded: Loaded, data: tuple[Any, Any], a
 
 
 def _precision(trainer: Any) -> dict[str, str]:
-    """Return the types of frozen and trained weights, and of autocast."""
+    """Return the number formats of the frozen weights, of the adapter and of autocast, by these names."""
     types: dict[bool, set[str]] = {True: set(), False: set()}
     for weight in trainer.model.parameters():
         types[weight.requires_grad].add(str(weight.dtype).removeprefix("torch."))
@@ -138,7 +145,7 @@ def _precision(trainer: Any) -> dict[str, str]:
 
 
 def _last_checkpoint(folder: Path) -> str | None:
-    """Return the last complete checkpoint, if any.
+    """Return the path of the last complete checkpoint in a folder; None if there is none.
 
     The trainer writes trainer_state.json last, so a checkpoint without it was interrupted.
     """
@@ -171,14 +178,14 @@ class Watch(transformers.TrainerCallback):  # type: ignore[misc]
 
 
 def _identity(config: Config, files: Sequence[Path], adapter: Path | None) -> str:
-    """Return the digest of everything that affects the weights."""
+    """Return a digest of all that affects the trained weights: model, seed, settings, instructions and first adapter."""
     start = [sha256(path) for path in sorted(adapter.glob("adapter_model.*"))] if adapter else []
     decisive = settings.decisive(config)
     return digest([config.model, config.seed, decisive, [sha256(file) for file in files], start])
 
 
 def _claim(out: Path, identity: str) -> None:
-    """Mark the folder with the identity of the stage.
+    """Write the identity of the stage into its folder.
 
     Raises:
         UsageError: The folder belongs to a stage with other settings or data.
@@ -194,7 +201,7 @@ def _claim(out: Path, identity: str) -> None:
 def _tell(
     trainer: Any, out: Path, base: str, files: Sequence[Path], counts: Mapping[str, Any], *, seconds: float
 ) -> None:
-    """Write the record of a stage; tune.json last, since it marks the stage as finished."""
+    """Write the record of a finished stage: loss.jsonl, then tune.json, which marks the stage as finished."""
     logged = [line for line in trainer.state.log_history if "loss" in line]
     losses = [line["loss"] for line in logged]
     tenth = max(1, len(losses) // 10)
@@ -216,7 +223,7 @@ def _tell(
 
 
 def _trained_on(config: Config, files: Sequence[Path]) -> Iterator[str]:
-    """Yield the response texts behind the instructions: their own, and those of the rows that they name."""
+    """Yield the response texts in the instructions: those of generations, and those of all rows that instructions name."""
     named: set[str] = set()
     for file in files:
         for line in file.read_bytes().splitlines():

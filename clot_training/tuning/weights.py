@@ -1,7 +1,7 @@
 """The base model of a training run: its weights, and how they are loaded for training.
 
-A GGUF file, such as that of the embedded model, is converted once into a transformers folder in the store. Loaded
-directly, transformers treats it as quantized and refuses to train or save it.
+A GGUF file, such as that of the embedded model, is converted once into a folder that transformers loads. Transformers
+would treat the file itself as quantized, and refuse to train or save it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lotbench.storage.home import home
 
 
 def folder(base: str) -> str:
-    """Return the name or folder that transformers loads for a base; GGUF files are converted.
+    """Return the hub name or the folder from which transformers loads a base model; convert a GGUF file first.
 
     Args:
         base: Hub name, folder, `local` (the embedded model), or a `.gguf` file.
@@ -49,12 +49,12 @@ def folder(base: str) -> str:
 
 
 def packing(weights: Weights) -> Packing:
-    """Return the loading options of all steps."""
+    """Return the table `weights` of the configuration as options for loading a model."""
     return Packing(weights.dtype, weights.quantize, weights.attn_implementation, weights.trust_remote_code)
 
 
 def base_model(config: Config) -> Loaded:
-    """Return the base model of a run, loaded for training; its id is the base that adapters record.
+    """Return the base model of a run, loaded for training; adapters record its `id` as their base.
 
     Raises:
         UsageError: The model cannot be loaded, or has no chat template.
@@ -64,7 +64,7 @@ def base_model(config: Config) -> Loaded:
 
 
 def linear_layers(model: Any) -> str:
-    """Return a regular expression for all linear layers of the language model, without its vision tower.
+    """Return a regular expression for the names of all linear layers of the language model, without the vision tower.
 
     A plain list of names would also match the vision tower, which often uses the same names.
 

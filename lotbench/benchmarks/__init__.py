@@ -1,7 +1,7 @@
-"""The registry of the benchmarks; each is a folder with the same file names.
+"""The registry of the benchmarks: those of lotbench and those of installed packages.
 
-The benchmarks of lotbench are named here. An installed package registers one by an entry point in the group
-`lotbench.benchmarks`, with the benchmark's name and the module that has its `benchmark`.
+Each benchmark of lotbench is a folder; all folders use the same file names. An installed package adds a benchmark by
+an entry point in the group `lotbench.benchmarks`: the benchmark's name, and the module whose `benchmark` declares it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ GROUP = "lotbench.benchmarks"
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all benchmarks, those of lotbench first."""
+    """Return the names of all benchmarks: those of lotbench, then those of installed packages by alphabet."""
     return (*NAMES, *sorted(_installed().keys() - {*NAMES}))
 
 
@@ -25,7 +25,7 @@ def get(name: str) -> Benchmark:
     """Return the benchmark with this name.
 
     Raises:
-        UsageError: There is none; the message lists the benchmarks.
+        UsageError: No benchmark has this name; the message lists the names.
     """
     benchmark: Benchmark = import_module(_module(name)).benchmark
     return benchmark
@@ -35,7 +35,7 @@ def folder(name: str) -> Path:
     """Return the folder of a benchmark's code and prompts.
 
     Raises:
-        UsageError: There is no such benchmark.
+        UsageError: No benchmark has this name; the message lists the names.
     """
     return Path(str(import_module(_module(name)).__file__)).parent
 

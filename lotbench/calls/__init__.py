@@ -1,1 +1,1 @@
-"""Everything a call passes: caller, journal, store, budget, preflight."""
+"""The path of a model call: caller, budget, journal, store, prices, connection test; also embeddings and footprint."""

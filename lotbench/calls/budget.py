@@ -19,12 +19,20 @@ from lotbench.errors import LimitReached, UsageError
 from lotbench.types import Usage
 
 discarded: ContextVar[Callable[[Usage | None], None]] = ContextVar("discarded", default=lambda usage: None)
-"""Counts a reply that was billed and cannot be used. None stands for unknown usage. Raises if another try exceeds a limit."""
+"""Called by models with the token counts (None: unknown) of a reply that was billed and cannot be used. It counts them, and
+raises LimitReached if another try could exceed a limit."""
 
 
 @dataclass(slots=True)
 class Budget:
-    """Tracks the money, tokens and time that a run has used against its limits."""
+    """The money, tokens and time that a run has used, with its limits.
+
+    Attributes:
+        clock: Returns the time in seconds.
+        cost: US dollars of finished calls.
+        tokens: Input and output tokens of finished calls.
+        started: The time at which this session began.
+    """
 
     limits: Limits
     clock: Callable[[], float] = time.monotonic
@@ -63,7 +71,7 @@ class Budget:
             raise LimitReached(f"the time limit of {limit:g} s is used up")
 
     def settle(self, tokens: int, cost: float, usage: Usage, spent: float) -> None:
-        """Release a reservation and count what the call used."""
+        """Release the reserved `tokens` and `cost`, and count what the call used: its `usage`, and `spent` US dollars."""
         self._held_tokens -= tokens
         self._held_cost -= cost
         self.count(usage, spent)
@@ -79,7 +87,7 @@ class Budget:
         return " and ".join(over)
 
     def count(self, usage: Usage, spent: float) -> None:
-        """Count usage that was not reserved (of an earlier session)."""
+        """Count token usage, and `spent` US dollars, that were not reserved (those of an earlier session)."""
         self.tokens += usage.input_tokens + usage.output_tokens
         self.cost += spent
 
@@ -101,10 +109,10 @@ def refuse_unpriced(limits: Limits, names: Mapping[str, ModelName]) -> None:
 
 
 def refuse_tier(limits: Limits, names: Iterable[ModelName]) -> None:
-    """Raise if the service tier `flex` is asked of an endpoint that is not OpenAI's.
+    """Raise if the limits ask for the service tier `flex` and a model is not at OpenAI's endpoint.
 
     Raises:
-        UsageError: A model has no such tier.
+        UsageError: A model has no such tier; the message names it.
     """
     others = sorted(
         {
@@ -120,7 +128,10 @@ def refuse_tier(limits: Limits, names: Iterable[ModelName]) -> None:
 
 
 class Bucket:
-    """A rate limit in units a minute: a token bucket that starts with ten seconds' worth."""
+    """A rate limit in units a minute (requests or tokens), as a token bucket; no limit if `per_minute` is None.
+
+    It starts full and holds what ten seconds allow, but at least one unit.
+    """
 
     def __init__(self, per_minute: float | None, clock: Callable[[], float] = time.monotonic) -> None:
         self.rate = per_minute / 60 if per_minute else None
@@ -129,12 +140,12 @@ class Bucket:
         self._at = clock()
 
     async def take(self, amount: float) -> None:
-        """Take units and wait until the bucket has refilled; an amount above its capacity waits longer."""
+        """Take this many units and wait until the bucket has refilled; an amount above its capacity waits longer."""
         if self.rate is not None and (wait := self.reserve(amount)):
             await asyncio.sleep(wait)
 
     def reserve(self, amount: float) -> float:
-        """Take the units now and return how many seconds to wait for them."""
+        """Take the units at once and return the seconds after which they may be used; for a bucket with a limit."""
         assert self.rate is not None
         now = self._clock()
         full = max(1.0, self.rate * 10)

@@ -26,14 +26,22 @@ from lotbench.prompting.reply import HALVES, fills
 from lotbench.types import Answer, Key, Model, Question, Reply, Request, Sampling, Usage
 
 PICTURE_TOKENS = 1_000
+"""Estimated input tokens of a picture."""
 CHARACTERS_A_TOKEN = 3
+"""Estimated characters of a text in one token."""
 REPLY_TOKENS = 300
 """Estimated output tokens of a reply before any reply of its step has come."""
 
 
 @dataclass(slots=True)
 class RoleModel:
-    """One model of a role, with its price and the rate limits of its endpoint."""
+    """One model of a role, with its price and the rate limits of its endpoint.
+
+    Attributes:
+        price: None if it is unknown.
+        requests: The limit on requests a minute.
+        tokens: The limit on tokens a minute.
+    """
 
     name: str
     model: Model
@@ -43,11 +51,11 @@ class RoleModel:
     model_id: str = ""
     """The id that the model returned last; empty before its first reply."""
     address: str = ""
-    """See `config.model_names.address`."""
+    """The address that belongs to the model's identity, or ""; see `config.model_names.address`."""
     outside: bool = False
-    """Whether the reply comes from outside (a stepped game): no budget is reserved and no rate applies."""
+    """Whether another program replies (a stepped game): then no budget is reserved and no rate applies."""
     billed: bool = False
-    """Whether a reply without token counts has cost something: its usage is then assumed."""
+    """Whether replies cost money: if one comes without token counts, its usage is then estimated."""
 
 
 @dataclass(slots=True)
@@ -57,24 +65,25 @@ class CallStats:
     in_flight: int = 0
     calls: int = 0
     open: dict[str, tuple[float, str]] = field(default_factory=dict)
-    """The calls in flight by key: start (monotonic seconds) and model name."""
+    """The start (monotonic seconds) and the model name of each call in flight, by key."""
     replied: float = field(default_factory=time.monotonic)
     """Time of the last reply (monotonic seconds)."""
     cost: float | None = 0.0
-    """US dollars; None after a call to a model without a known price."""
+    """US dollars spent; None after a call to a model without a known price."""
 
 
 @dataclass(eq=False)
 class Caller:
-    """Calls the models of a run.
+    """The path from an episode's questions to the models of a run.
 
     Attributes:
         role_models: The models of each role, by index.
-        sampling: The sampling parameters of each role, and whether a seed is sent.
+        sampling: The sampling parameters of each role, and whether its calls get a seed.
         journal: Records every reply.
         store: Keeps replies to shared questions across runs.
-        budget: The limits of the run.
-        seed: The seed of the run.
+        budget: Counts the use of the run against its limits.
+        seed: The seed of the run, from which the seeds of calls are derived.
+        stats: Counts for the progress display.
     """
 
     role_models: Mapping[str, tuple[RoleModel, ...]]
@@ -90,7 +99,7 @@ class Caller:
     _mean_reply: dict[str, float] = field(default_factory=dict)
 
     async def ask(self, episode: AnyEpisode, question: Question) -> Answer:
-        """Put a question to the model of its role and index.
+        """Put a question of an episode to the model that its role and index name, and return the answer.
 
         Raises:
             CallFailed: The call brought no reply.
@@ -105,16 +114,16 @@ class Caller:
         if task is None or task.done():
             task = self._shared[name] = asyncio.create_task(self._ask_once(question, request))
             task.add_done_callback(partial(self._forget_shared, name))
-        # The first asker may be at another round or index: the answer names this question.
+        # Another episode may have asked first, at another round or index: the answer must name this question.
         return Answer(question, request.key, await asyncio.shield(task))
 
     def _forget_shared(self, name: str, task: asyncio.Task[Reply]) -> None:
-        """Drop the task of a shared question; the journal has the reply, and the task keeps its episode in memory."""
+        """Drop the finished task of a shared question, which would keep its episode in memory; the journal has the reply."""
         if self._shared.get(name) is task:
             del self._shared[name]
 
     def request(self, question: Question, sample: str, repeat: int) -> Request:
-        """Return the request of a question: model, messages, sampling and the key of the call."""
+        """Return the request of a question: model, messages, sampling, and a key with this sample and repeat."""
         role_model = self.role_models[question.role][question.index]
         sampling, seeded = self.sampling[question.role]
         if question.temperature is not None:
@@ -225,7 +234,7 @@ class Caller:
     def _count_apart(
         self, role_model: RoleModel, entry: Callable[..., Entry], most: Usage, used: Usage | None
     ) -> None:
-        """Count usage that the journal has no line for; unknown usage is counted as `most`."""
+        """Count usage that the journal lacks, in the budget and in discarded.jsonl; None (unknown) is counted as `most`."""
         usage, stats, price = used or most, self.stats, role_model.price
         reply = Reply("", role_model.model_id, usage=usage)
         self.journal.discard(entry("discarded" if used else "assumed", _now(), reply))
@@ -235,12 +244,18 @@ class Caller:
 
 
 def owner(episode: AnyEpisode, question: Question) -> tuple[str, int]:
-    """Return the sample id and the repeat that go into the key of a question."""
+    """Return the sample id and the repeat that go into the key of a question; the repeat of a shared question is 0."""
     return question.about or episode.sample.id, 0 if question.shared else episode.repeat
 
 
 def sampling(default: Sampling, ours: RoleSampling | None, seeded: bool) -> tuple[Sampling, bool]:
-    """Return the sampling of a role and whether it is seeded; the experiment's values override the benchmark's."""
+    """Return the sampling parameters of a role, and whether its calls get a seed.
+
+    Args:
+        default: The benchmark's parameters.
+        ours: The experiment's parameters, which override the others; None if it has none for the role.
+        seeded: Whether calls get a seed if the experiment does not say.
+    """
     if ours is None:
         return default, seeded
     overrides = ours.model_dump(exclude_none=True, exclude={"seed"})
@@ -248,7 +263,7 @@ def sampling(default: Sampling, ours: RoleSampling | None, seeded: bool) -> tupl
 
 
 def _uncounted(reply: Reply) -> bool:
-    """Return whether a server answered without token counts; a refused request takes no seconds and costs nothing."""
+    """Return whether a reply lacks token counts; one of 0 seconds, made here for a refused request, costs nothing."""
     usage = reply.usage
     return reply.seconds > 0 and not (usage.input_tokens and (usage.output_tokens or not reply.text))
 
@@ -267,7 +282,7 @@ def _estimate(request: Request) -> int:
 
 
 def storable(reply: Reply) -> Reply:
-    """Return the reply with lone surrogates replaced: JSON can hold them, UTF-8 cannot."""
+    """Return the reply with U+FFFD in place of lone surrogates in its texts: JSON can hold them, UTF-8 cannot."""
     texts = {name: getattr(reply, name) for name in ("text", "model", "reasoning", "refusal")}
     whole: dict[str, Any] = {name: HALVES.sub("\ufffd", text) for name, text in texts.items() if text}
     return replace(reply, **whole)

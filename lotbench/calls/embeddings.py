@@ -29,7 +29,7 @@ INSTALL = "pip install 'lotbench[embed]'"
 
 
 class Encoder:
-    """Turns texts into vectors of unit length; loads the weights at the first call.
+    """A model that turns texts into vectors of unit length; it loads its weights at the first call.
 
     Args:
         name: `minilm`, a sentence-transformers model, or `NAME#pooler` (see the top of this file).
@@ -63,7 +63,7 @@ class Encoder:
 
 
 def embedded(name: str, texts: Sequence[str], known: dict[str, Vectors] | None = None) -> dict[str, Vectors]:
-    """Return the vector of each text; embed only the texts that `known` lacks.
+    """Return the vector [dimensions] of each text, by text; embed only the texts that `known` lacks.
 
     Args:
         name: The encoder.
@@ -80,7 +80,7 @@ def embedded(name: str, texts: Sequence[str], known: dict[str, Vectors] | None =
 
 
 def table(name: str, vectors: dict[str, Vectors]) -> bytes:
-    """Return the content of a .npz file with the encoder's name, the digests of the texts and the matrix."""
+    """Return the bytes of a .npz file: `encoder` (its name), `texts` (sha256 digests), `vectors` [texts, dimensions]."""
     rows = np.stack(list(vectors.values())) if vectors else np.zeros((0, 0), np.float32)
     names = np.array([_digest(text) for text in vectors])
     file = BytesIO()
@@ -89,9 +89,9 @@ def table(name: str, vectors: dict[str, Vectors]) -> bytes:
 
 
 def read_vectors(path: Path, name: str, texts: Sequence[str]) -> dict[str, Vectors]:
-    """Return the vectors of these texts that a file written from `table` has for this encoder.
+    """Return the vectors, by text, that a file with the bytes of `table` has for these texts.
 
-    A damaged file counts as empty, since vectors can be computed again.
+    The file of another encoder, or one that is missing or damaged, counts as empty, since vectors can be computed again.
     """
     try:
         with open(path, "rb", opener=regular) as file, np.load(file, allow_pickle=False) as arrays:

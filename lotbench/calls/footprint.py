@@ -29,11 +29,12 @@ class Work:
 
 
 def footprint(by_role: Mapping[str, Iterable[Work]]) -> dict[str, JSON] | None:
-    """Estimate energy and CO2e by role.
+    """Estimate the energy and the CO2e of the calls of each role.
 
     Returns:
-        `library`, and in `by_role` for each role `energy_kwh` and `co2e_kg` as [lowest, highest], or None if a model is
-        unknown. None without the extra `footprint`.
+        `library`: its name and version. `by_role`: for each role `energy_kwh` and `co2e_kg`, each as [lowest, highest];
+        None for a role without calls or with a model that the library does not know. If the library is not installed,
+        the whole result is None.
     """
     if find_spec("ecologits") is None:
         return None
@@ -54,7 +55,10 @@ def _sum_impacts(works: list[Work]) -> JSON:
 
 
 def _impacts(work: Work) -> tuple[tuple[float, float], tuple[float, float]] | None:
-    """Return (lowest, highest) energy in kWh and CO2e in kg; the estimate is linear in tokens and seconds."""
+    """Return energy in kWh and CO2e in kg, each as (lowest, highest); None if the library does not know the model.
+
+    The estimate is linear in tokens and seconds, so the sums of a model's calls suffice.
+    """
     from ecologits.tracers.utils import llm_impacts
 
     # ecologits logs unknown models; here they give None.

@@ -38,10 +38,10 @@ class Entry:
 
     Attributes:
         role: The role of the model.
-        index: Which of the role's models.
+        index: The index of the model in its role, from 0.
         asked: The model name that was requested.
-        source: `call` or `store` for usable replies; `discarded` for billed and unusable ones; `assumed` for the estimated
-            usage of either, if the server reported none.
+        source: `call` for a reply of the model; `store` for a copy from the store; `discarded` for the usage of a billed
+            reply that cannot be used; `assumed` for an estimate of usage that the server did not report.
         started: When the call began, in seconds since the epoch.
     """
 
@@ -56,7 +56,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who gave a group of replies: role, index and source as in the journal, and the id of the model."""
+    """The origin of the replies in one `Total`: role, index, `asked` and source as in `Entry`, and the returned model id."""
 
     role: str
     index: int
@@ -67,7 +67,7 @@ class Origin:
 
 @dataclass(slots=True)
 class Total:
-    """Number, tokens, seconds and US dollars of the replies from one origin; the cost is None without a known price."""
+    """Number, tokens, seconds and US dollars of replies; `calls` counts usable ones, the cost is None if unknown."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -88,6 +88,7 @@ class Totals:
 
     Attributes:
         prices: The price of each model by its requested name; needed per call, since long calls may cost more a token.
+        by_origin: The sums for each origin.
     """
 
     prices: Mapping[str, Price | None] = field(default_factory=dict)
@@ -133,8 +134,8 @@ class Journal:
 
         Args:
             path: The file.
-            before: Another journal whose replies are used too; it is only read.
-            prices: See `Totals`.
+            before: Another journal in which `get` also looks; it is only read.
+            prices: The price of each model by its requested name, for the costs in `totals`; None if no cost is needed.
             writes: Whether lines will be appended; otherwise the file is not changed and may be missing.
 
         Raises:
@@ -171,7 +172,7 @@ class Journal:
         return len(self._places)
 
     def ask(self, key: Key) -> None:
-        """Note that a call is being made.
+        """Note that a key is asked for, so that it is not asked for again.
 
         Raises:
             LotbenchError: The key was asked for before in this run.
@@ -195,7 +196,7 @@ class Journal:
         return self._at(name) or (None if again else self._before.get(key))
 
     def last(self, key: str) -> Entry | None:
-        """Return the last entry of a key in this file, even if it is to be retried."""
+        """Return the last entry of a key in this file, even if its call is to be retried; None if there is none."""
         return self._at(_name(key))
 
     def _at(self, name: bytes) -> Entry | None:
@@ -205,11 +206,11 @@ class Journal:
         return entry(os.pread(self._file.fileno(), place[1], place[0]))
 
     def retry(self, key: str) -> None:
-        """Mark a key to be asked again, because its reply could not be read."""
+        """Let `get` find no entry of a key until a new one is put, because the recorded reply could not be read."""
         self._retried.add(_name(key))
 
     def put(self, line: Entry) -> None:
-        """Append an entry; on return the operating system has it.
+        """Append an entry; when this returns, the operating system has it.
 
         Raises:
             RunFolderError: The disk is full or the file cannot be written.
@@ -226,7 +227,7 @@ class Journal:
         self.totals.add(line)
 
     def discard(self, line: Entry) -> None:
-        """Record a billed and unusable reply, so that a resumed run counts it too.
+        """Append the usage of a billed reply that cannot be used to discarded.jsonl, so that a resumed run counts it too.
 
         Raises:
             RunFolderError: The disk is full or the file cannot be written.
@@ -272,7 +273,7 @@ def read_journal(path: Path) -> Iterator[Entry]:
 
 
 def call_times(path: Path) -> tuple[float, float]:
-    """Return the start times of the first and the last call of a journal, in seconds since 1970; 0 without calls."""
+    """Return the start times of the first and the last call of a journal, in seconds since 1970; (0, 0) without calls."""
     first, last = inf, 0.0
     for line in read_journal(path):
         if line.source == "call":
@@ -281,7 +282,7 @@ def call_times(path: Path) -> tuple[float, float]:
 
 
 def read_totals(path: Path, prices: Mapping[str, Price | None] | None = None) -> Totals:
-    """Return the sums over a journal and its discarded replies; zero if the file is missing."""
+    """Return the sums over a journal and the discarded.jsonl beside it; a missing file counts as empty."""
     totals = Totals(prices or {})
     for line in (*read_journal(path), *read_journal(path.with_name(DISCARDED))):
         totals.add(line)

@@ -1,4 +1,4 @@
-"""Records of judge checks in the store, by everything that the verdicts depend on.
+"""Records of judge checks (error rates on labelled rows) in the store, found by all that the verdicts depend on.
 
 A record's file name is the digest of its key: ids and addresses of the models, prompts, settings and data set. A judge
 that changes in any of them counts as unchecked. Only the data set may differ: a check on the shipped judge set also
@@ -23,7 +23,7 @@ FOLDER = "judge_check"
 
 
 def place(root: Path | None = None) -> Path:
-    """Return the folder of the judge checks."""
+    """Return the folder of the judge checks in `root`, by default in `home()`."""
     return (root or home()) / "store" / FOLDER
 
 
@@ -39,10 +39,11 @@ def every(root: Path | None = None) -> list[dict[str, Any]]:
 
 
 def counting(data: str, root: Path | None = None) -> list[dict[str, Any]]:
-    """Return the records that count for a data set, given by its digest, each with that digest in its key.
+    """Return the records that count for a data set, which is given by its digest.
 
-    These are checks that depend on no data set, checks on this data set, and otherwise checks on the shipped judge set,
-    marked `set.elsewhere`. Labels of people on a run count only for the data set of the run.
+    These are checks that depend on no data set, and checks on this data set. A judge without a check on it is represented by
+    its check on the shipped judge set, with this data set in the key and the mark `set.elsewhere`. Labels of people on a run
+    count only for the data set of the run.
     """
     records = every(root)
     here = {digest(record["key"]): record for record in records if record["key"].get("data", data) == data}
@@ -59,7 +60,7 @@ def counting(data: str, root: Path | None = None) -> list[dict[str, Any]]:
 
 
 def find_counting(key: Mapping[str, Any], root: Path | None = None) -> dict[str, Any] | None:
-    """Return the record that counts for a key, if any; see `counting`."""
+    """Return the record that counts for a key, see `counting`; None if there is none."""
     return next((record for record in counting(key.get("data", ""), root) if record["key"] == key), None)
 
 

@@ -34,6 +34,8 @@ async def check(
 ) -> None:
     """Call each model of each role once, except the roles in `without`.
 
+    The picture of the episode's sample is sent along to roles that see pictures.
+
     Raises:
         UnknownModel: Models are not served under their names; the message lists them.
         Unescapable: A model cannot be used, with the reason in one line.

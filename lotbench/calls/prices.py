@@ -32,10 +32,13 @@ LISTED_AS = {name: name for name in ("openai", "openrouter", "deepseek", "anthro
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars for a million tokens.
+    """The price of a model in US dollars for a million tokens.
 
     Attributes:
-        above: (tokens, price) for calls with longer input, largest threshold first; the price then holds for all tokens.
+        input: For input tokens that are not cached.
+        cached: For cached input tokens.
+        output: For output tokens.
+        above: Pairs (n, price), largest n first: a call with more than n input tokens costs that price for all its tokens.
     """
 
     input: float
@@ -76,7 +79,7 @@ def asked_cost(name: ModelName, usage: Usage, limits: Limits) -> float | None:
 
 
 class PriceTable(BaseModel):
-    """A price table: its date, and for each model input, cached input and output, in US dollars a million tokens."""
+    """A price table: its date, and by model the prices of input, cached input and output (US dollars a million tokens)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -85,12 +88,12 @@ class PriceTable(BaseModel):
 
 
 def price(name: ModelName) -> Price | None:
-    """Return the price of a model; 0 for models that run locally, None if it is unknown.
+    """Return the price of a model; a price of 0 for models that run locally, None if it is unknown.
 
     The user's table can name a model in full (`my-model@http://host/v1`) or by its base model.
 
     Raises:
-        UsageError: The file named by `$LOTBENCH_PRICES` cannot be read, with file and field.
+        UsageError: The file in `$LOTBENCH_PRICES` cannot be read or has an invalid field; the message names both.
     """
     own = own_table()
     table = own.usd_per_million if own else {}
@@ -105,7 +108,7 @@ def price(name: ModelName) -> Price | None:
 
 
 def price_date() -> str:
-    """Return the date of the user's table, else the start date of the newest list price.
+    """Return the date of the user's table, else the newest date from which a list price holds, as text.
 
     Raises:
         UsageError: See `price`.
@@ -115,7 +118,7 @@ def price_date() -> str:
 
 
 def own_table() -> PriceTable | None:
-    """Return the table that `$LOTBENCH_PRICES` names, if it is set.
+    """Return the price table that `$LOTBENCH_PRICES` names; None if the variable is not set.
 
     Raises:
         UsageError: See `price`.
@@ -129,7 +132,7 @@ def read_table(path: str) -> PriceTable:
     """Read a price table from a TOML file.
 
     Raises:
-        UsageError: It cannot be read or does not fit, with file and field.
+        UsageError: It cannot be read, or a field is invalid; the message names file and field.
     """
     return validate(PriceTable, read_toml(Path(path)), Path(path))
 
@@ -140,7 +143,7 @@ def _today() -> date:
 
 @cache
 def _list_price(provider: str, model: str, day: date) -> Price | None:
-    """Return the list price of a model id, or else of its base model (without date or variant)."""
+    """Return the list price of a model id, or else of its base model (without date or variant); None without either."""
     if provider not in LISTED_AS:
         return None
     maker = model.rpartition("/")[0]
@@ -153,7 +156,7 @@ def _list_price(provider: str, model: str, day: date) -> Price | None:
 
 
 def _dearest(model: str, provider: str, day: date) -> Price | None:
-    """Return the highest list price of the day, so that a budget holds at any hour; None if there are no figures.
+    """Return the highest list price within the day, so that a budget holds at any hour; None if the list has no figures.
 
     Raises:
         LookupError: The model is not listed.
@@ -183,7 +186,10 @@ def _read_listed(listed: Mapping[str, Any]) -> Price | None:
 
 
 def _above(rows: tuple[Any, Any, Any], start: int) -> Price:
-    """Return the price of calls with more than `start` input tokens; a row is one figure or has ascending tiers."""
+    """Return the price of calls with more than `start` input tokens.
+
+    `rows` are the list prices of input, cached input and output: each a number, or an object with ascending tiers.
+    """
     fresh, cached, output = (
         [
             getattr(row, "base", row),

@@ -22,11 +22,11 @@ REPLY = TypeAdapter(Reply)
 
 
 class Store:
-    """Replies to shared questions, by request and model.
+    """The folder of replies to shared questions, by request and model.
 
     Args:
-        root: The folder; `home()` by default.
-        fresh: Read nothing, but write new replies.
+        root: The parent folder; None for `home()`.
+        fresh: Whether to read nothing, and only write new replies.
     """
 
     def __init__(self, root: Path | None = None, *, fresh: bool = False) -> None:
@@ -34,12 +34,12 @@ class Store:
         self.fresh = fresh
 
     def get(self, request: Request, model_id: str, address: str = "") -> Reply | None:
-        """Return the stored reply of a model to this request, if any.
+        """Return the stored reply of a model to this request; None if there is none, or if the store is `fresh`.
 
         Args:
             request: The request.
             model_id: The id that the model returns.
-            address: See `config.model_names.address`.
+            address: The address that belongs to the model's identity, or ""; see `config.model_names.address`.
         """
         if self.fresh:
             return None
@@ -50,7 +50,7 @@ class Store:
             return None
 
     def put(self, request: Request, reply: Reply, address: str = "") -> None:
-        """Write a reply. Errors of the file system are ignored: the next run calls the model again."""
+        """Write a reply to this request. Errors of the file system are ignored: the next run calls the model again."""
         path = self._path(request, reply.model, address)
         table = {"step": request.key.step, "sample": request.key.sample, "reply": asdict(reply)}
         try:

@@ -1,7 +1,7 @@
-"""Review by people: the answers of a run as rows to label, and the labels checked and kept in its folder.
+"""Labels of people on the answers of a run: rows to fill in, and the check of filled-in rows before the run folder keeps them.
 
-What people are shown says nothing of what judges said. A label is kept only if it is of an answer that the run
-has, word for word; the report made next counts with it. Several people may label one answer, each under a name (`who`).
+The rows do not show the verdicts of judges. A label is kept only if the run has its answer, word for word; later reports
+use it. Several people may label one answer, each under a name (`who`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,15 @@ from lotbench.types import JSON
 
 @dataclass(frozen=True, slots=True)
 class LabelCounts:
-    """Labels that were kept: how many, by how many people, on how many answers, of how many that the run has."""
+    """The result of keeping labels.
+
+    Attributes:
+        labels: The number of labels kept.
+        people: The number of people who gave them.
+        answers: The number of answers with a label.
+        rows: The number of answers that the run has for people to label.
+        path: The file of labels in the run folder.
+    """
 
     labels: int
     people: int
@@ -38,23 +46,23 @@ class LabelCounts:
 
 
 def rows(run: Run) -> Sequence[Mapping[str, JSON]]:
-    """Return the answers of a run for people to label, with the fields to fill in as null.
+    """Return the answers of a run as rows for people to label; the fields to fill in are None.
 
     Raises:
-        UsageError: The benchmark has nothing that people label.
+        UsageError: The benchmark has nothing for people to label.
     """
     return [{**row, "who": None} for row in _rows(planned(run, Limits()), run)]
 
 
 def keep(run: Run, files: Sequence[Path]) -> LabelCounts:
-    """Check labels against a run's answers, and keep them in its folder in place of those before.
+    """Check filled-in rows against a run's answers, write them to its folder in place of earlier labels, and count them.
 
-    Of several files, a row that does not say who labelled it is by whom the file is named for.
+    With several files, a row without `who` counts as labelled by the person after whom its file is named.
 
     Raises:
-        DataError: Every row that is no answer of the run, differs from it, comes twice of one person, or is wrongly
-            filled in.
-        UsageError: No file has a label, or the benchmark takes none.
+        DataError: A row is no answer of the run, differs from it, is wrongly filled in, or is a person's second one on an
+            answer; all such rows are listed.
+        UsageError: No file has a label, or the benchmark has nothing for people to label.
     """
     plan = planned(run, Limits())
     answer_rows = {str(row["row"]): row for row in _rows(plan, run)}
@@ -95,7 +103,7 @@ def _rows(plan: Plan, run: Run) -> Sequence[Mapping[str, JSON]]:
 def _faults(
     benchmark: Benchmark, row: Mapping[str, Any], answer: Mapping[str, JSON], place: str
 ) -> list[str]:
-    """Return what is wrong with a row: texts that are no longer the run's, and fields that are no labels."""
+    """Return the faults of a filled-in row: fields that differ from the run's answer, or else values that are no valid labels."""
     changed = [
         at(place, field=name) + ": is not what the run has"
         for name, value in answer.items()

@@ -1,6 +1,7 @@
-"""How far verdicts depend on the causal chain that a judge keeps of a sample: rows of some samples, judged with new chains.
+"""A measure of how far verdicts depend on the causal chain that a judge has stored for a sample.
 
-A kept chain is one draw, used in every game on its sample. Chain 0 is the kept one; `Validation.redraw` asks for the others.
+The judge writes one chain for a sample, and uses it in every game on the sample. Here labelled rows of some samples are judged
+again, with new chains. Chain 0 is the stored one; `Validation.redraw` makes the question for each new one.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ SAMPLES = 20
 
 
 def draw_rows(prepared: Prepared) -> list[Probe]:
-    """Return the rows of at most 20 samples that have right rows and wrong ones.
+    """Return all labelled rows of at most 20 samples, drawn from those that have both right and wrong guesses.
 
     Raises:
-        UsageError: The judge keeps no chain, or fewer than two samples have both.
+        UsageError: The judge stores no chain, no new chain is wanted, or fewer than two samples have both.
     """
     panel, by_sample = prepared.panels[0], dict[str, list[Probe]]()
     depends = prepared.validation.depends(panel.role, panel.settings)[0]
@@ -42,18 +43,19 @@ def draw_rows(prepared: Prepared) -> list[Probe]:
 
 
 async def replay(prepared: Prepared, caller: Caller, rows: Sequence[Probe]) -> dict[str, JSON]:
-    """Judge the rows of `draw_rows` with the kept chain and with each new one.
+    """Judge the rows of `draw_rows` with the stored chain and with each new one.
 
     Returns:
-        How many new `chains` and `samples`; verdicts on one row that are `changed` from chain to chain, and their pairs; by sample
-        and chain the `accepted` shares of right and of wrong rows, of the samples where each chain gave both.
+        A table: `chains`, the number of new chains for each sample; `samples`, the number of samples; `changed`, the number of
+        pairs of verdicts on one row that differ between chains, and of all such pairs; `accepted`, a list [samples, chains, 2]
+        of the shares of right and of wrong rows that the judge accepted. Samples in which a chain lacks a share are left out.
     """
     chains = range(prepared.wanted.chains + 1)
     rulings: list[tuple[str, int, Ruling]] = []
 
     def piece(probe: Probe, chain: int) -> Callable[[], Awaitable[None]]:
         async def judge() -> None:
-            # Nothing is asked twice in a check; the kept chain is asked about once more too, as each new one is.
+            # A repeat number of its own makes each question a new call, for the stored chain too.
             repeat = prepared.repeats + 1 + chain
             said = await put(caller, prepared.plan, prepared.panels[0], probe, repeat, chain)
             read = [ruling for ruling in decided([(probe, said)]) if ruling.said is not None]
@@ -78,6 +80,6 @@ async def replay(prepared: Prepared, caller: Caller, rows: Sequence[Probe]) -> d
 
 
 def _shares(rulings: Sequence[Ruling]) -> list[JSON]:
-    """Return the accepted shares of right and of wrong rows; fewer than two where nothing of one kind could be read."""
+    """Return the share accepted of right rows, then of wrong rows; a kind of row without a readable verdict is left out."""
     sides = ([bool(each.said) for each in rulings if each.truth is right] for right in (True, False))
     return [fmean(side) for side in sides if side]

@@ -1,7 +1,7 @@
-"""Field rates: verdicts of a run are drawn for people to label, and the labels weighted back to the run.
+"""Field rates: the error rates of a judge on the guesses of a run, from a random draw of them that people label.
 
-What people label says nothing of the verdicts: these stand in draw.json beside the labels, with the size of
-each stratum and the name under which the store keeps the judge's checks.
+The draw is stratified by verdict, and the rates are weighted by the sizes of the strata. The rows that people label do not
+show the verdicts: draw.json beside them has these, with the sizes and the key of the judge's checks in the store.
 """
 
 from __future__ import annotations
@@ -27,11 +27,20 @@ from lotbench.storage import run_folder
 from lotbench.storage.jsonl import tables
 
 DRAWN = ("sample", "guess")
-"""By these fields a row of somebody's file is known to be that of the draw; a file may leave them out."""
+"""The fields by which a labelled row is compared with the draw, or with the first file of labels; a file may leave them out."""
 
 
 class DrawFile(BaseModel):
-    """A draw.json, which may be somebody else's: what is kept of it is read again at every report."""
+    """The content of draw.json, validated, since somebody else may have written it and later reports rely on it.
+
+    Attributes:
+        run: The name of the run's folder.
+        key: The key of the judge's checks in the store.
+        names: The names of the models that gave the verdicts.
+        sizes: For each stratum the number of verdicts in the run, and whether they accept.
+        strata: The stratum of each drawn row, in order.
+        places: The sample, repeat and round of each drawn row.
+    """
 
     run: str
     key: dict[str, Any]
@@ -50,18 +59,20 @@ class DrawFile(BaseModel):
         return self
 
     def accepts(self, row: int) -> bool:
-        """Return whether the verdict on a row, from 1, accepts."""
+        """Return whether the verdict on a drawn row accepts the guess; rows are counted from 1."""
         return self.sizes[self.strata[row - 1]][1]
 
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """Labels, read and kept.
+    """The labels of a draw, and what follows from them.
 
     Attributes:
-        open: Rows that nobody has labelled, or of which as many people say yes as no.
-        kept: The record in the store.
-        people: How well one person agrees with another, and the judge with one person; None if no row has two.
+        run: The name of the run's folder.
+        field: The judge's error rates.
+        open: The number of rows that nobody has labelled, or on which as many people say yes as no.
+        kept: The path of the judge's record in the store, which has the labels now.
+        people: Cohen's kappa between two people, and between the judge and one person; None if no row has two labels.
     """
 
     run: str
@@ -72,10 +83,19 @@ class Labelled:
 
 
 def draw(run: Run, n: int, out: Path) -> Path:
-    """Draw verdicts of a run and write them down for people to label; returns the file of labels.
+    """Draw verdicts of a run, and write the guesses to a file for people to label.
+
+    Args:
+        run: The run.
+        n: The maximum number of verdicts.
+        out: The folder in which the folder `labels-RUN` is made.
+
+    Returns:
+        The path of the file.
 
     Raises:
-        UsageError: The run has no verdicts of a judge, or labels stand there already.
+        UsageError: The run has no verdicts of a judge, or the file exists already.
+        RunFolderError: A trace is of a sample that the run does not have.
     """
     plan = planned(run, Limits())
     validation = plan.benchmark.validation
@@ -108,17 +128,16 @@ def draw(run: Run, n: int, out: Path) -> Path:
 
 
 def labelled(*files: Path) -> Labelled:
-    """Read the labels of one draw, and keep the field rates that they give with the judge's checks.
+    """Read the labels of one draw, and keep them, by stratum, in the judge's record in the store.
 
-    Several people may label a row, under a name (`who`) or in a file each; see `decided`. There are so many refused guesses that few
-    wrong labels of one person would make a score of their own.
+    Several people may label a row, each under a name (`who`) or in a file of their own; `decided` combines their labels.
 
     Args:
-        files: Of one draw; draw.json stands beside the first.
+        files: The files of labels; draw.json stands beside the first.
 
     Raises:
-        DataError: A label is neither true, false nor null, or a row is not of the draw.
-        UsageError: draw.json is missing, or a kind of verdict has no label yet.
+        DataError: A label is neither true, false nor null, or a row is not of the draw or occurs twice.
+        UsageError: draw.json is missing, or a stratum has no label yet.
     """
     about = _read_draw(files[0])
     labels_by_row = _labels(files, about)
@@ -135,7 +154,7 @@ def labelled(*files: Path) -> Labelled:
             raise UsageError(f"{files[0]}: of {size} {name} guesses none is labelled yet")
         strata.append(Stratum(accepts, size, len(stratum_labels), sum(stratum_labels)))
     field = Field(tuple(strata))
-    # The agreement of people with each other, and of the judge with them; rows of one sample belong together.
+    # The agreement of people with each other, and of the judge with them; rows of one sample are a cluster.
     people = ceiling(labels_by_row, accepted, {row: about.places[row - 1][0] for row in labels_by_row})
     record = judge_records.find_counting(about.key) or _empty(about)
     others = [entry for entry in record["field"] if entry["run"] != about.run]
@@ -148,7 +167,11 @@ def labelled(*files: Path) -> Labelled:
 
 
 def decided(labels: Sequence[bool], accepted: bool) -> bool | None:
-    """Return whether a guess is right by what people said of it: what more of them say, of a refused one two at least; None for a tie."""
+    """Return whether a guess is right by people's labels: the majority decides; None for a tie.
+
+    A guess that the judge refused is right only if two people at least say so. Such guesses are so many that a few wrong labels
+    of one person would change the score.
+    """
     yes = sum(labels)
     if 2 * yes == len(labels):
         return None
@@ -166,7 +189,11 @@ def _read_draw(file: Path) -> DrawFile:
 
 
 def _labels(files: Sequence[Path], about: DrawFile) -> dict[int, dict[str, bool]]:
-    """Return the labels of each row of the draw that has one, by who gave them; of several files, each is somebody's."""
+    """Return the labels of each labelled row (from 1), by person; of several files, each without `who` is one person's.
+
+    Raises:
+        DataError: As in `labelled`.
+    """
     rows: dict[int, dict[str, Any]] = {row: {"sample": at[0]} for row, at in enumerate(about.places, 1)}
     labels: dict[int, dict[str, bool]] = {}
     seen: set[tuple[int, str]] = set()
@@ -193,7 +220,7 @@ def _labels(files: Sequence[Path], about: DrawFile) -> dict[int, dict[str, bool]
 
 
 def _empty(about: DrawFile) -> dict[str, Any]:
-    """Return a record of a judge that was checked in the field only."""
+    """Return a record without rates for a judge that was never checked on a judge set, to add labels to."""
     return {
         "schema": 1,
         "key": about.key,

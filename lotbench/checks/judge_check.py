@@ -1,7 +1,6 @@
-"""Judge check: put labelled rows to judges and oracle as a game would, and keep how well they judge.
+"""The judge check: judges and oracle get labelled rows as in a game, and the store keeps their error rates.
 
-Everything passes the same caller, journal and store as a run, so a check that was stopped goes on where it
-was when the same command is given again.
+Calls pass through the same caller, journal and store as in a run, so the same command continues a stopped check.
 """
 
 from __future__ import annotations
@@ -33,12 +32,14 @@ from lotbench.types import JSON
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A finished check.
+    """The result of a judge check.
 
     Attributes:
-        kept: The records that are in the store now.
-        notes: What the report says before its tables.
-        sentences: What each judge came to, and whether that is good enough.
+        path: The folder of the check.
+        names: The names of the models of each role.
+        kept: The paths of the records that the check has written to the store.
+        notes: The notes before the tables of the report.
+        sentences: For each measure that scores can rest on, its rates and whether they are good enough to trust a run.
     """
 
     path: Path
@@ -55,10 +56,15 @@ Watch: TypeAlias = Callable[[Prepared], Awaitable[None]]
 async def judge_check(
     spec: WantedCheck, *, own: Mapping[str, Any] | None = None, watch: Watch | None = None
 ) -> Checked:
-    """Check judges and oracle; the same call again goes on where an earlier one was stopped.
+    """Check judges and oracle; the same call continues a check that was stopped.
+
+    Args:
+        spec: The request.
+        own: Models given as Python objects, by name.
+        watch: A coroutine that runs during the check, to show its progress.
 
     Raises:
-        LotbenchError: The check was stopped; what has come so far is written.
+        LotbenchError: The request has a fault, or the check was stopped; the verdicts so far are written.
     """
     prepared = prepare(spec)
     chain_rows = chains.draw_rows(prepared) if spec.chains else []
@@ -102,7 +108,7 @@ async def _judge_all(prepared: Prepared, caller: Caller, judged: list[JudgedProb
 
 
 def _place(prepared: Prepared) -> Path:
-    """Return the folder of this very check: the last that was begun, or a new one if it is to be done afresh."""
+    """Return the folder of a check: the last one with the same request, or a new one if there is none or `fresh` is set."""
     first = next(iter(prepared.names.values()))[0]
     stem = prepared.wanted.out / f"judge-check-{slug(first.text)}-{digest(prepared.frozen)[:8]}"
     places = [stem]
@@ -112,7 +118,7 @@ def _place(prepared: Prepared) -> Path:
 
 
 def _write(prepared: Prepared, calls: Calls, judged: Sequence[JudgedProbe]) -> Checked:
-    """Write what has come of a check, in the order of its rows."""
+    """Write the verdicts so far, in the order of the rows, with report and summary; return the result of the check."""
     order = {probe.id: index for index, probe in enumerate(prepared.probes)}
     panels = {id(panel): index for index, panel in enumerate(prepared.panels)}
     rows = sorted(judged, key=lambda row: (panels[id(row.panel)], order[row.probe.id], row.repeat))
@@ -166,7 +172,7 @@ def _line(row: JudgedProbe) -> str:
 
 
 def _notes(prepared: Prepared, done: int) -> list[str]:
-    """Return what a reader of the tables must know."""
+    """Return the notes before the report's tables: what is missing, who labelled the rows, and which rows were used."""
     notes = [] if done == prepared.total else [f"Not complete: {done} of {prepared.total} judgings are done."]
     about = prepared.rows.about
     if about.labels != "people":
@@ -192,7 +198,7 @@ def _notes(prepared: Prepared, done: int) -> list[str]:
 
 
 def _export_stages(place: Path, rows: Sequence[JudgedProbe], names: Mapping[str, Sequence[str]]) -> None:
-    """Write the chains for people to mark, each once (Fig. 15, left)."""
+    """Write each causal chain of a judge once to stages.jsonl in the folder `place`, for people to mark (Fig. 15, left)."""
     lines: dict[tuple[str, ...], str] = {}
     for row in rows:
         who = names[row.panel.role][row.panel.indexes[0]]
@@ -212,7 +218,10 @@ def _export_stages(place: Path, rows: Sequence[JudgedProbe], names: Mapping[str,
 def _keep_records(
     prepared: Prepared, checked: Checked, ids: Mapping[str, Sequence[Sequence[str]]]
 ) -> Checked:
-    """Keep a complete check on the test split in the store, unless one of more rows is there."""
+    """Write a complete check on the test split to the store, and return it with the paths of its records.
+
+    A measure is left out if the store has one of more verdicts on the same judge set, or if a model's id is unknown.
+    """
     if prepared.wanted.split != "test" or prepared.done != prepared.total:
         return checked
     ceilings = judge_rates.labelling(prepared.every_row, prepared.plan.experiment.seed)

@@ -1,7 +1,6 @@
-"""What a judge check will do: its judges, its rows and who is put which of them.
+"""The plan of a judge check: its judges, its labelled rows, and which judge gets which rows.
 
-Everything that can be wrong with what a person asked for, or with the judge set, is found here, before the
-first call and before a folder is made.
+All faults of the request and of the judge set are found here, before the first call and before a folder is made.
 """
 
 from __future__ import annotations
@@ -23,21 +22,24 @@ from lotbench.storage import datasets, judge_set
 from lotbench.types import JSON
 
 REPEATS = 2
-"""Judgings of each row, unless said otherwise: the fewest that show how often a verdict flips."""
+"""The default number of times that each row is judged; two are the fewest that show how often a verdict flips."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantedCheck:
-    """What to check.
+    """The request for a judge check.
 
     Attributes:
-        config: Its roles are the judges; its `repeats` say how often each row is judged.
-        judge_set: A folder, or "" for the one that is shipped.
-        split: tune, test or all.
-        limit: At most so many rows a role, from each kind alike.
-        every: Measure every variant of the judge's settings, not only the one that is set.
-        chains: New causal chains that rows of some samples are judged with (`checks.chains`).
-        stages: Where the chains go that people are to mark.
+        config: The configuration; its roles are the judges, and its `repeats` the number of times that each row is judged.
+        judge_set: The folder of the judge set; "" for the shipped one.
+        split: The split of the rows: `tune`, `test` or `all`.
+        limit: The maximum number of rows of each role, spread over the kinds of rows; None for all.
+        every: Whether to measure every variant of the judge's settings, or only the configured one.
+        chains: The number of new causal chains with which rows of some samples are judged (`checks.chains`).
+        stages: The folder to which causal chains are written for people to mark; None to write none.
+        out: The folder in which the check's folder is made.
+        fresh: Whether to ignore stored replies and to make a new folder.
+        preflight: Whether to make one call per role first.
     """
 
     config: Config
@@ -54,7 +56,16 @@ class WantedCheck:
 
 @dataclass(slots=True)
 class Prepared:
-    """A check before it begins; `every_row` has the contested and those of other splits too."""
+    """A check that is ready to begin, and its progress.
+
+    Attributes:
+        names: The models to check, by role.
+        rows: The judge set.
+        every_row: The probes of all rows, including contested rows and rows of other splits.
+        probes: The probes that are judged.
+        done: The number of finished judgings.
+        chains: The result of `chains.replay`; empty without.
+    """
 
     wanted: WantedCheck
     plan: Plan
@@ -70,27 +81,27 @@ class Prepared:
 
     @property
     def repeats(self) -> int:
-        """How often each row is judged."""
+        """The number of times that each row is judged."""
         return self.wanted.config.experiment.repeats or REPEATS
 
     @property
     def total(self) -> int:
-        """Judgings in all."""
+        """The number of judgings in the whole check."""
         return self.repeats * sum(len(self.probes_of(panel)) for panel in self.panels)
 
     @property
     def on_shipped(self) -> bool:
-        """Whether it is on the judge set that comes with the benchmark, which counts whatever data set is played."""
+        """Whether the check is on the benchmark's shipped judge set, and so counts for runs on any data set."""
         own = self.rows.folder.resolve() == judge_set.find("", self.plan.benchmark.name).resolve()
         return own and self.rows.is_about(self.plan.folder)
 
     def probes_of(self, panel: JudgePanel) -> list[Probe]:
-        """Return the probes that a panel is put."""
+        """Return the probes that a panel judges: those of its role and task."""
         return [probe for probe in self.probes if (probe.role, probe.task) == (panel.role, panel.task)]
 
     @property
     def frozen(self) -> dict[str, JSON]:
-        """What the check's numbers depend on."""
+        """All that the check's numbers depend on, as JSON; its digest is part of the folder's name."""
         spec = self.wanted
         return {
             "schema": 1,
@@ -107,10 +118,10 @@ class Prepared:
 
 
 def prepare(spec: WantedCheck) -> Prepared:
-    """Read the judge set and say who is to judge what.
+    """Read the judge set, and return the check with its panels and the probes that they judge.
 
     Raises:
-        UsageError: No judge and no oracle is named, or there is nothing to check with.
+        UsageError: No judge and no oracle is named, the benchmark has no judge set, or no row is left to judge.
         DataError: The judge set has faults.
     """
     experiment = spec.config.experiment
@@ -151,12 +162,12 @@ def prepare(spec: WantedCheck) -> Prepared:
 
 
 def _is_checked(probe: Probe, spec: WantedCheck) -> bool:
-    """Return whether a row is part of the check."""
+    """Return whether the check uses a row: one of the requested split that is not contested."""
     return not probe.contested and spec.split in ("all", probe.split)
 
 
 def _fill_in(experiment: Experiment, folder: Path) -> dict[str, str]:
-    """Return what a check asks of an experiment: a candidate in name only, and the samples that the rows are about."""
+    """Return the check's `model`, a candidate that is never called, and `data`, the samples that the rows are about."""
     own = folder / "samples.jsonl"
     about = str(folder) if own.is_file() else judge_set.about_of(folder).data
     return {"model": experiment.model or "human", "data": experiment.data or about}
@@ -169,11 +180,13 @@ def _probes(
     run_plan: Plan,
     names: Mapping[str, Any],
 ) -> list[Probe]:
-    """Return the probes of the set's rows and those that the data set brings itself.
+    """Return the probes of the judge set's rows, and those that the data set itself contains.
+
+    If the judge set was not asked for and is about other samples, only the latter are returned.
 
     Raises:
         UsageError: The set is about other samples, or has no rows for a role.
-        DataError: Every fault of every row, with file, line and field.
+        DataError: Rows have faults; all are listed, with file, line and field.
     """
     if not rows.is_about(run_plan.folder):
         brought = [probe for role in names for probe in validation.probes(role, [], run_plan.by_id)[0]]
@@ -207,11 +220,11 @@ def _read_probes(
 
 
 def read_set(folder: Path) -> tuple[judge_set.JudgeSet, Sequence[Probe]]:
-    """Return a judge set by itself, whoever is to be checked with it: its rows, and what a judge is put.
+    """Return the judge set in a folder, and the probes of all its rows, for every role.
 
     Raises:
-        UsageError: It is of no benchmark that has judges, or its data set is not there.
-        DataError: Every fault of every row, with file, line and field.
+        UsageError: The set's benchmark has no judges, or its data set is missing.
+        DataError: Rows have faults; all are listed, with file, line and field.
     """
     about = judge_set.about_of(folder)
     benchmark = benchmarks.get(about.benchmark)

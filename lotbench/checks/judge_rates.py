@@ -1,7 +1,7 @@
-"""From what judges said about labelled rows to how well they judge: rates, records for the store, the report.
+"""The results of a judge check: error rates, records for the store, and the report.
 
-A verdict that could not be read is counted apart and is no verdict. Rates are those of the first judging of
-each row; further ones say only how often a verdict flips.
+Unreadable verdicts are counted separately and are not part of the rates. The rates are those of the first judging of each
+row; further judgings show only how often a verdict flips.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ LABELS = {
     "author": "author labels: no other people have reviewed them yet",
     "planted": "planted: what was written into the texts on purpose",
 }
-"""What is said of labels that are no people's."""
+"""The note on labels that were not given by reviewers, by kind of label."""
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedProbe:
-    """What became of one probe, put once to one panel."""
+    """The result of putting a probe once to a panel."""
 
     panel: JudgePanel
     probe: Probe
@@ -40,11 +40,13 @@ class JudgedProbe:
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Numbers that a judge gave beside the true ones.
+    """The marks (numbers) that a judge gave, compared with the true ones.
 
     Attributes:
-        n: Numbers that could be read.
-        mean: What the judge gave on average; `truth` is the mean of the true ones.
+        n: The number of readable marks.
+        spearman: Spearman's correlation of the judge's marks with the true ones; `pearson` likewise.
+        mean: The mean of the judge's marks; None without marks.
+        truth: The mean of the true marks; None without marks.
     """
 
     n: int
@@ -56,16 +58,17 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One judge, or several as one, on all the rows it was given, by one criterion.
+    """The rates of one panel (a judge, or several that judge together) on all its rows, by one criterion.
 
     Attributes:
-        what: How many verdicts a yes takes, or the criterion.
-        criterion: As rulings name it; "" where there is but one.
-        groups: Of decisions, by name; `all` is first.
-        marks: Of numbers, by name likewise; a criterion has one of the two.
-        unreadable: Verdicts of all repeats that could not be read, and calls without a reply.
-        of: Verdicts of all repeats.
-        flips: Pairs of verdicts on one row that differ, and all such pairs.
+        what: The criterion; if the panel has only one, `answer` for an oracle, or which of a judge's verdicts decide.
+        settings: The settings under which the panel judged.
+        groups: The agreement of decisions with labels, by group of rows; `all` is first. Empty if verdicts are marks.
+        unreadable: The number of verdicts of all repeats that could not be read or never came.
+        of: The number of verdicts of all repeats.
+        flips: The number of pairs of verdicts on the same row that differ, and of all such pairs.
+        criterion: The name of the criterion in rulings; "" if there is only one.
+        marks: The comparison of marks, by group of rows; empty if verdicts are decisions.
     """
 
     role: str
@@ -85,7 +88,15 @@ Rule: TypeAlias = Callable[[Sequence[tuple[Probe, ProbeResult]]], Sequence[Rulin
 
 
 def measures(judged: Sequence[JudgedProbe], seed: int, rule: Rule = decided) -> list[Measure]:
-    """Return every panel's rates; of a panel that confirms, those of its first verdict alone too."""
+    """Return the rates of each panel, by criterion.
+
+    If a second judge confirms the verdicts of the first, the rates of the first verdict alone come before those of both.
+
+    Args:
+        judged: The results of all probes, panels and repeats.
+        seed: The seed of the intervals.
+        rule: Derives the rulings from the results of one repeat.
+    """
     results: list[Measure] = []
     for panel_id in dict.fromkeys(id(row.panel) for row in judged):
         rows = [row for row in judged if id(row.panel) == panel_id]
@@ -102,7 +113,7 @@ def measures(judged: Sequence[JudgedProbe], seed: int, rule: Rule = decided) -> 
 def _measure_criteria(
     rows: Sequence[JudgedProbe], panel: JudgePanel, what: str, rule: Rule, seed: int
 ) -> Iterator[Measure]:
-    """Yield a measure of each criterion; the rulings of each repeat are made of that repeat alone."""
+    """Yield the rates of a panel by each criterion; `rule` gets the results of one repeat at a time."""
     repeats = sorted({row.repeat for row in rows})
     ruled = [
         ruling
@@ -115,7 +126,7 @@ def _measure_criteria(
 
 
 def measure(rulings: Sequence[Ruling], panel: JudgePanel, what: str, seed: int) -> Measure:
-    """Return what the rulings of one criterion come to, those of all repeats; rates are of the first on each row."""
+    """Return the rates by one criterion from the rulings of all repeats; only the first ruling on a row is part of the rates."""
     first: dict[str, Ruling] = {}
     decisions: dict[str, list[bool]] = {}
     for ruling in rulings:
@@ -163,7 +174,7 @@ T = TypeVar("T")
 
 
 def _group(readable: Sequence[Ruling], rated: Callable[[Sequence[Ruling]], T]) -> dict[str, T]:
-    """Return all rows, those of each language, and those of each kind; rows without a kind stand with every kind."""
+    """Return `rated` of all rows, of the rows of each language, and of those of each kind together with those without a kind."""
     groups = {"all": rated(readable)}
     for language in sorted({ruling.language for ruling in readable}):
         groups[language] = rated([ruling for ruling in readable if ruling.language == language])
@@ -175,7 +186,14 @@ def _group(readable: Sequence[Ruling], rated: Callable[[Sequence[Ruling]], T]) -
 def record(
     result: Measure, key: Mapping[str, JSON], names: Sequence[str], about: Mapping[str, JSON]
 ) -> dict[str, Any]:
-    """Return what the store keeps of a measure: all that a later report says."""
+    """Return the record of a measure for the store.
+
+    Args:
+        result: The measure.
+        key: All that the verdicts depend on.
+        names: The names of the models.
+        about: Facts about the judge set.
+    """
     return {
         "schema": 1,
         "key": dict(key),
@@ -187,7 +205,7 @@ def record(
 
 
 def counted(result: Measure) -> dict[str, Any]:
-    """Return the rates of a measure, as a record and a summary have them."""
+    """Return the rates of a measure as JSON, for the store and for summary.json."""
     return {
         "what": result.what,
         "groups": {name: asdict(group) for name, group in result.groups.items()},
@@ -203,9 +221,10 @@ def sentences(
     names: Mapping[str, Sequence[str]],
     deciding: Mapping[str, Mapping[str, str]],
 ) -> list[str]:
-    """Return what each measure that a score could rest on came to, and whether that is good enough by the rule of trust.
+    """Return a sentence for each measure that scores can rest on: its rates, and whether the rule of trust accepts them.
 
-    `deciding` has of each role the criteria and their bounds (`report.trust.BOUNDS`).
+    `names` has the models of each role. `deciding` has the criteria of each role that scores rest on, each with the name of its
+    bounds (`report.trust.BOUNDS`).
     """
     conclusions = []
     for result in results:
@@ -223,7 +242,7 @@ def sentences(
 
 
 def labelling(probes: Sequence[Probe], seed: int) -> dict[str, tuple[int, int, Rate]]:
-    """Return for each role rows, contested rows, and the kappa of the two labellings over the rows that have two."""
+    """Return (rows, contested rows, kappa between the two labellings of rows that have two) for each role."""
     by_role = {}
     for role in dict.fromkeys(probe.role for probe in probes):
         role_probes = [probe for probe in probes if probe.role == role]
@@ -239,7 +258,7 @@ def labelling(probes: Sequence[Probe], seed: int) -> dict[str, tuple[int, int, R
 
 
 def rates(results: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> Table:
-    """Return every measure and group as a row."""
+    """Return the table of error rates, with a row for each measure and group of rows."""
     rows: list[tuple[Cell, ...]] = []
     for result in results:
         who = " + ".join(names[result.role][index] for index in result.indexes)
@@ -256,7 +275,7 @@ def rates(results: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> Tab
 
 
 def steadiness(results: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> Table:
-    """Return what could not be read, and how often a verdict on the same row flips."""
+    """Return the table of unreadable verdicts and of verdicts that flip from one judging of a row to another, by measure."""
     rows: list[tuple[Cell, ...]] = []
     for result in results:
         who = " + ".join(names[result.role][index] for index in result.indexes)
@@ -280,7 +299,7 @@ def steadiness(results: Sequence[Measure], names: Mapping[str, Sequence[str]]) -
 
 
 def interval(rate: Rate | Mapping[str, Any]) -> str | None:
-    """Return a rate's interval in words; None if it has none."""
+    """Return the interval of a rate as text, an open end as `open`; None if both ends are open."""
     low, high = (rate.low, rate.high) if isinstance(rate, Rate) else (rate["low"], rate["high"])
     if low is None and high is None:
         return None
@@ -288,7 +307,7 @@ def interval(rate: Rate | Mapping[str, Any]) -> str | None:
 
 
 def sections(results: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> list[Section]:
-    """Return what a judge check found, as sections of its report."""
+    """Return the sections of a judge check's report: its rates, and how readable and steady the verdicts were."""
     notes = (
         "FPR: negatives accepted (oracle: No answered Yes). FNR: positives not accepted.",
         "Rows of easy and hard: the negatives of that kind, with all positives.",
@@ -307,7 +326,7 @@ def to_markdown(
     spent: Mapping[str, RoleUsage],
     conclusions: Sequence[str] = (),
 ) -> str:
-    """Return the content of a judge check's report.md."""
+    """Return the text of a judge check's report.md; `spent` is the usage by role."""
     title = ", ".join(dict.fromkeys(name for models in names.values() for name in models))
     blocks = [
         f"# Judge check: {plain(title)}",

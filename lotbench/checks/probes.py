@@ -1,7 +1,6 @@
-"""Probes put to judges through the caller of a run.
+"""Probes (labelled points in an episode), put to judges through the caller of a run.
 
-What is asked and how it is read is the benchmark's own node, so a judge is measured on the very questions of
-the game.
+The benchmark's own node asks the question and reads the reply, so a judge is measured on the questions of the game.
 """
 
 from __future__ import annotations
@@ -29,20 +28,20 @@ from lotbench.types import JSON, Answer, Question
 async def put(
     caller: Caller, plan: Plan, panel: JudgePanel, probe: Probe, repeat: int, chain: int = 0
 ) -> ProbeResult:
-    """Put a probe to a panel: the benchmark's own node asks, for the panel's indexes, under its settings.
+    """Put a probe to a panel, and return the result; the benchmark's node asks, under the panel's settings.
 
-    `chain` is which causal chain the judge works with, where that is not the kept one.
+    `repeat` numbers the judgings of the probe. `chain` is the number of a causal chain to judge with; 0 is the stored one.
     """
     validation = plan.benchmark.validation
     assert validation is not None
 
     async def ask(episode: AnyEpisode, question: Question) -> Answer:
-        # Two probes of a sample may come to the very same question: each is asked in its own name.
+        # Two probes of a sample may lead to the same question: their ids keep the keys of the calls apart.
         about = probe.id if probe.task and not question.shared else question.about
         placed = replace(question, index=panel.indexes[question.index], about=about)
         if chain and validation.redraw is not None:
             placed = validation.redraw(placed, chain)
-        # The benchmark reads its own question back: for it, the panel is all the judges there are.
+        # The node gets its own question back, since its index counts only the judges of the panel.
         return replace(await caller.ask(episode, placed), question=question)
 
     episode = plan.episode(probe.sample, repeat, ask)
@@ -54,7 +53,9 @@ async def put(
 
 
 async def side_by_side(concurrency: int, work: Sequence[Callable[[], Awaitable[None]]]) -> None:
-    """Do all the work, so many pieces at a time; after an error what is begun is finished: it is paid for.
+    """Do all pieces of work, at most `concurrency` at a time.
+
+    After an error no other piece begins, but those in progress end, since their calls are paid for.
 
     Raises:
         LotbenchError: The first error of any piece.
@@ -90,7 +91,19 @@ def key_of(
     ids: Mapping[str, Sequence[Sequence[str]]],
     task: str = "",
 ) -> dict[str, JSON] | None:
-    """Return the name in the store of what these indexes' verdicts depend on; None if an index has not one id."""
+    """Return the key of a judge check in the store: all that the verdicts of these judges depend on.
+
+    Args:
+        plan: The plan.
+        role: The role of the judges.
+        indexes: Their indices among the models of the role.
+        settings: The settings under which they judge.
+        ids: The ids of the models in their replies, by role and index.
+        task: Replaces the role in the key, if it is not "".
+
+    Returns:
+        The key; None if the benchmark has no validation, or unless the replies of each judge name exactly one id.
+    """
     validation = plan.benchmark.validation
     answered = ids.get(role, ())
     model_ids = [answered[index] if index < len(answered) else () for index in indexes]

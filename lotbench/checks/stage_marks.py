@@ -1,6 +1,6 @@
 """Marks of people on causal chains: how often a judge builds a chain, and intervenes in it, rightly (Fig. 15, left).
 
-`judge-check --stages DIR` exports each chain once, with an empty mark; this reads them back.
+`judge-check --stages DIR` writes each chain once, with an empty mark; this module reads the marked file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ STAGES = {"chain": "causal construction", "intervened chain": "causal interventi
 
 
 class Marked(BaseModel):
-    """A chain of a judge with a person's mark: whether it tells the causes rightly; null if nobody has said."""
+    """A causal chain that a judge wrote, and a person's mark.
+
+    Attributes:
+        stage: A name in `STAGES`.
+        guess: The guess with which the judge intervened in the chain; None in the first stage.
+        mark: Whether the chain states the causes rightly; None if nobody has marked it.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,11 +38,11 @@ class Marked(BaseModel):
 
 
 def read_marks(path: Path) -> list[Marked]:
-    """Return the marks of a file.
+    """Return the chains in a file, with or without a mark.
 
     Raises:
-        DataError: A line is none, with file, line and field.
-        UsageError: Nobody has marked anything in it.
+        DataError: A line is not a chain; with file, line and field.
+        UsageError: No chain has a mark.
     """
     marks = [marked for _, marked in rows(path, Marked.model_validate)]
     if all(chain.mark is None for chain in marks):
@@ -45,7 +51,12 @@ def read_marks(path: Path) -> list[Marked]:
 
 
 def success(marks: Sequence[Marked]) -> list[tuple[str, str, Rate, int]]:
-    """Return the success rate of each judge in each stage: judge, stage, rate over what is marked, and what is not."""
+    """Return how often each judge was right in each stage.
+
+    Returns:
+        Rows of judge, stage, the share of its marked chains that are right (clustered by sample), and the number of its chains
+        without a mark.
+    """
     places = dict.fromkeys((chain.judge, chain.stage) for chain in marks)
     results = []
     for judge, stage in places:

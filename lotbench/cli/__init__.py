@@ -1,6 +1,6 @@
-"""The front door: `lotbench COMMAND`. It parses and prints; everything it does is done elsewhere.
+"""The entry point of the program `lotbench`: it parses the arguments, runs one command and prints its error.
 
-Nothing heavy is imported before a command runs, so that `--help` is instant.
+The module of a command is imported when the command runs, so that `--help` is instant.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ from lotbench.cli.parser import parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns its exit code.
+    """Run the command that `arguments` name (None: those of the process) and return its exit code.
 
-    0 done, 1 error, 2 usage, 3 stopped by a limit, 4 too many failures, 130 interrupted; a run that ended
+    0 done, 1 error, 2 usage, 3 stopped by a limit, 4 too many failures, 130 interrupted. A run that ended
     with 3, 4 or 130 can be resumed.
+
+    Raises:
+        SystemExit: The arguments cannot be parsed (code 2), or ask for help (code 0).
     """
     if arguments is None and not sys.warnoptions:
         _keep_libraries_quiet()
@@ -35,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LotbenchError as error:
         from lotbench.report.markdown import visible
 
-        # An error may hold what a server said: a terminal obeys escape sequences.
+        # An error may quote a server, and a terminal would obey escape sequences in the quote.
         print(f"lotbench: {visible(str(error))}", file=sys.stderr)
         if error.run is not None and error.exit_code != 2:
             print(f"lotbench: go on with: lotbench resume {error.run}", file=sys.stderr)
@@ -46,22 +49,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"lotbench: go on with: lotbench resume {interrupt.args[0]}", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader (a pager, head) has seen enough.
+        # The reader of the output (a pager, head) has closed it.
         sys.stderr.close()
         return 0
 
 
 def _keep_libraries_quiet() -> None:
-    """Keep the warnings of libraries off the console, ours on it; -W and PYTHONWARNINGS bring all back."""
+    """Keep warnings and log lines of libraries off the console, and show those of lotbench; not called under -W or PYTHONWARNINGS."""
     warnings.simplefilter("ignore")
     warnings.filterwarnings("default", module="lotbench")
     if logging.lastResort is not None:
-        # What prints the log of a library that nobody has set up.
+        # The handler that prints the log of libraries for which no handler is set up.
         logging.lastResort.addFilter(logging.Filter("lotbench"))
 
 
 def _name_latest(parsed: argparse.Namespace) -> None:
-    """Say which run `latest` is, beside what is printed."""
+    """Print to standard error which run `latest` stands for, if an argument of the command is `latest`."""
     named = [getattr(parsed, name, None) for name in ("run", "root", "what")] + list(
         getattr(parsed, "runs", None) or ()
     )

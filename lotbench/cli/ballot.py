@@ -1,4 +1,4 @@
-"""Commands on ballots: the free responses of several runs side by side, and the votes on them."""
+"""Commands on ballots, which show the free responses of several runs side by side: make, count and rank."""
 
 from __future__ import annotations
 
@@ -36,11 +36,15 @@ from lotbench.storage import atomic_write, datasets
 from lotbench.storage.jsonl import document, rows
 
 RANKED = 5
-"""Responses that a ranking is of."""
+"""The number of responses to a prompt that models put in order in a ranking task."""
 
 
 def make(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench ballot make`."""
+    """Carry out `lotbench ballot make`: write runs' free responses to a ballot and its key file; return exit code 0.
+
+    Raises:
+        UsageError: A run has no free responses, the runs do not fit together, or --out is another ballot.
+    """
     runs = _name_runs([load_run(run, parsed.kept) for run in parsed.runs])
     if len(runs) > len(ascii_uppercase) and not parsed.pairs:
         raise UsageError(
@@ -65,7 +69,11 @@ def make(parsed: argparse.Namespace) -> int:
 
 
 def count(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench ballot count`."""
+    """Carry out `lotbench ballot count`: print shares of the votes, or ratings if they are on pairs; return exit code 0.
+
+    Raises:
+        DataError: The ballot, its key file or the votes file has faults.
+    """
     path, votes_path = Path(parsed.ballot), Path(parsed.votes)
     items = read_items(path)
     named = read_names(_key(path))
@@ -83,10 +91,10 @@ def count(parsed: argparse.Namespace) -> int:
 
 
 def read_items(path: Path) -> list[Item]:
-    """Return the prompts or pairs of a ballot file.
+    """Return the items of a ballot file: prompts with all their responses, or pairs of responses.
 
     Raises:
-        DataError: A line is none, or two have one id.
+        DataError: A line is no item, or two items have the same id.
     """
     items = dict(rows(path, Item.model_validate))
     count = Counter(item.id for item in items.values())
@@ -96,10 +104,14 @@ def read_items(path: Path) -> list[Item]:
 
 
 def read_votes(path: Path, key: Key) -> list[Vote]:
-    """Return the votes of a file on the ballot that a key is of.
+    """Return the votes of a votes file.
+
+    Args:
+        path: The votes file.
+        key: The letters of each item of the ballot; the models that they stand for are not read.
 
     Raises:
-        DataError: Every line that is none, or no vote on that ballot, or a second one of a voter.
+        DataError: Lines are no votes, or not on this ballot, or second votes of a person on an item; all are listed.
     """
     votes = dict(rows(path, Vote.model_validate))
     numbers, vote_list = list(votes), list(votes.values())
@@ -109,10 +121,10 @@ def read_votes(path: Path, key: Key) -> list[Vote]:
 
 
 def read_names(path: Path) -> Names:
-    """Return the key of a ballot.
+    """Return the content of a ballot's key file: the model of each response, and the scores of the runs.
 
     Raises:
-        UsageError: It cannot be read, with the fields.
+        UsageError: The file cannot be read, or a field is invalid; the message names it.
     """
     try:
         table = document(path.read_text(encoding="utf-8"))
@@ -122,13 +134,16 @@ def read_names(path: Path) -> Names:
 
 
 def _shares(items: Sequence[Item], key: Key, votes: Sequence[Vote], named: Names) -> Iterator[str]:
-    """Yield each model's share of the votes, by type and as the mean of types (Fig. 13)."""
+    """Yield a text line for each type of prompt and model: the votes and their share with its 95 % interval.
+
+    The last lines have each model's mean share over types (Fig. 13 of LoTbench's paper).
+    """
     for type_, model, won, share, low, high in shares(items, key, votes):
         yield f"{type_:5} {model:40} {won:6}  {share:.3f}{_span(low, high)}"
 
 
 def _ratings(items: Sequence[Item], key: Key, votes: Sequence[Vote], named: Names) -> Iterator[str]:
-    """Yield each model's rating beside the score of its run, and how far votes and scores agree on who and what is better."""
+    """Yield text lines: each model's rating from votes on pairs beside the score of its run, then Kendall's tau of both."""
     by_model, scores = rated(items, key, votes), named.scores
     pairs = [(estimate.value, scores[name].value) for name, estimate in by_model.items() if name in scores]
     yield "rating: log-odds of being chosen before the average of these models (Bradley and Terry)"
@@ -160,10 +175,10 @@ def _span(low: float | None, high: float | None) -> str:
 
 
 def _name_runs(runs: Sequence[Run]) -> dict[str, Run]:
-    """Return the runs by the name of their model, with the arm where one model played several.
+    """Return the runs by model name; if several runs have the same model, with the benchmark's variant (arm) in brackets.
 
     Raises:
-        UsageError: Two runs are of one model and one arm.
+        UsageError: Two runs have the same model and the same arm.
     """
     models = Counter(run.config.model for run in runs)
     named: dict[str, Run] = {}
@@ -177,13 +192,17 @@ def _name_runs(runs: Sequence[Run]) -> dict[str, Run]:
 
 
 def _score(run: Run) -> dict[str, Any]:
-    """Return the score by which the run is ranked, if it has ended."""
+    """Return the name and the value of the run's first metric; "" and None if the run has not ended."""
     name = next(iter(run.summary.get("scores", {})), "")
     return {"metric": name, "value": run.score()}
 
 
 def rank(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench ballot rank`."""
+    """Carry out `lotbench ballot rank`: write the responses with their votes as a data set to rank; return exit code 0.
+
+    Raises:
+        DataError: The ballot or the votes file has faults, or a picture of the ballot is not in its data set.
+    """
     path, votes_path, out = Path(parsed.ballot), Path(parsed.votes), Path(parsed.out)
     items = read_items(path)
     letters = {item.id: {response.letter: "" for response in item.responses} for item in items}
@@ -205,10 +224,10 @@ def rank(parsed: argparse.Namespace) -> int:
 
 
 def _pictures(items: Sequence[Item]) -> Mapping[str, Path]:
-    """Return the file of each picture of a ballot, by its place in the data set.
+    """Return the file of each picture of a ballot, by its path relative to the data set's folder.
 
     Raises:
-        DataError: One is no picture of its data set: a ballot may come from somebody else, and name any file.
+        DataError: A path leads out of that folder or to no picture: a ballot from somebody else may name any file.
     """
     files: dict[str, Path] = {}
     for image, data in {(item.image, item.data) for item in items if item.image}:
@@ -221,10 +240,10 @@ def _pictures(items: Sequence[Item]) -> Mapping[str, Path]:
 
 
 def _responses(run: Run) -> Mapping[str, str]:
-    """Return what a run's model wrote, by sample.
+    """Return the free response of a run's model to each sample, by sample id.
 
     Raises:
-        UsageError: The run is not one of free responses.
+        UsageError: The run's benchmark or settings ask for no free responses.
     """
     settings = validate(benchmarks.get(run.config.benchmark).Settings, run.config.settings)
     written = _ballot(run).responses(run.traces, run.samples, settings)
@@ -234,10 +253,10 @@ def _responses(run: Run) -> Mapping[str, str]:
 
 
 def _ballot(run: Run) -> Ballot:
-    """Return how the run's benchmark puts responses to the vote.
+    """Return the ballot declaration of the run's benchmark (`Benchmark.ballot`).
 
     Raises:
-        UsageError: It has none; the message says which have.
+        UsageError: The benchmark has none; the message says which runs have free responses.
     """
     declared = benchmarks.get(run.config.benchmark).ballot
     if declared is None:
@@ -249,10 +268,10 @@ def _ballot(run: Run) -> Ballot:
 
 
 def _prompts(runs: list[Run]) -> dict[str, Task]:
-    """Return the prompts of the runs, each of which has one in common with another.
+    """Return the prompts of all runs by sample id.
 
     Raises:
-        UsageError: One has none, or theirs is not the same.
+        UsageError: A run shares no prompt with any other run, or two runs have different prompts under one sample id.
     """
     seen = [{name: _ballot(run).prompt(table) for name, table in run.samples.items()} for run in runs]
     connected: set[int] = set()

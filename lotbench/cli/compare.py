@@ -1,4 +1,4 @@
-"""`lotbench compare`: runs compared, printed and written as a page, as Markdown and as JSON."""
+"""`lotbench compare`: the comparison of runs, written as an HTML page, as Markdown and as JSON, and printed in sentences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from lotbench.storage import atomic_write
 
 
 def compare(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench compare`."""
+    """Carry out `lotbench compare`: write the comparison to files and print its sentences; return exit code 0.
+
+    Raises:
+        UsageError: The runs cannot be compared, or --out cannot be written to.
+    """
     from lotbench.report.html.comparison_page import page
     from lotbench.report.html.page import section_drawings
 
@@ -43,7 +47,12 @@ def compare(parsed: argparse.Namespace) -> int:
 
 
 def write_drawings(folder: Path, drawings: Iterable[tuple[str, Plot | Grid]], form: str = "png") -> None:
-    """Write drawings as PNG or PDF, and CSV, and say where.
+    """Write plots as pictures and the data of plots and heat maps as CSV, and print the folder.
+
+    Args:
+        folder: The output folder.
+        drawings: Plots and heat maps, each with a file name without ending.
+        form: The format of the pictures, `png` or `pdf`.
 
     Raises:
         UsageError: The folder cannot be written to.

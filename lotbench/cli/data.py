@@ -1,4 +1,4 @@
-"""Commands on data sets, and the installation of the embedded model."""
+"""Commands on data sets (`lotbench data`), and `lotbench local install`, which installs the embedded model."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 IDEAS = "liveideabench-ideas"
-"""What others have published that becomes runs, and not a data set."""
+"""The name of the published ideas that `lotbench data import` turns into runs, and not into a data set."""
 
 
 def listing(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data list`."""
+    """Carry out `lotbench data list`: print the shipped data sets with their sizes and folders; return exit code 0."""
     for folder in datasets.data_sets():
         count = len(datasets.lines(folder))
         print(f"{folder.name:14} {count:5} samples  {folder}")
@@ -38,7 +38,11 @@ def listing(parsed: argparse.Namespace) -> int:
 
 
 def check(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data check`."""
+    """Carry out `lotbench data check` on a data set or a judge set: print notes and counts; return exit code 0.
+
+    Raises:
+        DataError: There are grave faults; each is named by file, line and field.
+    """
     if (Path(parsed.path) / "set.toml").is_file():
         return _check_judge_set(Path(parsed.path))
     declared = benchmarks.get(parsed.benchmark)
@@ -57,7 +61,7 @@ def check(parsed: argparse.Namespace) -> int:
 
 
 def calibrate(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data calibrate`."""
+    """Carry out `lotbench data calibrate`: add the games of runs to a data set's file of plays; return exit code 0."""
     from lotbench.run.loading import load_run
 
     runs = [load_run(name, parsed.kept) for name in parsed.runs]
@@ -77,7 +81,11 @@ def _count_plays(plays: Sequence[calibration.Play]) -> str:
 
 
 def _check_judge_set(folder: Path) -> int:
-    """Name every fault of a judge set, and count its rows."""
+    """Print the number of rows in each file of a judge set, and return exit code 0.
+
+    Raises:
+        DataError: The judge set has faults; each is named.
+    """
     rows, probes = judge_check_plan.read_set(folder)
     for file, file_rows in rows.rows.items():
         contested = sum(row.contested for _, row in file_rows)
@@ -91,7 +99,7 @@ def _check_judge_set(folder: Path) -> int:
 
 
 def build_rinobench(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data build-rinobench`."""
+    """Carry out `lotbench data build-rinobench`: build ideas from reviewed papers, print counts by stage; return exit code 0."""
     from lotbench.benchmarks.rinobench.construction.papers import Rules
     from lotbench.run import construct_rinobench
 
@@ -104,7 +112,7 @@ def build_rinobench(parsed: argparse.Namespace) -> int:
 
 
 def build_lotbench(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data build-lotbench`."""
+    """Carry out `lotbench data build-lotbench`: write samples to review, or the data set of accepted ones; return exit code 0."""
     from lotbench.benchmarks.lotbench.construction.responses import Rules
     from lotbench.run import construct_lotbench
 
@@ -121,7 +129,16 @@ def build_lotbench(parsed: argparse.Namespace) -> int:
 
 
 def _build_request(parsed: argparse.Namespace, rules: type[Any], models: dict[str, str]) -> Order:
-    """Return what a data set is to be built of, from the flags that all builds have."""
+    """Return the order for a data set, from the flags that both build commands share.
+
+    Args:
+        parsed: The parsed flags.
+        rules: The settings class of the construction.
+        models: The name of each role's model.
+
+    Raises:
+        UsageError: A setting or a limit is invalid.
+    """
     from lotbench.cli.evaluate import limits
     from lotbench.run.construction import Order
 
@@ -140,7 +157,7 @@ def _build_request(parsed: argparse.Namespace, rules: type[Any], models: dict[st
 
 
 def render(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data render`."""
+    """Carry out `lotbench data render`: draw each SVG file below a folder as a PNG beside it; return exit code 0."""
     from lotbench.storage.pictures.render_svg import render as drawn
 
     drawings = sorted(Path(parsed.path).glob("**/*.svg"))
@@ -151,7 +168,7 @@ def render(parsed: argparse.Namespace) -> int:
 
 
 def sheet(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data sheet`."""
+    """Carry out `lotbench data sheet`: draw contact sheets of a data set's samples as PNG files; return exit code 0."""
     from lotbench.storage.pictures.contact_sheet import chinese_font, pages
 
     folder, out = Path(parsed.path), Path(parsed.out)
@@ -168,7 +185,11 @@ def sheet(parsed: argparse.Namespace) -> int:
 
 
 def imported(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data import`."""
+    """Carry out `lotbench data import`: convert published data to a data set, or to runs; return exit code 0.
+
+    Raises:
+        UsageError: There is no importer of this name, or the data cannot be read.
+    """
     from lotbench.storage.importers import caption_contest, importing, oogiri_go, published
 
     if parsed.name == IDEAS:
@@ -204,7 +225,10 @@ def imported(parsed: argparse.Namespace) -> int:
 
 
 def distribution(path: Path) -> Iterator[str]:
-    """Yield rows by type and language, and the share of them that people liked or rated: Table 1 of LoTbench's paper."""
+    """Yield the lines of a table of samples by type and language, with the share that people liked or rated.
+
+    This is Table 1 of LoTbench's paper; `path` is a samples.jsonl.
+    """
     rows, voted = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     for row in _read_rows(path):
         for cell in itertools.product((row["type"], "total"), (row["language"], "total")):
@@ -219,13 +243,13 @@ def distribution(path: Path) -> Iterator[str]:
 
 
 def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows that an import wrote."""
+    """Yield the rows of a samples.jsonl that an import wrote."""
     with path.open(encoding="utf-8") as lines:
         yield from map(json.loads, lines)
 
 
 def install_local(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench local install`."""
+    """Carry out `lotbench local install`: install the embedded model; return exit code 0."""
     from lotbench.models.embedded import install
 
     install()

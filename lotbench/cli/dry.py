@@ -1,4 +1,4 @@
-"""`--dry-run`: what a run would do, how many calls that is at most, and about what these would cost."""
+"""`--dry-run`: what a run would do, the maximum number of its calls, and an estimate of their cost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REPLY_TOKENS = 120
 
 
 def show_plan(plan: Plan) -> int:
-    """Print the plan; calls nothing and writes nothing."""
+    """Print a plan with the maximum of calls, tokens and cost by role; return exit code 0. No model is called, no file written."""
     experiment, sequences = plan.experiment, plan.sequences()
     episodes = sum(map(len, sequences))
     print(f"{plan.benchmark.name} version {plan.benchmark.version}: {plan.benchmark.about}")
@@ -49,7 +49,15 @@ def _dollars(total: float | None) -> str:
 
 
 def _at_most(plan: Plan, episodes: Counter[str]) -> Iterator[tuple[str, Usage, int, float | None]]:
-    """Return by role the usage, calls and dollars (None: no price is known) that so many episodes on each sample take at most."""
+    """Yield the maximum usage of each role in the run of a plan.
+
+    Args:
+        plan: The plan.
+        episodes: The number of episodes by sample id.
+
+    Yields:
+        Role, tokens, number of calls, and cost in US dollars (None if the price of a model is unknown).
+    """
     questions = previewed(plan)
     models = {role: len(names) for role, names in plan.names.items()}
     beyond = Counter[str]()
@@ -58,7 +66,7 @@ def _at_most(plan: Plan, episodes: Counter[str]) -> Iterator[tuple[str, Usage, i
     for role, each in plan.benchmark.calls(plan.settings).items():
         calls = each * episodes.total() + beyond[role]
         prompt = max((_tokens(q) for q in questions if q.role == role), default=0)
-        # The price of a call depends on its own length, not on that of all together.
+        # The price per token depends on the length of the single call.
         call_usage = Usage(prompt, 0, REPLY_TOKENS)
         role_names = plan.names[role]
         costs = [asked_cost(name, call_usage, plan.limits) for name in role_names]

@@ -1,4 +1,4 @@
-"""`lotbench duel`: models play the same samples until it is known who is better; the sentences that say so."""
+"""`lotbench duel`: models play the same samples, with up to four interim tests, until they differ clearly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ from lotbench.run.loading import load_run
 
 
 def duel(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench duel`, of models that begin or of runs that go on."""
+    """Carry out `lotbench duel`: begin one between models, or resume one given its runs; return exit code 0.
+
+    Raises:
+        UsageError: Some arguments are models and some are runs, or they cannot form a duel.
+    """
     runs = [Path(name) for name in parsed.models if (Path(name) / "run.json").is_file()]
     if runs and len(runs) < len(parsed.models):
         raise UsageError(
@@ -39,7 +43,7 @@ def duel(parsed: argparse.Namespace) -> int:
 
 
 def _plans(config: Config, models: Sequence[str]) -> int:
-    """Print the most that the runs of a duel take, and return the exit code."""
+    """Print the plan of each model's run in a duel (`--dry-run`), and return exit code 0."""
     from lotbench.cli.dry import show_plan
 
     for model in models:
@@ -49,7 +53,7 @@ def _plans(config: Config, models: Sequence[str]) -> int:
 
 
 def _say(look: Look) -> None:
-    """Print the result of one look."""
+    """Print the result of an interim test of a duel (`Look`)."""
     unit = look.board.places[0].entry.metric.unit
     print(f"look {look.at} of {look.of}, {look.units} {unit}s, level {look.level:.2g}:")
     for sentence in look.lines:

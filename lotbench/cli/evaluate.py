@@ -1,4 +1,4 @@
-"""`lotbench evaluate`: from flags to a run, its progress, and the line that says how it went."""
+"""`lotbench evaluate`, and what other commands share with it: flags to configuration, interruption, the printed result."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ FIELDS = {
     "oracle": "roles.oracle",
     **{name: f"limits.{name}" for name in LIMITS},
 }
-"""By the name of a flag, the field of a configuration that it sets."""
+"""The configuration field, as a dotted path, that each flag sets; by flag name."""
 
 
 def limits(parsed: argparse.Namespace) -> dict[str, Any]:
-    """Return the limits that were given, by name."""
+    """Return the limits that were given as flags, by name; the others are left out."""
     return {name: value for name in LIMITS if (value := getattr(parsed, name)) is not None}
 
 
 def evaluate(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench evaluate`."""
+    """Carry out `lotbench evaluate`: play a run and print its result, or print its plan (`--dry-run`); return exit code 0."""
     run_config = configuration(parsed)
     _refuse_faulty_data(run_config)
     if parsed.dry_run:
@@ -85,12 +85,12 @@ def configuration(
     """Return the configuration that the flags of a command ask for.
 
     Args:
-        parsed: The flags; a command need not have all of them.
-        defaults: Fields by dotted path, under what was asked for.
-        fixed: Fields by dotted path, over what was asked for.
+        parsed: The parsed flags; a flag that the command does not have counts as not given.
+        defaults: Fields by dotted path, which override --config and --set; flags of `FIELDS` override them.
+        fixed: Fields by dotted path, which override everything else.
 
     Raises:
-        UsageError: A flag or a file names what is not there or does not fit.
+        UsageError: A flag or a file is invalid, or names something that does not exist.
     """
     values = vars(parsed)
     flags = {field: values[name] for name, field in FIELDS.items() if values.get(name) is not None}
@@ -107,7 +107,15 @@ def configuration(
 
 
 def _panel(path_or_name: str, flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the judges of a panel file, by path or by the name of one that is shipped, and its id."""
+    """Return the configuration fields of a judge panel, by dotted path: its judges and its id.
+
+    Args:
+        path_or_name: The path of a panel file, or the name of a shipped panel.
+        flags: The fields that other flags set.
+
+    Raises:
+        UsageError: Judges were given as flags too, or the panel cannot be read.
+    """
     if flags.get("roles.judge"):
         raise UsageError("--panel names the judges: leave out --judge and --role judge=")
     panel = judge_panel.load(_panel_file(path_or_name))
@@ -115,7 +123,7 @@ def _panel(path_or_name: str, flags: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _panel_file(path_or_name: str) -> Path:
-    """Return a panel file by path, or by the name of one that is shipped."""
+    """Return the path of a panel file, given its path or the name of a shipped panel."""
     name = path_or_name.removeprefix("configs/").removeprefix("panels/").removesuffix(".toml")
     path = config_file(path_or_name if Path(path_or_name).exists() else f"panels/{name}")
     assert path is not None
@@ -123,7 +131,13 @@ def _panel_file(path_or_name: str) -> Path:
 
 
 def interruptible(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end, or until Ctrl-C or SIGTERM: then calls in flight are dropped and the report written."""
+    """Run a coroutine and return its result; Ctrl-C and SIGTERM cancel it.
+
+    A cancelled run drops its calls in flight and writes its report.
+
+    Raises:
+        KeyboardInterrupt: The coroutine was cancelled.
+    """
     collect_rarely()
 
     async def main() -> T:
@@ -139,11 +153,11 @@ def interruptible(work: Coroutine[Any, Any, T]) -> T:
 
 
 def print_result(run: Run) -> int:
-    """Say how a run went: its score, whether it is trusted and what would earn that, and where to go on."""
+    """Print the scores of a run, whether it is trusted, and the commands to go on with; return exit code 0."""
     summary = run.summary
     name = summary["primary_metric"]
     score = summary["scores"].get(name)
-    # A model names itself, and its name stands in reasons.
+    # A server gives the name of its model, which is printed.
     print(visible(f"{run.config.model}  {name} {_value(score)}  {_played(summary)}"))
     if score and (sentence := bounds.moving(name, score.get("bounds", {}), score["low"], score["high"])):
         print(sentence)
@@ -165,7 +179,7 @@ def _played(summary: Mapping[str, Any]) -> str:
 
 
 def _trust(run: Run) -> str:
-    """Return whether a run is trusted, in a line, with the command that earns it where there is one."""
+    """Return a line that says whether a run is trusted, or why not and which command checks its judges."""
     if run.summary["rankable"]:
         return "trusted: it has a place among runs that were measured alike"
     reasons = run.summary["reasons"]
@@ -183,7 +197,7 @@ def _trust(run: Run) -> str:
 
 
 def _value(score: Mapping[str, Any] | None) -> str:
-    """Return a score with its interval and bounds."""
+    """Return a score as text, with its interval and bounds."""
     if score is None or score["value"] is None:
         return f"none: {score['why'] if score else 'it was not computed'}"
     digits, low, high = places(score["n"]), score["low"], score["high"]

@@ -1,4 +1,4 @@
-"""`lotbench judge-check`: how well judges and oracle judge, on labelled rows and in the field."""
+"""`lotbench judge-check`: error rates of judges and oracle on labelled rows, and on guesses drawn from a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PIPE_S = 15.0
 
 
 def check(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench judge-check`."""
+    """Carry out `lotbench judge-check`: check judges, draw guesses to label, or read labels or marks; return exit code 0."""
     if parsed.marks:
         return _marks(Path(parsed.marks))
     if parsed.labels:
@@ -51,7 +51,10 @@ def check(parsed: argparse.Namespace) -> int:
 
 
 def _marks(path: Path) -> int:
-    """Say how often judges build and change chains rightly, by what people marked (Fig. 15, left)."""
+    """Print how often judges built and changed causal chains correctly, by the marks of people in the file `path`.
+
+    This is the left half of Fig. 15 of LoTbench's paper. The exit code, 0, is returned.
+    """
     for judge, stage, rate, unmarked in success(read_marks(path)):
         span = "" if rate.low is None else f"  [{rate.low:.3f}, {rate.high:.3f}]"
         value = "none marked" if rate.value is None else f"{rate.value:.3f}{span}  ({rate.hits} of {rate.n})"
@@ -60,7 +63,7 @@ def _marks(path: Path) -> int:
 
 
 def print_result(checked: Checked) -> int:
-    """Say how well everybody judged."""
+    """Print the notes, the results and the files of a judge check, and return exit code 0."""
     for note in checked.notes:
         print(note)
     for sentence in checked.sentences:
@@ -108,7 +111,7 @@ def _labels(files: Sequence[Path]) -> int:
 
 
 def _watch(stream: TextIO) -> Watch:
-    """Return a watch that prints the progress of a check from time to time."""
+    """Return a display that prints the progress of a check to `stream`, every `PIPE_S` seconds and at the end."""
 
     async def print_lines(prepared: Prepared) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Every command with its flags; the functions that carry them out are imported when one is run."""
+"""The parser of all commands with their flags; the function of a command is imported when the command runs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from lotbench.cli import removed
 Command = Callable[[argparse.Namespace], int]
 Commands: TypeAlias = "argparse._SubParsersAction[Any]"
 Declare = Callable[..., argparse.ArgumentParser]
-"""`_command` for one family of commands."""
+"""The function `_command` with its first argument bound: it declares a command of one group."""
 A_RUN = "a path, a folder name in runs/ or a part of it, or latest"
 DEFAULT_BENCHMARK = "lotbench"
-"""That of the configuration, which takes too long to import for a parser."""
+"""Equal to `config.experiment.DEFAULT_BENCHMARK`, whose module takes too long to import for a parser."""
 LAST_PORT = 65535
 SPLITS = ("test", "tune", "all")
 IMPORTED = "oogiri-go, caption-contest, hicbench, liveideabench, rinobench, liveideabench-ideas"
@@ -24,26 +24,26 @@ EPILOG = "try it without a key: lotbench play, or lotbench local install && lotb
 
 
 RENAMED = {"--out": "--runs", "--runs-in": "--runs", "--to": "--out"}
-"""Flags that some commands had, and what these have in their stead."""
+"""The new names of flags that some commands had under another name, by old name."""
 MEANT = {
     "--arm": ": it is a setting, --set arm=caption (or image, or image+caption)",
     "--format": ": the file's name says it, --out NAME.csv or --out NAME.jsonl",
 }
-"""Flags that no command has and that people try, and what they mean."""
+"""The end of the error message about flags that no command has but people try, by flag."""
 
 
 def _near(word: str, names: Iterable[str]) -> str:
-    # Imported where it is wanted: --help wants nothing.
+    # Imported late: --help does not need it.
     from lotbench.errors import suggestion
 
     return suggestion(word, names)
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that says of a flag or a command that it does not know which one may be meant."""
+    """An argument parser whose errors about unknown flags and commands suggest a known one."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Read the arguments; ends with exit code 2 at a flag that this very command does not know."""
+        """Return the parsed arguments and the rest; exit with code 2 at a flag that the command does not know."""
         parsed, rest = super().parse_known_args(args, namespace)
         flags = [arg.partition("=")[0] for arg in rest if arg.startswith("--") and arg != "--"]
         if flags:
@@ -58,7 +58,7 @@ class Parser(argparse.ArgumentParser):
         return parsed, rest
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, and in one line where every flag stands; ends with exit code 2."""
+        """Print the error and the command that lists all flags, and exit with code 2."""
         self.exit(2, f"{self.prog}: {message}\nusage: {self.prog} --help\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -73,7 +73,13 @@ class Parser(argparse.ArgumentParser):
 
 
 class Flag(NamedTuple):
-    """A flag or an argument of commands: its name, how argparse takes it, and the heading in `--help` that it is under."""
+    """A flag or a positional argument of commands.
+
+    Attributes:
+        name: The name, such as `--limit` or `run`.
+        how: The keyword arguments of `add_argument`.
+        heading: The heading in `--help` under which it is listed; "" for none.
+    """
 
     name: str
     how: dict[str, Any]
@@ -81,24 +87,34 @@ class Flag(NamedTuple):
 
 
 def flag(usage: str, about: str | None = None, **how: Any) -> Flag:
-    """Return a flag as `--help` shows it: `--fresh`, `--limit N`; an argument is its name and what is shown, `run RUN`."""
+    """Return the declaration of a flag or of a positional argument.
+
+    Args:
+        usage: The name and the placeholder of its value (`--limit N`, `run RUN`); without one it takes no value (`--fresh`).
+        about: The help text.
+        **how: Further keyword arguments of `add_argument`.
+    """
     name, _, metavar = usage.partition(" ")
     shape = {"metavar": metavar} if metavar else {"action": "store_true"}
     return Flag(name, {**shape, "help": about, **how})
 
 
 def under(heading: str, *flags: Flag) -> tuple[Flag, ...]:
-    """Return the same flags under a heading."""
+    """Return the flags, listed under a heading of `--help`."""
     return tuple(declared._replace(heading=heading) for declared in flags)
 
 
 def _many(usage: str, about: str | None = None, **how: Any) -> Flag:
-    """Return a flag that may be given again and again."""
+    """Return the declaration of a flag that may be repeated; its values form a list."""
     return flag(usage, about, action="append", **how)
 
 
 def _port(text: str) -> int:
-    """Read a port number, 0 to 65535."""
+    """Return the port number in a text.
+
+    Raises:
+        argparse.ArgumentTypeError: The text is no number from 0 to 65535.
+    """
     if not text.isascii() or not text.isdigit() or int(text[:6]) > LAST_PORT:
         raise argparse.ArgumentTypeError(f"{text!r} is no port: 0 (a free one) to {LAST_PORT}")
     return int(text)
@@ -148,7 +164,7 @@ PLAYED = (
         flag("--max-rounds N", "rounds of a game at most", type=int),
     ),
 )
-"""Who judges and what is played, whoever the candidate is."""
+"""The flags of all commands that play: who judges and answers, what is played, and by which rules."""
 DRAWN = under("what is played", LIMIT, REPEATS, SEED)
 LIMITS = under(
     "limits (may change when a run is resumed)",
@@ -163,7 +179,7 @@ HOW = (OUT, FRESH, NO_PREFLIGHT, flag("--dry-run", "print the plan and what it m
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the `lotbench` command."""
+    """Return the parser of the program `lotbench`, with all commands."""
     top = Parser(prog="lotbench", description="How creative is a language model? Let it play.", epilog=EPILOG)
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     top_level = partial(_command, commands)
@@ -456,13 +472,20 @@ def _ballot(command: Declare) -> None:
 
 
 def _family(commands: Commands, name: str, about: str) -> Declare:
-    """Return what declares the commands whose name begins with this word."""
+    """Return a function that declares commands whose first word is `name`, such as `data` in `lotbench data list`."""
     family = commands.add_parser(name, help=about)
     return partial(_command, family.add_subparsers(title="commands", metavar="COMMAND", required=True))
 
 
 def _command(commands: Commands, entry: str, about: str, *flags: Flag) -> argparse.ArgumentParser:
-    """Declare the command `name = module:function`, whose module is imported when it is run."""
+    """Declare a command and return its parser.
+
+    Args:
+        commands: The group of commands to which it is added.
+        entry: `name = module:function`; the module of lotbench.cli is imported when the command runs.
+        about: The help text, without a capital letter and a full stop.
+        *flags: The flags and positional arguments.
+    """
     name, _, place = entry.partition(" = ")
     description = about[0].upper() + about[1:] + "."
     command_parser: argparse.ArgumentParser = commands.add_parser(name, help=about, description=description)

@@ -1,4 +1,4 @@
-"""Commands for people: view runs, review data, play, vote."""
+"""Commands for people: view runs, play games, vote on ballots, review data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KEYLESS: Mapping[str, Any] = {
     "roles.judge": [HOST],
     "roles.oracle": [HOST],
 }
-"""What is played without a key: short blanks, a clue after each miss, judged by the lists of the samples."""
+"""Configuration fields of a game without an API key: easy samples, a clue after each round, word lists as the judge."""
 NO_KEY = (
     "No key is set, so the lists of the samples judge; where they cannot tell, you do. Such games are in no board.\n"
     "With $OPENAI_API_KEY a model judges; --judge names another.\n"
@@ -38,11 +38,15 @@ NO_TERMINAL = "play: a person needs a terminal to play in, or lines in a pipe; -
 AGREE = """Your name, your guesses and your times go into {out} on this machine, and may be published.
 Do you agree? (yes, no, or more) """
 EVERYWHERE = ("0.0.0.0", "::")
-"""Hosts by which a machine is reached under each of its addresses, and which are none of them."""
+"""Host addresses that mean all addresses of a machine; a browser cannot open them as they are."""
 
 
 def view(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench view`."""
+    """Carry out `lotbench view`: serve the pages of a runs folder until Ctrl-C, or write them (`--export`); return exit code 0.
+
+    Raises:
+        UsageError: There is no run, or the pages cannot be served or written.
+    """
     from lotbench.site.runs import Gallery, export
 
     root, first = _find_root(parsed.root)
@@ -58,10 +62,13 @@ def view(parsed: argparse.Namespace) -> int:
 
 
 def _find_root(place: str) -> tuple[Path, str]:
-    """Return the folder of runs that is looked through, and the page that comes first: of a run, its own.
+    """Return a runs folder and the address of the page to open first.
+
+    Args:
+        place: A folder of runs, whose home page comes first (""), or a run, whose own page comes first.
 
     Raises:
-        UsageError: It is neither.
+        UsageError: `place` is neither.
     """
     root = Path(place)
     if root.is_dir() and not (root / "run.json").is_file():
@@ -78,7 +85,14 @@ def _serve(
     close: Callable[[], Awaitable[None]] | None = None,
     first: str = "",
 ) -> int:
-    """Serve until Ctrl-C, then let go of what the pages hold; `first` is the page that is opened."""
+    """Serve pages until Ctrl-C, and return exit code 0.
+
+    Args:
+        pages: The site.
+        parsed: The flags `--port`, `--host` and `--no-browser`.
+        close: Called at the end, to release what the site holds.
+        first: The address of the page to open, relative to the site; "" for the home page.
+    """
 
     def ready(address: str) -> None:
         print(f"open {address}{first}")
@@ -105,7 +119,11 @@ def _serve(
 
 
 def play(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench play`."""
+    """Carry out `lotbench play`: play here or on served pages, or write the daily game (`--export`); return the exit code.
+
+    Raises:
+        UsageError: The configuration is invalid, or no model can be called as asked.
+    """
     from lotbench.site.play import PlaySite
 
     if parsed.export:
@@ -123,7 +141,7 @@ def play(parsed: argparse.Namespace) -> int:
             raise UsageError(
                 f"{error}; without a key: lotbench play, with neither --judge nor --config"
             ) from None
-        # Games that were judged so are kept where no board looks.
+        # These games go to a folder that no board reads.
         config, out = _game(parsed, KEYLESS), out / "keyless"
         print(NO_KEY)
     if game and not parsed.sample and not parsed.daily:
@@ -139,10 +157,10 @@ def _today() -> datetime.date:
 
 
 async def _refuse_missing(config: Config) -> None:
-    """See that whoever judges and answers can be asked, before anybody sits down.
+    """Check that the judge's and the oracle's API models can be called, before a game begins.
 
     Raises:
-        UsageError: A key, a file or a package is missing, by name.
+        UsageError: A key, a file or a package is missing; the message names it.
     """
     from lotbench.models.registry import Models
     from lotbench.site.people_runs import planned
@@ -159,7 +177,17 @@ async def _refuse_missing(config: Config) -> None:
 
 
 def _at_terminal(config: Config, out: Path, player_name: str | None, day: datetime.date | None) -> int:
-    """Play a game at this terminal and return the exit code."""
+    """Play one run at this terminal and return the exit code.
+
+    Args:
+        config: What to play, and who judges.
+        out: The folder of runs.
+        player_name: The person's name; None asks for it.
+        day: The day whose game is played; None plays all samples of `config`.
+
+    Raises:
+        UsageError: There is no terminal, or the name is invalid.
+    """
     from rich.console import Console
 
     from lotbench.cli.evaluate import interruptible, print_result
@@ -188,7 +216,7 @@ def _line(prompt: str) -> str:
 
 
 def _game(parsed: argparse.Namespace, defaults: Mapping[str, Any] | None = None) -> Config:
-    """Return what is played, and who judges; `defaults` are under what was asked for, where there is no key."""
+    """Return the configuration of a game for a person, from the flags of `play`; `defaults` as in `configuration`."""
     from lotbench.cli.evaluate import configuration
 
     fixed: dict[str, Any] = {"model": "human"}
@@ -197,12 +225,12 @@ def _game(parsed: argparse.Namespace, defaults: Mapping[str, Any] | None = None)
     config = configuration(parsed, defaults, fixed)
     if config.experiment.settings.get("wording") != "paper":
         return config
-    # A person is asked for the guess, in our words: the paper's form wants the sentence around it, too.
+    # The paper's wording asks for the sentence around the guess too; a person types the guess alone.
     return configuration(parsed, defaults, {**fixed, "settings.wording": "ours"})
 
 
 def vote(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench ballot vote`."""
+    """Carry out `lotbench ballot vote`: serve a ballot to people until Ctrl-C; return exit code 0."""
     from lotbench.site.vote import Polls
 
     ballot = Path(parsed.ballot)
@@ -213,7 +241,7 @@ def vote(parsed: argparse.Namespace) -> int:
 
 
 def review(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data review`."""
+    """Carry out `lotbench data review`: serve the cards of a data set or of judge-set rows until Ctrl-C; return exit code 0."""
     from lotbench import benchmarks
     from lotbench.site import review as pages
     from lotbench.site.review_page import with_past

@@ -1,4 +1,4 @@
-"""The game at a terminal: the same as on the page, drawn with rich; nothing that a model wrote can steer it."""
+"""The game at a terminal, the same as on the page, drawn with rich; escape sequences in models' texts are replaced."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from lotbench.site.runs import Gallery
 from lotbench.storage.pictures.picture_file import PictureError, decoded
 
 WIDTH = 48
-"""Of the picture, in characters; each shows two pixels, one above the other."""
+"""The width of the picture in characters; each character shows two pixels, one above the other."""
 TICK_S = 0.1
 GIVE_UP = "give up"
 UNCLEAR = {"Unclear": "I can't tell"}
@@ -42,14 +42,14 @@ async def play_here(config: Config, out: Path, name: str, console: Console, asks
     """Let a person play at this terminal; see `play_next`.
 
     Args:
-        config: What is played, by whom it is judged.
-        out: Where run folders are kept.
-        name: The person's.
-        console: Where the game is drawn.
-        asks: Reads a line, given what stands before it.
+        config: What to play, and who judges.
+        out: The folder of runs.
+        name: The person's name.
+        console: The console on which the game is drawn.
+        asks: Reads a line that the person types; its argument is the text of the prompt.
 
     Raises:
-        LotbenchError: The run was stopped, or nothing is left to play.
+        LotbenchError: The run was stopped, or no sample is left to play.
     """
     player = Player("", name)
 
@@ -75,7 +75,7 @@ async def play_here(config: Config, out: Path, name: str, console: Console, asks
 
 
 class Terminal:
-    """A person at a terminal: what of their game was drawn, and what is drawn next."""
+    """The terminal of one person: it prints what is new in their game, and reads what they type."""
 
     def __init__(self, player: Player, console: Console, asks: Asks, out: Path) -> None:
         self._player = player
@@ -86,7 +86,7 @@ class Terminal:
         self._game: object = None
 
     async def waits(self, run: asyncio.Future[Run]) -> None:
-        """Wait for the judge or the host, and say for whom and how long."""
+        """Wait until it is the person's turn or the run ends, and show whom the game waits for and how long."""
         player = self._player
         with self._console.status("") as spinner:
             while player.phase in ("start", "judge", "host") and player.ended is None and not run.done():
@@ -96,7 +96,7 @@ class Terminal:
                 await asyncio.sleep(TICK_S)
 
     async def moves(self) -> None:
-        """Draw what is new, and let the person type."""
+        """Print what is new in the game, and send what the person types: an answer, no question, or giving up."""
         player, request = self._player, self._player.model.asked
         assert request is not None
         if self._game != request.key.sample:
@@ -121,7 +121,7 @@ class Terminal:
             self._console.print(Text(why, style="red"))
 
     async def doubts(self) -> None:
-        """Let the person decide of a guess of which the host cannot tell."""
+        """Ask the person whether a guess counts that is on none of the sample's lists, or whether they guess on."""
         player = self._player
         doubt = player.doubt
         assert doubt is not None
@@ -140,7 +140,7 @@ class Terminal:
         player.says("counts" if line.strip().lower() in ("y", "yes") else "misses")
 
     async def ends(self) -> None:
-        """Print how a game came out: the answer, why it is funny, the chain, and how others did."""
+        """Print the result of a game: the answer, why it is funny, the rounds as signs, and how others did."""
         player = self._player
         ended, run = player.ended, player.run
         assert ended is not None and run is not None
@@ -174,7 +174,7 @@ class Terminal:
             await self._line("Enter for the next game", ())
 
     def _scene(self) -> None:
-        """Print the picture and what is to be done."""
+        """Print the picture and the rules of a game."""
         view, status = self._player.view, self._player.status
         if view is None or status is None:
             return
@@ -197,12 +197,12 @@ class Terminal:
         self._console.print(Text(rules, style="dim"))
 
     def _news(self) -> None:
-        """Print the verdicts, answers and clues since the last drawing."""
+        """Print the verdicts, answers and clues that are not printed yet."""
         for text in news(self._player.view, self._drawn):
             self._console.print(text)
 
     def _joke(self) -> None:
-        """Print the sentence with its blank, and the rounds as dots."""
+        """Print the sentence with its blank, and a dot for each round."""
         view = self._player.view
         if view is None:
             return
@@ -229,7 +229,13 @@ class Terminal:
 
 
 def news(view: View | None, printed: set[tuple[object, ...]], with_questions: bool = False) -> Iterator[Text]:
-    """Yield what was said in a game and is not drawn yet: verdicts, answers and clues; `with_questions`: the questions too."""
+    """Yield the verdicts, answers and clues of a game that are not in `printed`, and add them to it.
+
+    Args:
+        view: The game as its player sees it; None yields nothing.
+        printed: The round number and the kind of each text that was yielded before.
+        with_questions: Whether to yield the player's questions too.
+    """
     for turn in view.turns if view else ():
         lines: list[tuple[str, Text]] = []
         if turn.guess and turn.counts is not None:
@@ -250,13 +256,13 @@ def news(view: View | None, printed: set[tuple[object, ...]], with_questions: bo
 
 
 def judged(guess: str, counts: bool) -> Text:
-    """Return a guess with its verdict."""
+    """Return a line with a guess and whether it counts."""
     mark = Text("  ✓ it counts: ", "green") if counts else Text("  ✕ not it: ", "red")
     return mark.append(visible(guess), style="bold")
 
 
 def show_picture(console: Console, picture: bytes) -> None:
-    """Draw a picture, where the terminal can."""
+    """Print a picture, given the bytes of its file; nothing if the terminal has few colours or columns, or it is unreadable."""
     colours = console.is_terminal and console.color_system in ("truecolor", "256")
     if colours and console.width > WIDTH:
         with suppress(PictureError, DataError):
@@ -264,7 +270,7 @@ def show_picture(console: Console, picture: bytes) -> None:
 
 
 def told_answer(sample: Mapping[str, Any]) -> Text:
-    """Return the whole response, and why it is funny."""
+    """Return the response of a sample, with its key text highlighted, and the explanation why it is funny."""
     text = Text()
     text.append(f"{visible(str(sample['response']))}\n\n", style="bold")
     text.highlight_words([visible(str(sample["key_text"]))], style="bold green")
@@ -272,10 +278,10 @@ def told_answer(sample: Mapping[str, Any]) -> Text:
 
 
 def draw_picture(picture: bytes) -> Text:
-    """Return a picture in half blocks, two pixels a character.
+    """Return a picture as coloured half blocks, two pixels per character.
 
     Raises:
-        PictureError: It is none.
+        PictureError: The bytes are no picture.
     """
     image = decoded(picture)
     image = image.resize((WIDTH, max(2, round(WIDTH * image.height / image.width / 2) * 2)))
@@ -295,7 +301,7 @@ def _signs(dots: tuple[tuple[str, bool], ...]) -> str:
 
 
 def _ask_for(field: str) -> str:
-    """Return what is asked for, in words."""
+    """Return the label of a form field in the prompt."""
     if field in GUESSES:
         return "Your guess" if field == "guess" else "Your joke"
     return f"Your {field.replace('_', ' ')}"

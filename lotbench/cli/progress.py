@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a display on a terminal, plain lines in a pipe."""
+"""The progress of a run while it goes on: a live display on a terminal, plain lines in a pipe."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from lotbench.run.session import Status, Watch
 TERMINAL_S = 0.25
 PIPE_S = 15.0
 STALL_S = 60.0
-"""Without any reply for so long, it is said what is being waited for."""
+"""The seconds without any reply after which the calls in flight are listed."""
 SHOWN = 5
 
 
 def watch(stream: TextIO) -> Watch:
-    """Return a display for a stream."""
+    """Return a display of a run's progress that prints to `stream`: live on a terminal, else plain lines."""
     return _on_terminal(stream) if stream.isatty() else _in_pipe(stream)
 
 
@@ -68,7 +68,13 @@ def _on_terminal(stream: TextIO) -> Watch:
 
 
 def lines(status: Status, started: float, begun: int) -> str:
-    """Return how far a run is, then what slows it down; `begun` tasks were done when it `started` (monotonic seconds)."""
+    """Return the progress of a run in one line, and a line for each thing that slows it down.
+
+    Args:
+        status: The state of the run.
+        started: The time at which this session began (monotonic seconds).
+        begun: The number of tasks that were finished before this session.
+    """
     now, retries = time.monotonic(), status.models.waiting.retries
     crowded = [pace for pace in status.models.paces.values() if pace.places < pace.most]
     return "\n".join(
@@ -82,9 +88,12 @@ def lines(status: Status, started: float, begun: int) -> str:
 
 
 def line(status: Status, seconds: float, begun: int = 0) -> str:
-    """Return how far a run is, in one line: what was done, the time since it began or went on, and the time that is left.
+    """Return the progress of a run in one line: counts, the time since this session began, and the remaining time.
 
-    `begun` is how many tasks were done when the `seconds` began.
+    Args:
+        status: The state of the run.
+        seconds: The seconds since this session began.
+        begun: The number of tasks that were finished before this session.
     """
     parts, done = [counts(status), duration(seconds)], len(status.traces)
     if done > begun and done < status.total:
@@ -107,7 +116,10 @@ def counts(status: Status) -> str:
 
 
 def stalled(stats: CallStats, now: float) -> list[str]:
-    """Return what is in flight and for how long, the longest first, if no reply has come for a while; else nothing."""
+    """Return lines that list the calls in flight, longest first; none if a reply came in the last `STALL_S` seconds.
+
+    `now` is the time of the monotonic clock in seconds.
+    """
     since = now - stats.replied
     if not stats.open or since < STALL_S:
         return []
@@ -125,7 +137,7 @@ def _warn(status: Status, say: Callable[[str], object]) -> None:
 
 
 def damage(lines: Sequence[int]) -> str:
-    """Return which lines of a journal cannot be read."""
+    """Return a text that names the unreadable lines of a journal by number, the first five of them."""
     numbers = ", ".join(map(str, lines[:5]))
     return f"calls.jsonl is damaged in line {numbers}" + (
         f" and {len(lines) - 5} more" if len(lines) > 5 else ""

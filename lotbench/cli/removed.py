@@ -1,4 +1,4 @@
-"""Commands and flags that lotbench had, and what to do instead; a parser answers with these lines and exit code 2."""
+"""Removed commands and flags, and what to do instead; the parser prints these lines and exits with code 2."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ COMMANDS: dict[str, str] = {
     "clot play-start": "train with TRL, whose rollouts step games of lotbench.games(...) (docs/integrations.md)",
     "clot play-train": "train with TRL, whose rollouts step games of lotbench.games(...) (docs/integrations.md)",
 }
-"""By the command as it was typed, `data panel` or `clot pairs` included."""
+"""What to do instead of a removed command, by the words of the command after `lotbench`."""
 FLAGS: dict[str, str] = {
     "--compare": "judge-check --judge A --judge B checks each judge alone, and the pair",
     "--recorded": "judge-check --judge M asks the judge itself on the labelled rows",
@@ -24,4 +24,4 @@ FLAGS: dict[str, str] = {
     "--precision": '--repeats M says how many games a sample has; a report\'s section "What this can show" says how many '
     "samples a gap takes",
 }
-"""By flag, with the command where others have the flag still."""
+"""What to do instead of a removed flag; the key begins with the command if other commands still have the flag."""

@@ -1,4 +1,4 @@
-"""Commands on runs: resume, score, report, export, replay, show, list."""
+"""Commands on runs: resume, score, report, export, replay and show; and `lotbench list`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from lotbench.types import JSON, Message
 
 
 def resume(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench resume`."""
+    """Carry out `lotbench resume`: play the rest of a run and print its result; return exit code 0."""
     work = go_on(
         parsed.run,
         root=parsed.kept,
@@ -41,13 +41,13 @@ def resume(parsed: argparse.Namespace) -> int:
 
 
 def score(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench score`."""
+    """Carry out `lotbench score`: read and score a run again from its journal, without a model call; return exit code 0."""
     from lotbench.run.rescore import replay_run
 
     path = run_folder.find(parsed.run, parsed.kept)
     if parsed.labels:
         print(f"labels kept: {_keep_labels(load_run(path), [Path(file) for file in parsed.labels])}")
-    # Locked before it is read: what a run that is going on adds meanwhile would be lost.
+    # The folder is locked before it is read: results that a session adds meanwhile would be lost.
     with run_folder.opened(path) as place:
         run = load_run(path)
         again = asyncio.run(replay_run(run))
@@ -64,7 +64,7 @@ def score(parsed: argparse.Namespace) -> int:
 
 
 def report(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench report`."""
+    """Carry out `lotbench report`: write a run's report again, or print the comparison of several runs; return exit code 0."""
     runs = [load_run(name, parsed.kept) for name in parsed.runs]
     if len(runs) > 1:
         from lotbench.report.comparison import to_markdown
@@ -82,7 +82,11 @@ def report(parsed: argparse.Namespace) -> int:
 
 
 def export(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench export`."""
+    """Carry out `lotbench export`: write a run as rows, or in the format of another tool; return exit code 0.
+
+    Raises:
+        UsageError: The flags contradict each other, or --out cannot be written to.
+    """
     from lotbench.checks import answer_labels
     from lotbench.report import trace_rows
 
@@ -107,7 +111,7 @@ def export(parsed: argparse.Namespace) -> int:
 
 
 def _preferences(runs: Sequence[Run], parsed: argparse.Namespace) -> int:
-    """Write accepted beside refused answers."""
+    """Write rows that pair an accepted with a refused answer to the same sample, and return exit code 0."""
     from lotbench.integrations.preferences import preferences
 
     if parsed.to:
@@ -116,7 +120,7 @@ def _preferences(runs: Sequence[Run], parsed: argparse.Namespace) -> int:
 
 
 def _write_rows(rows: Sequence[Mapping[str, JSON]], out: str | None) -> int:
-    """Write rows, and say how many there are where they do not go to the terminal."""
+    """Write rows to the file `out` and print their number, or to standard output if it is None; return exit code 0."""
     from lotbench.storage import export
 
     count = export.write(rows, Path(out) if out else None)
@@ -126,7 +130,7 @@ def _write_rows(rows: Sequence[Mapping[str, JSON]], out: str | None) -> int:
 
 
 def _export_to(run: Run, parsed: argparse.Namespace) -> int:
-    """Write a run for another tool, and say what its format has no place for."""
+    """Write a run in the format of another tool, print the files and what the format cannot hold; return exit code 0."""
     from lotbench import integrations
 
     if parsed.for_review or parsed.steps or not parsed.out:
@@ -140,7 +144,7 @@ def _export_to(run: Run, parsed: argparse.Namespace) -> int:
 
 
 def _keep_labels(run: Run, labels: Sequence[Path]) -> str:
-    """Keep labels: of answers with the run, of drawn guesses with the judge's checks."""
+    """Keep labels and return a text that says where: of answers in the run folder, of drawn guesses among the judge checks."""
     validation = benchmarks.get(run.config.benchmark).validation
     if validation is not None and validation.draw is not None:
         from lotbench.checks.field_labels import labelled
@@ -154,7 +158,7 @@ def _keep_labels(run: Run, labels: Sequence[Path]) -> str:
 
 
 def replay(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench replay`."""
+    """Carry out `lotbench replay`: print an episode of a run step by step, as text or as JSON; return exit code 0."""
     from lotbench.report.replay import find_trace
     from lotbench.report.replay import replay as by_step
 
@@ -167,7 +171,7 @@ def replay(parsed: argparse.Namespace) -> int:
 
 
 def show(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench show`."""
+    """Carry out `lotbench show`: print the prompts of a benchmark, or what one call of a run sent; return exit code 0."""
     if parsed.call:
         from lotbench.run.rescore import find_request
 
@@ -195,7 +199,7 @@ def show(parsed: argparse.Namespace) -> int:
 
 
 def _refuse_run(what: str, root: str | None) -> None:
-    """Say how a run is looked at, where one was named and no call of it; raises UsageError."""
+    """Raise a UsageError with the commands that show a run if `what` is a run in the folder `root`; else return."""
     with suppress(RunFolderError):
         run_folder.find(what, root)
         raise UsageError(
@@ -204,7 +208,7 @@ def _refuse_run(what: str, root: str | None) -> None:
 
 
 def listing(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench list`."""
+    """Carry out `lotbench list`: print the benchmarks with their roles and settings, and the data sets; return exit code 0."""
     for name in benchmarks.names():
         declared = benchmarks.get(name)
         print(f"{name} (version {declared.version}): {declared.about}")

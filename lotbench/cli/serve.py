@@ -1,4 +1,4 @@
-"""`lotbench serve`: the game as an OpenEnv server on the loopback."""
+"""`lotbench serve`: an OpenEnv server of the game on the loopback address, for training code."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from lotbench.environment.games import Outside, opened
 from lotbench.errors import UsageError
 
 KEY = "LOTBENCH_SERVE_KEY"
-"""Where the key stands, if it is to be the same every time."""
+"""The environment variable with the server's key; without it each start draws a new key."""
 
 
 def serve(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench serve`."""
+    """Carry out `lotbench serve`: serve games until Ctrl-C; return exit code 0.
+
+    Raises:
+        UsageError: openenv is not installed, or the configuration is invalid.
+    """
     if find_spec("openenv") is None:
         raise UsageError("serving games needs openenv: pip install 'lotbench[openenv]'")
     from lotbench.environment.openenv_server import serve_environment

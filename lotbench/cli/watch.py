@@ -1,6 +1,6 @@
-"""`lotbench watch`: a good game told again, and then the embedded model at one, printed as it goes.
+"""`lotbench watch`: a recorded good game, then a live game of the embedded model, both printed round by round.
 
-Both are judged by the lists of the sample, so that a yes means something although the model is tiny. Both become runs.
+The word lists of the samples judge both games, so that a yes is meaningful although the model is tiny. Both become runs.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from lotbench.types import Reply, Request, Trace
 
 TICK_S = 0.1
 PACE_S = 0.45
-"""Between two lines of the game that is told again, at a terminal."""
+"""The seconds between two lines of the recorded game, at a terminal."""
 TOLD = "lot-0034"
 ROUNDS = (
     ("chess", "Is it a sport?", "Yes"),
     ("ice skating", "Is it done on a flat surface?", "No"),
     ("snowboarding", None, None),
 )
-"""The game that is told: guess, question and answer of each round; the lists judge."""
+"""The recorded game: guess, question and answer of each round; the lists of the sample give the verdicts."""
 LIVE = "lot-0006"
 """The sample that the embedded model plays."""
 ASKED: Mapping[str, Any] = {
@@ -49,7 +49,7 @@ ASKED: Mapping[str, Any] = {
     "settings.arm": "caption",
     "settings.max_rounds": 4,
     "settings.clue_interval": 1,
-    # It asks nothing that can be read, and would wait for it.
+    # The questions of so small a model are unreadable, and a viewer would wait for them.
     "settings.ask": False,
     "sampling.candidate.temperature": 0.8,
     "settings.judge_mode": "zero_shot",
@@ -63,11 +63,11 @@ EXAMPLE: Mapping[str, Any] = {
     "settings.clue_interval": 5,
     "settings.ask": True,
 }
-"""The game that is told, as a run: `lotbench replay example` finds it by its name."""
+"""The configuration of the recorded game as a run, which `lotbench replay example` finds by its name."""
 
 
 def watch(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench watch`."""
+    """Carry out `lotbench watch`: print a recorded game, then a live one of the embedded model; return exit code 0."""
     console, out = Console(highlight=False), Path(parsed.out)
     console.rule("A good game, told again")
     tell(console, out, PACE_S if console.is_terminal else 0.0)
@@ -79,7 +79,7 @@ def watch(parsed: argparse.Namespace) -> int:
 
 
 def tell(console: Console, out: Path, pace_s: float = 0.0) -> Run:
-    """Play the game that is told, line by line."""
+    """Play the recorded game and print it, with a pause before each reply."""
     script = Script(pace_s)
     return play(EXAMPLE, console, out, {"python:example": script, "python:script": script})
 
@@ -103,7 +103,7 @@ def play(asked: Mapping[str, Any], console: Console, out: Path, own: Mapping[str
 
 
 class Script:
-    """The candidate and the oracle of the game that is told; each line comes after a pause."""
+    """A model that plays the candidate and the oracle of the recorded game, with a pause before each reply."""
 
     takes_requests = True
 
@@ -111,7 +111,7 @@ class Script:
         self._pace_s = pace_s
 
     async def __call__(self, request: Request) -> Reply:
-        """Reply with the line of the request's round and step."""
+        """Return the reply of the recorded game to a request, by its round and step."""
         await asyncio.sleep(self._pace_s)
         guess, question, answer = ROUNDS[request.key.round - 1]
         said = {"respond": {"guess": guess}, "ask": {"question": question}, "answer": {"answer": answer}}
@@ -121,14 +121,14 @@ class Script:
 
 
 class Live:
-    """A game that is printed as it goes."""
+    """The printer of a game that is being played; it prints each text once."""
 
     def __init__(self, console: Console) -> None:
         self._console, self._drawn = console, set[tuple[object, ...]]()
         self._player = Player("", "")
 
     async def watched(self, status: Status) -> None:
-        """Print what is new until the run has ended."""
+        """Print what is new in the run's game until this task is cancelled at the end of the run."""
         self._player.status = status
         with self._console.status("thinking"):
             try:
@@ -143,7 +143,7 @@ class Live:
             self._console.print(text)
 
     def ends(self, trace: Trace) -> None:
-        """Print the verdict on the last guess, of which no view was seen."""
+        """Print the verdict on the last guess, which came too late for `watched`."""
         last = next(step for step in reversed(trace.steps) if step["step"] == "respond")
         value: Any = last["value"]
         if value.get("guess") and (last["round"], "counts") not in self._drawn:

@@ -27,7 +27,7 @@ class ScoresOnly:
     """Metadata of a setting that changes the score or report of a finished trace, and not the episode.
 
     Attributes:
-        unless: A setting that, if true, makes it change the episode too; "" for none.
+        unless: The name of another setting; while that is true, this setting changes the episode too. "" for none.
     """
 
     unless: str = ""
@@ -38,7 +38,7 @@ SCORES_ONLY = ScoresOnly()
 
 
 def arm(settings: BaseModel) -> str | None:
-    """Return the name of the arm: the setting or property `arm`, then the marked settings that differ from their default."""
+    """Return the name of the arm: the value of `arm`, then each `SETS_ARM` setting that is not at its default; None if empty."""
     head = getattr(settings, "arm", None)
     parts = [] if head is None else [str(head)]
     for name, field in type(settings).model_fields.items():
@@ -49,7 +49,7 @@ def arm(settings: BaseModel) -> str | None:
 
 
 def score_settings(settings: BaseModel, *, only: bool = False) -> frozenset[str]:
-    """Return the names of settings that change the score of a finished trace; with `only`, those that change nothing else."""
+    """Return the names of the `SCORES_ONLY` settings; with `only`, without those that now change the episode too (`unless`)."""
     marks = (
         (name, mark)
         for name, field in type(settings).model_fields.items()

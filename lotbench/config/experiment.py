@@ -1,7 +1,7 @@
 """The configuration of a run: an Experiment (frozen, digested) and Limits (may change on resume).
 
 Precedence: defaults < TOML file < --set < flags. Unknown keys are refused by name. The table `settings` is validated by
-the benchmark's own model.
+the benchmark's own settings class.
 """
 
 from __future__ import annotations
@@ -161,7 +161,13 @@ def _config(table: Mapping[str, Any], source: str) -> Config:
 
 
 def validate(model: type[M], table: Any, path: Path | None = None, prefix: str = "") -> M:
-    """Validate data from outside as a pydantic model.
+    """Return data from outside as an instance of a pydantic class.
+
+    Args:
+        model: The class.
+        table: The data.
+        path: The file of the data, for the message; None for the configuration.
+        prefix: A text to put before the names of fields in the message.
 
     Raises:
         UsageError: One line for each fault, with the file and the field.
@@ -199,7 +205,7 @@ def _parse_toml(text: str) -> dict[str, Any]:
     """Return the table in a TOML text.
 
     Raises:
-        ValueError: It is not TOML, or an integer has too many digits to be printed.
+        ValueError: The text is not TOML, or an integer has too many digits to be printed.
     """
     table = tomllib.loads(text)
     # A long integer in hex can be read, but not printed in a message or a digest.
@@ -225,12 +231,15 @@ def differences(ours: JSON, other: JSON, path: str = "") -> list[str]:
 
 
 def shortened(text: str, longest: int = 200) -> str:
-    """Return a text cut to a length that fits an error message."""
+    """Return a text for an error message: its first `longest` characters and an ellipsis, or all of it if it is shorter."""
     return text if len(text) <= longest else f"{text[:longest]} …"
 
 
 def place(key: str) -> list[str]:
-    """Return the path of a `--set` key in a config file: a field, a limit, a dotted path, or a setting."""
+    """Return the path of a `--set` key through the tables of a config file, such as `["limits", "rpm"]` for `rpm`.
+
+    A dotted key is a path already; a key that is no field of Experiment or Limits is a setting of the benchmark.
+    """
     if "." in key:
         return key.split(".")
     if key in Experiment.model_fields:

@@ -1,6 +1,6 @@
 """Panel files: a name and the models of a panel of judges.
 
-Results compare only under the same judges, so a panel has an id with the digest of its models.
+Results can be compared only under the same judges, so a panel has an id with the digest of its models.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lotbench.config.experiment import digest, read_toml, validate
 
 
 class PanelFile(BaseModel):
-    """A panel file."""
+    """A panel file: the name of the panel, and the names of its models."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -22,7 +22,7 @@ class PanelFile(BaseModel):
 
     @property
     def id(self) -> str:
-        """The name with a digest of the judges, independent of their order; results compare within one id."""
+        """The name with a digest of the judges in any order; results of panels with the same id can be compared."""
         return f"{self.name}@{digest(sorted(self.judges))[:8]}"
 
 

@@ -1,4 +1,4 @@
-"""The maker of a model, from its name. The writer of a sample and other models of its maker have an advantage on it.
+"""The makers of models, from their names. A model has an advantage on samples that it or a model of its maker wrote.
 
 Makers are a wider relation than families of models (`model_names.related`).
 """
@@ -43,7 +43,7 @@ _PROVIDERS = re.compile(r"^(?:openai|openrouter|ollama|vllm|anthropic|gemini|dee
 
 
 def makers(name: str) -> frozenset[str]:
-    """Return the makers of a model or family (`claude`) by its name; two for a distillation, empty if unknown."""
+    """Return the makers of a model or family (`claude`) by its name: two for a distillation, none if unknown or no model."""
     text = name.partition("@http")[0].lower()
     if text == PEOPLE or text.startswith(("python:", "human")):
         return frozenset()

@@ -23,7 +23,7 @@ Quantize: TypeAlias = Literal["none", "8bit", "4bit"]
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """The URL of a provider's OpenAI-compatible API, and the variable that holds its key (None: no key)."""
+    """The URL of a provider's OpenAI-compatible API, and the environment variable that holds its key (None: no key)."""
 
     url: str
     key: str | None
@@ -72,8 +72,10 @@ class ModelName:
         model: The model id, base model or path.
         adapter: A peft adapter, for `hf:`.
         quantize: The quantization of the weights, for `hf:`.
-        url: The base URL of the API, from the environment where that names one; empty if the provider's package has it.
-        key: The variable that holds the key; None if the server needs none.
+        url: The base URL of the API, from an environment variable if one is set; empty if none is needed, or if the
+            provider's package knows it.
+        key: The environment variable that holds the key; None if no key is needed.
+        provider: The provider of an API model or LangChain model; `url` for `NAME@URL`.
     """
 
     text: str
@@ -145,7 +147,7 @@ def _parsed(name: str) -> ModelName:
 
 
 def _url_of_environment(provider: str, *ends: str) -> str:
-    """Return the address in the first set variable of a provider with these ends (`BASE_URL`); "" if none is set.
+    """Return the address in the first environment variable PROVIDER_END that is set, for these ends; "" if none is set.
 
     Raises:
         UsageError: The address is invalid.
@@ -163,15 +165,15 @@ def without_address(name: str) -> str:
 
 
 def checked_url(place: str, url: str, key: str) -> str:
-    """Return the base URL of an API if it is valid and has no secrets, so that a run folder may hold it.
+    """Return the base URL of an API unchanged; refuse one that is invalid or could hold a secret, since run folders keep it.
 
     Args:
         place: Where the URL was given, for the error message; the URL itself may hold a secret.
         url: The address.
-        key: The variable for the key, for the error message.
+        key: The environment variable for the key, for the error message.
 
     Raises:
-        UsageError: The URL has no host, an invalid port, a password or a query.
+        UsageError: The URL has another scheme than http(s), no host, an invalid port, a user name, a query or a fragment.
     """
     try:
         parts = urlsplit(url)
@@ -186,7 +188,7 @@ def checked_url(place: str, url: str, key: str) -> str:
 
 
 def address(name: ModelName) -> str:
-    """Return the address that belongs to the identity of a model; "" if its id alone identifies it.
+    """Return the address that is part of the identity of a model; "" if its id alone identifies it.
 
     Public providers serve one model under an id, however it is named (`openai/NAME`, `NAME@https://api.openai.com/v1`).
     Other servers (`NAME@URL`, `$OPENAI_BASE_URL`, ollama, vllm) may serve any weights under an id. A recording is
@@ -204,7 +206,7 @@ def identity(name: ModelName, model_id: str = "") -> str:
 
 
 def _same_url(url: str) -> str:
-    """Return a normalized URL: lower-case host, no default port, no slash at the end."""
+    """Return a URL in normal form: lower-case host, no default port, no slash at the end."""
     parts = urlsplit(url)
     default = {"http": 80, "https": 443}.get(parts.scheme)
     port = f":{parts.port}" if parts.port not in (None, default) else ""
@@ -217,7 +219,7 @@ PUBLIC = frozenset(_same_url(provider.url) for provider in PROVIDERS.values() if
 
 
 def base_model(model_id: str) -> str:
-    """Return the base model of an id: without maker, date, effort and variant.
+    """Return the base model of an id: without maker, date, reasoning effort and variant.
 
     `openai/gpt-4o-mini-2024-07-18` gives `gpt-4o-mini`; `o3-mini-high` and `o3-mini-low` both give `o3-mini`.
     """
@@ -234,7 +236,7 @@ def base_model(model_id: str) -> str:
 def related(first: str, other: str) -> bool:
     """Return whether two model ids are of one family: the name before a digit, size or date is equal (`gpt`).
 
-    A distillation belongs to both families. Names of callables and people are compared as they are.
+    A distillation belongs to both families. Names of Python callables and of people must be equal as a whole.
     """
     if first.startswith(_OWN_NAMES) or other.startswith(_OWN_NAMES):
         return first == other
@@ -243,7 +245,7 @@ def related(first: str, other: str) -> bool:
 
 @cache
 def _families(model_id: str) -> frozenset[str]:
-    """Return the families of an id; a fine-tune has the family of its base (`hf:BASE+ADAPTER`, `ft:BASE:...`)."""
+    """Return the families of a model id: two for a distillation; those of the base for a fine-tune (`ft:BASE:...`)."""
     name = model_id.lower().removeprefix("hf:").partition("+")[0].rsplit("/", 1)[-1].removesuffix(".gguf")
     return frozenset(_family(part) for part in name.split("-distill-"))
 
@@ -259,13 +261,13 @@ def _family(name: str) -> str:
 
 
 def kin(first: ModelName, other: ModelName) -> bool:
-    """Return whether two names are equal or of one family; a person is related to nobody."""
+    """Return whether two model names are equal or of one family; False if one is a person."""
     if "human" in (first.kind, other.kind):
         return False
     return first == other or (bool(first.model) and related(first.model, other.model))
 
 
 def slug(name: str) -> str:
-    """Return a model name shortened to a part of a folder name."""
+    """Return a model name for use in a folder name: without address and special characters, the last 40 characters at most."""
     short = re.sub(r"@https?://.*$", "", name)
     return re.sub(r"[^A-Za-z0-9.]+", "-", short)[-40:].strip("-.") or "model"

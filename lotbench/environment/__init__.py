@@ -1,1 +1,1 @@
-"""The game step by step, for training and for other people's loops: the same graph, calls and traces as a run's."""
+"""The game step by step, for training and for other programs, with the graph, calls and traces of a run."""

@@ -1,4 +1,4 @@
-"""A game that is stepped from outside: observation, reply, next observation, until there is a trace.
+"""A game in which another program replies as the candidate: observation, reply, next observation, until the end.
 
 The game runs through the same graph as an episode of a run. Where a run would call the candidate, it shows the request as
 an observation and waits for `step`. The same replies give the same trace as `evaluate`.
@@ -20,19 +20,19 @@ from lotbench.models import chat_format
 from lotbench.types import JSON, Reply, Request, Trace
 
 LONGEST = 100_000
-"""The longest action in characters; a reply of 4,096 tokens has about 16,000."""
+"""The longest reply to an observation, in characters; a reply of 4,096 tokens has about 16,000."""
 CLOSED = " was closed: open its folder again to go on with it"
 
 Stepped: TypeAlias = "tuple[Observation | None, float | None, bool, dict[str, Any]]"
-"""The result of a step: next observation, reward, whether the game is over, and further information."""
+"""The result of a step: next observation, reward, whether the game is over, and a dict; see `Game.step`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The request that the candidate would get next.
+    """What the player is shown: the request that the candidate of a run would get next.
 
     Attributes:
-        request: Messages, schema of the answer, and key.
+        request: The request, with messages, schema of the answer, and key.
         picture: Maps the sha256 of a picture to its data URL.
     """
 
@@ -54,7 +54,7 @@ class Observation:
 
     @property
     def wants(self) -> str:
-        """The field to fill in: `guess`, `response`, `question`, or WORD in the paper's wording; the step's name for plain text."""
+        """The field to fill in: `guess`, `response`, `question`, or `WORD` (the paper's prompts); the step's name for plain text."""
         fields = (self.schema or {}).get("properties")
         if isinstance(fields, Mapping) and "WORD" in fields:
             return "WORD"
@@ -67,23 +67,23 @@ class Observation:
 
     @property
     def key(self) -> str:
-        """The key of this request; see the parameter `to` of `Game.step`."""
+        """The key of this request as text; see the parameter `to` of `Game.step`."""
         return str(self.request.key)
 
     def answer(self, text: str) -> str:
-        """Return a reply in the requested form with this text; other text fields (reasoning) stay empty."""
+        """Return the reply that has this text in the field `wants`; other text fields of the form (reasoning) stay empty."""
         fields: Any = (self.schema or {}).get("properties", {})
         empty = {name: "" for name, field in fields.items() if field.get("type") == "string"}
         return text if self.schema is None else json.dumps({**empty, self.wants: text}, ensure_ascii=False)
 
 
 class Game:
-    """A game, made by `Games.new`.
+    """A game that is played step by step, made by `Games.new`.
 
     Attributes:
         sample: The id of the sample.
-        seed: The number of the independent game on the sample; it is the repeat of a run.
-        observation: The next request; None when the game is over.
+        seed: The number of the independent game on the sample; it is the `repeat` of its trace.
+        observation: The request that waits for a reply; None when the game is over.
         trace: The trace when the game is over, else None.
     """
 
@@ -121,8 +121,8 @@ class Game:
         """Reply to the observation, and wait for the next one or the end of the game.
 
         Args:
-            action: The reply as text; or a Reply, to pass on token counts and replies that were cut off, refused or empty.
-            to: The `key` of the observation that this replies to; it must be the current one.
+            action: The reply as text. A Reply object can also hold token counts, or be cut off, refused or empty.
+            to: The `key` of the observation that this replies to, which must be the current one; None for no such check.
 
         Returns:
             The next observation, the reward, whether the game is over, and a dict: `round`, the new `steps` of the trace
@@ -171,7 +171,7 @@ class Game:
                 await self._episode
 
     async def begin(self, episode: Coroutine[Any, Any, None]) -> None:
-        """Begin the game, and wait for the first observation or the end.
+        """Run the coroutine that plays the game, and wait for the first observation or the end.
 
         Raises:
             LotbenchError: The error that ended the episode without a trace.
@@ -179,11 +179,11 @@ class Game:
         self._episode = asyncio.create_task(episode)
         self._episode.add_done_callback(self._over)
         await self.wait()
-        # Steps of an earlier session are not results of the next action.
+        # `step` must not return the steps of an earlier session.
         self._told = len(self._steps)
 
     async def wait_for_reply(self, request: Request) -> Reply:
-        """Wait for the reply to a request of the candidate."""
+        """Show a request to the candidate as the next observation, and wait for the reply to it."""
         started = time.monotonic()
         answered: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._asked.append((request, answered))
@@ -192,7 +192,7 @@ class Game:
         return replace(reply, seconds=reply.seconds or round(time.monotonic() - started, 3))
 
     def reached(self, steps: Sequence[Mapping[str, JSON]]) -> None:
-        """Note the steps of the episode so far."""
+        """Note the steps of the trace so far, from which `step` returns the new ones."""
         self._steps = steps
 
     @property
@@ -225,7 +225,7 @@ class Game:
             raise UsageError(f"{name}: the action has {len(text):,} characters, {LONGEST:,} at most")
 
     def _news(self) -> dict[str, Any]:
-        """Return the further information of a step."""
+        """Return the dict that `step` returns: the new steps, and the round, or the outcome and the score."""
         trace = self.trace
         steps = self._steps if trace is None else trace.steps
         new, self._told = steps[self._told :], len(steps)

@@ -1,4 +1,4 @@
-"""Many games in one process: models, journal, limits and store are opened once, and each game is stepped by itself.
+"""Many games in one process: models, journal, limits and store are opened once, and each game is played step by step.
 
 `docs/integrations.md` has a complete loop.
 """
@@ -36,7 +36,7 @@ from lotbench.types import Answer, Question, Reply, Request
 
 
 class Outside:
-    """The candidate of stepped games: passes each request to its game and waits for the reply from outside."""
+    """The candidate of games that another program plays: it passes a request to its game and waits for the reply."""
 
     takes_requests = True
 
@@ -46,12 +46,12 @@ class Outside:
         """Running games, by sample and seed."""
 
     async def __call__(self, request: Request) -> Reply:
-        """Wait for the reply of the game."""
+        """Show a request in its game, and wait for the reply that the game gets."""
         return await self.games[request.key.sample, request.key.repeat].wait_for_reply(request)
 
 
 class Games:
-    """Games on the samples of a data set; see `games`.
+    """The games of one run folder, each on a sample and with a seed; opened by `games`.
 
     Attributes:
         samples: The samples by id, with their answers; do not show them to the player.
@@ -79,11 +79,12 @@ class Games:
 
         Args:
             sample: The id of a sample.
-            seed: The number of the independent game on the sample, from 0; judge and oracle draw other replies for each.
-                The default is the next unplayed one. It takes the place of a run's repeat.
+            seed: The number of the independent game on the sample, from 0; judge and oracle are asked anew in each.
+                None takes the lowest number that has not been played. It is the `repeat` of the trace.
 
         Raises:
-            UsageError: The sample is unknown, the game was begun before in this session, or the games are closed.
+            UsageError: The sample is unknown, the seed is invalid, the game was begun before in this session, or the games are
+                closed.
             LotbenchError: The error that ended the episode without a trace.
         """
         if self._closed:
@@ -112,7 +113,7 @@ class Games:
         await asyncio.gather(*(game.close() for game in list(self._outside.games.values())))
 
     def _unplayed(self, sample: str) -> int:
-        """Return the next seed of a sample without a game in this or an earlier session."""
+        """Return the lowest seed with which the sample has not been played in this session or an earlier one."""
         numbers = count(self._next[sample])
         seed = next(n for n in numbers if (sample, n) not in self._begun and (sample, n) not in self._played)
         self._next[sample] = seed + 1
@@ -147,19 +148,19 @@ async def games(
     check: bool = True,
     **fields: Any,
 ) -> AsyncIterator[Games]:
-    """Open a benchmark for stepped games.
+    """Open a run folder whose games another program plays step by step.
 
     Args:
         benchmark: The name of the benchmark.
         judge: A model name, an async callable from OpenAI-style messages to text, or a sequence of them.
-        oracle: Likewise, one model.
-        roles: The models of other roles, by name.
+        oracle: A model name or an async callable.
+        roles: The models of other roles, by role.
         player: The name of the player in records and keys of calls (`python:NAME`).
         folder: The run folder; created, or continued without repeating finished calls.
         out: The parent of a new folder if `folder` is None.
         config_file: A TOML file; arguments override it.
-        fresh: Read nothing from the store.
-        check: Test each judge and oracle with one call first.
+        fresh: Whether to read nothing from the store of earlier replies.
+        check: Whether to test every model with one call first.
         **fields: Fields of Experiment and Limits by name (`data="lotbench"`, `settings={"encore": True}`, `rpm=500`).
 
     Raises:
@@ -186,16 +187,20 @@ async def opened(
     fresh: bool = False,
     check: bool = True,
 ) -> AsyncIterator[Games]:
-    """Open the games of a configuration with the candidate `outside`; see `games`.
+    """Open the games of a configuration; `games` does so from arguments.
 
     Args:
         config: The configuration.
-        outside: The candidate.
+        outside: The candidate, which passes on the replies of the other program.
         own: Models that are Python objects, by name.
         folder: The run folder, new or begun; None for a new one.
         out: The parent of a new folder if `folder` is None.
-        fresh: Read nothing from the store.
-        check: Test each judge and oracle with one call first.
+        fresh: Whether to read nothing from the store of earlier replies.
+        check: Whether to test every model with one call first.
+
+    Raises:
+        UsageError: The settings make episodes follow each other, or a model has no price and there is a cost limit.
+        RunFolderError: The folder belongs to another experiment, or another process writes to it.
     """
     run_plan, entered, begun = _place(config, folder, out)
     if any(len(sequence) > 1 for sequence in run_plan.sequences()):
@@ -224,7 +229,11 @@ async def opened(
 
 
 def _place(config: Config, folder: Path | None, out: Path) -> tuple[Plan, Any, bool]:
-    """Return the plan, a function that opens its folder, and whether the folder was begun before."""
+    """Return the plan, a function that opens its folder, and whether the folder has a run already.
+
+    Raises:
+        RunFolderError: The folder belongs to another experiment.
+    """
     run_plan = plan.make(config)
     if folder is None:
         name = (run_plan.benchmark.name, run_plan.experiment.model, digest(run_plan.experiment))
@@ -241,13 +250,13 @@ def _place(config: Config, folder: Path | None, out: Path) -> tuple[Plan, Any, b
 
 
 def _begun_games(folder: Folder) -> Iterator[tuple[str, int]]:
-    """Yield (sample, seed) for each recorded reply of the player."""
+    """Return an iterator of (sample, seed) for each reply of the candidate in the journal of a folder."""
     lines = read_journal(folder.path / CALLS)
     return ((line.key.sample, line.key.repeat) for line in lines if line.role == "candidate")
 
 
 def _finished(folder: Folder) -> Traces:
-    """Return the traces of finished games in a folder; drop those that broke off without a reply, to play them again."""
+    """Return the traces of finished games in a folder; drop games in which a call got no reply, to play them again."""
     file = folder.path / run_folder.TRACES
     stay = [(trace.sample, trace.repeat) for trace in Traces(file, strict=False) if trace.arrived]
     return folder.order(stay) if file.is_file() else Traces(file)

@@ -1,4 +1,4 @@
-"""Who may speak to a server of games, how much and for how long: the key, and the limits on requests and connections."""
+"""Protection of a game server: the key of its clients, and limits on the size and time of requests and on connections."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 LARGEST = 4_000_000
-"""Bytes of a message; an action that is too long for a game is refused by the game, which says so."""
+"""The largest message in bytes; an action below it may still be too long for the game, which refuses it with a reason."""
 MAX_OPEN = 128
-"""Connections at once, at most: a further one takes the place of that which has been idle longest."""
+"""The maximum number of open connections; one more closes the connection that has been idle longest."""
 PATIENCE_S = 10.0
-"""Seconds that the head of a request may take to come, and its body: whoever sends half a one holds a connection."""
+"""Seconds in which the head of a request must come, and then its body; half a request would otherwise hold a connection."""
 REFUSALS = {401: b"the key is wanting or wrong\n", 413: b"the message is too long, or does not come\n"}
 
 
 class Limited(H11Protocol):
-    """A connection that is closed when a request does not come in time, or when too many others are open."""
+    """A connection that closes itself if no request comes in time, and idle ones if more than MAX_OPEN are open."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Begin, and close those that have been idle longest if this one is one too many."""
+        """Open the connection; close those that have been idle longest until at most MAX_OPEN are open."""
         here = [one for one in self.connections if not one.transport.is_closing()]
-        # Not of those that became WebSockets, and not while a request is under way.
+        # WebSockets and connections with a request under way are not idle.
         idle = [
             one
             for one in here
@@ -36,7 +36,7 @@ class Limited(H11Protocol):
         self._wait()
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, which may have come already."""
+        """Set the time limit of the next request, which may have come already."""
         self._wait()
         super().on_response_complete()
 
@@ -50,7 +50,11 @@ class Limited(H11Protocol):
 
 
 def guarded(app: Any, key: str) -> Callable[..., Awaitable[None]]:
-    """Return an ASGI application that passes on what shows the key and is not too long; `/health` needs no key."""
+    """Return an ASGI application that passes requests with the key to `app`.
+
+    A request must come within PATIENCE_S and have at most LARGEST bytes. The path `/health` needs no key.
+    Refused requests get status 401 (no key) or 413; a refused WebSocket is closed.
+    """
     key_header = f"Bearer {key}".encode()
 
     async def guard(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
@@ -80,7 +84,7 @@ def guarded(app: Any, key: str) -> Callable[..., Awaitable[None]]:
 
 
 async def _body(receive: Callable[[], Awaitable[Any]]) -> bytes | None:
-    """Return the body of a request; None if it is too long or does not come in time."""
+    """Return the body of a request; None if it is longer than LARGEST, or does not come whole in PATIENCE_S."""
     body, more = b"", True
     try:
         async with asyncio.timeout(PATIENCE_S):

@@ -1,4 +1,4 @@
-"""Games as episodes of OpenEnv: requests of a client and what it is shown. `openenv_server` serves them.
+"""Games as episodes of OpenEnv: what a client may request, and what it is shown. `openenv_server` serves them.
 
 A client sees the candidate's messages and the reward. Key texts and reasons of the judge stay in the run folder on the
 server, and so do errors of judges, which may quote them.
@@ -36,7 +36,12 @@ class ClientGame:
         self._steps = 0
 
     async def reset(self, seed: int | None, name: str | None, sample: str | None) -> dict[str, Any]:
-        """Begin a game, by default on the next sample, after stopping the current one; return the client's view.
+        """Stop the current game, begin another, and return what the client is shown of it: observation, reward, `done`.
+
+        Args:
+            seed: See `Games.new`.
+            name: The episode id for OpenEnv; None for SAMPLE/SEED.
+            sample: The id of the sample; None for the next one in the shared order.
 
         Raises:
             UsageError: The sample is unknown, or the game was begun before.
@@ -51,11 +56,11 @@ class ClientGame:
         return _show(game, None)
 
     async def step(self, text: str, to: str | None, finish: Finish | None) -> dict[str, Any]:
-        """Take a step and return the client's view.
+        """Reply to the observation, and return what the client is shown next: observation, reward, `done`.
 
         Args:
             text: The reply of the model, in the form that the messages ask for.
-            to: The `key` of the observation that this replies to; it must be the current one.
+            to: The `key` of the observation that this replies to, which must be the current one; None for no such check.
             finish: The finish reason of the model, if known; it allows replies that were cut off or are empty.
 
         Raises:
@@ -88,14 +93,17 @@ class ClientGame:
         }
 
     async def close(self) -> None:
-        """Stop the game."""
+        """Stop the current game, if there is one."""
         if self._game is not None:
             game, self._game = self._game, None
             await game.close()
 
 
 def _show(game: Game, reward: float | None) -> dict[str, Any]:
-    """Return a client's view of a game: the observation and the reward."""
+    """Return what a client is shown of a game: observation, `reward`, `done`, and at the end outcome and score parts.
+
+    `reward` is the reward so far (None after a reset); at the end the score of the game takes its place.
+    """
     observation, trace = game.observation, game.trace
     view: dict[str, Any] = {"done": game.done, "metadata": {"sample": game.sample, "seed": game.seed}}
     if observation is not None:

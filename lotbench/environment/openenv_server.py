@@ -33,7 +33,7 @@ class GameAction(Action):
 
 
 class GameObservation(Observation):
-    """The client's view; the fields are empty when the game is over."""
+    """What an OpenEnv client sees of a game after a reset or a step; the fields are empty when the game is over."""
 
     messages: list[dict[str, Any]] = Field(default_factory=list)
     """Messages in OpenAI's format, with pictures as data URLs."""
@@ -71,12 +71,12 @@ class GameEnvironment(Environment):
         return GameObservation(**await self._episode.reset(seed, episode_id, sample))
 
     async def step_async(self, action: GameAction) -> GameObservation:
-        """Reply to the observation."""
+        """Reply to the observation; see `ClientGame.step`."""
         return GameObservation(**await self._episode.step(action.text, action.to, action.finish))
 
     @property
     def state(self) -> GameState:
-        """The state of the game."""
+        """The state of the game; see `ClientGame.state`."""
         return GameState(**self._episode.state())
 
     def list_splits(self) -> list[str]:
@@ -111,9 +111,9 @@ async def serve_environment(
 
     Args:
         games: The games.
-        port: The port; 0 takes a free one.
+        port: The port; 0 for any free port.
         key: The key that clients must send.
-        ready: Called with the address.
+        ready: Called with the address when the port is open.
         most: The maximum number of concurrent clients.
 
     Raises:

@@ -1,1 +1,1 @@
-"""The seam between benchmarks and the machinery: benchmark, state, loop, judge validation."""
+"""The interface between benchmarks and the code that runs them: benchmark, state, loop, judge validation."""

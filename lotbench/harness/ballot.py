@@ -1,4 +1,4 @@
-"""Ballots with free responses of several models, and the count of votes (Sec. 7.1.1, Fig. 13).
+"""Ballots with free responses of several models, and the count of votes (LoTbench, Sec. 7.1.1, Fig. 13).
 
 A ballot hides the models: responses are shuffled for each prompt, and a separate key has the names. It shows all
 responses to a prompt at once, or pairs; votes on pairs are rated by the model of Bradley and Terry.
@@ -38,7 +38,7 @@ class Response(BaseModel):
 class Item(BaseModel):
     """A line of the ballot file: a prompt with all responses, or with a pair of them.
 
-    `image` is relative to the folder of `data`. For a pair, `id` is the pair's and `prompt` the sample's id.
+    `image` is relative to the folder of `data`. `id` is the sample's id; for a pair it names the pair, and `prompt` the sample.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -54,7 +54,7 @@ class Item(BaseModel):
 
 
 class Scored(BaseModel):
-    """The score of a model's run."""
+    """The score of a model's run: the name of the metric, and its value (None if it has none)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -63,7 +63,7 @@ class Scored(BaseModel):
 
 
 class Names(BaseModel):
-    """The key file of a ballot: the model of each response, and the scores of the runs by model."""
+    """The key file of a ballot: the model of each response, by item and letter, and the scores of the runs, by model."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -86,7 +86,7 @@ class Task(Protocol):
 
     @property
     def type(self) -> str:
-        """The type by which shares are counted."""
+        """The type of the prompt; shares of the votes are counted by type."""
         ...
 
     @property
@@ -111,9 +111,9 @@ class Ballot:
 
     Attributes:
         how: The command that starts a run of free responses.
-        responses: The responses by sample, from a run's traces, the fields of its samples and its settings; None if the
-            settings ask for no free responses.
-        prompt: The part of a sample that people see, from its fields.
+        responses: Returns the responses by sample, from a run's traces, the fields of its samples and its settings; None if
+            the settings ask for no free responses.
+        prompt: Returns the part of a sample that people see, from its fields.
     """
 
     how: str
@@ -136,7 +136,7 @@ def ballot(
         prompts: The prompts by id.
         data: The data set with the pictures.
         seed: The seed of the order of responses.
-        pairs: Whether each pair of models is an item; pairs with equal responses are left out.
+        pairs: Whether each pair of models makes an item; pairs with equal responses are left out.
     """
     items, key = [], {}
     for name, task in prompts.items():
@@ -172,7 +172,7 @@ def _item(
 
 
 def key_faults(items: Sequence[Item], key: Key) -> list[str]:
-    """Return a fault for each item whose letters differ between ballot and key, or that is no pair among pairs."""
+    """Return a fault for each item without responses or with other letters than the key, or with no pair on a ballot of pairs."""
     paired = any(item.prompt for item in items)
     return [
         f"models.{item.id}: is not of this ballot"
@@ -184,7 +184,7 @@ def key_faults(items: Sequence[Item], key: Key) -> list[str]:
 
 
 def faults(votes: Sequence[Vote], key: Key) -> dict[int, str]:
-    """Return the faults of votes, by index: votes on another ballot, or a second vote of one person."""
+    """Return the fault of each faulty vote, by its index: an item or letter that is unknown, or a letter or vote given twice."""
     problems: dict[int, str] = {}
     seen: set[tuple[str, str]] = set()
     for index, vote in enumerate(votes):
@@ -203,11 +203,11 @@ def faults(votes: Sequence[Vote], key: Key) -> dict[int, str]:
 def shares(
     items: Sequence[Item], key: Key, votes: Sequence[Vote]
 ) -> list[tuple[str, str, int, float, float | None, float | None]]:
-    """Return each model's share of the votes by type, and the mean over types (Avg. of Fig. 13).
+    """Return each model's share of the votes by type of prompt, and the mean over types (Avg. in LoTbench, Fig. 13).
 
     Returns:
-        Rows of type, model, votes, share, and the ends of its 95 % interval over prompts; within a type sorted by
-        descending share. Types without votes have no rows.
+        Rows of type (`all` for the mean), model, votes, share, and the ends of its 95 % interval over items; within a type
+        sorted by descending share. Types without votes have no rows.
     """
     models = sorted({model for letters in key.values() for model in letters.values()})
     by_item = {item.id: np.zeros(len(models)) for item in items}
@@ -255,7 +255,7 @@ def rated(items: Sequence[Item], key: Key, votes: Sequence[Vote]) -> dict[str, R
 
 
 def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]:
-    """Return the responses of a ballot as rows for models to rank, with votes as likes and without names (Fig. 14)."""
+    """Return the responses of a ballot as rows for models to rank, with votes as likes (`star`) and without models' names."""
     chosen = Counter((vote.id, letter) for vote in votes for letter in vote.letters)
     by_response: dict[tuple[str, str], dict[str, Any]] = {}
     numbers = Counter[str]()
@@ -280,5 +280,5 @@ def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]
 
 
 def _share(sums: Floats, place: int) -> Floats:
-    """Return one model's mean share over types, [..., types, models] to [...]; NaN if a type has no votes."""
+    """Return the mean over types of one model's share of votes [..., types, models], as [...]; NaN if a type has no votes."""
     return np.asarray(divided(sums[..., place], sums.sum(axis=-1)).mean(axis=-1))

@@ -31,18 +31,18 @@ Runs: TypeAlias = Mapping[str, tuple[Sequence[Trace], Any]]
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A role that models play; it has a `default` model, or the run names one."""
+    """A role that models play, such as the judge; a run names its models, or those of `default` play it."""
 
     about: str
     sampling: Sampling
     default: tuple[str, ...] = ()
     required: bool = True
     pictures: bool = False
-    """Whether it sees the picture."""
+    """Whether the models of the role see the picture of the sample."""
     impartial: bool = False
-    """Whether the candidate and its siblings must not play it."""
+    """Whether the candidate and other models of its family must not play the role."""
     checked: bool = False
-    """Whether scores rest on its verdicts; it then needs a judge check to be trusted (`report.trust`)."""
+    """Whether scores rest on verdicts of the role; a run is then trusted only after a judge check of it (`report.trust`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class Composed:
     """Samples that are composed from the lines of a data set.
 
     Attributes:
-        Sample: The pydantic model of a sample.
-        make: Makes the samples from the items, the settings and the run's seed.
+        Sample: The pydantic class of a sample.
+        make: Makes the samples from the lines, the settings and the run's seed.
         data: The name of the data set.
     """
 
@@ -62,9 +62,11 @@ class Composed:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """How people label the answers of a run: `rows` to fill in, without verdicts of judges, and the model `Label` of a row.
+    """How people label the answers of a run.
 
-    The fields to fill in are None in a row.
+    Attributes:
+        rows: Makes the rows, without verdicts of judges, from traces, settings and evidence; the fields to fill in are None.
+        Label: The pydantic class of a filled-in row.
     """
 
     rows: Callable[[Sequence[Trace], Any, Evidence], Sequence[Mapping[str, JSON]]]
@@ -80,38 +82,40 @@ class Benchmark:
 
     Attributes:
         roles: Roles by name; `candidate` is the model under test.
-        Settings: The frozen pydantic model of the settings.
-        Item: The pydantic model of one line of samples.jsonl.
+        Settings: The frozen pydantic class of the settings.
+        Item: The pydantic class of one line of samples.jsonl.
         nodes: The nodes of the graph by name: `respond`, `judge`, `grade` for a panel; `respond`, `check`, `ask`, `answer`,
             `reveal` for a game. A node that sets `outcome` ends the episode.
-        grade: The score of a finished episode, from the episode in its last state; None as value if it failed.
-        metrics: The metrics of a run by name, from traces, settings and evidence.
-        calls: The maximum number of calls of an episode by role, from the settings; used by a dry run.
-        version: Printed in every report; changes whenever published numbers change.
-        sections: Sections of the report beside the metrics.
-        cast: The settings and the names by role to use, from the settings, the names by role (candidate included) and the
-            run's seed. It may, for example, remove a judge that is the candidate's sibling.
+        grade: Returns the score of a finished episode, from the episode in its last state; its value is None if it failed.
+        metrics: Returns the metrics of a run by name, from traces, settings and evidence.
+        calls: Returns the maximum number of calls of an episode by role, from the settings; used by a dry run.
+        version: The version, printed in every report; it changes whenever published numbers change.
+        sections: Returns the sections of the report beside the metrics, from the same arguments.
+        cast: Returns the settings and the models by role that a run uses, from its settings, its models by role (candidate
+            included) and its seed. It may, for example, remove a judge of the candidate's family.
         composed: How samples are composed from the lines of a data set; None if each line is a sample.
         strata: Fields of samples over which `--limit` spreads its draw, the most important first.
-        alike: A key for samples that give the same requests under these settings; a draw takes one for each key. None for
-            a sample like no other.
-        asked: Fields of a sample, of which the first that holds anything is what was asked.
-        beside: Fields of all samples, next to id and language, that nodes read in `episode.data` (to draw controls); a run
-            folder keeps them. None: nodes see only the samples that are played.
-        lints: Findings on weak samples, from the samples, the settings and facts about their pictures by id.
-        published: Reads the samples from files that others have published.
-        right: The right answers in a sample; models trained on one of them are not trusted on the sample.
+        alike: Returns a key from a sample and the settings; samples with one key give the same requests, and a draw takes
+            one of them. None for a sample like no other.
+        asked: The names of the fields of a sample that may hold its prompt; pages show the first that is not empty.
+        beside: The names of the fields (besides id and language) of all samples of the data set that nodes may read in
+            `episode.data`, for example to draw control guesses; a run folder keeps them. None: nodes see only the samples
+            that are played.
+        lints: Returns findings on weak samples, from the samples, the settings and facts about their pictures by id.
+        published: Reads the samples from files that others have published; None if there are none.
+        right: Returns the right answers of a sample; a candidate that was trained on one of them has seen the sample.
         repeats: The default number of repeats.
-        sequences: How episodes of a repeat pass on memory: `each` alone, or all in sequence, `shuffled` or in `data` order.
-        beyond: The maximum number of calls that `calls` does not count, by role, from a sample, the settings, its number
-            of episodes and the number of models by role.
+        sequences: Returns how the episodes of a repeat pass on memory, from the settings: `each` alone, or all in sequence,
+            `shuffled` or in `data` order.
+        beyond: Returns the maximum number of calls on a sample that `calls` does not count, by role, from the sample, the
+            settings, its number of episodes and the number of models by role.
         validation: How judges are checked; None without a judge set.
-        review: How people label the answers of a run.
-        ballot: How responses are put to the vote.
+        review: How people label the answers of a run; None if they label none.
+        ballot: How responses are put to the vote; None if they are not.
         replay: Renders an episode from its sample's fields and its trace; None renders it step by step.
-        primary_metric: The metric that ranks runs, with its data.
-        answers: The candidate's answers in an episode, for measures of likeness.
-        across: Sections of a comparison, from the traces and settings of several runs by name.
+        primary_metric: Returns the metric that ranks runs, with its data, from traces and settings.
+        answers: Returns the candidate's answers in an episode, for measures of likeness.
+        across: Returns the sections of a comparison, from the traces and settings of several runs by name.
     """
 
     name: str
@@ -147,7 +151,7 @@ class Benchmark:
 
     @property
     def graph(self) -> Literal["game", "panel"]:
-        """The graph of the nodes."""
+        """The name of the graph in which the nodes are connected."""
         return "game" if "reveal" in self.nodes else "panel"
 
     @property
@@ -162,7 +166,7 @@ class Benchmark:
 
     @property
     def Sample(self) -> type[Any]:  # noqa: N802 - it is a type, as Item and Settings are
-        """The pydantic model of a sample that is played."""
+        """The pydantic class of a sample that is played."""
         return self.composed.Sample if self.composed else self.Item
 
     def supersteps(self, settings: Any) -> int:
@@ -183,5 +187,5 @@ class Benchmark:
         return answers
 
     def samples(self, items: Sequence[Any], settings: Any, seed: int) -> tuple[Any, ...]:
-        """Return the samples of a data set: its items, or what is composed from them."""
+        """Return the samples of a data set: its items, or the samples that are composed from them."""
         return tuple(self.composed.make(items, settings, seed) if self.composed else items)

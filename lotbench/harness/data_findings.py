@@ -11,7 +11,7 @@ class Sight:
 
     Attributes:
         hash: The difference hash, an integer of 256 bits; similar pictures differ in few bits.
-        metadata: The names of the metadata in the file.
+        metadata: The names of the metadata entries in the file.
     """
 
     hash: int

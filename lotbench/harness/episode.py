@@ -60,7 +60,7 @@ class Episode(Generic[Item, Settings]):
 
     Attributes:
         data: Every sample of the data set, in its order, with id, language and the fields in the benchmark's `beside`;
-        without `beside`, the samples that are played.
+            without `beside`, the samples that are played.
         models: The number of models in each role.
         pictures: The pictures, by sample id.
         call: Calls the model of a question.
@@ -101,7 +101,7 @@ class Episode(Generic[Item, Settings]):
         return self.prompts.get(self.sample.language, name)
 
     def line(self, section: str, **values: str) -> str:
-        """Return a line of the pack's `lines` in the language of the sample."""
+        """Return a section of the prompt file `lines` in the language of the sample, with its fields filled in."""
         return self.prompt("lines").line(section, **values)
 
     async def ask(
@@ -211,7 +211,7 @@ class Episode(Generic[Item, Settings]):
     async def each(
         self, ask: Callable[[Episode[Item, Settings], U], Awaitable[T]], items: Iterable[U]
     ) -> list[T]:
-        """Ask for all items concurrently; steps are recorded in the order of the items.
+        """Call `ask` for all items concurrently, and return the results; steps are recorded in the order of the items.
 
         After a failure the other replies are still awaited, since they are billed.
 
@@ -261,7 +261,7 @@ class Episode(Generic[Item, Settings]):
 
 
 class Node(Protocol):
-    """A node of a graph: asks through `runtime.context` and returns its changes of the state."""
+    """A node of a graph, which asks models through `runtime.context` and returns its changes of the state."""
 
     async def __call__(self, state: EpisodeState, runtime: Runtime[AnyEpisode]) -> Update:
         """Run the node."""
@@ -271,7 +271,7 @@ class Node(Protocol):
 def recorded(node: Node) -> Node:
     """Return a node that adds its steps and usage to the state, and whose failure gives the outcome ROLE_failed.
 
-    LangGraph silently drops undeclared keys, so a node that changes one raises here.
+    The returned node raises LotbenchError if it changes an undeclared key of the state, which LangGraph would silently drop.
     """
 
     async def visited(state: EpisodeState, runtime: Runtime[AnyEpisode]) -> Update:
@@ -320,7 +320,7 @@ def used(answer: Answer) -> dict[str, int]:
 
 
 async def scored(state: EpisodeState, runtime: Runtime[AnyEpisode]) -> Update:
-    """Set the outcome `scored`: the last node of a panel that needs no call there."""
+    """Set the outcome `scored`, as the last node of a panel graph that needs no call there."""
     return {"outcome": "scored"}
 
 

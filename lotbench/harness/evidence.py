@@ -1,4 +1,4 @@
-"""The inputs of metrics beside the traces: samples, embeddings and labels of people.
+"""The inputs of metrics beside the traces: samples, embeddings and people's labels.
 
 They are read from the run folder, so scores can be computed again without the store, the network or the encoder.
 """

@@ -18,7 +18,7 @@ ROLE = "judge"
 
 
 def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
-    """Return the quality of a run's judges, by the benchmark's own function or by a check of each judge."""
+    """Return the quality of a run's judges: by the benchmark's own function if it has one, else by a check of each judge."""
     if declared.standing is not None:
         return declared.standing(declared, context)
     records_by_index = {
@@ -39,20 +39,20 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
 
 
 def ids(context: JudgeContext, role: str, index: int) -> Sequence[str]:
-    """Return the model ids that a judge returned; empty if no call was answered."""
+    """Return the model ids in the replies of the judge with this index; empty if no call was answered."""
     answered = context.ids.get(role, ())
     return answered[index] if index < len(answered) else ()
 
 
 def who(context: JudgeContext, role: str, indexes: Sequence[int]) -> str:
-    """Return the ids that the judges returned, as text."""
+    """Return the model ids in the replies of these judges as text, or a note that no call was answered."""
     return ", ".join(name for index in indexes for name in ids(context, role, index)) or "no call came back"
 
 
 def wanted_key(
     context: JudgeContext, declared: Validation, role: str, indexes: Sequence[int], settings: Any
 ) -> dict[str, Any] | None:
-    """Return the key of the check of these judges, without its criterion; None unless each judge has one id."""
+    """Return the key of a check of these judges, without its criterion; None unless each judge's replies have exactly one id."""
     models = [ids(context, role, index) for index in indexes]
     if any(len(id_set) != 1 for id_set in models):
         return None
@@ -65,7 +65,7 @@ def wanted_key(
 def by_criterion(
     context: JudgeContext, declared: Validation, role: str, indexes: Sequence[int], settings: Any
 ) -> dict[str, Record]:
-    """Return the checks of these judges as a panel under these settings, by criterion."""
+    """Return the checks of these judges as one panel under these settings, by criterion; none if there was no check."""
     judge_key = wanted_key(context, declared, role, indexes, settings)
     checks: dict[str, Record] = {}
     for record in context.records:
@@ -108,14 +108,14 @@ def tested(record: Record) -> Rates:
 
 
 def fpr(record: Record) -> dict[str, Any] | None:
-    """Return the FPR of a check, on hard negatives if the set has any; None without negatives."""
+    """Return the FPR of a check with its interval and counts, on hard negatives if the set has any; None without rates."""
     groups = record.get("groups", {})
     rate: dict[str, Any] | None = groups.get("hard", groups.get("all", {})).get("fpr")
     return rate
 
 
 def ceiling(record: Record) -> str | None:
-    """Return a note on how far two labellings of the set agree, the ceiling for judges; None with one labelling."""
+    """Return a note on the agreement of two labellings of the judge set, which no judge can exceed; None with one labelling."""
     agreement = record["set"].get("ceiling")
     if not agreement or agreement.get("kappa") is None:
         return None
@@ -123,7 +123,7 @@ def ceiling(record: Record) -> str | None:
 
 
 def elsewhere(record: Record) -> str | None:
-    """Return a note if the check was made on other samples than those played, else None."""
+    """Return a note if the check was made on other samples than those of the run, else None."""
     if not record["set"].get("elsewhere"):
         return None
     return (
@@ -133,7 +133,7 @@ def elsewhere(record: Record) -> str | None:
 
 
 def chains_said(chains: Mapping[str, Any]) -> str:
-    """Return how often another causal chain changed a verdict; see `checks.chains`."""
+    """Return a sentence on how often a new causal chain changed a verdict, from the result of `checks.chains.replay`."""
     changed, pairs = chains["changed"]
     share = f" ({changed / pairs:.1%})" if pairs else ""
     return (

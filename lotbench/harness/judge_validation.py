@@ -23,18 +23,21 @@ from lotbench.types import JSON, Metric, Question, Trace
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One labelled row, or the part of it that is judged at once.
+    """A labelled row, or the part of it that is judged at once, as a point in an episode.
 
     Attributes:
-        id: Does not change while the row stays the same.
-        step: The name of the node.
+        id: The id, which does not change while the row stays the same.
+        role: The role that is asked.
+        sample: The id of the sample.
+        step: The name of the node that asks.
         turn: The current round in the state, when the node is reached.
         label: The right answer of a yes/no question; otherwise `rulings` derives the truth from `known`.
-        kind: `easy` or `hard`; None if that has no meaning.
+        kind: `easy` or `hard`; None if rows are not of such kinds.
+        labels: The labels of the row; two if it was labelled twice.
         contested: Whether the two labellings differ; contested rows are left out of rates.
         state: Other fields of the state, when the node is reached (steps, draft).
-        task: Which of the role's questions this is; panels of the same task judge it.
-        group: Probes that are ruled on together; a limit takes whole groups. Empty: the probe is its own group.
+        task: The name of the question, if the role has several; panels of the same task judge it.
+        group: The name that probes share if one ruling needs all of them; a limit takes whole groups. "" for a probe alone.
         known: The truth in the row, for `rulings`.
     """
 
@@ -57,9 +60,9 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """The result of a probe: the verdict of the first judge, and of the whole panel.
+    """The result of a probe: the verdict of the first judge (`first`), and that of the whole panel (`last`).
 
-    A verdict is None if it could not be read (`why`). `how` differs from `judge` if no judge was needed.
+    A verdict is None if it could not be read; `why` has the reason. `how` is `judge` unless no judge was needed.
     """
 
     first: bool | None
@@ -74,13 +77,13 @@ class ProbeResult:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """A judge's decision or number, with the known truth.
+    """A judge's decision or mark, with the known truth.
 
     Attributes:
-        criterion: The criterion; each has its own rates.
-        row: The id of the object of the ruling, unique in its criterion.
-        item: The cluster for intervals (a story, a task): rulings on one item err together.
-        said: The judge's answer; None if it could not be read.
+        criterion: The name of the criterion; each has its own rates. "" if there is only one.
+        row: The id of what is ruled on, unique in its criterion.
+        item: The cluster for intervals (a story, a task): errors of rulings on one item are correlated.
+        said: The judge's decision or mark; None if it could not be read.
     """
 
     criterion: str
@@ -97,10 +100,10 @@ class JudgePanel:
     """The judges that judge together, and their settings.
 
     Attributes:
-        indexes: Indexes among the models of the role, in the order of judging.
+        indexes: The judges' indices among the models of the role, in the order of judging.
         variant: The name of the variant (the judge mode, what the oracle sees), for comparison with other panels.
         alone: The settings under which the first verdict would decide alone; None if it already does.
-        task: The task of the probes it judges; see `Probe`.
+        task: The task of the probes that the panel judges; see `Probe`.
     """
 
     role: str
@@ -116,8 +119,10 @@ class JudgeContext:
     """The facts of a run that its judges' quality depends on.
 
     Attributes:
-        ids: The returned model ids of each index of each role.
-        addresses: The address of each index of each role; see `config.model_names.address`.
+        sampling: The sampling parameters of each role, as JSON.
+        ids: The model ids in the replies, by role and index.
+        addresses: The address of each model, by role and index; see `config.model_names.address`.
+        data: The digest of the data set.
         run: The name of the run's folder.
         records: All judge checks in the store, or those kept with the run.
     """
@@ -140,9 +145,12 @@ class JudgeQuality:
 
     Attributes:
         checks: One check for each role, task and judge that scores rest on; input of the rule of trust (`report.trust`).
-        used: The records that this is computed from; a run keeps them.
-        chance: The chance line: the value that wrong guesses reach in each metric; None if unknown.
-        said: The source of the chance line.
+        sections: Sections for the report.
+        scores: Further metrics for the report, by name; None for none.
+        used: The records that the quality is computed from; a run folder keeps them.
+        chance: The value of each metric that a player reaches by wrong guesses alone, since judges accept some of them; None
+            if unknown.
+        said: A note for the report on how these values were found.
     """
 
     checks: tuple[Check, ...] = ()
@@ -165,8 +173,9 @@ class Draw:
         rows: The rows that people see, without the verdict.
         strata: The stratum of each row, in order.
         sizes: For each stratum the number of verdicts in the run, and whether they accept.
-        places: Sample, repeat and round of each row.
-        role: The role that gave the verdicts; `indexes` of it judged together.
+        places: The sample, repeat and round of each row.
+        role: The role that gave the verdicts.
+        indexes: The indices among the role's models of those that judged together.
     """
 
     rows: Sequence[Mapping[str, JSON]]
@@ -191,19 +200,23 @@ class Validation:
     """How the judges of a benchmark are checked; all functions are pure.
 
     Attributes:
-        rows: The pydantic model of a line of each file of a judge set, by role and file name.
-        probes: The probes of a role from the rows of a file and the data set, and the faults of the rows. Without rows: the
-            probes that the data set itself contains.
-        panels: The panels to measure, from a role, its number of models, the settings, and whether to take every variant.
-        read: The result of a probe, from the state after its step.
-        depends: The settings (with the benchmark's name) and the names of the prompts that verdicts depend on, from role
-            and settings. `of_data` says whether verdicts also depend on the data set.
-        rulings: The rulings of a panel, from the results of all probes of one repeat.
-        deciding: The criteria that a score rests on, from role and settings, each with the name of its bounds in
+        rows: The pydantic class of a line of each file of a judge set, by role and file name.
+        probes: Returns the probes of a role from the rows of a file and the samples by id, and the faults of the rows. Without
+            rows: the probes that the data set itself contains.
+        panels: Returns the panels to measure, from a role, its number of models, the settings, and whether to take every
+            variant.
+        read: Returns the result of a probe, from the state after its step.
+        depends: Returns the settings (with the benchmark's name) and the names of the prompts that verdicts depend on, from
+            role and settings.
+        rulings: Returns the rulings of a panel, from the results of all probes of one repeat.
+        deciding: Returns the criteria that a score rests on, from role and settings, each with the name of its bounds in
             `report.trust.BOUNDS`.
-        draw: Draws at most n verdicts of a run for people to label; None if the benchmark has none to label.
-        redraw: The question of a causal chain, changed to get a new chain of a given number; None if judges keep no chain.
-        standing: The quality of a run's judges; None takes one check for each judge (`harness.judge_standing`).
+        draw: Draws at most n verdicts of a run for people to label, from traces, samples by id, settings, n and seed; None if
+            the benchmark has none to label.
+        redraw: Changes the question for a causal chain so that the judge writes a new one, of the given number; None if judges
+            store no chain.
+        standing: Returns the quality of a run's judges; None takes one check for each judge (`harness.judge_standing`).
+        of_data: Whether verdicts also depend on the data set.
     """
 
     rows: Mapping[str, Mapping[str, type[BaseModel]]]
@@ -220,7 +233,7 @@ class Validation:
 
     @property
     def files(self) -> dict[str, type[BaseModel]]:
-        """The pydantic model of a line of each file, over all roles."""
+        """The pydantic class of a line of each file, over all roles."""
         return {name: row for files in self.rows.values() for name, row in files.items()}
 
     def key(self, role: str, settings: Any, prompts: Pack, sampling: JSON, data: str) -> dict[str, JSON]:
@@ -237,7 +250,7 @@ def judged_by(models: Sequence[str], addresses: Sequence[str]) -> dict[str, JSON
 
 
 def stratified(probes: Sequence[Probe], n: int, seed: str) -> list[Probe]:
-    """Return at most n probes (or groups), taken in turn from each stratum of task, kind, language and label."""
+    """Return the probes of at most n groups, drawn in turn from each stratum of task, kind, language and label."""
     first: dict[str, Probe] = {}
     for probe in probes:
         first.setdefault(probe.group or probe.id, probe)

@@ -1,4 +1,4 @@
-"""The loop: plays episodes through a graph, N sequences concurrently, and yields each finished trace.
+"""The loop, which plays episodes through a graph, several sequences concurrently, and yields each finished trace.
 
 Episodes of one sequence run in order and pass on their memory. A failed episode gives a trace too. An error that would
 hit every episode stops the run; a bug in one episode does not stop the others. The loop imports no graph and no model.
@@ -39,7 +39,7 @@ class Planned:
 
 
 def sequence(how: Sequences, sample: str, repeat: int) -> str:
-    """Return the name of an episode's sequence."""
+    """Return the name of an episode's sequence: `SAMPLE/REPEAT` if each episode is alone, else `order-REPEAT`."""
     return f"{sample}/{repeat}" if how == "each" else f"order-{repeat}"
 
 
@@ -79,9 +79,12 @@ class Loop:
     """One session of a run.
 
     Attributes:
-        done: The traces of earlier sessions; these episodes are not played again.
+        course: How episodes are played.
+        done: The traces of earlier sessions, by sample and repeat; these episodes are not played again.
+        concurrency: The number of sequences that are played at the same time.
         max_failed: The number of episodes that may end as ROLE_failed.
-        crashed: Errors of episodes that hit a bug; they have no trace, and a resumed run plays them again.
+        crashed: The errors of episodes that hit a bug; they have no trace, and a resumed run plays them again.
+        in_flight: The number of episodes that are being played.
     """
 
     course: Course

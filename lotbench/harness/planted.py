@@ -1,4 +1,7 @@
-"""Judge set rows with planted truths: a writer put something into a text, and a blind checker says what they found."""
+"""Rows of judge sets with planted truths.
+
+A writer put a feature into a text, and a checker who did not know of it said which features the text has.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from lotbench.harness.sample_row import Id, Text
 
 
 class PlantedRow(BaseModel):
-    """Common fields of the rows of a planted set; fields whose name begins with `blind` are the checker's."""
+    """The common fields of rows with planted truths; the checker fills in the fields whose names begin with `blind`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -22,14 +25,14 @@ class PlantedRow(BaseModel):
     split: Literal["tune", "test"]
     """All rows of a sample are in one split."""
     writer: Text
-    """Who planted it: a model's name, or `people`."""
+    """The writer who planted the truth: a model's name, or `people`."""
     checker: str = ""
-    """The blind checker; empty until somebody has checked the row."""
+    """The checker; empty until the row is checked."""
     canary: str = ""
 
     @property
     def contested(self) -> bool:
-        """Whether the checker disagrees with the writer."""
+        """Whether the checker disagrees with the writer; each subclass decides it."""
         raise NotImplementedError
 
 

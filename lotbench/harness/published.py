@@ -12,7 +12,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class Source(Protocol):
-    """A published file or folder. Unreadable content raises DataError with file, line and column."""
+    """A published file or folder; its methods raise DataError, with file, line and column, for unreadable content."""
 
     @property
     def path(self) -> Path:

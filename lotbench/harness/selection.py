@@ -17,15 +17,15 @@ def select(
     seed: int,
     group_of: Callable[[Any], str | None] = lambda sample: None,
 ) -> tuple[Any, ...]:
-    """Return the samples that a run plays: those of the ids, each once, as they are named; else a draw, in data order.
+    """Return the samples that a run plays: those with the given ids, each once, in that order; else a draw, in data order.
 
     Args:
         data: All samples, in their order.
         ids: The ids to take; empty means all.
-        limit: The maximum number: the first of `ids`, or a draw of all samples.
+        limit: The maximum number of samples: the first of `ids`, or the size of a draw; None for all.
         strata: Fields of samples over which the draw is spread, the most important first.
         seed: The seed of the draw; with the same seed, a larger draw contains every smaller one.
-        group_of: A key of each sample; a draw takes one sample for each key. None marks a sample like no other.
+        group_of: Returns a key of a sample, or None for a sample like no other; a draw takes one sample for each key.
 
     Raises:
         UsageError: An id is unknown.
@@ -45,8 +45,8 @@ def select(
 def spread(data: Sequence[Any], strata: Sequence[str], seed: int | str) -> list[Any]:
     """Return all samples in an order in which every prefix is spread over the strata in proportion.
 
-    Among the first n samples, each value of the first field has its share, rounded up or down; within a value the same
-    holds for the next field. Inside a stratum samples are ordered by hash, so a draw changes little when data are added.
+    `strata` names fields of the samples. Among the first n samples, each value of the first of these fields has its
+    share, rounded up or down; within a value the same holds for the next field. Inside a stratum samples are ordered by hash, so a draw changes little when data are added.
     """
     if not strata:
         return sorted(data, key=lambda sample: _chance(seed, sample.id))

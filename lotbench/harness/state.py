@@ -32,7 +32,7 @@ class EpisodeState(TypedDict, total=False):
     history: Annotated[list[dict[str, Any]], operator.add]
     """The finished rounds."""
     shared: dict[str, Any]
-    """Data of the sample that all episodes share (a causal chain)."""
+    """Data of the sample that all its episodes share, such as a causal chain."""
     steps: Annotated[list[dict[str, Any]], operator.add]
     """The trace so far."""
     outcome: str | None
@@ -42,11 +42,11 @@ class EpisodeState(TypedDict, total=False):
     usage: Annotated[dict[str, int], plus]
     """Calls and tokens of this episode's own questions."""
     memory: Any
-    """Passed on to the next episode of the sequence."""
+    """The memory that is passed on to the next episode of the sequence."""
 
 
 REDUCED = {"history": operator.add, "steps": operator.add, "usage": plus}
-"""The reducers of EpisodeState, for running a single node without a graph."""
+"""The reducers of EpisodeState, which join old and new value of a key; for running a single node without a graph."""
 
 
 def start(sample: str, repeat: int, memory: JSON = None) -> EpisodeState:

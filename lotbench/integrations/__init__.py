@@ -24,7 +24,7 @@ class Exported:
 
     Attributes:
         files: The files in the order of writing.
-        left_out: Notes on what the tool's format cannot hold, and further notes for the user.
+        left_out: Notes for the user, above all on what the tool's format cannot hold.
     """
 
     files: tuple[Path, ...]
@@ -43,7 +43,7 @@ EXPORTERS: Mapping[str, str] = {
 
 
 def slug(text: str) -> str:
-    """Return a text in characters that are safe in a file name."""
+    """Return a text with only characters that are safe in a file name; `unknown` if nothing is left."""
     return _SLUG.sub("-", text).strip("-.") or "unknown"
 
 
@@ -53,7 +53,7 @@ def played_by(run: Run) -> str:
 
 
 def canaries(run: Run) -> list[str]:
-    """Return the canary strings of the run's samples, whose texts are exported."""
+    """Return the distinct canary strings of a run's samples, sorted. An export names them, since it holds sample texts."""
     return sorted({str(sample["canary"]) for sample in run.samples.values() if sample.get("canary")})
 
 

@@ -34,7 +34,7 @@ LEFT_OUT = (
 
 
 async def export(run: Run, out: Path) -> Exported:
-    """Write both folders.
+    """Write the folder of the model's repository, if the run has a score, and the folder of the data set.
 
     Raises:
         RunFolderError: The run cannot be read.
@@ -84,7 +84,7 @@ def _is_text(name: str, value: JSON) -> bool:
 
 
 def _result(run: Run, metric: str) -> dict[str, JSON]:
-    """Return the primary metric as an entry of .eval_results, without `source`, which needs a URL."""
+    """Return a metric of the run as an entry of .eval_results, without `source`, which needs a URL."""
     score = run.summary["scores"][metric]
     low, high = score["low"], score["high"]
     interval = f", 95 % interval {low} to {high}" if low is not None and high is not None else ""
@@ -100,7 +100,7 @@ def _result(run: Run, metric: str) -> dict[str, JSON]:
 
 
 def _card(run: Run, name: str) -> str:
-    """Return the data set card: model, data, scores and digests of the run."""
+    """Return the data set card (README.md): model, data, scores and digests of the run."""
     summary = run.summary
     head: dict[str, JSON] = {
         "pretty_name": f"{name}: tasks of {without_address(run.config.model)}",

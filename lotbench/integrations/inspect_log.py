@@ -30,7 +30,7 @@ VERSION = 2
 """The version of inspect_ai's log format."""
 SCORER = "lotbench"
 LAST = 253_402_300_799.0
-"""The last second of a date (9999-12-31); journals of others may have any number."""
+"""The last second of 9999-12-31, after which there is no date; a journal of another program may have any number."""
 LEFT_OUT = (
     "intervals, baselines and trust have no field in a metric: they stand in its metadata",
     "target is empty; events hold every call as it was sent, and what judges are sent tells keys and references: "
@@ -41,7 +41,7 @@ LEFT_OUT = (
 
 
 async def export(run: Run, out: Path) -> Exported:
-    """Write the log, with a file name like inspect's own.
+    """Write the log into the folder `out`, with a file name like inspect's own.
 
     Raises:
         RunFolderError: The run cannot be read.
@@ -76,7 +76,7 @@ def _time(seconds: float) -> str:
 
 
 def _spec(run: Run, ids: str, created: str) -> dict[str, Any]:
-    """Return the `eval` table: task, data set, models by role."""
+    """Return the `eval` table of the log: task, data set, models by role; `ids` is the id of evaluation, run and task."""
     models = run.summary["models"]
     others = {
         role: [{"model": name} for name in names] for role, names in models.items() if role != "candidate"
@@ -114,7 +114,7 @@ def _spec(run: Run, ids: str, created: str) -> dict[str, Any]:
 def _header(
     run: Run, spec: Mapping[str, Any], summaries: list[dict[str, JSON]], times: tuple[str, str]
 ) -> dict[str, JSON]:
-    """Return the header of the log, with all metrics of the run."""
+    """Return the header of the log, with all metrics of the run; `times` are its start and end as ISO dates."""
     scored = sum(_number(summary) for summary in summaries)
     metrics: dict[str, JSON] = {
         name: {
@@ -158,7 +158,7 @@ def _number(summary: Mapping[str, Any]) -> bool:
 
 
 def _usage(used: Usage) -> dict[str, JSON]:
-    """Return token counts as inspect has them, with cached input separate."""
+    """Return token counts as inspect has them: input tokens without the cached ones, which are counted separately."""
     return {
         "input_tokens": used.input_tokens - used.cached_input_tokens,
         "output_tokens": used.output_tokens,
@@ -168,7 +168,7 @@ def _usage(used: Usage) -> dict[str, JSON]:
 
 
 def _sample(run: Run, episode: Transcript, origin: float) -> dict[str, Any]:
-    """Return an episode as a sample of the log."""
+    """Return an episode as a sample of the log; `origin` is the start of the first call, in seconds since 1970."""
     trace = episode.trace
     messages = [_message(*turn) for turn in turns(episode)]
     last = replies(episode)[-1:]
@@ -189,7 +189,7 @@ def _sample(run: Run, episode: Transcript, origin: float) -> dict[str, Any]:
 
 
 def _usage_table(episode: Transcript) -> dict[str, JSON]:
-    """Return tokens by model and the total seconds of the calls."""
+    """Return the fields of a sample for the tokens by model and the total seconds of its calls."""
     used: dict[str, Usage] = {}
     for call in episode.calls:
         before, more = used.get(call.reply.model, Usage()), call.reply.usage
@@ -213,7 +213,7 @@ def _score(episode: Transcript) -> dict[str, JSON]:
 
 
 def _summary(sample: Mapping[str, Any]) -> dict[str, JSON]:
-    """Return the entry of a sample in summaries.json."""
+    """Return the entry in summaries.json for a sample of the log."""
     return {
         "id": sample["id"],
         "epoch": sample["epoch"],
@@ -265,7 +265,7 @@ def _output(reply: Reply) -> dict[str, JSON]:
 
 
 def turns(transcript: Transcript, role: str = "candidate") -> Iterator[tuple[str, str]]:
-    """Yield (speaker, text) for all messages of one role's calls; skip a repeated system message."""
+    """Yield (speaker, text) for the messages and replies of one role's calls; skip a repeated system message."""
     system = ""
     for call in transcript.calls:
         if call.question.role != role:
@@ -286,7 +286,7 @@ def replies(transcript: Transcript, role: str = "candidate") -> list[Reply]:
 
 
 def message_text(message: Message) -> str:
-    """Return a message as text, with pictures as their sha256."""
+    """Return a message as text, with `[picture sha256:...]` in place of each picture."""
     return "".join(
         f"[picture sha256:{part.sha256}]\n" if isinstance(part, Image) else part for part in message.parts
     )

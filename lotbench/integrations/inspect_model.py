@@ -45,7 +45,7 @@ SPEAKERS: dict[str, Callable[..., ChatMessage]] = {
 
 
 class InspectModel:
-    """Answers requests by a model of inspect.
+    """A model of inspect_ai, as a model of lotbench.
 
     Args:
         model: The model of inspect.
@@ -96,14 +96,14 @@ class InspectModel:
 
 
 def name(model: Model) -> str:
-    """Return the model's name in our form; `python:NAME` if we do not know the provider."""
+    """Return lotbench's name for a model of inspect (`gemini/NAME`); `python:NAME` if lotbench has no such provider."""
     provider, _, rest = str(model).partition("/")
     ours = OURS.get(provider, provider)
     return f"{ours}/{rest}" if ours in PROVIDERS and rest else f"python:{model}"
 
 
 def inspects(model_name: str) -> str:
-    """Return inspect's name for a benchmark's default model."""
+    """Return inspect's name for a model that lotbench names; a name without provider is a model of openai."""
     return model_name if "/" in model_name else f"openai/{model_name}"
 
 

@@ -52,7 +52,7 @@ from lotbench.storage.datasets import config_file
 from lotbench.types import Answer, Question, Trace
 
 HELD = "lotbench_run"
-"""The metadata key of a log for the name of its run."""
+"""The key in a log's metadata that holds the name of its run in `open_runs`."""
 open_runs: dict[str, TaskRun] = {}
 """The runs of tasks under evaluation, by name."""
 
@@ -61,9 +61,9 @@ class TaskRun:
     """The run of a task while inspect evaluates it; its folder is created with the first sample.
 
     Args:
-        made: The plan.
-        cast: inspect's models, by role and name in the plan.
-        out: The parent of the run folder; by default the folder of the log.
+        run_plan: The plan.
+        cast: inspect's models, by role and by model name in the plan.
+        out: The parent of the run folder; if empty, the folder of the log.
         forms: See `InspectModel`.
 
     Raises:
@@ -85,11 +85,11 @@ class TaskRun:
         self._caller: Caller | None = None
 
     async def episode(self, sample: str, repeat: int) -> Transcript:
-        """Play an episode; a repeated one reuses earlier replies from the journal.
+        """Play an episode and return it with its calls; if it is played again, earlier replies come from the journal.
 
         Raises:
             UsageError: The run has no such repeat.
-            Exception: The exception of inspect that ended it.
+            Exception: An exception of inspect ended the episode; it passes through.
         """
         planned = self.planned.get((sample, repeat))
         if planned is None:
@@ -109,7 +109,7 @@ class TaskRun:
             raise
 
     async def close(self) -> None:
-        """Write the report and close the folder."""
+        """Write the report and close the folder; do nothing if no sample was played."""
         if self._caller is None:
             return
         run = replace(load_run(self.folder.path), traces=self.folder.order(list(self.planned)))
@@ -149,7 +149,7 @@ class TaskRun:
 
 
 def _recording(caller: Caller, calls: list[Call]) -> Callable[[AnyEpisode, Question], Awaitable[Answer]]:
-    """Return a function that asks as an episode does, wraps each call in a span of inspect, and appends it to `calls`."""
+    """Return a function that asks a question by the caller, in a span of inspect, and appends the call to `calls`."""
 
     async def ask(episode: AnyEpisode, question: Question) -> Answer:
         request = caller.request(question, *owner(episode, question))
@@ -169,7 +169,7 @@ def _log_folder() -> str:
 
 
 def _factory(benchmark: str) -> Callable[..., Task]:
-    """Return the function that makes the task of a benchmark."""
+    """Return the function from which inspect makes the task of a benchmark; its parameters are those of `-T`."""
 
     def make_task(config: str = "", out: str = "", forms: bool = True, **options: Any) -> Task:
         try:
@@ -194,7 +194,7 @@ def _factory(benchmark: str) -> Callable[..., Task]:
 
 
 def _cast(benchmark: Benchmark) -> dict[str, list[Model]]:
-    """Return inspect's models by role: model roles NAME, NAME2, NAME3... in order, else the benchmark's default.
+    """Return inspect's models by role: its model roles ROLE, ROLE2, ROLE3... in order, else the benchmark's default.
 
     Raises:
         UsageError: A role has no model, or a model role is unknown.
@@ -249,7 +249,7 @@ def _samples(run_plan: plan.Plan) -> Iterator[Sample]:
 
 @solver
 def episode(run: str) -> Solver:
-    """Return the solver that plays a sample's episode in the named run."""
+    """Return the solver that plays the episode of a sample in the run with this name in `open_runs`."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         held = open_runs[run]
@@ -270,7 +270,7 @@ def episode(run: str) -> Solver:
 
 @metric(scores="unreduced")
 def measures() -> Metric:
-    """Return the metric that computes all metrics of the run, with intervals."""
+    """Return the metric of inspect whose value is a dict of all metrics of the run; see `measured`."""
 
     def compute(scores: list[SampleScore]) -> dict[str, float]:
         runs = [load_run(path) for path in dict.fromkeys(row.score.metadata["run"] for row in scores)]
@@ -283,7 +283,7 @@ def measures() -> Metric:
 
 @scorer(metrics=[measures()])
 def lotbench() -> Scorer:
-    """Return the scorer: the score of the episode, or unscored with the reason if it failed."""
+    """Return inspect's scorer: it gives a sample the score of its episode, or `unscored` with the reason of its failure."""
 
     async def score(state: TaskState, target: Target) -> Score:
         facts = {key: state.store.get(key) for key in ("outcome", "parts", "run")}
@@ -298,7 +298,11 @@ def lotbench() -> Scorer:
 
 
 def measured(run: Run, traces: Mapping[tuple[str, int], Trace]) -> dict[str, float]:
-    """Return the metrics of a run so far as NAME, NAME_low and NAME_high, the primary one first: inspect shows the first."""
+    """Return the metrics of a run from its traces by (sample, repeat), which may be part of it.
+
+    NAME is the value, NAME_low and NAME_high are the ends of the 95 % interval; missing values are left out. The primary
+    metric is first, since inspect shows the first.
+    """
     run_plan = planned(run, Limits())
     order = [(item.sample, item.repeat) for sequence in run_plan.sequences() for item in sequence]
     played = [traces[place] for place in order if place in traces]
@@ -317,14 +321,14 @@ def measured(run: Run, traces: Mapping[tuple[str, int], Trace]) -> dict[str, flo
 
 @hooks(name="run_folder", description="closes the run folder beside a log of lotbench")
 class RunFolders(Hooks):
-    """Writes the report and closes the run folder when a task ends."""
+    """A hook of inspect that writes the report and closes the run folder when a task ends."""
 
     def enabled(self) -> bool:
         """Return whether a task of lotbench is under evaluation."""
         return bool(open_runs)
 
     async def on_task_end(self, data: TaskEnd) -> None:
-        """Close the run of the finished task."""
+        """Close the run of the finished task, if it is a task of lotbench."""
         held = open_runs.pop((data.log.eval.metadata or {}).get(HELD, ""), None)
         if held is not None:
             await held.close()

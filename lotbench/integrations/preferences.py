@@ -1,7 +1,7 @@
 """Pairs of accepted and refused answers of finished games, as rows for TRL's DPOTrainer.
 
-The prompt of a row is the first prompt of a game on the sample in the same arm. Prompts of later rounds contain clues that
-differ between games, so they are not used; answers of later rounds are.
+The prompt of a row is the first prompt of a game on the sample in the same arm (variant of the game). Prompts of later
+rounds contain clues that differ between games, so they are not used; answers of later rounds are.
 """
 
 from __future__ import annotations
@@ -26,14 +26,23 @@ Row: TypeAlias = dict[str, Any]
 
 @dataclass(slots=True)
 class _Scene:
-    """A prompt with its answers by normalized text; answers that were both accepted and refused are not paired."""
+    """A prompt with the answers to it that judges accepted and refused.
+
+    Attributes:
+        about: The fields of a row that do not depend on the answers: sample, canary, prompt, images.
+        accepted: The accepted answers by normalized text, each with its origin and `content`.
+        refused: Likewise the refused answers.
+    """
 
     about: Row
     accepted: dict[str, Row] = field(default_factory=dict)
     refused: dict[str, Row] = field(default_factory=dict)
 
     def rows(self, most: int) -> Iterator[Row]:
-        """Yield at most `most` pairs; every answer of a side is used once before any is used twice."""
+        """Yield at most `most` pairs of an accepted and a refused answer; a text that is both is left out.
+
+        Every answer of a side is used once before any is used twice.
+        """
         both = self.accepted.keys() & self.refused.keys()
         good = [answer for text, answer in self.accepted.items() if text not in both]
         bad = [answer for text, answer in self.refused.items() if text not in both]
@@ -44,14 +53,17 @@ class _Scene:
 
 
 def preferences(runs: Sequence[Run], per_sample: int) -> list[Row]:
-    """Return the rows of some runs: `prompt`, `chosen` and `rejected` as messages, the origin of both, and `images` if any.
+    """Return pairs of answers from some runs as rows for DPO: `prompt`, `chosen` and `rejected` are lists of messages.
+
+    A row also has `sample`, `canary`, the origin of both answers, and `images` (paths) if the prompt has a picture.
 
     Args:
         runs: Runs of the game.
-        per_sample: The maximum number of rows for a sample in one arm.
+        per_sample: The maximum number of rows for a sample in one arm (variant of the game); at least 1.
 
     Raises:
-        UsageError: A run is of another benchmark, some runs show pictures and some do not, or there is no row.
+        UsageError: `per_sample` is 0, a run is of another benchmark, some runs show pictures and some do not, or there is no
+            row.
     """
     if per_sample < 1:
         raise UsageError("--per-sample: at least 1")
@@ -71,7 +83,7 @@ def preferences(runs: Sequence[Run], per_sample: int) -> list[Row]:
 
 
 def _add_answers(run: Run, plan: Plan, scenes: dict[str, _Scene]) -> None:
-    """Add the answers of a run to the scenes."""
+    """Add the answers of a run to the scenes, which are found by their `about` as JSON."""
     for trace in run.traces:
         about = _opening(plan, trace.sample)
         scene = scenes.setdefault(json.dumps(about), _Scene(about))
@@ -83,7 +95,10 @@ def _add_answers(run: Run, plan: Plan, scenes: dict[str, _Scene]) -> None:
 
 
 def _decided_rounds(game: Game) -> Iterator[tuple[Round, bool]]:
-    """Yield each decided round with whether it was accepted; skip rounds in which the second judge overturned the first."""
+    """Yield each round with a clear verdict, and whether its guess was accepted.
+
+    Other rounds are left out, such as those in which a second verdict overturned a yes.
+    """
     for round in game.rounds:
         if round.leap or round.number == game.solved:
             yield round, True
@@ -92,7 +107,7 @@ def _decided_rounds(game: Game) -> Iterator[tuple[Round, bool]]:
 
 
 def _opening(plan: Plan, sample: str) -> Row:
-    """Return the first prompt of a game on a sample (without reasoning) and its picture."""
+    """Return the fields of a row for a sample: id, canary, first prompt of a game (without reasoning), picture if any."""
     first = first_question(plan, sample, framework="direct")
     messages = first.messages if first else ()
     has_picture = any(isinstance(part, Image) for message in messages for part in message.parts)

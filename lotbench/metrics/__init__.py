@@ -1,1 +1,1 @@
-"""Numbers over records: intervals and survival curves, on arrays, knowing no benchmark."""
+"""Metrics, intervals and tests on arrays, independent of any benchmark."""

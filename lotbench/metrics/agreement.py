@@ -16,12 +16,15 @@ import scipy
 from lotbench.metrics.intervals import Floats, bootstrap, divided, wilson
 
 DRAWS = 2000
-"""Draws of a share from its posterior."""
+"""The number of draws of a share from its posterior."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A share of n trials with its 95 % interval; all None for no trials."""
+    """The share of `hits` among `n` trials, or a kappa over them, with its 95 % interval.
+
+    `value` is None if it is undefined, `low` or `high` if that end is open.
+    """
 
     value: float | None
     low: float | None
@@ -32,14 +35,14 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Verdicts against labels.
+    """The agreement of verdicts with labels.
 
     Attributes:
         n: The number of readable verdicts.
-        accuracy: The share that agrees.
-        fpr: The share of negatives that was accepted.
-        fnr: The share of positives that was not accepted.
-        kappa: Cohen's kappa; None if chance agreement is 1. `hits` and `n` count agreements and verdicts.
+        accuracy: The share of verdicts that are equal to the label.
+        fpr: The share of negatives that were accepted.
+        fnr: The share of positives that were not accepted.
+        kappa: Cohen's kappa; its value is None if chance agreement is 1. `hits` and `n` count agreements and verdicts.
     """
 
     n: int
@@ -51,27 +54,40 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """Labels of one kind of verdict: verdicts in the run, labelled verdicts, and right guesses among the labelled."""
+    """People's labels of the verdicts of one kind.
+
+    Attributes:
+        size: The number of verdicts of this kind in the run.
+        labelled: The number of these that have a label.
+        right: The number of labelled ones whose guess is right.
+    """
 
     size: int
     labelled: int
     right: int
 
     def draw_share(self, rng: np.random.Generator) -> Floats:
-        """Return draws [DRAWS] of the share of right guesses from its Beta posterior with Jeffreys' prior."""
+        """Return `DRAWS` draws of the share of right guesses from its Beta posterior with Jeffreys' prior; 0 for no verdicts."""
         if not self.size:
             return np.zeros(DRAWS)
         return _share_draws(rng, self.right, self.labelled, DRAWS)
 
     @property
     def share(self) -> float:
-        """The share of right guesses."""
+        """The share of right guesses among the labelled; 0 without labels."""
         return self.right / self.labelled if self.labelled else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Verdicts of one kind: their number in the run, the labelled ones, and the right guesses among the labelled."""
+    """The verdicts of one kind, with people's labels of a sample of them.
+
+    Attributes:
+        accepted: Whether these verdicts accept the guess.
+        size: The number of verdicts of this kind in the run.
+        labelled: The number of these that have a label.
+        true: The number of labelled ones whose guess is right.
+    """
 
     accepted: bool
     size: int
@@ -81,9 +97,12 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Error rates on a run's own verdicts, from a labelled draw in strata, weighted by the sizes of the strata.
+    """Error rates of a run's own verdicts, from a stratified sample that people labelled, weighted by the sizes of the strata.
 
     The share of right guesses in a stratum has a Beta posterior; FPR and FNR follow from all strata by Bayes' rule.
+
+    Raises:
+        ValueError: The numbers of a stratum contradict each other, or it has verdicts and no label.
     """
 
     strata: tuple[Stratum, ...]
@@ -95,7 +114,7 @@ class Field:
                 raise ValueError(f"a stratum of which nothing is known, or too much: {stratum}")
 
     def point(self) -> tuple[float, float]:
-        """Return FPR and FNR; NaN without any wrong or right guess."""
+        """Return the FPR and FNR; the FPR is NaN if no guess is wrong, the FNR if none is right."""
         shares = np.array(
             [[_over(stratum.true, stratum.labelled) for stratum in self.strata if stratum.size]]
         )
@@ -103,7 +122,7 @@ class Field:
         return float(fpr[0]), float(fnr[0])
 
     def kappa(self) -> float:
-        """Return Cohen's kappa of verdicts and labels over all verdicts; NaN if chance agreement is 1."""
+        """Return Cohen's kappa of verdicts and labels, estimated for all verdicts of the run; NaN if chance agreement is 1."""
         table = np.zeros((2, 2))
         for stratum in self.strata:
             right = stratum.size * _over(stratum.true, stratum.labelled) if stratum.size else 0.0
@@ -111,7 +130,7 @@ class Field:
         return float(_kappa(table)) if table.any() else math.nan
 
     def draw(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
-        """Return draws of FPR and FNR, [size] each."""
+        """Return `size` draws of the FPR and as many of the FNR, from their posterior."""
         strata = [stratum for stratum in self.strata if stratum.size]
         return self._rates(
             np.stack([_share_draws(rng, stratum.true, stratum.labelled, size) for stratum in strata], axis=1)
@@ -133,7 +152,7 @@ class Field:
 def agreement(
     labels: Sequence[bool], verdicts: Sequence[bool], clusters: Sequence[str], seed: int = 0
 ) -> Agreement:
-    """Return the agreement of verdicts with labels, row by row; `clusters` names the cluster of each row.
+    """Return how well verdicts agree with labels over all rows; verdict i, label i and cluster i belong to one row.
 
     Raises:
         ValueError: The lengths differ.
@@ -152,11 +171,11 @@ def agreement(
 def rate(trials: Sequence[tuple[bool, str]]) -> Rate:
     """Return the share of hits among clustered trials, with Wilson's interval (open for one cluster).
 
-    Args:
-        trials: Hit and cluster of each trial.
-
     The interval is that of n / d independent trials (Wilson 1927). The design effect d >= 1 is the variance of the share
     between clusters over that of independent trials (Kish 1965). The variance is estimated, so the quantile is Student's.
+
+    Args:
+        trials: For each trial, whether it is a hit, and the name of its cluster.
     """
     n, hits = len(trials), sum(hit for hit, _ in trials)
     if n == 0:
@@ -170,7 +189,7 @@ def rate(trials: Sequence[tuple[bool, str]]) -> Rate:
 
 
 def kappa(first: Sequence[bool], other: Sequence[bool], clusters: Sequence[str], seed: int = 0) -> Rate:
-    """Return Cohen's kappa of two raters' decisions on the same rows, with a bootstrap interval over clusters."""
+    """Return Cohen's kappa of two raters' decisions on the same rows, with a bootstrap interval over the clusters of rows."""
     places = {name: index for index, name in enumerate(dict.fromkeys(clusters))}
     counts = np.zeros((len(places), 2, 2))
     for a, b, name in zip(first, other, clusters, strict=True):
@@ -188,7 +207,7 @@ def kappa(first: Sequence[bool], other: Sequence[bool], clusters: Sequence[str],
 def flips(verdicts: Sequence[Sequence[bool]]) -> tuple[int, int]:
     """Return the number of differing pairs of verdicts on the same row, and the number of all such pairs.
 
-    A row of k verdicts has k(k-1)/2 pairs.
+    `verdicts` has the verdicts on each row; k verdicts make k(k-1)/2 pairs.
     """
     differing = pairs = 0
     for row in verdicts:
@@ -202,10 +221,10 @@ def icc(ratings: Floats) -> float:
     """Return ICC(2,1): agreement of single ratings, with raters and targets both random (Shrout and Fleiss 1979).
 
     Args:
-        ratings: [targets, raters], complete.
+        ratings: [targets, raters], without gaps.
 
     Returns:
-        At most 1; NaN for fewer than two targets or raters, or if no rating varies.
+        The ICC, at most 1; NaN for fewer than two targets or raters, or if all ratings are equal.
     """
     n, k = ratings.shape
     if n < 2 or k < 2:
@@ -220,7 +239,7 @@ def icc(ratings: Floats) -> float:
 
 
 def _kappa(table: Floats) -> Floats:
-    """Return kappa of 2 x 2 counts, [..., 2, 2] to [...]; NaN if chance agreement is 1."""
+    """Return Cohen's kappa [...] of counts [..., 2, 2] (decision of one rater by that of the other); NaN if chance agreement is 1."""
     n = table.sum(axis=(-2, -1))
     agreed = (table[..., 0, 0] + table[..., 1, 1]) / n
     chance = (table.sum(axis=-1) * table.sum(axis=-2)).sum(axis=-1) / n**2
@@ -228,7 +247,7 @@ def _kappa(table: Floats) -> Floats:
 
 
 def _design_effect(trials: Sequence[tuple[bool, str]], share: float) -> float:
-    """Return the design effect of clustered trials: variance between clusters over that of independent trials, at least 1."""
+    """Return the design effect of clustered trials: the variance of their share over that of independent trials, at least 1."""
     totals: dict[str, list[int]] = {}
     for hit, name in trials:
         total = totals.setdefault(name, [0, 0])
@@ -242,7 +261,7 @@ def _design_effect(trials: Sequence[tuple[bool, str]], share: float) -> float:
 
 
 def _share_draws(rng: np.random.Generator, hits: int, n: int, size: int) -> Floats:
-    """Return draws of a share from its Beta posterior with Jeffreys' prior."""
+    """Return `size` draws of a share, with `hits` seen in n trials, from its Beta posterior with Jeffreys' prior."""
     return np.asarray(rng.beta(hits + 0.5, n - hits + 0.5, size=size))
 
 

@@ -36,9 +36,9 @@ class Votes:
     """Votes on pairs of k players; all arrays have one entry for each vote.
 
     Attributes:
-        voter: Index of the voter, [votes].
-        prompt: Index of the prompt, [votes].
-        pair: Indexes of the two players, [votes, 2].
+        voter: The index of the voter, [votes].
+        prompt: The index of the prompt, [votes].
+        pair: The indices of the two players, [votes, 2].
         chosen: 1 if the first was chosen, 0 if the second, .5 for a tie; [votes].
         players: The number k of players.
     """
@@ -51,7 +51,10 @@ class Votes:
 
 
 def ratings(votes: Votes, seed: int = 0) -> list[Rating]:
-    """Return the rating of each player, with intervals if at least five people voted on at least two prompts."""
+    """Return the rating of each player, with intervals if there are at least five voters and two prompts.
+
+    No player has a rating if the votes do not connect all players.
+    """
     whole = _wins(votes, np.ones(len(votes.voter)))
     groups, _ = scipy.sparse.csgraph.connected_components(whole + whole.T > 0, directed=False)
     if groups != 1:
@@ -70,7 +73,7 @@ def ratings(votes: Votes, seed: int = 0) -> list[Rating]:
 
 
 def _wins(votes: Votes, weights: Floats) -> Floats:
-    """Return how often each player was chosen over each other, [k, k]; a tie is half a vote for both."""
+    """Return how often each player was chosen over each other, [winner, loser], with weighted votes; a tie is half a win for both."""
     wins = np.zeros((votes.players, votes.players))
     first, second = votes.pair.T
     np.add.at(wins, (first, second), weights * votes.chosen)
@@ -79,7 +82,7 @@ def _wins(votes: Votes, weights: Floats) -> Floats:
 
 
 def _strengths(wins: Floats) -> Floats:
-    """Return the ratings of the players in log-odds, [k], with mean 0."""
+    """Return the ratings in log-odds, [players], with mean 0, from wins [winner, loser]."""
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - its import takes a second, and every command imports this
 
     better, worse = np.nonzero(wins)

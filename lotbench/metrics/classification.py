@@ -1,4 +1,4 @@
-"""Metrics of predictions of ordered labels 1..L, and what guessing would reach.
+"""Metrics of predictions of ordered labels 1..L, and the values that guessing would reach.
 
 All metrics are computed from a table of counts [L, L + 1], gold label by prediction. Column 0 counts invalid answers,
 which are wrong in every metric unless stated otherwise.
@@ -19,7 +19,7 @@ Labels: TypeAlias = NDArray[np.int_]
 
 
 def table(gold: Sequence[int], predictions: Sequence[int | None], labels: int) -> Floats:
-    """Return counts [labels, labels + 1] of gold labels (from 1) by predictions; column 0 counts None."""
+    """Return counts [labels, labels + 1] of gold labels (rows, from 1) by predictions (columns; column 0 counts None)."""
     counts = np.zeros((labels, labels + 1))
     columns = np.array([label or 0 for label in predictions], dtype=int)
     np.add.at(counts, (np.array(gold, dtype=int) - 1, columns), 1)
@@ -27,31 +27,31 @@ def table(gold: Sequence[int], predictions: Sequence[int | None], labels: int) -
 
 
 def f1(counts: Floats) -> Floats:
-    """Return the F1 of each label, [..., L, L + 1] to [..., L]; 0 for a label that neither occurs nor is predicted."""
+    """Return the F1 of each label, [..., L], from counts of `table` [..., L, L + 1]; 0 if it neither occurs nor is predicted."""
     hits = np.diagonal(counts[..., 1:], axis1=-2, axis2=-1)
     both = counts.sum(axis=-1) + counts[..., 1:].sum(axis=-2)
     return np.asarray(np.divide(2 * hits, both, out=np.zeros(hits.shape), where=both > 0))
 
 
 def macro_f1(counts: Floats) -> Floats:
-    """Return the mean F1 over all labels, including labels without support; [..., L, L + 1] to [...]."""
+    """Return the mean F1 over all L labels, also those that never occur, [...], from counts of `table` [..., L, L + 1]."""
     return np.asarray(f1(counts).mean(axis=-1))
 
 
 def mae(counts: Floats) -> Floats:
-    """Return the mean absolute error of valid predictions, [..., L, L + 1] to [...]; NaN without any."""
+    """Return the mean absolute error of valid predictions, [...], from counts of `table` [..., L, L + 1]; NaN if none is valid."""
     valid = counts[..., 1:]
     return divided((valid * distances(valid.shape[-1])).sum(axis=(-2, -1)), valid.sum(axis=(-2, -1)))
 
 
 def accuracy(counts: Floats) -> Floats:
-    """Return the share of all answers that are right, [..., L, L + 1] to [...]."""
+    """Return the share of all answers that are right, [...], from counts of `table` [..., L, L + 1]; invalid answers are wrong."""
     right = np.trace(counts[..., 1:], axis1=-2, axis2=-1)
     return divided(right, counts.sum(axis=(-2, -1)))
 
 
 def distances(labels: int) -> Floats:
-    """Return the absolute differences of labels, [L, L]."""
+    """Return the absolute difference of every two of L labels, [L, L]."""
     places = np.arange(labels, dtype=float)
     return np.asarray(np.abs(places[:, None] - places))
 
@@ -63,8 +63,8 @@ def guessing(support: Sequence[int], chances: Sequence[float]) -> tuple[float, f
     2 hits / (support + hits + false alarms) is summed over all their values.
 
     Args:
-        support: The number of gold labels of each value.
-        chances: The probability of each label.
+        support: How often each label is the gold label.
+        chances: The probability with which each label is predicted.
     """
     n = sum(support)
     scores = []

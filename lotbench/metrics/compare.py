@@ -1,7 +1,7 @@
 """Paired comparison of two models on shared samples: differences, tests, ties.
 
 All tests are paired by sample, since samples differ far more than models. The test is the paired t test; for metrics that
-are no means it uses the jackknife's pseudo-values. Below eight samples it is scipy's exact permutation test.
+are no means it uses the jackknife's pseudo-values. Below eight samples p is at least that of scipy's exact permutation test.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lotbench.metrics.primary_metric import PrimaryMetric, Weighted
 
 ALPHA = 0.05
 EXACT = 8
-"""The fewest samples for the t test alone; below, p is that of the exact permutation test where larger."""
+"""The fewest samples for the t test alone; below, p is the larger one of the t test and the exact permutation test."""
 _WEIGHTS = 200_000
 """The number of weights passed to a metric at once, which bounds the memory."""
 
@@ -32,8 +32,9 @@ class Difference:
             `high` are Student's 95 % interval; None below two samples, or if all differences are equal.
         p: The two-sided p of the paired t test or the exact permutation test; None below two samples.
         sd: The standard deviation of the n differences or pseudo-values; None if they do not vary.
-        noise: The variance of the difference that more samples would not reduce (few labels).
-        judgements: The mean number of labels of the two.
+        noise: The part of the difference's variance that more samples would not reduce: people have labelled only a part of
+            the judges' verdicts, from which the metrics are estimated. 0 if the metrics use no such labels.
+        judgements: The mean number of such labels of the two runs; 0 without noise.
     """
 
     n: int
@@ -47,7 +48,7 @@ class Difference:
 
 
 def difference(first: Mapping[str, float], other: Mapping[str, float]) -> Difference:
-    """Return how far `first` is ahead of `other`, paired by sample."""
+    """Return how far `first` is ahead of `other` in the mean; both have a value by sample, and shared samples are compared."""
     shared = sorted(first.keys() & other.keys())
     differences = np.array([first[name] - other[name] for name in shared])
     if not shared:
@@ -62,8 +63,9 @@ def difference(first: Mapping[str, float], other: Mapping[str, float]) -> Differ
 def of_primary_metrics(first: PrimaryMetric, other: PrimaryMetric, fpr: float = 0.0) -> Difference:
     """Return how far the primary metric of one run is ahead of another's on shared samples.
 
-    The p is the largest over both extremes for games that broke off, and over a judge that wrongly accepted a share `fpr`
-    of the guesses of the run ahead.
+    If `first` is ahead, p is the larger one of two: as measured, and in the worst case for `first`. In the worst case its games
+    that broke off have the lowest score, those of the other run the highest, and a judge wrongly accepted a share `fpr` of
+    its guesses.
     """
     if first.weighted is None:
         return difference(first.records, other.records)
@@ -95,7 +97,7 @@ def _at_worst(
 
 
 def _noise(run: PrimaryMetric, shared: Sequence[str]) -> float:
-    """Return the variance of a run's metric that more samples would not reduce."""
+    """Return the part of the variance of a run's metric that more samples would not reduce (`PrimaryMetric.noise`)."""
     return 0.0 if run.noise is None else float(run.noise([run.records[name] for name in shared]).var())
 
 
@@ -103,9 +105,9 @@ def of_metric(metric: Weighted, n: int, noise: float = 0.0) -> Difference:
     """Return the difference of a metric between n records and the n records paired with them.
 
     Args:
-        metric: The metric of 2 n records by their weights: the first run's, then the other's in the same order.
+        metric: The metric by the weights of 2 n records: those of the first run, then those of the other in the same order.
         n: The number of pairs.
-        noise: Additional variance of the difference.
+        noise: A variance to add to that of the difference.
     """
     seen = float(_ahead(metric, np.ones((1, n)), np.zeros((1, n)))[0])
     if not math.isfinite(seen):
@@ -124,7 +126,14 @@ def of_metric(metric: Weighted, n: int, noise: float = 0.0) -> Difference:
 
 
 def tested(values: Floats, mean: float, exact: Callable[[], float], noise: float = 0.0) -> Difference:
-    """Return the paired t test of differences or pseudo-values [n] with this mean; `exact` gives the p below eight."""
+    """Return the result of the paired t test.
+
+    Args:
+        values: The differences or pseudo-values, [n].
+        mean: The difference to report and to test.
+        exact: Returns the p of the exact test; called for fewer than eight values, or if they do not vary.
+        noise: A variance to add to that of the mean.
+    """
     n = len(values)
     if n < 2:
         return Difference(n, mean, None, None, None)
@@ -155,7 +164,7 @@ def _permuted(samples: tuple[Floats, ...], statistic: Callable[..., Floats]) -> 
 
 
 def _one_left_out(metric: Weighted, n: int) -> Floats:
-    """Return the difference of the metric without each of the n pairs, [n], in blocks that bound the memory."""
+    """Return the difference of the metric with each of the n pairs left out in turn, [n]; blocks of pairs bound the memory."""
     step, parts = max(1, _WEIGHTS // n), []
     for at in range(0, n, step):
         weights = np.ones((min(step, n - at), n))
@@ -165,12 +174,18 @@ def _one_left_out(metric: Weighted, n: int) -> Floats:
 
 
 def _ahead(metric: Weighted, stay_weights: Floats, swap_weights: Floats) -> Floats:
-    """Return the metric's difference, [draws], with pairs weighted by `stay_weights` and exchanged by `swap_weights`, [draws, n]."""
+    """Return the difference of the metric between the first and the second record of pairs, [draws].
+
+    Args:
+        metric: The metric by the weights [draws, 2 n] of the records: n first ones, then n second ones.
+        stay_weights: The weight of each pair as it is, [draws, n].
+        swap_weights: The weight of each pair with its two records exchanged, [draws, n].
+    """
     return metric(np.hstack([stay_weights, swap_weights])) - metric(np.hstack([swap_weights, stay_weights]))
 
 
 def smallest_p(n: int) -> float:
-    """Return the smallest possible p of n samples: below eight the exact test has 2^n outcomes."""
+    """Return the smallest p that n samples can give: 2 / 2^n below eight, where the test is exact, else 0."""
     return 0.0 if n >= EXACT else min(1.0, 2 / 2**n)
 
 
@@ -184,7 +199,7 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 
 def levels(ps: Sequence[float]) -> list[float]:
-    """Return Holm's level of each p; for those that fail, the level of the first that fails."""
+    """Return the level at which Holm's procedure tests each p; from the first p that fails on, all have the level of that one."""
     order = sorted(range(len(ps)), key=ps.__getitem__)
     passed, alphas = sum(p < ALPHA for p in holm(ps)), [0.0] * len(ps)
     for rank, at in enumerate(order):
@@ -193,7 +208,7 @@ def levels(ps: Sequence[float]) -> list[float]:
 
 
 def ties(order: Sequence[str], apart: Collection[tuple[str, str]]) -> dict[str, str]:
-    """Return the letters of a ranking: names that share a letter do not differ clearly.
+    """Return letters for the names of a ranking: two names that share a letter do not differ clearly.
 
     Args:
         order: Names, best first.

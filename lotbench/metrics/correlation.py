@@ -18,7 +18,7 @@ from lotbench.metrics.intervals import Floats, bootstrap, divided
 from lotbench.types import Metric
 
 NORMAL = 0.05
-"""The smallest p of the Shapiro-Wilk test at which a sample counts as normal (v2, Statistical analysis)."""
+"""The smallest p of the Shapiro-Wilk test at which a sample counts as normal (LiveIdeaBench v2, Statistical analysis)."""
 LEAST = 3
 EXACT = 8
 """The most pairs for which the p of rank correlations is computed over all orders."""
@@ -28,9 +28,9 @@ _MEASURES: Mapping[Method, str] = {"pearson": "pearsonr", "spearman": "spearmanr
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A correlation with method and 95 % interval; None with the reason in `why`.
+    """The correlation of n pairs with its method, p and 95 % interval; all None if there is none, with the reason in `why`.
 
-    The interval treats pairs as independent; it is None for fewer than four pairs.
+    The interval treats pairs as independent; it is None for fewer than four pairs, for Kendall's tau, and for r = 1 or -1.
     """
 
     method: Method | None
@@ -43,10 +43,10 @@ class Correlation:
 
 
 def correlation(first: Sequence[float], other: Sequence[float]) -> Correlation:
-    """Return Pearson's r if both samples pass the Shapiro-Wilk test, else Spearman's rho.
+    """Return Pearson's r if both samples pass the Shapiro-Wilk test of normality, else Spearman's rho.
 
     Raises:
-        ValueError: The two are not of one length.
+        ValueError: The two samples differ in length.
     """
     if why := _none(first, other):
         return Correlation(None, None, None, len(first), why)
@@ -60,7 +60,7 @@ def coefficient(method: Method, first: Sequence[float], other: Sequence[float]) 
     The variance of Fisher's z is 1 / (n - 3), for Spearman times 1 + rho^2 / 2 (Bonett and Wright 2000).
 
     Raises:
-        ValueError: The two are not of one length.
+        ValueError: The two samples differ in length.
     """
     if why := _none(first, other):
         return Correlation(None, None, None, len(first), why)
@@ -96,19 +96,19 @@ def _exact(method: Method, first: Sequence[float], other: Sequence[float]) -> fl
 
 
 def spearman(first: Sequence[float], other: Sequence[float], clusters: Sequence[str]) -> Metric:
-    """Return Spearman's rho with a bootstrap interval over clusters; ranks are those of all pairs.
+    """Return Spearman's rho with a bootstrap interval over the clusters of pairs; every draw uses the ranks among all pairs.
 
     Raises:
-        ValueError: The three are not of one length.
+        ValueError: The three sequences differ in length.
     """
     return _over_clusters(first, other, clusters, scipy.stats.rankdata)
 
 
 def pearson(first: Sequence[float], other: Sequence[float], clusters: Sequence[str]) -> Metric:
-    """Return Pearson's r with a bootstrap interval over clusters.
+    """Return Pearson's r with a bootstrap interval over the clusters of pairs.
 
     Raises:
-        ValueError: The three are not of one length.
+        ValueError: The three sequences differ in length.
     """
     # Centred, since sums of squares far from 0 lose the variance to rounding.
     return _over_clusters(first, other, clusters, lambda each: np.asarray(each, dtype=float) - np.mean(each))
@@ -129,7 +129,7 @@ def _over_clusters(
 
 
 def _pearson(sums: Floats) -> Floats:
-    """Return Pearson's r from sums of 1, x, y, xx, yy, xy, [..., 6] to [...]; NaN if x or y is constant."""
+    """Return Pearson's r, [...], from the sums of 1, x, y, xx, yy and xy in the last axis of [..., 6]; NaN if x or y is constant."""
     n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
     spread = (n * xx - x * x) * (n * yy - y * y)
     return divided(n * xy - x * y, np.sqrt(np.maximum(spread, 0)))

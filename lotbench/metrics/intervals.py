@@ -1,4 +1,4 @@
-"""95 % intervals over samples: Wilson's for bounded statistics, Student's for marks, a bootstrap for all others.
+"""95 % intervals over samples: Wilson's for bounded statistics, Student's for judges' marks, a bootstrap for all others.
 
 Episodes on one sample are correlated, so the unit is the sample. An interval is open where the data do not bound it: for
 one sample, values that never vary under a bootstrap, or draws without a value.
@@ -73,10 +73,11 @@ def studentised(
     statistic: Callable[[Floats], Floats],
     ends: tuple[float, float] = (-math.inf, math.inf),
 ) -> Interval:
-    """Return Student's interval of a smooth statistic on a scale that is used only in part (marks).
+    """Return Student's interval of a smooth statistic whose values use only a part of its scale, such as marks.
 
     The standard error is the jackknife's, and the interval stays within the ends of the scale. It is (None, None) for fewer
-    than two clusters, if all clusters are equal, or if the statistic rests on a single cluster.
+    than two clusters, if all clusters are equal, or if the statistic rests on a single cluster. The arguments are those of
+    `bounded`.
     """
     n = len(counts)
     value, pseudo = _jackknife(counts, statistic)
@@ -89,7 +90,7 @@ def studentised(
 
 
 def ratio(sums: Floats) -> Floats:
-    """Return means from sums and counts, [..., 2] to [...]; NaN if the count is 0."""
+    """Return means [...] from a sum and a count in the last axis of [..., 2]; NaN if the count is 0."""
     return divided(sums[..., 0], sums[..., 1])
 
 
@@ -103,7 +104,7 @@ def clustered_mean(
     Args:
         clusters: The values of each cluster; at least one cluster.
         ends: The smallest and largest possible value.
-        interval: `bounded` by default.
+        interval: The function for the interval, called with sums, statistic and ends; `bounded` by default.
     """
     sums = np.array([[sum(values), len(values)] for values in clusters], dtype=float)
     low, high = (interval or bounded)(sums, ratio, ends)
@@ -115,6 +116,11 @@ def combined(value: float, parts: Sequence[Interval], ends: tuple[float, float])
     """Return the interval of an estimate with several independent sources of error (MOVER, Zou and Donner 2008).
 
     The squared distances from the estimate to the ends of each source's interval are summed.
+
+    Args:
+        value: The estimate.
+        parts: The interval by each source of error alone.
+        ends: The smallest and largest possible value.
     """
     lows, highs = [low for low, _ in parts], [high for _, high in parts]
     low = None if None in lows else value - math.hypot(*(max(0.0, value - (end or 0.0)) for end in lows))
@@ -123,7 +129,7 @@ def combined(value: float, parts: Sequence[Interval], ends: tuple[float, float])
 
 
 def wilson(share: float, n: float, quantile: float = Z) -> tuple[float, float]:
-    """Return Wilson's 95 % interval of a share of n trials (Wilson 1927); n may be fractional."""
+    """Return Wilson's interval of a share of n trials (Wilson 1927), by default at 95 %; n may be fractional."""
     middle = (share + quantile**2 / (2 * n)) / (1 + quantile**2 / n)
     half = quantile * math.sqrt(share * (1 - share) / n + quantile**2 / (4 * n**2)) / (1 + quantile**2 / n)
     return max(0.0, middle - half), min(1.0, middle + half)
@@ -171,7 +177,7 @@ def expanded(clusters: int) -> float:
 
 
 def _jackknife(counts: Floats, statistic: Callable[[Floats], Floats]) -> tuple[float, Floats]:
-    """Return a statistic and its jackknife pseudo-values [clusters]; NaN where the statistic without a cluster is undefined."""
+    """Return a statistic and its jackknife pseudo-values [clusters]; NaN where it is undefined without that cluster."""
     n, total = len(counts), counts.sum(axis=0)
     value = float(statistic(total)) if n else math.nan
     return value, np.asarray(n * value - (n - 1) * statistic(total - counts)) if n > 1 else np.full(n, np.nan)
@@ -179,7 +185,7 @@ def _jackknife(counts: Floats, statistic: Callable[[Floats], Floats]) -> tuple[f
 
 @lru_cache(maxsize=1)
 def _weights(seed: int, clusters: int, draws: int) -> Floats:
-    """Return how often each cluster is drawn, [draws, clusters]; cached, since all metrics of a run use the same draws."""
+    """Return how often each bootstrap draw contains each cluster, [draws, clusters]; cached, since a run's metrics share the draws."""
     # Hashed, since numpy takes no negative seeds.
     entropy = int.from_bytes(hashlib.sha256(f"{seed}:bootstrap".encode()).digest()[:16], "big")
     rng = np.random.default_rng(entropy)

@@ -1,8 +1,8 @@
 """Likeness of the answers of several models to the same samples, with different samples as the baseline.
 
 The unit is the sample. The likeness of two models on a sample is the mean over all pairs of their answers; that of a model
-with itself is the mean over pairs of different answers. The baseline shows what all answers share (length, manner,
-favourite phrases).
+with itself is the mean over pairs of its different answers. The baseline shows how alike any two answers are (in length,
+manner and favourite phrases).
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ class Likeness:
     """Likeness of the answers of two models, or of one model with itself.
 
     Attributes:
-        same: The likeness on the same sample, with an interval over samples; n counts samples.
-        other: The likeness on different samples; None for fewer than two.
+        one: The name of the first model; `another` that of the second, which may be the same.
+        same: The mean likeness of answers to the same sample, with an interval over samples; n counts samples.
+        other: The mean likeness of answers to different samples, the baseline; None for fewer than two samples.
     """
 
     one: str
@@ -50,18 +51,18 @@ class Likeness:
 
 
 def equal(texts: Sequence[str], others: Sequence[str]) -> Floats:
-    """Return 1.0 for equal texts and else 0.0, [texts, others]."""
+    """Return a matrix [texts, others]: 1.0 for equal texts, else 0.0."""
     return np.array([[float(text == another) for another in others] for text in texts])
 
 
 def overlap(texts: Sequence[str], others: Sequence[str]) -> Floats:
-    """Return the Jaccard index of the word sets (Jaccard 1912), [texts, others]; 0 if both are empty."""
+    """Return a matrix [texts, others]: the Jaccard index of the two texts' sets of words (Jaccard 1912); 0 if both are empty."""
     bags, other_bags = ([_bag(text) for text in each] for each in (texts, others))
     return np.array([[len(a & b) / max(len(a | b), 1) for b in other_bags] for a in bags])
 
 
 def meaning(vectors: Mapping[str, NDArray[np.float32]]) -> Measure:
-    """Return a measure: the cosine of two texts by their vectors of unit length."""
+    """Return the measure by cosines of embeddings; `vectors` has the embedding of each text, of unit length."""
 
     def cosine(texts: Sequence[str], others: Sequence[str]) -> Floats:
         rows, columns = (np.array([vectors[text] for text in each], dtype=float) for each in (texts, others))
@@ -73,7 +74,13 @@ def meaning(vectors: Mapping[str, NDArray[np.float32]]) -> Measure:
 def alike(
     runs: Mapping[str, Answers], measure: Measure, ends: tuple[float, float] = (0.0, 1.0)
 ) -> list[Likeness]:
-    """Return the likeness of each pair of models and of each model with itself; `ends` bound the measure."""
+    """Return the likeness of each pair of models and of each model with itself.
+
+    Args:
+        runs: The answers of each model, by its name.
+        measure: The measure of likeness.
+        ends: The smallest and largest possible value of the measure.
+    """
     return [_between(*pair, runs, measure, ends) for pair in combinations_with_replacement(runs, 2)]
 
 
@@ -109,7 +116,7 @@ def _mean(measure: Measure, texts: Sequence[str], others: Sequence[str]) -> floa
 
 
 def _off_diagonal(measure: Measure, texts: Sequence[str], _: Sequence[str]) -> float | None:
-    """Return the mean over pairs of different answers; None for fewer than two answers."""
+    """Return the mean likeness over pairs of answers at different places of `texts`; None for fewer than two answers."""
     n = len(texts)
     values = measure(texts, texts)
     return float((values.sum() - np.trace(values)) / (n * (n - 1))) if n > 1 else None
@@ -130,6 +137,6 @@ def common(runs: Mapping[str, Answers]) -> list[tuple[str, str, int, int]]:
 
 
 def stock(answers: Answers) -> list[tuple[str, int]]:
-    """Return the answers that a model gave to more than one sample, with the number of samples, most frequent first."""
+    """Return each answer that a model gave to more than one sample, with the number of these samples, most frequent first."""
     counts = Counter(text for texts in answers.values() for text in set(texts))
     return sorted(((text, n) for text, n in counts.items() if n > 1), key=lambda row: (-row[1], row[0]))

@@ -1,4 +1,4 @@
-"""Scores of people in thirds (Fig. 10)."""
+"""Scores of people in thirds (LoTbench, Fig. 10)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _THIRDS = ("high", "medium", "low")
 
 
 def thirds(scores: Mapping[str, float]) -> dict[str, Metric]:
-    """Return the mean score of the best, middle and last third of people (high, medium, low).
+    """Return the mean score of the best (`high`), middle (`medium`) and last (`low`) third of people; `scores` is by person.
 
-    The middle third takes the remainder. There are no thirds for fewer than three people.
+    The middle third takes the remainder. For fewer than three people, the metrics have no value.
     """
     ranked = sorted(scores.values(), reverse=True)
     n, third = len(ranked), len(ranked) // 3

@@ -19,7 +19,7 @@ Labels = Mapping[Row, Mapping[str, Value]]
 
 
 def between(labels: Labels[Row, Value]) -> list[tuple[Row, Value, Value]]:
-    """Return (row, label, label) for every two people who labelled a row, people in alphabetical order."""
+    """Return (row, label, label) for every two people who labelled a row; the alphabetically first person's label is first."""
     return [
         (row, by_person[first], by_person[other])
         for row, by_person in labels.items()
@@ -40,10 +40,10 @@ def against(labels: Labels[Row, Value], judged: Mapping[Row, Value]) -> list[tup
 def ceiling(
     labels: Labels[Row, bool], judged: Mapping[Row, bool], clusters: Mapping[Row, str]
 ) -> tuple[Rate, Rate] | None:
-    """Return Cohen's kappa between two people, and between the judge and one person; None if no row has two labels.
+    """Return Cohen's kappa over all pairs of two people, and of the judge and one person; None if no row has two labels.
 
     Args:
-        labels: The decisions of people.
+        labels: The decisions of people, by row and person.
         judged: The judge's verdicts, by row.
         clusters: The cluster of each row.
     """

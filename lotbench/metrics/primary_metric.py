@@ -1,4 +1,4 @@
-"""The primary metric of a run, as one record for each sample and a function of records.
+"""The primary metric of a run, as one record for each sample and a function that computes the metric from records.
 
 A mean is compared by the differences of samples. Other metrics (macro F1, a score over a survival curve) are compared by
 exchanging samples of two runs, so they must be computable from any mixture of records.
@@ -18,7 +18,7 @@ from lotbench.metrics.intervals import Floats, ratio, studentised
 from lotbench.types import Metric, Trace
 
 Weighted: TypeAlias = Callable[[Floats], Floats]
-"""Maps weights of records, [draws, records], to values [draws]; NaN where undefined."""
+"""Maps weights of records, [draws, records], to values of a metric, [draws]; NaN where undefined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +29,24 @@ class PrimaryMetric:
         name: The name of the metric in the summary.
         records: The record of each sample (or of each `unit` of correlated samples), in the benchmark's own form. Samples
             that the metric leaves out have none.
-        measure: Computes the metric of records, with its interval.
-        weighted: Makes the weighted metric of records (of several runs, one after the other); None for the mean of numbers.
-        unanswered: The number of played samples without a record, of `played` (None: a record is a sample). Missing answers
-            among several count as well, see `missing`.
-        noise: Draws [draws] of the error of the metric that more samples would not reduce (few labels); None if there is
-            no such error. `judgements` is the number of labels.
-        least: The records if every game that broke off had got the lowest score, and the judge had wrongly accepted this
-            share of guesses. Unchanged records are the same objects. None if nothing breaks off.
-        most: The records if every game that broke off had got the highest score.
+        measure: Computes the metric from records, with its interval.
+        weighted: Returns the metric of these records as a function of their weights; the records may be those of several
+            runs, one after the other. None if records are numbers and the metric is their mean.
+        unanswered: The number of played samples without a record; a sample that lacks some of its answers counts in part
+            (`missing`).
+        noise: Returns draws [draws] of the error that comes from estimating the metric with few labels of people, which more
+            samples would not reduce, from records; None if there is no such error.
+        judgements: The number of these labels.
         may_differ: Conditions in which two runs may differ and still be compared, by dotted name.
+        played: The number of played samples; None if each of them has a record or counts as unanswered.
+        least: Returns the records as if every game that broke off had got the lowest score, and as if the judge had wrongly
+            accepted a given share of guesses. Unchanged records are the same objects. None if no game can break off.
+        most: Returns the records as if every game that broke off had got the highest score; None likewise.
+        unit: The name of what has a record: `sample`, or a group of correlated samples.
         ends: The smallest and largest possible score.
         lacks: Requirements of the benchmark for a ranked run that the settings do not meet (beside `report.trust`).
-        by_labels: The metric by people's labels of the run's verdicts, keyed by sample, repeat and round; returns None if
-            the labels do not suffice.
+        by_labels: Returns the metric with people's labels in place of the judges' verdicts, from the labels by sample, repeat
+            and round; None if the labels do not suffice. The field is None if the benchmark has no such metric.
     """
 
     name: str
@@ -63,20 +67,20 @@ class PrimaryMetric:
 
     @property
     def counted(self) -> str:
-        """A note on what n counts, if not samples."""
+        """A note on what n counts, if it does not count samples; else ""."""
         return "" if self.unit == "sample" else f"n counts {self.unit}s: samples that share one are alike."
 
     def over(self, samples: Sequence[str]) -> Metric:
-        """Return the metric over these samples."""
+        """Return the metric over these samples, or units, given by name."""
         return self.measure([self.records[name] for name in samples])
 
     def whole(self) -> Metric:
-        """Return the metric over all samples."""
+        """Return the metric over all records."""
         return self.over(list(self.records))
 
 
 def by_sample(traces: Sequence[Trace]) -> Iterator[tuple[str, list[Trace]]]:
-    """Yield the episodes of each sample, ordered by id; traces of a run folder are read one sample at a time."""
+    """Yield each sample's id with its episodes, ordered by id; traces of a run folder are read one sample at a time."""
     places: dict[str, list[int]] = {}
     for place, trace in enumerate(traces):
         places.setdefault(trace.sample, []).append(place)
@@ -89,12 +93,12 @@ def missing(shares: Iterable[float]) -> int:
 
 
 def mean_score(values: Mapping[str, float], unanswered: int = 0) -> PrimaryMetric:
-    """Return the mean over samples as a primary metric."""
+    """Return the mean of values by sample, as a primary metric."""
     return PrimaryMetric("mean score", values, _mean, unanswered=unanswered)
 
 
 def of_traces(traces: Sequence[Trace], settings: object) -> PrimaryMetric:
-    """Return the mean score over samples: the default primary metric."""
+    """Return the mean over samples of the mean score of their episodes: the default primary metric."""
     scores = {
         name: [episode.score.value for episode in episodes if episode.score.value is not None]
         for name, episodes in by_sample(traces)
@@ -104,7 +108,7 @@ def of_traces(traces: Sequence[Trace], settings: object) -> PrimaryMetric:
 
 
 def of_sums(counts: Floats, statistic: Callable[[Floats], Floats]) -> Weighted:
-    """Return the weighted metric of a statistic of summed counts [records, ...]."""
+    """Return the weighted metric that applies `statistic` to the weighted sums of counts, [records, ...]."""
     return lambda weights: statistic(np.tensordot(weights, counts, axes=1))
 
 

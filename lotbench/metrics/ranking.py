@@ -1,7 +1,6 @@
-"""Measures of rankings against the order of people: NDCG, top-1, Spearman, and the value of chance.
+"""Measures of a model's order of options against the order of people: NDCG with its value by chance, Spearman, misplacement.
 
-An order is a list of true ranks: [2, 0, 1] puts the third best first. Every measure is a function of the order and the
-gains by true rank.
+An order is a list of true ranks: [2, 0, 1] puts the third best first. NDCG also needs the gain of each true rank.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from lotbench.metrics.intervals import Floats
 
 
 def gains(relevance: ArrayLike, kind: Literal["linear", "exponential"]) -> Floats:
-    """Return the gains of options: their relevance, or 2^rel - 1 (Burges et al. 2005)."""
+    """Return the gains of options by their relevance r: r (linear), or 2^r - 1 (exponential; Burges et al. 2005)."""
     values = np.asarray(relevance, float)
     return np.exp2(values) - 1 if kind == "exponential" else values
 
@@ -27,11 +26,11 @@ def ndcg(order: ArrayLike, gain: ArrayLike) -> Floats:
     """Return the normalised discounted cumulative gain (Jarvelin and Kekalainen 2002), with discount 1 / log2(1 + place).
 
     Args:
-        order: [..., n] true ranks from 0 in the order given.
-        gain: [n] gains by true rank, the largest first.
+        order: The true ranks (from 0) of the options in the model's order, [..., n].
+        gain: The gains by true rank, the largest first, [n].
 
     Returns:
-        [...]; 1 for the true order, NaN if all gains are 0.
+        The NDCG, [...]: 1 for the true order, NaN if all gains are 0.
     """
     worth = np.asarray(gain, float)
     discount = _discount(len(worth))
@@ -57,6 +56,6 @@ def spearman(order: Sequence[int]) -> float:
 
 
 def misplaced(orders: Sequence[Sequence[int]]) -> Floats:
-    """Return for each true rank the share of orders that misplace its option, [n] (Fig. 14)."""
+    """Return for each true rank, [n], the share of orders with its option at another place (LoTbench, Fig. 14)."""
     places = np.asarray(orders, int)
     return np.asarray((places != np.arange(places.shape[1])).mean(axis=0))

@@ -1,8 +1,8 @@
-"""Group sequential tests: the level of each look at growing data, so that all looks together have error rate alpha.
+"""Group sequential tests: the level of each interim test on growing data, so that all tests together have error rate alpha.
 
 Alpha is spent by the O'Brien-Fleming type function of Lan and DeMets (1983): on each side `2 - 2 Phi(z / sqrt(t))` at a
 fraction t of the data, with z the quantile of 1 - alpha / 4. Bounds come from the density of a Brownian motion that no
-earlier look has stopped (Armitage, McPherson and Rowe 1969).
+earlier test has stopped (Armitage, McPherson and Rowe 1969).
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import numpy as np
 import scipy
 
 _STEPS = 2001
-"""Grid points of the density between the bounds of a look."""
+"""The number of grid points of the density between the bounds of a test."""
 
 
 def alpha_spent(fraction: float, alpha: float = 0.05) -> float:
-    """Return the part of alpha that is spent at this fraction of the data."""
+    """Return the part of alpha that all tests up to this fraction of the data may spend."""
     return float(4 * scipy.special.ndtr(scipy.special.ndtri(alpha / 4) / np.sqrt(fraction)))
 
 
 def levels(fractions: Sequence[float], alpha: float = 0.05) -> list[float]:
-    """Return the two-sided level of each look at rising `fractions` of the data; .000015, .0030, .0183, .0440 for quarters."""
+    """Return the two-sided level of each interim test, at rising fractions of the data (quarters: .000015, .0030, .0183, .0440)."""
     result: list[float] = []
     where, density, before, used = np.zeros(1), np.ones(1), 0.0, 0.0
     for at in fractions:

@@ -1,7 +1,7 @@
 """Kaplan-Meier survival over discrete rounds.
 
-All functions take counts [..., 2, rounds] of episodes at risk and of events. Counts add up over episodes, so the
-functions work on one run and on all draws of a bootstrap at once.
+Counts [..., 2, rounds] have the episodes at risk and the events of each round. They add up over episodes, so the functions
+work on one run and on all draws of a bootstrap at once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def counts(spans: Iterable[Span], last: int) -> Floats:
     """Return counts [2, last]: the episodes at risk in rounds 1..last, and the events in them.
 
     Raises:
-        ValueError: A span is longer than `last`, or has an event in no round.
+        ValueError: A span is longer than `last` rounds, or has an event but no round.
     """
     table = np.zeros((2, last))
     for span in spans:
@@ -42,15 +42,15 @@ def counts(spans: Iterable[Span], last: int) -> Floats:
 
 
 def hazards(counts: Floats) -> Floats:
-    """Return the hazard of each round (events over episodes at risk), [..., 2, last] to [..., last]; NaN without any at risk."""
+    """Return the hazard of each round (events over episodes at risk), [..., last], from `counts` [..., 2, last]; NaN for no episodes at risk."""
     return divided(counts[..., 1, :], counts[..., 0, :])
 
 
 def curve(counts: Floats) -> Floats:
-    """Return the survival curve S_0..S_last, the share without the event after each round; [..., 2, last] to [..., last + 1].
+    """Return the survival curve S_0..S_last, the share without the event after each round, from `counts` [..., 2, last].
 
     S_0 = 1 and S_k = S_{k-1} (1 - h_k) with the hazard h_k. S is NaN from the first round without any episode at risk,
-    unless it was 0 before.
+    unless it was 0 before. The result is [..., last + 1].
     """
     factors = 1 - hazards(counts)
     gone = np.logical_or.accumulate(factors == 0, axis=-1)
@@ -59,5 +59,5 @@ def curve(counts: Floats) -> Floats:
 
 
 def restricted_mean(curve: Floats) -> Floats:
-    """Return the restricted mean of the round of the event: the sum of S_0..S_{last-1}, [..., last + 1] to [...]; NaN if any is."""
+    """Return the restricted mean round of the event, [...]: the sum of S_0..S_{last-1} of a `curve` [..., last + 1]."""
     return np.asarray(curve[..., :-1].sum(axis=-1))

@@ -1,1 +1,1 @@
-"""Every kind of model that can be asked: over HTTP, embedded, in process, recorded, a person."""
+"""The kinds of models that answer requests: API servers, the embedded model, Python objects, recordings, people."""

@@ -1,6 +1,6 @@
 """Models behind an OpenAI-compatible API. LangChain's ChatOpenAI makes the calls; retries are made here.
 
-The client's own retries cannot bound the time of an attempt, wait longer than two minutes, retry a malformed body, or
+ChatOpenAI's own retries cannot bound the time of an attempt, wait longer than two minutes, retry a malformed body, or
 count waiting calls.
 """
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from lotbench.models.openai_chat import Chat, RefusedError
 
 CROWDED = frozenset({429, 503, 529})
-"""Statuses of an overloaded endpoint."""
+"""HTTP statuses of an overloaded endpoint."""
 PASSING = frozenset({408, 409, 425, 429})
-"""Statuses that are retried, as are all from 500."""
+"""HTTP statuses below 500 after which a call is retried; it is retried after all statuses from 500 too."""
 
 
 def key(name: ModelName) -> str:
-    """Return the API key of a model from the environment.
+    """Return the API key of a model from the environment; `none` if its server needs no key.
 
     Raises:
-        UsageError: The variable is not set; the message names it and a way to play without a key.
+        UsageError: The variable is not set, or holds characters that no key has; the message names it.
     """
     if name.key is None:
         return "none"
@@ -57,10 +57,11 @@ class ChatModel:
     Args:
         name: The parsed model name.
         picture: Maps the sha256 of a picture to its data URL.
-        limits: Timeout, retries and the longest wait.
+        limits: Timeout, retries, longest wait, calls in flight and service tier.
         waiting: Counts calls that wait for a retry.
-        pace: The concurrency of the endpoint; by default one for this model.
-        connections: Shared connections by address, closed by their owner; by default its own.
+        pace: Limits the calls in flight at the endpoint; None for a limit of this model alone.
+        connections: Connections by base URL that other models share and their owner closes; None for connections of this
+            model alone.
         url: Replaces the base URL of the name (for an embedded server).
         secret: Replaces the API key (for an embedded server).
     """
@@ -92,13 +93,18 @@ class ChatModel:
             tier="flex" if name.provider == "openai" and limits.service_tier == "flex" else "",
         )
         self._sees = False
-        """Whether the model has answered a request with a picture; a refusal is then due to the single picture."""
+        """Whether the model has answered a request with a picture; if it refuses one later, that picture is the reason."""
         self._shared = connections is not None
         self._connections = {} if connections is None else connections
         self._chat: Chat | None = None
 
     async def __call__(self, request: Request) -> Reply:
-        """Answer a request; parameters that the endpoint refuses are left out from then on."""
+        """Answer a request; leave out from then on every parameter that the endpoint refuses.
+
+        Raises:
+            CallFailed: All tries failed.
+            Unescapable: No call to this model can succeed (wrong key, unknown model, no credit, no picture input).
+        """
         while True:
             able = self._able
             body = chat_format.body(request, self.name.model or request.model, able, self._picture)
@@ -106,12 +112,12 @@ class ChatModel:
             answer = await retried(once, self.name.text, request.key, self._limits, self._waiting)
             if isinstance(answer, Reply):
                 return answer
-            # Another call may have changed it meanwhile.
+            # A concurrent call may have replaced the abilities meanwhile.
             if self._able == able:
                 self._able = answer
 
     async def _once(self, request: Request, body: dict[str, Any], able: Abilities) -> Reply | Abilities:
-        """Send a body once; return a reply, or reduced abilities after a refusal of a parameter."""
+        """Send a body once; return the reply or, if a parameter was refused, the abilities without that parameter."""
         from lotbench.models.openai_chat import RefusedError
 
         chat = self._chat or self._open_chat(body["model"])
@@ -133,7 +139,17 @@ class ChatModel:
         return reply
 
     def _on_refusal(self, refusal: RefusedError, body: dict[str, Any], able: Abilities) -> Reply | Abilities:
-        """Return a reply or reduced abilities for a status other than 200, or raise."""
+        """Turn a response with a status other than 200 into an empty reply, reduced abilities or an error.
+
+        Returns:
+            An empty reply if a content filter refused the request or the prompt is too long; the abilities without the
+            refused parameter if the response names one.
+
+        Raises:
+            PassingError: Another try may succeed.
+            Unescapable: Every other call to the model would be refused too.
+            CallFailed: The request was refused for another reason.
+        """
         status, text, message = refusal.status, refusal.text, f"{self.name.text}: {refusal}"
         sent = chat_format.sent_parameters(body, able)
         if status in (400, 403) and chat_format.withheld(text):
@@ -165,7 +181,7 @@ class ChatModel:
             raise Unescapable(f"{message} (no picture input: to play without, --set arm=caption)")
 
     def _open_chat(self, model: str) -> Chat:
-        """Make the client at the first call, since its import takes a second."""
+        """Make and return the client; called at the first request, since its import takes a second."""
         from lotbench.models.connections import Connections
         from lotbench.models.openai_chat import Chat
 

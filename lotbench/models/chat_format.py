@@ -1,7 +1,7 @@
 """The OpenAI chat format: bodies of requests, replies from responses, and the meaning of errors.
 
-The abilities of an endpoint are learned from its refusals: a request starts with all parameters, and each status 400 that
-names a parameter removes it.
+The abilities of an endpoint are learned from its refusals: a request starts with all parameters, and each refusal that names
+a parameter removes it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Structured: TypeAlias = Literal["json_schema", "json_schema_unbounded", "json_object", "text"]
 LADDER: tuple[Structured, ...] = ("json_schema", "json_schema_unbounded", "json_object", "text")
+"""The ways to request an answer in a form, from the strictest to a free text. `unbounded` leaves out string lengths."""
 FINISHES: dict[str, Finish] = {
     "stop": "stop",
     "end_turn": "stop",
@@ -30,12 +31,13 @@ FINISHES: dict[str, Finish] = {
 }
 PARAMETERS = ("temperature", "top_p", "seed")
 MAX_NUMBER = 10**12
-"""The largest plausible count; larger numbers are ignored."""
+"""The largest plausible number of tokens; a larger number counts as 0."""
 MAX_CHARACTERS = 1_000_000
-"""The longest text and the longest reasoning of a reply; longer ones are cut and count as unfinished."""
+"""The longest text and the longest reasoning of a reply; longer ones are cut, with finish reason `length`."""
 MAX_ID = 200
-"""The longest model id in a reply."""
+"""The longest model id in a reply, in characters."""
 BOUNDS = ("max_tokens", "max_completion_tokens")
+"""The two names of the parameter for the maximum length of a reply."""
 
 _UNSEEN = r"(?:[^!-~]|\\[bfnrt]|\\u[0-9a-f]{4})*"
 """Invisible characters within a key: blanks and non-ASCII, plain or escaped in JSON."""
@@ -49,9 +51,9 @@ class Abilities:
     """The known abilities of an endpoint for one model.
 
     Attributes:
-        structured: How the form of an answer is requested; see LADDER, from strict to free.
-        bounds: The names for the maximum reply length that were not refused; the first is used.
-        refused: The sampling parameters that were refused.
+        structured: How the form of an answer is requested: the strictest entry of LADDER that was not refused.
+        bounds: The names in BOUNDS that were not refused; the first is sent, and no maximum length if there is none.
+        refused: The sampling parameters that were refused and are not sent again.
         detail: Whether pictures carry `detail: high`.
         tier: The requested service tier; empty for the server's default.
     """
@@ -64,7 +66,7 @@ class Abilities:
 
 
 def body(request: Request, model: str, able: Abilities, picture: Picture) -> dict[str, Any]:
-    """Return the body of a chat completion request."""
+    """Return the body of a chat completion request, without parameters that the endpoint has refused."""
     table: dict[str, Any] = {
         "model": model,
         "messages": [_message(m, able, picture) for m in request.messages],
@@ -83,7 +85,7 @@ def body(request: Request, model: str, able: Abilities, picture: Picture) -> dic
 
 
 def sent_parameters(request_body: Mapping[str, Any], able: Abilities) -> dict[str, JSON]:
-    """Return the parameters of a body after fallbacks, without messages, for the record."""
+    """Return the parameters that a request body holds, and the way in which it requests a form, for `Reply.sent`."""
     record: dict[str, JSON] = {
         name: request_body[name] for name in (*PARAMETERS, *BOUNDS, "service_tier") if name in request_body
     }
@@ -91,7 +93,10 @@ def sent_parameters(request_body: Mapping[str, Any], able: Abilities) -> dict[st
 
 
 def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
-    """Return the validated fields of a LangChain message from the body of a response; None if it is no chat completion."""
+    """Return the arguments of a LangChain AIMessage from the JSON of a response; None if it is no chat completion.
+
+    The API key `secret` is masked in the model id.
+    """
     if not isinstance(answer, dict) or not isinstance(answer.get("choices"), list) or not answer["choices"]:
         return None
     choice = answer["choices"][0]
@@ -125,7 +130,13 @@ def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
 
 
 def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
-    """Return the reply in a message of any LangChain chat model."""
+    """Return the reply in a message of any LangChain chat model.
+
+    Args:
+        message: The AIMessage.
+        seconds: The duration of the call.
+        how: The parameters that were sent.
+    """
     about: Mapping[str, Any] = message.additional_kwargs | message.response_metadata
     counts: Mapping[str, Any] = message.usage_metadata or {}
     cached = [
@@ -151,7 +162,7 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
 
 
 def callback_config(request: Request) -> RunnableConfig:
-    """Return the config for callbacks: name and metadata of a call."""
+    """Return the LangChain config of a call, with its name and metadata (role and place in the episode) for callbacks."""
     key = request.key
     names = ("sample", "repeat", "round", "step", "draw", "attempt")
     return {
@@ -161,14 +172,14 @@ def callback_config(request: Request) -> RunnableConfig:
 
 
 def finish(reason: object) -> Finish:
-    """Return our finish reason for a server's."""
+    """Return the finish reason of `Reply` for the reason that a server gave; `other` for an unknown one."""
     return FINISHES.get(str(reason).lower(), "other")
 
 
 def usage(table: object) -> Usage:
-    """Return the token counts of a response; missing counts are 0.
+    """Return the token counts in the `usage` table of a response; missing counts are 0.
 
-    Output includes reasoning. Gemini counts reasoning only in the total, and bills it.
+    Output tokens include reasoning. Gemini bills reasoning but counts it only in the total, so it is taken from there.
     """
     if not isinstance(table, dict):
         return Usage()
@@ -186,13 +197,13 @@ def usage(table: object) -> Usage:
 
 
 def counted(answer: object) -> Usage | None:
-    """Return the usage in a response that is no chat completion, if any."""
+    """Return the token counts in a response that is no chat completion; None if it has none."""
     used = usage(answer.get("usage")) if isinstance(answer, dict) else Usage()
     return used if used != Usage() else None
 
 
 def lessened(able: Abilities, error: str, request_body: Mapping[str, Any]) -> Abilities | None:
-    """Return reduced abilities after a refusal with this message; None if it names no parameter."""
+    """Return the abilities without the parameter that an error message refuses; None if it names no parameter."""
     text = _without_model(error, request_body)
     bound = next((name for name in BOUNDS if name in request_body), None)
     if bound is not None:
@@ -217,14 +228,14 @@ def lessened(able: Abilities, error: str, request_body: Mapping[str, Any]) -> Ab
 
 
 def too_long(error: str) -> bool:
-    """Return whether an error says that the prompt is too long."""
+    """Return whether an error message says that the prompt is too long."""
     return _says(
         error, r"context.{0,20}(?:length|size|window)|exceed_context|maximum context|too many tokens"
     )
 
 
 def withheld(error: str) -> bool:
-    """Return whether an error comes from a content filter."""
+    """Return whether an error message is that of a content filter."""
     return _says(
         error,
         r"content_filter|content_policy|content management policy|data_inspection_failed|moderation|flagged",
@@ -232,19 +243,19 @@ def withheld(error: str) -> bool:
 
 
 def no_pictures(error: str, request_body: Mapping[str, Any]) -> bool:
-    """Return whether an error says that the model takes no pictures, for a body with one."""
+    """Return whether a request body has a picture and the error message says that the model takes none."""
     return has_picture(request_body) and _says(
         _without_model(error, request_body), r"image|\bvision\b|multimodal|mmproj|modalit"
     )
 
 
 def has_picture(request_body: Mapping[str, Any]) -> bool:
-    """Return whether a body has a picture."""
+    """Return whether a message of a request body has a picture."""
     return any(isinstance(message["content"], list) for message in request_body["messages"])
 
 
 def error_message(content: bytes) -> str:
-    """Return the message in the body of an error, followed by its JSON; a fixed text if it is no JSON."""
+    """Return the message in the body of an error response, followed by its JSON; `no reason given` if it is no JSON."""
     try:
         answer = json.loads(content)
     except (ValueError, RecursionError):
@@ -256,13 +267,13 @@ def error_message(content: bytes) -> str:
 
 
 def complaint(answer: object) -> str:
-    """Return the `error` in a response that is no chat completion, or ""; some servers send errors with status 200."""
+    """Return the `error` of a response as JSON text, or "" without one; some servers send errors with status 200."""
     error = answer.get("error") if isinstance(answer, dict) else None
     return json.dumps(error, default=str, ensure_ascii=False) if error else ""
 
 
 def masked(text: str, *secrets: str) -> str:
-    """Return text with the API keys masked, even with invisible characters within them; some servers repeat keys."""
+    """Return a text with `***` in place of each API key, even if invisible characters stand within the key."""
     # One key may begin with another.
     for secret in sorted({*secrets} - {"", "none"}, key=len, reverse=True):
         text = re.sub(_UNSEEN.join(map(re.escape, secret)), "***", text)
@@ -270,16 +281,17 @@ def masked(text: str, *secrets: str) -> str:
 
 
 def short(text: str, *secrets: str) -> str:
-    """Return an error message on one line, without API keys and without trailing JSON."""
+    """Return an error message on one line of at most 300 characters, without API keys and without trailing JSON."""
     clean = masked(text, *secrets)
     clean = clean.partition(' {"')[0] or clean
     return " ".join(visible(clean).split())[:300]
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Return the seconds that a server asks to wait, from a number or a date; None if it does not.
+    """Return the seconds that the headers of a response ask to wait; None if they do not.
 
-    A date is compared with the server's own `Date` header, since our clock may be wrong; without one, with `now` (epoch).
+    A date is compared with the server's own `Date` header, since our clock may be wrong. Without that header it is compared
+    with `now`, in seconds since 1970.
     """
     for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
         try:
@@ -292,7 +304,7 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _date(headers: Mapping[str, str], name: str) -> float | None:
-    """Return a date header in seconds since 1970; None without one."""
+    """Return the date in a header in seconds since 1970; None if the header is missing or no date."""
     try:
         return email.utils.parsedate_to_datetime(headers[name]).timestamp()
     except (KeyError, ValueError, OverflowError):
@@ -304,7 +316,7 @@ def _says(error: str, pattern: str) -> bool:
 
 
 def _without_model(error: str, request_body: Mapping[str, Any]) -> str:
-    """Return a lower-case error message without the model's name, which may contain searched words."""
+    """Return an error message in lower case without the model's name, which may contain words that are searched for."""
     return re.sub(rf"(?<!\w){re.escape(str(request_body['model']).lower())}(?!\w)", "", error.lower())
 
 
@@ -331,7 +343,7 @@ def _format(schema: Mapping[str, JSON], structured: Structured) -> dict[str, Any
 
 
 def _unbounded(schema: Any) -> Any:
-    """Return a schema without string lengths, which strict servers refuse."""
+    """Return a schema without its bounds on string lengths, which strict servers refuse."""
     if isinstance(schema, Mapping):
         return {
             name: _unbounded(value)

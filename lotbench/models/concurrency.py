@@ -1,7 +1,8 @@
 """Adaptive concurrency of an endpoint: additive increase, multiplicative decrease, as in TCP.
 
-An overloaded endpoint (429, 503) loses a share of its places and regains them one by one. Only the number of calls in
-flight changes, so scores do not depend on it. Calls that wait for a retry hold no place.
+A place allows one call in flight. An overloaded endpoint (status 429, 503 or 529) loses a share of its places and regains
+them one by one. Only the number of calls in flight changes, so scores do not depend on it. Calls that wait for a retry
+hold no place.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 SHARE_LEFT, REGAINED = 0.8, 3.0
-"""The share of places left after overload; places regained after as many replies as there are places."""
+"""The share of places that is left after an overload; the places regained after as many replies as there are places."""
 
 
 class Pace:
-    """The places for calls of one endpoint.
+    """A varying limit on the calls in flight at one endpoint.
 
     Args:
-        most: The maximum number of calls in flight, and the initial one.
+        most: The maximum number of places, and the initial one.
     """
 
     def __init__(self, most: int) -> None:
@@ -27,13 +28,13 @@ class Pace:
         self.in_flight = 0
         self._free = asyncio.Semaphore(most)
         self._withheld = 0
-        """Places that are withheld until the endpoint keeps up."""
+        """Places that no call holds and no call may take now."""
         self._spared = 0
-        """Replies until the next decrease; calls sent before the last decrease carry no new signal."""
+        """How many calls from before the last decrease have no outcome yet; their overloads cause no other decrease."""
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
-        """Wait for a place and hold it for one attempt of a call."""
+        """Wait for a place, and hold it during the block for one attempt of a call."""
         await self._free.acquire()
         self.in_flight += 1
         try:
@@ -44,13 +45,13 @@ class Pace:
             self._give_back()
 
     def kept_up(self) -> None:
-        """Note a reply: regain places."""
+        """Note a reply: raise the number of places a little, up to the maximum."""
         self._spared = max(0, self._spared - 1)
         self.places = min(float(self.most), self.places + REGAINED / self.places)
         self._give_back()
 
     def crowded(self) -> None:
-        """Note an overload: withhold places."""
+        """Note an overload: lower the number of places, unless the call was sent before the last decrease."""
         if self._spared:
             self._spared -= 1
             return
@@ -58,7 +59,7 @@ class Pace:
         self._spared = self.in_flight
 
     def _give_back(self) -> None:
-        """Release the places that are no longer withheld."""
+        """Release withheld places for new calls, as far as the number of places allows."""
         while self._withheld > self.most - int(self.places):
             self._withheld -= 1
             self._free.release()

@@ -40,12 +40,12 @@ PUBLIC = frozenset(
 
 
 class Connections(httpx2.AsyncBaseTransport):
-    """The connections to one address.
+    """An HTTP transport for openai's client that keeps connections to one address.
 
     Args:
         url: The address.
         timeout_s: The time limit of a whole exchange in seconds.
-        openai_itself: Whether the address is OpenAI's, which gets all headers of its client.
+        openai_itself: Whether the address is OpenAI's; only OpenAI gets all headers of the client `openai`.
 
     Raises:
         UsageError: The environment names a proxy that is not HTTP.
@@ -84,7 +84,10 @@ class Connections(httpx2.AsyncBaseTransport):
             await self._session.close()
 
     async def _exchanged(self, request: httpx2.Request, begun: list[bool]) -> httpx2.Response:
-        """Return the response after redirects on the host; append to `begun` whether each response is billed."""
+        """Send a request and return the response after redirects on the same host.
+
+        Each response appends to `begun` whether its status is 2xx, so that it is billed.
+        """
         if self._session is None:
             # Made here, in the event loop of the calls.
             self._session = aiohttp.ClientSession(
@@ -133,13 +136,13 @@ class Connections(httpx2.AsyncBaseTransport):
 
 
 class Pool(aiohttp.TCPConnector):
-    """A connector without a limit that never reuses a connection with unread data.
+    """A connector of aiohttp that never reuses a connection with unread data.
 
     aiohttp would take such data for the answer to the next request. Clients on httpcore check this too.
     """
 
     async def connect(self, *args: Any, **how: Any) -> Any:
-        """Return a free or new connection."""
+        """Return an idle connection without unread data, or a new one."""
         connection = await super().connect(*args, **how)
         while connection.protocol is not None and connection.protocol.should_close:
             connection.close()
@@ -148,7 +151,11 @@ class Pool(aiohttp.TCPConnector):
 
 
 async def _whole(response: aiohttp.ClientResponse) -> bytes:
-    """Return the body of a response, decompressed piece by piece up to MAX_BYTES."""
+    """Return the decompressed body of a response.
+
+    Raises:
+        PassingError: The body has more than MAX_BYTES, or an encoding that was not requested.
+    """
     packed = response.headers.get("content-encoding", "identity").strip().lower()
     if packed not in (*PACKED, "identity", ""):
         raise PassingError("the server's answer is packed as was not asked for", tries=2, billed=True)
@@ -163,13 +170,13 @@ async def _whole(response: aiohttp.ClientResponse) -> bytes:
 
 
 def _headers(headers: Any) -> list[tuple[str, str]]:
-    """Return the headers of a response without those on the encoding of its body."""
+    """Return the headers of a response without those on the encoding and length of its body, which is decompressed."""
     spent = ("content-encoding", "content-length", "transfer-encoding")
     return [(name, value) for name, value in headers.items() if name.lower() not in spent]
 
 
 def _proxy(address: httpx2.URL) -> str | None:
-    """Return the proxy that the environment names for an address; None for this machine.
+    """Return the URL of the proxy that the environment names for an address; None without one, or for this machine.
 
     Raises:
         UsageError: The proxy is not HTTP, which aiohttp does not support.

@@ -101,7 +101,7 @@ def identity(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """A served model, until it is closed.
+    """A server process with one model, until it is closed.
 
     Attributes:
         base_url: The URL of its OpenAI-compatible API on the loopback interface, with `/v1`.
@@ -142,7 +142,7 @@ class Embedded:
 
 
 def _carried() -> Path | None:
-    """Return the weights in the installed distribution, if any."""
+    """Return the path of the weights in the installed distribution; None if it is not installed."""
     try:
         files = metadata.files(CARRIER) or []
     except metadata.PackageNotFoundError:
@@ -152,7 +152,7 @@ def _carried() -> Path | None:
 
 
 def _spawn() -> subprocess.Popen[bytes]:
-    """Return a serving process that waits for its order, in its own session so that Ctrl-C does not reach it."""
+    """Return a new process that waits for its order (see `_ask_server`); in its own session, out of reach of Ctrl-C."""
     return subprocess.Popen(
         [sys.executable, "-P", "-c", ENTRY, *sys.path],
         env=os.environ | SPIN,
@@ -164,7 +164,11 @@ def _spawn() -> subprocess.Popen[bytes]:
 
 
 def _ask_server(process: subprocess.Popen[bytes], order: dict[str, Any]) -> str:
-    """Send the order to the process and return the address that it answers."""
+    """Send the process its order, a line of JSON with file, key and sizes, and return the address at which it serves.
+
+    Raises:
+        UsageError: The process cannot load the file, or did not answer within PATIENCE_S.
+    """
     assert process.stdin is not None and process.stdout is not None
     watch = threading.Timer(PATIENCE_S, process.kill)
     watch.daemon = True
@@ -221,7 +225,7 @@ def _serve() -> None:
 
 
 def _serving(order: dict[str, Any]) -> Any:
-    """Return a server of the runtime, which is untyped."""
+    """Return a running server of xllamacpp, which has no types, for an order (see `_ask_server`)."""
     xllamacpp = importlib.import_module(RUNTIME)
     params = xllamacpp.CommonParams()
     params.model.path = order["path"]

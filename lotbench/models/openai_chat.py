@@ -25,9 +25,11 @@ from lotbench.models.retrying import MALFORMED_TRIES, PassingError
 
 
 class RefusedError(Exception):
-    """A response with a status other than 200.
+    """The server answered with a status other than 200.
 
     Attributes:
+        status: The HTTP status.
+        headers: The headers of the response.
         text: The server's message, for parsing; the error's own text is without the API key.
     """
 
@@ -39,7 +41,7 @@ class RefusedError(Exception):
 
 
 class Chat(ChatOpenAI):
-    """A chat model at an address.
+    """LangChain's chat model for a server at any address, with this module's changes.
 
     Raises from `ainvoke`:
         RefusedError: The server answered with an error status.
@@ -49,7 +51,7 @@ class Chat(ChatOpenAI):
 
     @classmethod
     def at(cls, url: str, model: str, secret: str, connections: Connections) -> Chat:
-        """Return the chat model with this name at an address."""
+        """Return the client of a model: `url` is the server's base URL, `model` the model id, `secret` the API key."""
         return cls(
             model=model,
             api_key=SecretStr(secret),
@@ -59,7 +61,7 @@ class Chat(ChatOpenAI):
             http_async_client=openai.DefaultAioHttpClient(transport=connections, timeout=None),
             http_socket_options=(),
             use_responses_api=False,
-            # LangChain's cache would repeat replies; draws must differ.
+            # LangChain's cache would repeat a reply where the same request asks for another one.
             cache=False,
             disable_streaming=True,
         )
@@ -102,7 +104,7 @@ class Chat(ChatOpenAI):
 
 
 def _parse_body(content: bytes, secret: str) -> dict[str, Any]:
-    """Return the message in the body of a response.
+    """Return the arguments of an AIMessage from the body of a response.
 
     Raises:
         PassingError: The body is no chat completion.

@@ -20,11 +20,11 @@ from lotbench.types import Reply, Request
 T = TypeVar("T")
 
 GAVE_UP, SKIPPED = "The player gave up.", "The player had nothing to say here."
-"""Refusals in the journal for requests that a person declines."""
+"""The `refusal` of the replies to requests that a person declines."""
 
 
 async def in_daemon_thread(read: Callable[[], T]) -> T:
-    """Return what `read` returns, from a thread that an interrupted program does not wait for."""
+    """Run `read` in a thread that does not keep an interrupted program alive, and return its result or raise its error."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[T] = loop.create_future()
 
@@ -46,10 +46,13 @@ async def in_daemon_thread(read: Callable[[], T]) -> T:
 
 
 class PersonModel:
-    """Asks a person at the terminal, one call at a time.
+    """A person at the terminal, who is asked one request at a time.
 
     Args:
-        picture: Maps a sample id to the path of its picture.
+        picture: Maps a sample id to the path of its picture, which is printed; None if no path is shown.
+
+    Raises:
+        UsageError: Standard input is no terminal.
     """
 
     def __init__(self, picture: Callable[[str], Path] | None = None) -> None:
@@ -60,7 +63,7 @@ class PersonModel:
         self._shown: set[str] = set()
 
     async def __call__(self, request: Request) -> Reply:
-        """Ask the person; rules are shown only once.
+        """Print a request and return the person's answer; the same rules are printed only once.
 
         Raises:
             Unescapable: The terminal was closed.
@@ -87,8 +90,8 @@ class PageModel:
     """A person on a page or in the terminal game: a request waits until `answer` is called.
 
     Attributes:
-        asked: The waiting request.
-        version: Increases with every new request.
+        asked: The waiting request; None if there is none.
+        version: A number that increases when a request begins to wait and when its wait ends.
         answered: The number of answered requests.
     """
 
@@ -121,11 +124,15 @@ class PageModel:
             return Reply(text, request.model, refusal=refusal, seconds=seconds)
 
     def resume_clock(self) -> None:
-        """Begin to count the time of the waiting request again, which was hidden until now."""
+        """Count the seconds of the waiting request from now on, since the person could not see it before."""
         self._since = time.monotonic()
 
     def answer(self, version: int, fields: Mapping[str, object]) -> None:
         """Answer the waiting request.
+
+        Args:
+            version: The `version` at which the person saw the request.
+            fields: The person's entries by field name.
 
         Raises:
             UsageError: No request waits, another one waits by now, or a field is invalid.
@@ -144,7 +151,7 @@ class PageModel:
         self._settle("", GAVE_UP)
 
     def ends(self, sample: str, repeat: int) -> None:
-        """Decline all later requests of an episode."""
+        """Decline all later requests of an episode, given by sample id and repeat."""
         self._given_up.add((sample, repeat))
 
     def _waiting(self, version: int) -> Request:
@@ -164,7 +171,7 @@ def _episode(request: Request) -> tuple[str, int]:
 
 
 def _ask(field: Field) -> str:
-    """Ask for one field at the terminal until the input is valid."""
+    """Ask for one field at the terminal until the input is valid, and return it."""
     hint = {"yes_no": " (yes or no)", "choice": f" ({', '.join(field.choices)})", "number": " (a number)"}
     name = "guess" if field.name == "guess" else field.name.replace("_", " ")
     about = f"{name}{hint.get(field.kind, '')}{': ' + field.about if field.about else ''}"

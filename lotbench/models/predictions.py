@@ -18,15 +18,15 @@ from lotbench.types import Reply, Request
 
 
 class PredictedModel:
-    """Answers each request with the prediction for its sample.
+    """A model that answers each request with the published prediction for its sample.
 
     Args:
-        path: The file.
-        rows: The predictions.
+        path: The file, for messages.
+        rows: The predictions: fields of the answer, and `id` if there are ids.
         order: The ids of all samples in data order, if predictions may be joined by position; else empty.
 
     Attributes:
-        warning: A warning on the join, or "".
+        warning: Says that a join by position cannot be verified; "" for a join by id.
 
     Raises:
         UsageError: Predictions cannot be joined: ids are missing or repeated, or the numbers differ.
@@ -50,7 +50,7 @@ class PredictedModel:
         self._texts = dict(zip(ids, texts, strict=True))
 
     async def __call__(self, request: Request) -> Reply:
-        """Return the prediction.
+        """Return the prediction for the sample of a request, as JSON text.
 
         Raises:
             CallFailed: There is no prediction for this sample.
@@ -75,7 +75,7 @@ class PredictedModel:
 
 
 def read_predictions(path: Path) -> list[dict[str, Any]] | None:
-    """Return the predictions in a file; None if its content is something else."""
+    """Return the predictions in a file; None if it cannot be read or is not a non-empty JSON list of objects."""
     try:
         text = read_text(path)
         rows = document(text) if text.lstrip().startswith("[") else None

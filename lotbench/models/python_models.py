@@ -1,6 +1,7 @@
 """Models that are Python objects: async callables and LangChain chat models (which may also be given by name).
 
-They get OpenAI-style messages only. Their exceptions count as calls without a reply.
+They get messages in OpenAI's format and no schema. Their exceptions become CallFailed, or Unescapable if no call can
+succeed.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from lotbench.models import chat_format
 from lotbench.types import Reply, Request, Sampling
 
 _KEY_NAME = re.compile(r"(?i)(?:key|token|secret|password)$")
-"""How variables are called that hold a key."""
+"""Matches the names of environment variables that hold a key."""
 SHORTEST_KEY = 8
-"""Characters; what is shorter is no key, and to mask it would mask words."""
+"""The least number of characters of a key; masking shorter values would mask words."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,11 +47,11 @@ class CallableModel:
     timeout_s: float | None = None
 
     async def __call__(self, request: Request) -> Reply:
-        """Answer a request.
+        """Call the callable with the messages of a request and return its reply.
 
         Raises:
             CallFailed: The callable raised an exception, or took too long.
-            Unescapable: It returned neither text nor a Reply.
+            Unescapable: It returned neither text nor a Reply, or raised an error with status 401, 402, 403 or 404.
         """
         messages = chat_format.body(request, self.model_id, chat_format.Abilities(), self.picture)["messages"]
         started = time.monotonic()
@@ -67,10 +68,10 @@ class LangChainModel:
     """A LangChain chat model, called by `ainvoke`.
 
     Attributes:
-        chat: Returns the chat model for a sampling.
+        chat: Returns the chat model for the sampling parameters of a request.
         picture: Maps the sha256 of a picture to its data URL.
         timeout_s: The time limit of a call in seconds; None for no limit.
-        model_id: The model id of replies that name none; by default the object's own name.
+        model_id: The model id of replies that name none; if empty, the name of the chat model object.
     """
 
     chat: Callable[[Sampling], Any]
@@ -98,7 +99,9 @@ class LangChainModel:
 
 
 def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
-    """Return a function from a sampling to the LangChain chat model of a name; models are cached by sampling.
+    """Return a function that makes the LangChain chat model of a name for given sampling parameters.
+
+    Only temperature and max_tokens are passed on. A chat model is made once for the same parameters.
 
     Raises:
         UsageError: The provider's package is not installed, or it refuses the model.
@@ -125,7 +128,7 @@ def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
 
 
 def _secrets(chat: object = None) -> list[str]:
-    """Return the keys that errors of foreign code may repeat: from the environment, and from a chat model."""
+    """Return the API keys that an error of foreign code may repeat: those in the environment and in a chat model."""
     fields = getattr(chat, "__dict__", {}).values()
     held = [field.get_secret_value() for field in fields if isinstance(field, SecretStr)]
     named = [value.strip() for name, value in os.environ.items() if _KEY_NAME.search(name)]
@@ -133,7 +136,12 @@ def _secrets(chat: object = None) -> list[str]:
 
 
 async def _await_reply(name: str, answering: Awaitable[Any], timeout_s: float | None, model: object) -> Any:
-    """Wait for a call of foreign code and turn its exceptions into ours, with keys masked."""
+    """Wait for a call of foreign code and return its result; turn its exceptions into ours, with keys masked.
+
+    Raises:
+        CallFailed: The call raised an exception, or took longer than `timeout_s`.
+        Unescapable: It raised an error with status 401, 402, 403 or 404.
+    """
     try:
         async with asyncio.timeout(timeout_s) as patience:
             return await answering

@@ -1,7 +1,7 @@
 """Recorded replies as a model: a run's calls.jsonl or traces.jsonl, recognised by content.
 
 Calls are found by sample, repeat, round, step, draw and attempt, so the prompt's wording may differ. A traces.jsonl
-gives the values that were read in its steps.
+has no replies: the value that was read in a step stands for its reply.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from lotbench.storage.jsonl import document, unsealed
 from lotbench.types import Key, Reply, Request
 
 Place: TypeAlias = tuple[str, int, int, str, int, int]
+"""Sample, repeat, round, step, draw and attempt of a call."""
 
 
 class RecordedModel:
-    """Answers each request with the recorded reply of the same call.
+    """A model that answers each request with the recorded reply of the same call.
 
     Args:
-        path: A calls.jsonl, a traces.jsonl, or a run folder with either.
-        role: The role to replay.
+        path: A calls.jsonl, a traces.jsonl, or a run folder, whose calls.jsonl is read.
+        role: The role whose replies are used.
 
     Raises:
-        UsageError: The file is missing or of neither kind.
+        UsageError: The file is missing, of neither kind, or has no reply of the role.
     """
 
     def __init__(self, path: Path, role: str) -> None:
@@ -53,7 +54,7 @@ class RecordedModel:
             raise UsageError(f"file:{path}: no replies of the {role} in it")
 
     async def __call__(self, request: Request) -> Reply:
-        """Return the recorded reply.
+        """Return the recorded reply of the same call, or else that of its first attempt.
 
         Raises:
             CallFailed: There is no recorded reply for this call.
@@ -83,7 +84,7 @@ class RecordedModel:
             self._replies[place] = self._reply(step["value"])
 
     def _reply(self, value: Mapping[str, Any]) -> Reply:
-        """Return a reply with this value; refused or truncated steps give such replies again."""
+        """Return a reply whose text is the value of a step, as JSON; a refused or truncated step gives an empty reply."""
         name, status = f"recorded:{self._path.name}", value.get("status", "ok")
         if status in ("refused", "truncated"):
             return Reply("", name, "content_filter" if status == "refused" else "length")

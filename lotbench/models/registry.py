@@ -42,13 +42,13 @@ def reads_text_only(name: ModelName) -> bool:
 
 
 class Models:
-    """The models of a run; each is built once for all its roles.
+    """The models of a run; a model that has several roles is built once, and a recording once for each role.
 
     Args:
         pictures: The pictures of the samples.
         limits: Timeouts, retries and rates.
         own: Python objects by name (`python:NAME`): async callables, LangChain chat models, or a `Model`.
-        order: The ids of the samples in data order, if predictions may be joined by position.
+        order: The ids of the samples in data order, if predictions may be joined by position; else empty.
 
     Attributes:
         warnings: Warnings on the models for the user.
@@ -70,9 +70,9 @@ class Models:
         self._built: dict[str, Model] = {}
         self._rates: dict[str, tuple[Bucket, Bucket]] = {}
         self.paces: dict[str, Pace] = {}
-        """The concurrency of each remote endpoint."""
+        """The limit on calls in flight of each API endpoint, by base URL."""
         self._connections: dict[str, Connections] = {}
-        """Connections by address, shared by roles on one server."""
+        """Connections by base URL, shared by all models of one server."""
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Models:
@@ -84,10 +84,10 @@ class Models:
         await self._open.aclose()
 
     def role_models(self, names: Mapping[str, Sequence[ModelName]]) -> dict[str, tuple[RoleModel, ...]]:
-        """Return the models of each role.
+        """Return the models of each role, in the order of their names.
 
         Raises:
-            UsageError: A key, file, package or weights are missing, or a model has no such service tier.
+            UsageError: A key, file, package or weights are missing, or a model lacks the service tier of the limits.
         """
         refuse_tier(self._limits, [name for models in names.values() for name in models])
         return {

@@ -18,19 +18,19 @@ T = TypeVar("T")
 MALFORMED_TRIES = 4
 """The number of tries after malformed responses; they are billed and often repeat."""
 TEST, REFUSED_TRIES = "preflight", 3
-"""The number of tries of a connection test if nothing listens; a dead server is reported within two seconds."""
+"""The step of a connection test, and its number of tries if nothing listens: a dead server is reported in two seconds."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
-"""Without a time from the server, waits double from the first to the longest."""
+"""Seconds before the first retry and before later ones at most; the wait doubles, unless the server names a time."""
 
 
 @dataclass(slots=True)
 class Waiting:
-    """Counts calls that wait for a retry, for the progress display."""
+    """The number of calls that wait for a retry now, for the progress display."""
 
     retries: int = 0
 
     async def wait(self, seconds: float) -> None:
-        """Wait before a retry."""
+        """Wait these seconds before a retry, counted in `retries`."""
         self.retries += 1
         try:
             await asyncio.sleep(seconds)
@@ -40,15 +40,15 @@ class Waiting:
 
 @dataclass(eq=False)
 class PassingError(Exception):
-    """An error that a retry may avoid.
+    """One attempt of a call failed, and another may succeed.
 
     Attributes:
         reason: The message.
-        wait: The seconds that the server asks to wait, if any.
+        wait: The seconds that the server asks to wait; None if it does not ask.
         tries: The maximum number of tries for this error.
         refused: Whether nothing listens at the address.
-        billed: Whether a reply had begun, which is billed.
-        usage: The usage of that reply, if known.
+        billed: Whether the provider bills the attempt, because a reply had begun.
+        usage: The token counts of that reply; None if unknown.
     """
 
     reason: str
@@ -66,6 +66,13 @@ async def retried(
     once: Callable[[], Awaitable[T]], name: str, place: Key, limits: Limits, waiting: Waiting
 ) -> T:
     """Call `once` until it succeeds, and return its result.
+
+    Args:
+        once: Makes one attempt; raises PassingError if another may succeed.
+        name: The name of the model, for messages.
+        place: The key of the call.
+        limits: The number of retries and the longest wait.
+        waiting: Counts the call while it waits.
 
     Raises:
         CallFailed: The tries are used up, or the server asks for too long a wait.
@@ -94,6 +101,6 @@ async def retried(
 
 
 def _backoff(attempt: int, place: Key) -> float:
-    """Return the seconds before a retry, with jitter that spreads calls which failed together."""
+    """Return the seconds before a retry, with jitter so that calls which failed together do not return together."""
     longest = min(FIRST_WAIT_S * 2.0**attempt, LONGEST_WAIT_S)
     return longest * random.Random(f"{place}:{attempt}").uniform(0.75, 1.0)

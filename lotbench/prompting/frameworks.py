@@ -1,4 +1,4 @@
-"""Reasoning frameworks for the candidate (Sec. 7.4, Fig. 9)."""
+"""Reasoning frameworks for the candidate: how it is told to reason before it answers (LoTbench, Sec. 7.4, Fig. 9)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,14 @@ def reasoned(form: type[F]) -> type[F]:
 
 @dataclass(frozen=True, slots=True)
 class Framework:
-    """A reasoning framework: the prompt line `method`, and whether it uses reasoning in the form, votes, or notes."""
+    """A reasoning framework.
+
+    Attributes:
+        method: The section of the prompt file `lines` that tells the candidate how to reason.
+        reasoned: Whether the answer's form has a field for reasoning before the others.
+        votes: Whether several answers are drawn and the most frequent one counts.
+        notes: Whether the candidate writes notes in a call of their own first.
+    """
 
     method: str
     reasoned: bool = False
@@ -36,7 +43,7 @@ class Framework:
     notes: bool = False
 
     def form(self, plain: type[F]) -> type[F]:
-        """Return the form of an answer, with reasoning if the framework uses it."""
+        """Return the form of an answer, with a reasoning field if the framework has one."""
         return reasoned(plain) if self.reasoned else plain
 
 

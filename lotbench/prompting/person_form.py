@@ -47,7 +47,7 @@ LONGEST = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One input field.
+    """One input field that a person fills in.
 
     Attributes:
         about: The description; may be empty.
@@ -68,7 +68,7 @@ class Interview:
 
     Attributes:
         rules: The system message, the same for all requests.
-        told: The other messages as lines of label (may be "") and text.
+        told: The other messages, line by line as (label, text); the label may be "".
         pictures: The sha256 digests of the pictures.
     """
 
@@ -79,7 +79,7 @@ class Interview:
 
 
 def interview(request: Request) -> Interview:
-    """Return a request in the form in which people see it."""
+    """Return a request as a person sees it: rules, messages and pictures, with an input field for each field of the answer."""
     rules = [_plain(_text(message.parts)) for message in request.messages if message.speaker == "system"]
     turns = [_turn(message) for message in request.messages if message.speaker != "system"]
     digests = (
@@ -95,7 +95,7 @@ def interview(request: Request) -> Interview:
 
 
 def filled(request: Request, answers: Mapping[str, object]) -> str:
-    """Return the reply to a request from a person's inputs by field.
+    """Return the text of a reply from a person's inputs by field name: JSON, or plain text if the request has no schema.
 
     Raises:
         UsageError: A field is missing, too long, or invalid; the message names it.

@@ -26,14 +26,14 @@ Value: TypeAlias = str | Image | None
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One prompt file: named sections in order, with fields."""
+    """One prompt file: texts of named sections, in order, with `{{fields}}` to fill in."""
 
     name: str
     sections: Mapping[str, str]
 
     @property
     def fields(self) -> frozenset[str]:
-        """The fields of all sections."""
+        """The names of the fields in all sections."""
         return _fields(*self.sections.values())
 
     def messages(self, **values: Value) -> tuple[Message, ...]:
@@ -115,7 +115,7 @@ def parse(name: str, text: str) -> Prompt:
 
 
 def pack(files: Mapping[str, str]) -> Pack:
-    """Return the pack of some files, given as texts by path (`en/respond.txt`).
+    """Return the pack of these prompt files, given as texts by path (`en/respond.txt`).
 
     Raises:
         UsageError: A file is no valid prompt, or includes a missing section.
@@ -131,7 +131,11 @@ def pack(files: Mapping[str, str]) -> Pack:
 
 
 def _with_partials(path: str, text: str, files: Mapping[str, str]) -> str:
-    """Return a text with its `{{> file.section}}` lines expanded; included sections must not include others."""
+    """Return a text with each line `{{> file.section}}` replaced by that section.
+
+    Raises:
+        UsageError: The section is missing, or includes another one.
+    """
 
     def section(match: re.Match[str]) -> str:
         file, _, name = match[1].strip().partition(".")
@@ -149,7 +153,7 @@ def _fields(*texts: str) -> frozenset[str]:
 
 
 def _fill(text: str, values: Mapping[str, Value]) -> tuple[str | Image, ...]:
-    """Return a section with its fields replaced, as parts: pictures, and the texts between them."""
+    """Return a section with its fields replaced, as a sequence of pictures and the texts between them."""
     lines = [line for line in text.split("\n") if not _emptied(line, values)]
     parts: list[str | Image] = [""]
     for index, piece in enumerate(FIELD.split("\n".join(lines))):

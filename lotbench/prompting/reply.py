@@ -72,7 +72,11 @@ F = TypeVar("F", bound=Form)
 
 @cache
 def schema(form: type[Form]) -> dict[str, JSON]:
-    """Return the JSON schema of a form: flat, all fields required, no other fields, all strings bounded."""
+    """Return the JSON schema of a form: flat, all fields required, no other fields, all strings bounded.
+
+    Raises:
+        TypeError: The form is nested, or a string field has no maximum length.
+    """
     form_schema = form.model_json_schema()
     if "$defs" in form_schema:
         raise TypeError(f"{form.__name__}: an answer form must be flat")
@@ -100,7 +104,7 @@ def shape(form: type[Form]) -> str:
 
 
 def read_form(reply: Reply, form: type[F]) -> F:
-    """Return the answer in a reply.
+    """Return the answer in a reply, as an instance of the form.
 
     Raises:
         Unread: `refused`, `truncated` or `unparsed`, with the reason.
@@ -121,7 +125,7 @@ def read_form(reply: Reply, form: type[F]) -> F:
 
 
 def verdict(answer: Answer, form: type[F], decide: Callable[[F], bool]) -> Verdict:
-    """Return the verdict of a judge: its decision and the fields of its answer.
+    """Return the verdict of a judge: the decision that `decide` derives from the filled form, and the form's fields.
 
     An unreadable reply raises Unread, so it cannot be mistaken for a no.
 
@@ -155,7 +159,7 @@ def plain(reply: Reply, *, cut: bool = False) -> str:
 
 
 def fills(reply: Reply, schema: Mapping[str, JSON]) -> bool:
-    """Return whether a reply has a JSON object with all required fields of a schema; values are not checked."""
+    """Return whether a reply has a JSON object with all required fields of a schema, whatever their values."""
     try:
         table = _object(visible(reply))
     except Unread:
@@ -210,7 +214,7 @@ def _fill(text: str, table: dict[str, JSON] | None, form: type[F]) -> F:
 
 
 def _object(text: str) -> dict[str, JSON] | None:
-    """Return the JSON object in a text: alone, in a single code fence, or at the end after prose or a label.
+    """Return the JSON object in a text: alone, in a single code fence, or at the end after prose or a label; None if none.
 
     It must begin a line or follow a colon; an object inside a sentence does not count.
     """
@@ -249,7 +253,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_no_twins, parse_constant=_no_cons
 
 
 def _plain_text(text: str, form: type[Form]) -> dict[str, JSON] | None:
-    """Return the answer to a one-field form that came as a bare line, with or without a label; None if it did not."""
+    """Return the field of a one-field form from a text of one plain line, with or without a label; None for any other text."""
     names = list(form.model_fields)
     if len(names) != 1 or "{" in text or "}" in text or text.startswith("["):
         return None
@@ -261,7 +265,7 @@ def _plain_text(text: str, form: type[Form]) -> dict[str, JSON] | None:
 
 
 def _plain(field: dict[str, Any]) -> dict[str, Any]:
-    """Return a schema property without title and default."""
+    """Return a property of a JSON schema without its title and default."""
     return {name: value for name, value in field.items() if name not in ("title", "default")}
 
 

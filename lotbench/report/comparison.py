@@ -8,8 +8,9 @@ The sections, in order:
    same conditions, or with one difference.
 3. Correlations: between benchmarks over the same models, and with a table of published scores.
 
-Of runs that differ in more than one thing, those that were measured alike are compared group by group, and the rest is left
-out by name. Where no two were, they are refused, with a list of the differences.
+Runs of a benchmark that differ in several settings are compared in groups with equal conditions. A run without a group is
+left out, and a sentence names it. If no two runs have equal conditions, the comparison is refused with a list of the
+differences.
 """
 
 from __future__ import annotations
@@ -36,9 +37,12 @@ if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
 Published: TypeAlias = Mapping[str, Mapping[str, float]]
-"""Published scores: numbers by column, then by model."""
+"""A table of published scores: a mapping from column to model to score."""
 Across: TypeAlias = Callable[[str, Mapping[str, str]], Sequence[Section]]
-"""Returns a benchmark's own sections about several runs, for its name and the label of each run by folder name."""
+"""A function that returns a benchmark's own sections about several runs.
+
+Its arguments are the benchmark's name, and the label of each run by folder name.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ class Comparison:
 
     Attributes:
         runs: The names of the run folders.
-        said: The ranking in words, one sentence per benchmark.
+        said: For each benchmark (or group of its runs) a sentence that ranks its models, and one for each run left out.
     """
 
     title: str
@@ -56,12 +60,12 @@ class Comparison:
     said: tuple[str, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the first table (the ranking) for pandas: a row per model, with value, interval and ties."""
+        """Return the first table as a data frame; in a ranking, a row per model with value, interval and ties."""
         return frame(next(table for section in self.sections for table in section.tables))
 
 
 def frame(table: Table) -> pd.DataFrame:
-    """Return a table of a report for pandas."""
+    """Return a table of a report as a pandas data frame."""
     import pandas  # noqa: PLC0415 - a comparison is printed without it
 
     return pandas.DataFrame(table.rows, columns=list(table.columns))
@@ -87,11 +91,11 @@ def compare(entries: Sequence[Entry], across: Across, table: Published | None = 
     Args:
         entries: The runs, two or more.
         across: Returns a benchmark's own sections about its runs.
-        table: Published scores to correlate with.
+        table: Published scores to correlate with; None for none.
 
     Raises:
-        UsageError: There are fewer than two runs, a run is named twice, or runs of a benchmark differ in more than one
-            thing; the message lists the differences.
+        UsageError: There are fewer than two runs, a run is named twice, or runs of a benchmark cannot be compared; the
+            message lists their differences.
     """
     if len(entries) < 2:
         raise UsageError("a comparison needs two or more runs: name two runs or more")
@@ -141,13 +145,18 @@ def _finite(value: Any) -> Any:
 
 
 def _groups(runs: Sequence[Entry]) -> list[Sequence[Entry]]:
-    """Return runs as they are compared: all together, or where they differ in more than one thing, those measured alike."""
+    """Return the groups in which runs are compared.
+
+    Returns:
+        The groups of two or more runs with equal conditions, if the runs differ in several settings; else, or if there is no
+        such group, one group of all runs.
+    """
     groups: list[Sequence[Entry]] = [group for group in leaderboard.alike(runs) if len(group) > 1]
     return groups if groups and len(setups(runs)) > 1 else [runs]
 
 
 def _left_out(runs: Sequence[Entry], groups: Sequence[Sequence[Entry]]) -> list[str]:
-    """Return a sentence for each run that is in no group, with what it was measured with differently."""
+    """Return a sentence for each run that is in no group, with its differences from the first run of the first group."""
     first = groups[0][0]
     inside = {entry.name for group in groups for entry in group}
     return [
@@ -160,7 +169,11 @@ def _left_out(runs: Sequence[Entry], groups: Sequence[Sequence[Entry]]) -> list[
 def _of_benchmark(
     runs: Sequence[Entry], across: Across, table: Published
 ) -> tuple[Board | None, list[Section]]:
-    """Return the ranking of the runs of one benchmark (None if they cannot be ranked) and all sections about them."""
+    """Return the ranking of the runs of one benchmark (None if they cannot be ranked) and all sections about them.
+
+    Raises:
+        UsageError: A single run cannot be ranked, or the runs can neither be ranked nor be set side by side.
+    """
     names = setups(runs)
     board, apart = None, ""
     try:
@@ -178,7 +191,7 @@ def _of_benchmark(
 
 
 def _answers_by_label(runs: Sequence[Entry], board: Board | None) -> dict[str, Replies]:
-    """Return the answers of each run's candidate, by model in order of the ranking, or by run label without a ranking."""
+    """Return the answers of each run's candidate by label: in order of the ranking, people last; without one, by `run_labels`."""
     if board is None:
         return {name: run.answers for run, name in zip(runs, run_labels(runs).values(), strict=True)}
     people = zip(leaderboard.labels_of(board.people), board.people, strict=True)
@@ -187,13 +200,13 @@ def _answers_by_label(runs: Sequence[Entry], board: Board | None) -> dict[str, R
 
 
 def _other_differences(runs: Sequence[Entry], names: Sequence[str]) -> str:
-    """Return the end of the refusal of runs that differ in several things: the differences with their values."""
+    """Return the end of the error message about runs that differ in several settings: the settings with their values."""
     texts = "; ".join(f"{name} ({', '.join(_setup_text(run.setup, name) for run in runs)})" for name in names)
     return f". Runs that differ in one thing can stand side by side; these differ in {texts}" if names else ""
 
 
 def _correlations(boards: Sequence[Board], table: Published) -> list[Section]:
-    """Return the correlations between the rankings, and of each ranking with the columns of a table."""
+    """Return a section for each correlation over models: between rankings of two benchmarks, and of rankings with columns."""
     measures = [(f"{board.metric}, {board.benchmark}", leaderboard.values(board)) for board in boards]
     sections = [
         ranking_sections.correlations(f"{first.benchmark} and {other.benchmark}", x, y)
@@ -216,14 +229,18 @@ def setups(runs: Sequence[Entry]) -> list[str]:
 
 
 def run_labels(runs: Sequence[Entry]) -> dict[str, str]:
-    """Return a label of each run by folder name: the value of the only setting that differs, or else the folder name."""
+    """Return a label for each run, by folder name.
+
+    Returns:
+        The value of the setting that differs, if only one differs and no two runs share a value; else the folder name.
+    """
     names = setups(runs)
     values = {run.name: _setup_text(run.setup, names[0]) for run in runs} if len(names) == 1 else {}
     return values if len({*values.values()}) == len(runs) else {run.name: run.name for run in runs}
 
 
 def side_by_side(runs: Sequence[Entry], apart: str = "") -> Section:
-    """Return a table of the metrics of runs, one row per run.
+    """Return the section with a table of the metrics of runs, one row per run.
 
     Args:
         runs: The runs, two or more.
@@ -246,7 +263,7 @@ def side_by_side(runs: Sequence[Entry], apart: str = "") -> Section:
 
 
 def _untrusted(runs: Sequence[Entry]) -> list[str]:
-    """Return why runs are not trusted; runs with the same reasons share a line."""
+    """Return lines that say why runs are not trusted; runs with the same reasons share a line."""
     by_reasons: dict[tuple[str, ...], list[str]] = {}
     for run in runs:
         by_reasons.setdefault(tuple(run.reasons), []).append(run.name)
@@ -254,7 +271,7 @@ def _untrusted(runs: Sequence[Entry]) -> list[str]:
 
 
 def correlation_section(runs: Sequence[Entry], table: Published) -> Section:
-    """Return the correlations of all metrics of the runs with the columns of a table of published scores."""
+    """Return the section on the correlations of all metrics of the runs with the columns of a table of published scores."""
     models = {model: None for values in table.values() for model in values}
     matches = _rows(runs, models)
     metrics = list(dict.fromkeys(name for run, _ in matches for name in run.scores))

@@ -51,7 +51,7 @@ class Entry:
         name: The name of the run's folder.
         asked: The candidate's name in the configuration.
         answered: The candidate's ids in the replies.
-        values: The mean score of each sample's scored episodes, compared with those of people.
+        values: The mean score of each sample's scored episodes, by sample id.
         failed: How many episodes failed or have no score.
         conditions: What must be equal for runs to be ranked together; `roles` holds the configured models of the other
             roles by index (`config.model_names.identity`).
@@ -59,7 +59,7 @@ class Entry:
         setup: All settings, with the digests of data and prompts and the benchmark's version.
         scores: The metrics of the run's summary.
         reasons: Why the run is not trusted; empty if it is.
-        arm: The name of its arm; None if the benchmark has one arm only.
+        arm: The variant (arm) of the benchmark; None if the benchmark has one arm only.
         primary_metric: The metric of the ranking; None for the mean of `values`.
         by_labels: The primary metric corrected by people's labels of the run's own verdicts; None without labels.
         checked: The judge's FPR on hard negatives from its latest check (`value`, `low`, `high`, `n`); None without a check.
@@ -85,7 +85,7 @@ class Entry:
 
     @property
     def metric(self) -> PrimaryMetric:
-        """The metric of the ranking."""
+        """The metric of the ranking: `primary_metric`, or else the mean of `values`."""
         return self.primary_metric or mean_score(self.values)
 
     @property
@@ -117,9 +117,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A run in a ranking: its metric over the samples that all ranked runs share, and the letters of its ties.
+    """A run in a ranking.
 
-    A run that abstained has no letters; its metric is that over its own samples.
+    Attributes:
+        label: The model's name, with the run's name if the model has several runs.
+        mean: The metric over the samples that all ranked runs share; over the run's own samples if it abstained.
+        ties: Letters; runs that share a letter are not clearly different. "" if the run abstained.
     """
 
     label: str
@@ -133,6 +136,7 @@ class Pair:
     """Two runs of a ranking, the better one first.
 
     Attributes:
+        difference: The score of `better` minus that of `other`, paired by sample.
         p: The p value after Holm's correction for the number of pairs.
         level: The corrected level at which the uncorrected p value is tested.
     """
@@ -181,7 +185,7 @@ def sample_scores(traces: Iterable[Trace]) -> SampleScores:
 
 
 def differing(entry: Entry, other: Entry) -> list[str]:
-    """Return the conditions in which two runs differ, each with both values."""
+    """Return a line for each condition in which two runs differ, with both values; none for those that their metrics allow."""
     may_differ = entry.metric.may_differ & other.metric.may_differ
     names = [
         name for name in differences(dict(entry.conditions), dict(other.conditions)) if name not in may_differ
@@ -202,7 +206,7 @@ def differing(entry: Entry, other: Entry) -> list[str]:
 
 
 def _answered_alike(entry: Entry, other: Entry, name: str) -> bool:
-    """Return whether one model played a role in both runs under two names (such as `gpt-4o-mini` and its dated id)."""
+    """Return whether a condition (`roles.judge`) differs only in the name of one model (`gpt-4o-mini` and its dated id)."""
     part, _, role = name.partition(".")
     if part != "roles":
         return False
@@ -213,7 +217,7 @@ def _answered_alike(entry: Entry, other: Entry, name: str) -> bool:
 
 
 def alike(entries: Sequence[Entry]) -> list[list[Entry]]:
-    """Return the runs in groups with equal conditions, in order of first occurrence."""
+    """Return the runs in groups: each run joins the first group whose members all have its conditions."""
     groups: list[list[Entry]] = []
     for entry in entries:
         for group in groups:
@@ -275,7 +279,7 @@ def _rank(score: Metric) -> tuple[bool, float]:
 
 
 def values(ranking: Board) -> dict[str, float]:
-    """Return the metric of each model; the mean if a model has several runs."""
+    """Return the metric of each ranked model by name; the mean if a model has several runs."""
     by_model: dict[str, list[float]] = {}
     for place in ranking.places:
         if place.mean.value is not None:

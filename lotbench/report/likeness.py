@@ -39,7 +39,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Replies:
-    """The candidate's answers to each sample, and their embeddings by text."""
+    """The candidate's answers to each sample, their embeddings by text, and the name of the encoder ("" for none)."""
 
     answers: Answers = field(default_factory=dict)
     vectors: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
@@ -109,7 +109,7 @@ def alone(replies: Replies) -> Section:
 
 
 def _measures(runs: Sequence[Replies]) -> list[Measured]:
-    """Return the measures that apply: words if answers have several, meaning if one encoder embedded all answers."""
+    """Return the measures that apply: `words` if an answer is longer than `FEW_WORDS`, `meaning` if one encoder embedded all."""
     texts = [text for run in runs for text in run.texts]
     vectors = {text: vector for run in runs for text, vector in run.vectors.items()}
     measures = [SAME]
@@ -122,7 +122,7 @@ def _measures(runs: Sequence[Replies]) -> list[Measured]:
 
 
 def _notes(measures: Sequence[Measured], runs: Sequence[Replies]) -> list[str]:
-    """Return notes on the measures, and why meaning is missing if a run names an encoder."""
+    """Return notes on the measures, and on why `meaning` is missing although a run names an encoder."""
     notes = [f"{measured.about}." for measured in measures]
     if any(run.encoder for run in runs) and "meaning" not in [measured.name for measured in measures]:
         notes.append(
@@ -147,7 +147,7 @@ def _cut(rows: Sequence[object]) -> str:
 
 
 def _summary_notes(likenesses: Mapping[Measured, Sequence[Likeness]]) -> list[str]:
-    """Return for each measure the mean likeness between models and that of a model with itself."""
+    """Return a sentence for each measure: the mean likeness between two models, and of a model with itself."""
     notes = []
     for measured, pairs in likenesses.items():
         between = [each for each in pairs if each.one != each.another]
@@ -171,7 +171,7 @@ def _numbers(each: Likeness) -> dict[str, JSON]:
 
 
 def _metric_numbers(metric: Metric) -> dict[str, JSON]:
-    """Return the value, interval and counts of a share, for summary.json."""
+    """Return the value, interval and counts of a likeness, for summary.json."""
     return {
         "value": metric.value,
         "low": metric.low,

@@ -29,7 +29,7 @@ LONGEST = 20_000
 
 
 def plain(text: str) -> str:
-    """Return text as one line without meaning in Markdown."""
+    """Return text as one line in which Markdown's markup is escaped."""
     return _MARKER.sub(r"\1\3\\\2\4", _inline(text))
 
 
@@ -66,7 +66,7 @@ def share(count: int, of: int) -> float | None:
 
 
 def out_of(count: int, of: int) -> str:
-    """Return `count` of `of` as text, with the percentage."""
+    """Return the text "`count` of `of`", with the percentage."""
     return f"{count} of {of}" + (f" ({100 * count / of:.1f} %)" if of else "")
 
 

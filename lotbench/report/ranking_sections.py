@@ -29,7 +29,7 @@ def correlations(
     Args:
         title: The title of the section.
         x: The name of the first measure, and its values by model.
-        y: The same of the second.
+        y: The name of the second measure, and its values by model.
     """
     models = sorted(x[1].keys() & y[1].keys())
     ours, second = [x[1][name] for name in models], [y[1][name] for name in models]
@@ -96,7 +96,7 @@ def _ranking(ranking: Board) -> Section:
 
 
 def summed_up(ranking: Board) -> str:
-    """Return a ranking in one sentence: neighbours compared, the number of clear pairs, and the runs that abstained."""
+    """Return a ranking in one sentence: neighbours compared, the number of clear pairs, runs that abstained; "" without any."""
     pairs = {frozenset((pair.better, pair.other)): pair for pair in ranking.pairs}
     ranked = [place.label for place in ranking.places if not place.entry.abstained]
     sentences = []
@@ -137,7 +137,7 @@ def _unpaired(place: Place, ranking: Board) -> str:
 
 
 def _people(ranking: Board) -> Section:
-    """Return the section on the scores of people, in thirds (Fig. 10)."""
+    """Return the section on the mean scores of people: best, middle and last third (Fig. 10 of LoTbench's paper)."""
     label = dict(zip(labels_of(ranking.people), ranking.people, strict=True))
     means = {name: fmean(entry.values.values()) for name, entry in label.items() if entry.values}
     rows = tuple(

@@ -1,7 +1,7 @@
 """An episode replayed from its trace, step by step, as text for a terminal and as JSON.
 
-`replay` works for all benchmarks: it prints each value of the trace by name, and then the benchmark's readings of the
-episode. A benchmark with a replay of its own uses the other functions of this module.
+`replay` works for all benchmarks: it shows each value of the trace by name, and then the excerpts of model texts that the
+benchmark's report has of the episode (its readings). A benchmark with a replay of its own uses the other functions here.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Replay:
 
 
 def find_trace(traces: Sequence[Trace], sample: str | None, repeat: int | None) -> Trace:
-    """Return the trace of a sample and repeat; if one is None, the first that matches.
+    """Return the first trace of a sample and repeat; None stands for any.
 
     Raises:
         UsageError: There is no such finished episode.
@@ -43,7 +43,7 @@ def find_trace(traces: Sequence[Trace], sample: str | None, repeat: int | None) 
 
 
 def replay(sample: Mapping[str, Any], trace: Trace, readings: Sequence[Excerpt]) -> Replay:
-    """Return the replay of an episode: its sample, its steps, and its readings."""
+    """Return the replay of an episode: its sample, its steps, and the excerpts in `readings`."""
     lines = [f"{trace.sample}, repeat {trace.repeat}"]
     lines += _value_lines({name: value for name, value in sample.items() if name not in HIDDEN}, 2)
     for step in trace.steps:
@@ -57,7 +57,14 @@ def replay(sample: Mapping[str, Any], trace: Trace, readings: Sequence[Excerpt])
 
 
 def ended(sample: Mapping[str, Any], trace: Trace, lines: Sequence[str], parts: Mapping[str, JSON]) -> Replay:
-    """Return the replay of an episode whose text so far is `lines`, with its outcome and score added."""
+    """Return the replay of an episode with its outcome and score added.
+
+    Args:
+        sample: The fields of the sample.
+        trace: The trace of the episode.
+        lines: The lines of the text so far.
+        parts: Further fields of the table.
+    """
     worth = "no score" if trace.score.value is None else f"score {trace.score.value:.4f}"
     end = f"{trace.outcome}, {worth}" + (f": {trace.why}" if trace.why else "")
     table = {
@@ -72,7 +79,7 @@ def ended(sample: Mapping[str, Any], trace: Trace, lines: Sequence[str], parts: 
 
 
 def wrapped(name: str, text: str, indent: int = 2) -> list[str]:
-    """Return a labelled text as wrapped lines for a terminal; control characters are replaced by U+FFFD."""
+    """Return a text labelled `name` as wrapped lines for a terminal; control characters are replaced by U+FFFD."""
     head = " " * indent + f"{name:10}  "
     lines: list[str] = []
     for part in _harmless(text).splitlines() or [""]:
@@ -89,7 +96,7 @@ def _harmless(text: str) -> str:
 
 
 def _heading(step: Mapping[str, Any]) -> str:
-    """Return the heading of a step: its name, the number of its draw, and its role."""
+    """Return the heading of a step: its name, the number of its draw if it is not the first, and its role."""
     name = str(step["step"]).replace("_", " ") + (f" {step['draw'] + 1}" if step["draw"] else "")
     return f"{name}, by the {step['role']}" if step["role"] else name
 

@@ -19,7 +19,7 @@ from lotbench.report.sections import Cell, Grid, Section, Table
 from lotbench.types import JSON, RUN_SCHEMA, Metric, Trace
 
 READINGS = 5
-"""The maximum number of readings in a brief report."""
+"""The maximum number of readings (excerpts of model texts) in a brief report."""
 RARE = ("tokens assumed",)
 """Columns of the table of calls that are left out if all their values are 0."""
 SHORT = 600
@@ -34,7 +34,7 @@ class RoleUsage:
     Attributes:
         cached_input_tokens: The part of `input_tokens` that was read from a cache.
         cost_usd: The cost; None if the price of a call is not known.
-        assumed_tokens: The tokens assumed for replies without usage figures, cut off or whole: their maximum.
+        assumed_tokens: The tokens assumed for replies without usage figures, whole or cut off: the most that each can have.
         assumed_usd: The cost of the assumed tokens.
     """
 
@@ -61,7 +61,7 @@ class Facts:
 
     Attributes:
         models: The ids of the models of each role, as the servers named them.
-        arm: The variant of the benchmark, part of each score's name; None if the benchmark has one variant only.
+        arm: The variant of the benchmark, named beside each score; None if the benchmark has one variant only.
         n_samples: The number of samples of the run.
         n_episodes: The number of episodes of the complete run.
         reasons: Why the run is not trusted; empty if it is (`trust.reasons`).
@@ -71,7 +71,7 @@ class Facts:
         reference: The settings of the reference preset by name.
         score_only: Settings that change the score of a finished trace but not the episode.
         spent: The usage of each role.
-        digests: The digests of data, prompts, code and whatever else the scores depend on.
+        digests: The digests of data, prompts, code and all else that the scores depend on.
         wall_s: The seconds from the start of the run to its end, without pauses.
         notes: Notes to print under the scores.
         primary_metric: The metric by which runs are ranked; empty for the first one.
@@ -107,7 +107,7 @@ class Report:
         n_scored: The number of episodes with a score. A metric's n may be larger (it may include censored episodes) or
             smaller.
         reference_scores: The metrics of the same traces under the reference preset's score-only settings.
-        whole: Whether all sections are in it; a brief report says how to get the others.
+        whole: Whether the report has all sections; a brief report says how to get the others.
     """
 
     facts: Facts
@@ -196,7 +196,7 @@ def to_summary(report: Report) -> dict[str, JSON]:
 
 
 def brief(report: Report) -> Report:
-    """Return the brief report: its brief sections, all warnings, and the first `READINGS` readings."""
+    """Return the brief report: sections marked `brief`, those with the first `READINGS` readings, and warnings of the others."""
     sections, room = [], READINGS
     warnings: list[str] = []
     for section in report.sections:
@@ -278,7 +278,7 @@ def _check(name: str, metric: Metric) -> None:
 
 
 def _outcome_text(report: Report) -> str:
-    """Return a list of the benchmark, the models, the outcomes of the episodes, time and cost."""
+    """Return a Markdown list of the benchmark, the models, the outcomes of the episodes, time and cost."""
     facts = report.facts
     lines = [f"{role}: {', '.join(models) or 'none'}" for role, models in facts.models.items()]
     ended = ", ".join(f"{count} {outcome}" for outcome, count in report.outcomes.items()) or "none"
@@ -332,7 +332,10 @@ def _rounded(metric: Metric) -> float | None:
 
 
 def score_notes(report: Report) -> list[str]:
-    """Return notes on the scores: why metrics have no value, what bounds and missing intervals mean, and the facts' notes."""
+    """Return notes on the scores: why metrics have no value, what bounds and missing intervals mean.
+
+    The notes of `report.facts` follow.
+    """
     notes = [
         f"{name} has no value: {metric.why}" for name, metric in report.scores.items() if metric.value is None
     ]

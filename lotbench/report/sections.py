@@ -1,4 +1,4 @@
-"""The parts of a report as data, without markup: tables, plots, heat maps, readings, and sections of them."""
+"""The parts of a report as data, without markup: tables, plots, heat maps, excerpts of texts, and sections of them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def band(metric: Metric) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A heat map, with a metric in each cell; None in an empty cell."""
+    """A heat map: `cells[row][column]` is a metric, or None in an empty cell; `x` and `y` are the titles of the axes."""
 
     x: str
     y: str
@@ -62,7 +62,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Texts of models to read: a title and named texts."""
+    """Texts of models to read: a title and named texts, and the episode that they are from, if it is one."""
 
     title: str
     texts: tuple[tuple[str, str], ...]
@@ -75,6 +75,8 @@ class Section:
     """A section of a report.
 
     Attributes:
+        notes: Sentences on the section.
+        readings: Excerpts of model texts.
         name: The name of its numbers in the diagnostics of summary.json; empty if it has none.
         numbers: Its numbers for programs; finite, or null.
         brief: Whether a report without --full has the section.

@@ -11,11 +11,11 @@ from typing import Any
 from lotbench.types import JSON, Trace
 
 SAID = ("guess", "question")
-"""Texts of a round that stand in every row of it, so that tables of several runs can be joined by them."""
+"""The texts of a round that each of its rows has, so that tables of several runs can be joined by them."""
 
 
 def episodes(traces: Iterable[Trace], run: str, model: str) -> Iterator[dict[str, JSON]]:
-    """Yield one row per episode: its place and outcome, the last guess and question, the score with its parts, the usage."""
+    """Yield one row per episode: run, model, sample, outcome, the last guess and question, the score with its parts, usage."""
     for trace in traces:
         by_round = _texts_by_round(trace)
         last: dict[str, JSON] = dict.fromkeys(SAID)
@@ -44,7 +44,7 @@ def _place(trace: Trace, run: str, model: str) -> dict[str, JSON]:
 
 
 def _texts_by_round(trace: Trace) -> dict[Any, dict[str, JSON]]:
-    """Return the guess and the question of each round, in order; None where a benchmark has none."""
+    """Return the guess and the question of each round, by round number; None for a text that the round does not have."""
     rounds: dict[Any, dict[str, JSON]] = {}
     for step in trace.steps:
         texts = rounds.setdefault(step.get("round"), dict.fromkeys(SAID))

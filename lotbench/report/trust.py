@@ -26,7 +26,7 @@ from lotbench.report.markdown import counted
 MOST_UNANSWERED = 0.05
 """The maximum share of samples that the primary metric may leave out, and of episodes that may fail or have no score."""
 KNOWS_NOTHING = "the primary metric knows nothing"
-"""The beginning of the reason given if the primary metric leaves out more."""
+"""The beginning of the reason given if the primary metric leaves out more than `MOST_UNANSWERED`."""
 IN_SHORT = (
     ("an embedded model played", "tiny model"), ("are a recording", "recorded answers"),
     ("of one family", "judge of the candidate's family"), ("the family that wrote", "samples of the candidate's family"),
@@ -36,9 +36,9 @@ IN_SHORT = (
     ("'s ", "judge failed its check"), ("no panel file", "no panel file"), ("only one judge", "few judges"),
     ("judges that the benchmark", "few judges"), ("", "other reasons"),
 )  # fmt: skip
-"""What stands in a reason, and the reason in two or three words; the gravest first."""
+"""Parts of reasons why a run is not trusted, each with a short form of the reason, the gravest first."""
 MINOR = frozenset({"not complete", "missing answers", "few samples", "judge not checked"})
-"""Reasons in short with which runs are still ranked, provisionally, where none is trusted."""
+"""The short forms of reasons with which runs get provisional places if no run is trusted."""
 MIN_SAMPLES = 50
 """The minimum number of independent samples; a smaller data set must be played as a whole."""
 
@@ -87,7 +87,7 @@ class Rates:
         fnr: The share of labelled positives that were not accepted; None if unknown.
         kappa: Cohen's kappa with the labels; None if unknown.
         negatives: The number of labelled negatives with a readable verdict.
-        positives: The number of labelled positives with a readable verdict; for marks, of all rows.
+        positives: The number of labelled positives with a readable verdict; if verdicts are marks, of all rows with one.
         unreadable: The share of all verdicts that could not be read.
         most_fpr: The upper end of the 95 % interval of the FPR on hard negatives; None if unknown.
         hard: The number of hard negatives.
@@ -151,7 +151,7 @@ class Case:
         impartial: The roles that the candidate's model family may not play.
         checked: The roles whose verdicts the scores depend on.
         checks: The checks of these roles.
-        writers: The number of samples (or of their gold) by writer: a model's name or family, `people`, or empty if unknown.
+        writers: The number of samples (or gold labels) by writer: a model's name or family, `people`, or empty if unknown.
         samples: The number of samples played.
         whole: The number of samples in the data set; None if unknown.
         unanswered: The number of samples that the primary metric leaves out.
@@ -183,7 +183,7 @@ def reasons(case: Case) -> tuple[str, ...]:
 
 
 def in_short(reasons: Iterable[str]) -> tuple[str, ...]:
-    """Return reasons in two or three words each, the gravest first."""
+    """Return the short forms of reasons, two or three words each, the gravest first."""
     found = {next(short for part, short in IN_SHORT if part in reason) for reason in reasons}
     return tuple(dict.fromkeys(short for _, short in IN_SHORT if short in found))
 
@@ -222,7 +222,7 @@ def remarks(case: Case) -> tuple[str, ...]:
 
 
 def _players(case: Case) -> Iterator[str]:
-    """Yield the kinds of models with which no run is trusted."""
+    """Yield a reason if an embedded model took part in the run, and one if the candidate is a recording."""
     kinds = case.candidate.kinds.union(*(player.kinds for player in case.others.values()))
     if "local" in kinds:
         yield "an embedded model played: it is for trying the tool, and its score means nothing"
@@ -240,7 +240,7 @@ def _kinship(case: Case) -> Iterator[str]:
 
 
 def _writers(case: Case) -> Iterator[str]:
-    """Yield how many samples the candidate's family wrote, and how many its adapter was trained on."""
+    """Yield a reason if the candidate's family wrote samples, and one if its adapter was trained on samples."""
     relatives = [
         writer
         for writer in case.writers
@@ -268,7 +268,7 @@ def _checks(case: Case) -> Iterator[str]:
 
 
 def faults(check: Check) -> Iterator[str]:
-    """Yield the limits that a check violates."""
+    """Yield a sentence for each limit that a check violates, or one if the role was never checked."""
     name = f"the {check.role}" + (f" of {check.task}" if check.task else "")
     rates, bounds = check.rates, BOUNDS[check.bound]
     if rates is None:
@@ -326,7 +326,7 @@ def _marks(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
 
 
 def _size(case: Case) -> Iterator[str]:
-    """Yield whether the run is too small, leaves out too much, or is incomplete."""
+    """Yield the reasons if the run is too small, leaves out too much, or is incomplete."""
     minimum = MIN_SAMPLES if case.whole is None else min(MIN_SAMPLES, case.whole)
     if case.samples < minimum:
         least = str(minimum) if minimum == MIN_SAMPLES else f"the data set's {minimum}"

@@ -60,7 +60,7 @@ def detectable(n: int, level: float = ALPHA) -> float:
 
 
 def _needed(effect: float) -> int:
-    """Return the smallest number of samples with which a paired t test detects an effect."""
+    """Return the smallest number of samples with which a paired t test detects an effect (in standard deviations)."""
     return bisect_left(range(1 << 32), POWER, lo=2, key=lambda n: _power(effect, n, ALPHA))
 
 
@@ -84,7 +84,7 @@ def _spread(primary_metric: PrimaryMetric) -> float | None:
 
 
 def _pseudo_values(metric: Weighted, n: int) -> Floats:
-    """Return the jackknife pseudo-values of a metric of n records, their contributions to it (Quenouille 1956)."""
+    """Return the jackknife pseudo-values, [n], of a metric of n records: their contributions to it (Quenouille 1956)."""
     with np.errstate(invalid="ignore", divide="ignore"):
         whole, without = metric(np.ones((1, n)))[0], metric(1.0 - np.eye(n))
     return np.asarray(n * whole - (n - 1) * without)

@@ -32,12 +32,12 @@ from lotbench.types import JSON
 
 FILE = "calibration.jsonl"
 GAME = "lotbench"
-"""The benchmark of the samples."""
+"""The benchmark that has blind plays."""
 Tier: TypeAlias = Literal["easy", "medium", "hard"]
 FEWEST = 8
 """The minimum number of plays of a sample, over all arms, for it to have a tier."""
 EASY, HARD = 0.75, 0.25
-"""A sample is easy if at least the first share of first attempts solved it, and hard if at most the second did."""
+"""A sample is easy if at least a share `EASY` of first attempts solved it, and hard if at most a share `HARD` did."""
 LATER = ("max_rounds=", "ask=", "clues=", "clue_interval=", "clue_reveal=", "feedback=")
 """Parts of an arm's name that make no difference to a first attempt."""
 
@@ -53,7 +53,7 @@ class Play(BaseModel):
     player: Text
     """The name of the model, with `by hand` if a person wrote its replies."""
     solved: int | None = Field(ge=1)
-    """The number of the attempt that solved it, from 1; null if none did."""
+    """The number of the attempt that solved the sample, from 1; None if none did."""
     attempts: int = Field(ge=1)
     """The maximum number of attempts."""
     prompts: Text
@@ -79,7 +79,13 @@ class Play(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """The result of `calibrate`: the file, the number of added plays, and of plays that it already had."""
+    """The result of `calibrate`.
+
+    Attributes:
+        path: The calibration.jsonl.
+        new: The number of plays that were added to it.
+        there: The number of plays that it already had.
+    """
 
     path: Path
     new: int
@@ -87,7 +93,7 @@ class Added:
 
 
 def read_plays(folder: Path) -> list[Play]:
-    """Return the plays of a data set; none without calibration.jsonl.
+    """Return the blind plays of the data set in a folder; none without calibration.jsonl.
 
     Raises:
         DataError: Lines are not plays, name samples that the data set lacks, or are duplicates; all are listed.
@@ -111,7 +117,7 @@ def read_plays(folder: Path) -> list[Play]:
 
 
 def calibrate(runs: Sequence[Run], folder: Path | None = None, player: str = "") -> Added:
-    """Add the games of finished runs to the plays of their data set, except games that broke off.
+    """Add the games of finished runs, except those that broke off, to the blind plays of their data set.
 
     Args:
         runs: Runs of one data set.
@@ -183,14 +189,15 @@ def _plays(run: Run, player: str) -> list[Play]:
 
 
 def opening(name: str) -> str:
-    """Return the parts of an arm's name that make a difference to a first attempt."""
+    """Return an arm's name without the settings that make no difference to a first attempt (`LATER`)."""
     return ", ".join(part for part in name.split(", ") if not part.startswith(LATER))
 
 
 def tiers(plays: Sequence[Play]) -> dict[str, Tier | None]:
-    """Return the tier of each sample by its first attempts; None if it has too few plays or only one kind of player.
+    """Return the tier of each sample, by the share of first attempts that solved it.
 
-    The solved share is the mean over arms, whatever their numbers of plays.
+    Each arm has the same weight in the share. The tier is None if the sample has fewer than `FEWEST` plays, or if all its players
+    are of one maker (people count as one maker).
     """
     arms: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     players: dict[str, set[frozenset[str]]] = defaultdict(set)

@@ -1,4 +1,4 @@
-"""The resources for calling models: models, folder, journal, budget, store and caller, opened and closed in order.
+"""The resources for calling models: models, run folder, journal, budget, store and caller, opened and closed in order.
 
     async with calling(plan, partial(Folder, path)) as calls:
         await calls.check()
@@ -43,7 +43,7 @@ class Calls:
     """The limits of the plan, with at most as many calls in flight as this process can have connections."""
 
     async def check(self, without: Collection[str] = ()) -> None:
-        """Make one call to each model of each role, except roles in `without`, before the first episode.
+        """Call each model of each role once, except roles in `without`, to find faults before the first episode.
 
         Raises:
             Unescapable: A model cannot be reached.
@@ -117,12 +117,12 @@ async def journaled(
     *,
     writes: bool = True,
 ) -> AsyncIterator[Caller]:
-    """Open a caller with the journal of a folder; the calls in the journal count against the budget.
+    """Open a caller with the journal of a folder; the calls that are in it already count against the budget.
 
     Args:
         plan: The plan, for sampling, seed and limits.
         role_models: The models of each role, by index.
-        path: The folder; the caller of this function must lock it if the journal is written.
+        path: The folder; it must be locked already if the journal is written.
         store: The store of replies to shared questions.
         before: Another run folder, whose replies are read as well; nothing is written to it.
         writes: Whether the journal is written.
@@ -138,7 +138,7 @@ async def journaled(
 
 
 def budget(plan: Plan, journal: Journal) -> Budget:
-    """Return the budget of a run, reduced by the usage in its journal."""
+    """Return the budget of a run, reduced by the usage of the calls in its journal."""
     budget_left = Budget(plan.limits)
     for origin, total in journal.totals.by_origin.items():
         if origin.source != "store":

@@ -20,10 +20,10 @@ def compare_runs(runs: Sequence[Run], table: Path | None = None) -> Comparison:
 
     Args:
         runs: Two or more different runs.
-        table: The CSV file.
+        table: The CSV file; None for none.
 
     Raises:
-        UsageError: The runs cannot be compared, with the differences; or the table cannot be read.
+        UsageError: A run is named twice, the runs cannot be compared (with the differences), or the table cannot be read.
         DataError: Cells of the table are not numbers; with line and column.
     """
     if len({run.path.resolve() for run in runs}) < len(runs):

@@ -51,7 +51,7 @@ class BuiltGames:
 
 
 async def build(order: Order, own: Mapping[str, Any] | None = None) -> BuiltGames:
-    """Propose samples, and write a data set of those that were accepted; call it again after a stop or a review.
+    """Propose samples, and write a data set of the accepted ones; call the function again after a stop or a review.
 
     Args:
         order: The order; its sources are data sets of Oogiri rows.
@@ -91,7 +91,7 @@ async def build(order: Order, own: Mapping[str, Any] | None = None) -> BuiltGame
 def _apply_review(
     out: Path, items: Sequence[Item], pictures: Mapping[str, Path], left_out: Counter[str]
 ) -> list[Item] | None:
-    """Write the proposals and the data set of accepted samples; return these, or None if there is no decision yet."""
+    """Write the proposals and the data set of accepted samples; return the accepted ones, or None if there is no decision yet."""
     proposals, dataset, declared = out / PROPOSALS, out / DATASET, benchmarks.get("lotbench")
     review_decisions.refuse_changed(declared, items, proposals)
     review_decisions.write(proposals, [(entry, pictures[entry.id]) for entry in items])
@@ -106,7 +106,7 @@ def _apply_review(
 
 
 def _scenes(sources: Sequence[Path], rules: Rules, dropped: list[Dropped]) -> Iterator[Scene]:
-    """Yield the pictures that have responses with enough votes."""
+    """Yield the pictures that have responses with enough votes; add the others to `dropped`."""
     for folder in sources:
         # There are hundreds of thousands of rows; only those with enough votes are kept in memory.
         groups: dict[tuple[Language, str, str | None], tuple[str, list[Voted]]] = {}

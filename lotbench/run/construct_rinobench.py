@@ -27,7 +27,7 @@ from lotbench.storage.importers import published
 
 @dataclass(frozen=True, slots=True)
 class BuiltIdeas:
-    """The result of a construction: both splits, and the number of papers left after each stage."""
+    """The result of a construction: the samples of both splits, and the number of papers left after each stage."""
 
     train: tuple[Item, ...]
     test: tuple[Item, ...]
@@ -35,7 +35,7 @@ class BuiltIdeas:
 
 
 async def build(order: Order, own: Mapping[str, Any] | None = None) -> BuiltIdeas:
-    """Build a data set; the same call continues a stopped construction.
+    """Build a data set of ideas and write it to the output folder; the same call continues a stopped construction.
 
     Args:
         order: The order.
@@ -85,7 +85,7 @@ def _papers(sources: Sequence[Path]) -> list[Paper]:
 def _filter(
     papers: Sequence[Paper], stage: str, why: Any, rules: Rules, dropped: list[Dropped]
 ) -> list[Paper]:
-    """Return the papers that pass a rule; the others are added to `dropped` with its reason."""
+    """Return the papers for which `why` gives no reason to drop them; the others are added to `dropped` with the reason."""
     reasons = [(paper, why(paper, rules)) for paper in papers]
     dropped += [Dropped(paper.id, stage, reason) for paper, reason in reasons if reason]
     return [paper for paper, reason in reasons if not reason]
@@ -111,7 +111,7 @@ def _write(place: run_folder.Folder, built: BuiltIdeas, dropped: Sequence[Droppe
 
 
 def _facts(built: BuiltIdeas, edges: Mapping[str, Sequence[float]], rated: Sequence[Rated]) -> dict[str, Any]:
-    """Return the bin edges of the scores, and the number of samples with each score."""
+    """Return the bin edges of the scores by venue, and the number of papers and samples with each score, for card.json."""
 
     def support(scores: Sequence[int]) -> dict[str, int]:
         return {str(label): sum(score == label for score in scores) for label in LABELS}

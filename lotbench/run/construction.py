@@ -1,7 +1,7 @@
 """Construction of data sets: each draft is an episode, played with the caller, journal and store of a run.
 
-The same command continues a stopped construction: its replies stand in the journal of the output folder, and those that
-depend on the material only in the store.
+The same command continues a stopped construction: its replies are in the journal of the output folder. Replies that depend
+only on the source material are in the store.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from lotbench.types import Sample, Trace
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The order for a data set.
+    """The request for the construction of a data set.
 
     Attributes:
         sources: The source files or folders.
@@ -50,7 +50,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A piece of the material that was dropped: the stage at which, and the reason why."""
+    """A piece of the source material that was dropped, with the stage of the construction and the reason."""
 
     id: str
     stage: str
@@ -61,12 +61,12 @@ def plan(order: Order, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan:
     """Return the plan of a construction, with an episode for each draft.
 
     Args:
-        order: The order.
+        order: The request.
         benchmark: The construction, as a benchmark.
         drafts: The drafts, with pictures as absolute paths.
 
     Raises:
-        UsageError: A limit of cost is set and a model has no price.
+        UsageError: A model's name is not valid, or a limit of cost is set and a model has no price.
     """
     names = {role: (parse(order.models[role]),) for role in benchmark.roles}
     refuse_unpriced(order.limits, {panel[0].text: panel[0] for panel in names.values()})
@@ -88,7 +88,9 @@ def plan(order: Order, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan:
 
 
 async def played(calls: Calls, *, preflight: bool) -> dict[str, Trace]:
-    """Play the episodes of all drafts, and return their traces by id.
+    """Play one episode for each draft (a picture or paper to write a sample about); return the traces by id.
+
+    With `preflight`, each model is tested with one call first.
 
     Raises:
         LotbenchError: A model cannot be reached, or a limit is reached.
@@ -109,14 +111,14 @@ def finished(
     dropped: list[Dropped],
     about: Callable[[Any], str] = lambda draft: "",
 ) -> list[tuple[Any, Any]]:
-    """Return the drafts with this outcome, each with its episode's memory.
+    """Return the drafts whose episode has this outcome, each with the memory of the episode.
 
     Args:
-        outcome: The outcome of a kept draft.
+        outcome: The outcome of the drafts to return.
         drafts: All drafts.
-        traces: Their traces, by id.
+        traces: The traces of the drafts, by id.
         dropped: A list to which the other drafts are added.
-        about: Returns a text to put before the reason of a dropped draft.
+        about: Returns a text to put before the reason why a draft was dropped.
     """
     ended = []
     for draft in drafts:
@@ -130,7 +132,7 @@ def finished(
 
 
 def models(calls: Calls) -> dict[str, str]:
-    """Return the model id of each role as its replies name it, or else the configured name."""
+    """Return the model of each role: its id in the replies, or before any reply its configured name."""
     return {role: panel[0].model_id or panel[0].name for role, panel in calls.caller.role_models.items()}
 
 
@@ -147,7 +149,7 @@ def card(
     stages: Mapping[str, int],
     dropped: Sequence[Dropped],
 ) -> dict[str, Any]:
-    """Return the content of card.json that all benchmarks share: how the data set was made."""
+    """Return the content of card.json that is common to all constructions: how the data set was made."""
     return {
         "schema": 1,
         "sources": [source.name for source in order.sources],

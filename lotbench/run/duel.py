@@ -31,11 +31,11 @@ class Look:
 
     Attributes:
         at: The number of the test, from 1.
-        of: The number of tests at most.
-        units: The number of units played: samples, or pictures if several samples share one.
-        level: The level of the test; the p values of pairs are corrected for their number.
-        board: The ranking.
-        runs: The runs.
+        of: The maximum number of tests.
+        units: The number of units that every model has played: samples, or pictures if several samples share one.
+        level: The level of the test; the p values of pairs are corrected for the number of pairs.
+        board: The ranking of the models on these units.
+        runs: The runs, one for each model.
     """
 
     at: int
@@ -57,7 +57,7 @@ class Look:
 
     @property
     def lines(self) -> list[str]:
-        """The look in words, a line a pair, and who is paired with nobody."""
+        """The result in words: one line for each pair of models, and one for each model that is in no pair."""
         lines = []
         for pair in self.board.pairs:
             seen = pair.difference
@@ -76,7 +76,7 @@ Say = Callable[[Look], object]
 
 
 async def duel(config: Config, models: Sequence[str], say: Say = lambda look: None, **how: Any) -> Look:
-    """Play models against each other.
+    """Play models against each other, and return the last interim test.
 
     Args:
         config: The configuration of the runs, without the model.
@@ -108,7 +108,7 @@ async def duel(config: Config, models: Sequence[str], say: Say = lambda look: No
 
 
 async def resume_duel(runs: Sequence[Run], say: Say = lambda look: None, **how: Any) -> Look:
-    """Play the rest of a duel; `how` are arguments of `resume`.
+    """Play the rest of a duel, and return the last interim test; `how` are arguments of `resume`.
 
     Raises:
         UsageError: The runs are not of one duel.
@@ -126,7 +126,16 @@ async def _look(
     how: Mapping[str, Any],
     say: Say,
 ) -> Look:
-    """Play and test in turn; the models play at the same time, so that conditions that change with time affect all."""
+    """Play and test in turn, and return the last test.
+
+    The models play at the same time, so that conditions that change with time affect all models.
+
+    Args:
+        units: The ids of the samples of each unit, in the order of play.
+        starts: Begins the runs on the given samples.
+        how: Arguments of `resume`.
+        say: Called with each interim test.
+    """
     looks = _looks(len(units))
     runs: list[Run] = []
     for at, (end, level) in enumerate(looks, 1):
@@ -140,7 +149,7 @@ async def _look(
 
 
 def last_look(runs: Sequence[Run]) -> Look | None:
-    """Return the last look that the runs of a duel have come to; None before the first."""
+    """Return the last interim test for which all runs of a duel have played the samples; None before the first."""
     units = list(_group_samples(planned(runs[0], Limits()).chosen).values())
     played = set.intersection(*({trace.sample for trace in run.traces} for run in runs))
     done = next((at for at, unit in enumerate(units) if not played.issuperset(unit)), len(units))
@@ -152,7 +161,7 @@ def last_look(runs: Sequence[Run]) -> Look | None:
 
 
 def _looks(units: int) -> list[tuple[int, float]]:
-    """Return after how many units a duel of so many is looked at, each with its level."""
+    """Return (units played, level) for each interim test of a duel on this number of units."""
     ends = sorted({math.ceil(part * units) for part in LOOKS})
     return list(zip(ends, levels([end / units for end in ends]), strict=True))
 

@@ -119,7 +119,7 @@ async def begin(
     callbacks: Sequence[Any] = (),
     only: Collection[str] | None = None,
 ) -> Run:
-    """Begin a run from a configuration.
+    """Begin a run from a configuration, and return it when it is finished.
 
     Args:
         run_config: The configuration.
@@ -130,7 +130,11 @@ async def begin(
         watch: See `evaluate`.
         shards: The number of processes (on Ray); more than one for models behind an API only.
         callbacks: See `evaluate`.
-        only: The samples to play for now; None for all.
+        only: The ids of the samples to play for now; None for all.
+
+    Raises:
+        UsageError: The configuration is not valid.
+        LotbenchError: The run was stopped; `.run` is its folder, and `resume` continues it.
     """
     run_plan = plan.make(run_config)
     refuse_unpriced(run_plan.limits, {name.text: name for names in run_plan.names.values() for name in names})
@@ -198,7 +202,7 @@ async def resume(
     only: Collection[str] | None = None,
     **limits: Any,
 ) -> Run:
-    """Play the rest of a run; calls in the journal are not repeated.
+    """Play the rest of a run, and return it; calls in the journal are not repeated.
 
     Args:
         run: A path, a folder name in `root`, or `latest`.
@@ -213,6 +217,7 @@ async def resume(
 
     Raises:
         RunFolderError: The run's experiment, data or prompts have changed, or another process writes to it.
+        LotbenchError: The run was stopped again.
     """
     path = run_folder.find(str(run), root)
     with run_folder.Folder(path) as place:
@@ -233,7 +238,7 @@ async def resume(
 
 
 def _name(player: Player, place: str, own: dict[str, Any]) -> str:
-    """Return the name of a model; a Python object gets a name and is added to `own` under it."""
+    """Return the name of a model; a Python object gets a name, under which it is added to `own`."""
     if isinstance(player, str):
         return player
     name = f"python:{getattr(player, '__name__', type(player).__name__)}"

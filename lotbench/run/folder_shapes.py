@@ -37,7 +37,7 @@ class _Digests(_Shape):
 
 
 class _Run(_Shape):
-    """run.json; its experiment is read by `recorded.experiment`."""
+    """The fields of run.json; `recorded.experiment` reads the experiment."""
 
     version: str | None = None
     experiment: dict[str, Any]
@@ -69,7 +69,7 @@ class _Usage(_Shape):
 
 
 class _Summary(_Shape):
-    """summary.json."""
+    """The fields of summary.json."""
 
     n_samples: int
     n_traces: int
@@ -85,7 +85,7 @@ class _Summary(_Shape):
 
 
 class _Judges(_Shape):
-    """The role and the models that a check was of."""
+    """The part of a judge check's key that names the role and the models that were checked."""
 
     role: str
     models: list[str]
@@ -111,13 +111,13 @@ class _Check(_Shape):
 
 
 class _Checks(_Shape):
-    """judge.json."""
+    """The fields of judge.json."""
 
     records: list[_Check]
 
 
 class _Sample(_Shape):
-    """A line of samples.jsonl; its fields are those of the benchmark."""
+    """A line of samples.jsonl; the fields beside `id` are the benchmark's own."""
 
     id: str
 

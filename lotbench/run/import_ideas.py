@@ -1,6 +1,6 @@
 """Import of the released ideas and critiques of LiveIdeaBench as runs, one per model, for reports and comparisons.
 
-The runs have no calls, so they cannot be rescored or resumed. The rows of v2 have no fluency, so it has no value.
+The runs have no calls, so they cannot be rescored or resumed. The rows of v2 have no fluency, so that metric has no value.
 `leaderboard.csv` has the numbers of the authors' table, computed as their code does.
 """
 
@@ -28,7 +28,7 @@ from lotbench.types import Trace
 SETTINGS = {"exclude": "self", "panel": "released", "no_final": "judge_all", "fluency_orders": "one"}
 """The settings of the papers (configs/paper/liveideabench-v1.toml and -v2.toml)."""
 UNIT = {"v1": "row", "v2": "keyword"}
-"""The unit of flexibility in each version."""
+"""The setting `flexibility_unit` of each version of the paper."""
 
 
 def import_ideas(source: Path, out: Path) -> list[Path]:
@@ -40,7 +40,8 @@ def import_ideas(source: Path, out: Path) -> list[Path]:
 
     Raises:
         DataError: The rows cannot be read.
-        UsageError: The folder has a data set already, or keywords have no category and embeddings are not installed.
+        UsageError: The output folder has a data set already, a model's ideas were judged only by itself, or keywords have
+            no category and embeddings are not installed.
     """
     files = published.Files(source.parent)
     version, ideas = released.read_released(files, source.name)

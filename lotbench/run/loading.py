@@ -66,7 +66,7 @@ class Run:
 
     @property
     def answered(self) -> str:
-        """The candidate's ids in the replies; before the first reply, its configured name."""
+        """The model ids in the candidate's replies, joined by commas; before the first report, its configured name."""
         named: Sequence[str] = self.summary.get("models", {}).get("candidate", ())
         return ", ".join(named) or self.config.model
 
@@ -75,7 +75,7 @@ class Run:
         return _frame(trace_rows.episodes(self.traces, self.path.name, self.answered))
 
     def steps_frame(self) -> pd.DataFrame:
-        """Return the steps of the finished episodes for pandas, one row each, with the guess and question of the round."""
+        """Return the steps of the finished episodes for pandas, one row each, with the guess and question of their round."""
         return _frame(trace_rows.steps(self.traces, self.path.name, self.answered))
 
     @property
@@ -84,7 +84,7 @@ class Run:
         return self.path / "report.md"
 
     def totals(self, prices: Mapping[str, Price | None] | None = None) -> Totals:
-        """Return the totals of the journal, which is read for it, at these prices."""
+        """Return the totals of calls, tokens and cost of the journal, at these prices by model name; the journal is read anew."""
         return read_totals(self.path / "calls.jsonl", prices)
 
     @property

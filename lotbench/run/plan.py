@@ -42,7 +42,8 @@ class Plan:
         chosen: The samples to play.
         beside: The rows of the data set that episodes see (`Episode.data`).
         of: The number of samples in the data set.
-        names: The models of each role, the candidate included.
+        names: The models of each role, including the candidate.
+        by_id: The samples in `data`, by id.
         seen: The ids of chosen samples that the candidate's adapter was trained on; None if unknown.
         recorded: The recorded digests of an existing run.
         share: The number of this plan's share of the samples, and the number of shares; a sequence belongs to the share of
@@ -118,7 +119,7 @@ class Plan:
 
 
 def sampling_table(plan: Plan) -> dict[str, JSON]:
-    """Return the sampling parameters of each role, as JSON."""
+    """Return the sampling parameters of each role and whether a seed is sent, as JSON."""
     return {role: [asdict(params), seeded] for role, (params, seeded) in plan.sampling().items()}
 
 
@@ -205,7 +206,7 @@ def _in_languages(data: Sequence[Any], languages: Sequence[str]) -> Sequence[Any
 
 
 def _seen_ids(benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any]) -> tuple[str, ...] | None:
-    """Return the ids of samples with a right answer among the adapter's training texts; None if these are unknown."""
+    """Return the ids of samples with a right answer in the training texts of the candidate's adapter; None if these are unknown."""
     if not candidate.adapter:
         return ()
     texts = adapter_texts.read_digests(Path(candidate.adapter))
@@ -235,7 +236,7 @@ def findings(benchmark: Benchmark, settings: Any, folder: Path) -> tuple[list[st
 
 
 def reference(benchmark: Benchmark) -> tuple[str, Any]:
-    """Return the name and settings of the reference preset: the paper's, the last one if there are several versions."""
+    """Return the name and settings of the reference preset: that of the paper, in its last version; without one, the defaults."""
     presets = sorted(datasets.shipped("configs", "paper").glob(f"{benchmark.name}*.toml"))
     if not presets:
         return "defaults", benchmark.Settings()

@@ -28,8 +28,8 @@ class _StopError(LotbenchError):
 def previewed(plan: Plan) -> Sequence[Question]:
     """Return one question of each step that the settings can reach, filled with the first sample.
 
-    The graph is played twice with made-up answers: with the last choice of each form (No), and with the first (Yes). The
-    longest question of each step is returned, since it includes the most of earlier rounds.
+    The graph is played twice with made-up answers: with the last choice of each field (No), and with the first (Yes). The
+    longest question of each step is returned, since it includes the most text of earlier rounds.
     """
     episode = plan.episode(plan.chosen[0].id, 1, nobody)
     longest: dict[tuple[str, str], Question] = {}
@@ -42,7 +42,7 @@ def previewed(plan: Plan) -> Sequence[Question]:
 
 
 def first_question(plan: Plan, sample: str, **settings: Any) -> Question | None:
-    """Return the first question of an episode; None if its first node asks nothing.
+    """Return the first question of an episode of a sample; None if the first node asks nothing.
 
     Args:
         plan: The plan.
@@ -63,7 +63,7 @@ def first_question(plan: Plan, sample: str, **settings: Any) -> Question | None:
 
 
 async def _collect_questions(plan: Plan, episode: AnyEpisode, choice: int) -> list[Question]:
-    """Return the questions of an episode; each form is answered with the choice at index `choice` (0 or -1) of each field."""
+    """Return the questions of an episode in which each field is answered with its first (`choice` 0) or last (-1) option."""
     heard: list[Question] = []
     marker = getattr(plan.settings, "final_marker", "")
 

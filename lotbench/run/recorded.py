@@ -1,4 +1,4 @@
-"""The samples, prompts and settings that a run folder records at its start, and reading them again.
+"""The samples, prompts and settings that a run folder records at its start: how they are written and read again.
 
 An existing run uses its recorded samples and prompts, even if the data set has changed. Only pictures are read from the
 data set.
@@ -61,23 +61,23 @@ def _lines(rows: Sequence[Any]) -> str:
 
 
 def experiment(path: Path, table: Mapping[str, Any]) -> Experiment:
-    """Return the experiment of a run.json, with defaults for missing settings.
+    """Return the experiment in the table `experiment` of a run.json, with defaults for missing settings.
 
     Raises:
-        UsageError: It is not valid, with the fields.
+        UsageError: The experiment is not valid, with the fields. Settings that are not valid are returned as they are.
     """
     read = validate(Experiment, table, path)
     try:
         declared = benchmarks.get(read.benchmark).Settings
         settings = validate(declared, read.settings).model_dump(mode="json")
     except UsageError:
-        # The error is raised when the run is planned; reading it works without.
+        # The error is raised when the run is planned; a run can be read without valid settings.
         return read
     return read.model_copy(update={"settings": settings})
 
 
 def home(run: Path, config: Experiment) -> Path:
-    """Return the folder of a run's data set: the configured one, or a shipped one that has the run's pictures."""
+    """Return the folder of a run's data set: the configured one, or another shipped one if only that has the run's pictures."""
     try:
         named = datasets.data_folder(config.data, benchmarks.get(config.benchmark).data_set)
     except UsageError:
@@ -106,7 +106,7 @@ def plan_fields(run: Path, config: Experiment, table: Mapping[str, Any]) -> dict
 
     Raises:
         RunFolderError: The experiment, samples or prompts have changed since the run began, by name.
-        UsageError: They are not valid.
+        UsageError: The samples or prompts are not valid.
     """
     benchmark, record = benchmarks.get(config.benchmark), table["recorded"]
     prompts, place = pack(datasets.prompt_files(run / "prompts")), home(run, config)

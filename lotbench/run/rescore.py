@@ -1,4 +1,4 @@
-"""Replay of a run from its journal, without calls: to rescore it, or to see what was sent.
+"""Replay of a run from its journal, without calls: to score the run again, or to see what was sent.
 
 The journal has the reply to each question by its key, so the replay gives the same traces. A later version that reads
 replies better gives better traces.
@@ -40,10 +40,10 @@ class ReplayedRun:
     """The result of replaying a run.
 
     Attributes:
-        totals: The totals of the journal.
-        traces: The traces, in data order.
-        kept: Old traces that stay, because the journal lacks calls of their replay (a question has changed).
-        damaged: Unreadable lines of the journal.
+        totals: The totals of calls, tokens and cost of the journal.
+        traces: The new traces, and those in `kept`, in data order.
+        kept: The old traces of episodes for which the journal lacks a reply, because a question has changed.
+        damaged: The numbers of the journal's unreadable lines.
         why: The errors of episodes whose questions could not be built.
     """
 
@@ -57,7 +57,7 @@ class ReplayedRun:
 
 @dataclass(frozen=True, slots=True)
 class Lenient:
-    """A graph in which a missing picture or sample ends only the episode that needs it."""
+    """A graph in which a missing picture or sample ends only the episode that needs it, not the replay."""
 
     graph: Graph
 
@@ -65,7 +65,7 @@ class Lenient:
         """Run the graph and return its last state.
 
         Raises:
-            LookupError: Something that the episode needs is missing.
+            LookupError: A picture, sample or other file that the episode needs is missing or not valid.
         """
         try:
             return await self.graph.ainvoke(input, config, context=context)
@@ -78,6 +78,7 @@ class Call:
     """A call of an episode.
 
     Attributes:
+        question: The question of the episode.
         request: The request as it was sent.
         started: The time of the call, in seconds since 1970; None if the reply came from the store.
     """
@@ -114,7 +115,10 @@ async def _replay(
     Args:
         run: The run.
         before: Called with each request before it is answered.
-        after: Called with each answered request.
+        after: Called with the episode, question and request of each answer, and the journal.
+
+    Yields:
+        The loop over the run's episodes, the plan, and the caller.
     """
     plan = planned(run, Limits(concurrency=1, max_failed=1.0))
     # An empty store: all replies must come from the run folder.
@@ -161,7 +165,7 @@ async def replay_run(run: Run, heard: Callable[[Request], None] = lambda request
 async def transcripts(run: Run) -> AsyncGenerator[Transcript, None]:
     """Yield the finished episodes of a run with their calls, in data order, one at a time.
 
-    If the journal lacks calls of an episode, the transcript has the others.
+    If the journal lacks some calls of an episode, the transcript has the other calls.
     """
     calls: dict[tuple[str, int], list[Call]] = {}
     shared: set[str] = set()
@@ -194,7 +198,7 @@ async def transcripts(run: Run) -> AsyncGenerator[Transcript, None]:
 
 
 async def requests(run: Run, trace: Trace) -> dict[str, Request]:
-    """Return the requests of one finished episode, by key.
+    """Return the requests of the finished episode with this trace, by key.
 
     If the journal lacks a reply, the requests after it are missing.
 
@@ -222,7 +226,7 @@ async def requests(run: Run, trace: Trace) -> dict[str, Request]:
 
 
 def _sequences(plan: Plan, run: Run) -> list[list[Planned]]:
-    """Return the sequences of a run's plan, and those of games played by the environment, which are not in the plan."""
+    """Return the sequences of a run's plan, and those of other games in the run, which were played in the environment."""
     sequences = {sequence[0].sequence: sequence for sequence in plan.sequences()}
     in_plan = {(episode.sample, episode.repeat) for sequence in sequences.values() for episode in sequence}
     for trace in run.traces:
@@ -233,7 +237,7 @@ def _sequences(plan: Plan, run: Run) -> list[list[Planned]]:
 
 
 async def find_request(run: Run, key: str) -> Request:
-    """Return the request with a key of the journal.
+    """Return the request whose key in the journal is `key`.
 
     Raises:
         UsageError: No episode of the run has a request with that key.

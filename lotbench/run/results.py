@@ -1,4 +1,4 @@
-"""The results of a run: its report, written to its folder, and its entry in a ranking.
+"""The results of a run: the report that is written to its folder, and its entry in a ranking.
 
 Scores are computed from the traces and costs from the journal, so any later version can write the report again from the
 folder, without calls.
@@ -55,16 +55,16 @@ def write(
     embed: bool = False,
     full: bool = False,
 ) -> tuple[Run, Report]:
-    """Write summary.json, report.md and report.html of a run, complete or not; return the run and its report.
+    """Write summary.json, report.md and report.html of a run, complete or not; return it with the new summary, and the report.
 
     Args:
         run: The run, with its traces so far.
-        plan: Its plan.
-        out: Its folder; None to write nothing.
+        plan: The plan of the run.
+        out: The run folder; None to write nothing.
         wall_s: The seconds of all sessions.
-        totals: The totals of its journal.
-        embed: See `evidence`.
-        full: Whether report.md and report.html have all sections.
+        totals: The totals of the run's journal.
+        embed: See `gather_evidence`.
+        full: Whether report.md and report.html have all sections, or only the brief ones.
     """
     # Imported late: it imports matplotlib, which is needed only at the end of a run.
     from lotbench.report.html.run_report import page  # noqa: PLC0415
@@ -86,7 +86,7 @@ def write(
 class _Results:
     """Intermediate results of a run that several parts of its report need.
 
-    `spending`, `ids` and `works` are the three results of `spent`.
+    `spending`, `ids` and `works` are the three results of `usage_tables`.
     """
 
     traces: Sequence[Trace]
@@ -169,7 +169,10 @@ def _facts(plan: Plan, results: _Results, wall_s: float) -> Facts:
 
 
 def _sections(plan: Plan, results: _Results) -> Sequence[Section]:
-    """Return the sections of a run's report: judges, power, the benchmark's own sections, and last those with readings."""
+    """Return the sections of a run's report: judges, power, the benchmark's own, and the likeness of answers.
+
+    The last section with texts to read (`readings`) and any after it stand behind the likeness.
+    """
     own = plan.benchmark.sections(results.traces, plan.settings, results.evidence)
     last = max((at for at, section in enumerate(own) if section.readings), default=len(own))
     replies = likeness.Replies(results.answers, results.evidence.vectors, results.evidence.encoder)
@@ -186,7 +189,7 @@ def gather_evidence(
     *,
     embed: bool,
 ) -> Evidence:
-    """Return the data that metrics need in addition to traces; answers are embedded if the settings name an encoder.
+    """Return the data that metrics need beside traces: samples, labels, and embeddings if the settings name an encoder.
 
     The vectors are saved in the run folder if it is open for writing (`out`), so that rescoring does not need the encoder. A
     run.json from somebody else may name any encoder, such as a local folder, or weights that are fetched with the user's
@@ -220,7 +223,7 @@ def gather_evidence(
 
 
 def readings(run: Run, trace: Trace) -> tuple[Excerpt, ...]:
-    """Return the readings of one episode in a run's sections; none if the run's recorded data have changed."""
+    """Return the texts that a report shows of one episode (`Section.readings`); none if the run's recorded data have changed."""
     try:
         plan = planned(run, Limits())
     except UsageError:
@@ -232,7 +235,11 @@ def readings(run: Run, trace: Trace) -> tuple[Excerpt, ...]:
 
 
 def _labels(path: Path, benchmark: Benchmark) -> tuple[dict[str, Any], ...]:
-    """Return people's labels of a run's answers; raises DataError if a line is not a label of the benchmark."""
+    """Return people's labels of a run's answers, a row each; none if the benchmark takes none or there is no such file.
+
+    Raises:
+        DataError: A line is not a label of the benchmark.
+    """
     if benchmark.review is None or not path.is_file():
         return ()
     for _ in rows(path, benchmark.review.Label.model_validate):
@@ -266,7 +273,7 @@ def _judge_quality(plan: Plan, path: Path, traces: Sequence[Trace], totals: Tota
 def usage_tables(
     totals: Totals, names: Mapping[str, Sequence[ModelName]]
 ) -> tuple[dict[str, RoleUsage], dict[str, set[str]], dict[str, list[Work]]]:
-    """Return three tables by role: the usage, the ids that its models returned, and the work of each model."""
+    """Return three tables by role: the usage, the model ids in the replies, and the output tokens and seconds of each model."""
     spending = {role: RoleUsage() for role in names}
     ids: dict[str, set[str]] = {}
     works: dict[str, dict[tuple[str, str], Work]] = {role: {} for role in names}
@@ -335,7 +342,7 @@ def _case(
 
 
 def _writers(samples: Sequence[Any]) -> dict[str, int]:
-    """Return how many samples, or golds of samples, each writer wrote."""
+    """Return for each writer the number of samples of which this writer wrote the sample or a gold answer."""
     return Counter(
         name
         for sample in samples
@@ -349,7 +356,7 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
 
     Args:
         run: A run with a summary.
-        answers: Whether the entry carries the candidate's answers.
+        answers: Whether to add the candidate's answers to the entry.
 
     Raises:
         RunFolderError: The run has no summary yet.
@@ -400,12 +407,12 @@ def _conditions(config: Experiment) -> dict[str, Any]:
 
 
 def _answering_models(names: Sequence[str], ids: AbstractSet[str]) -> list[str]:
-    """Return the models that answered in a role; for several models the ids only, since their order is unknown."""
+    """Return the identities of the models that answered in a role; of several models only the ids, as their order is unknown."""
     return sorted(identity(parse(names[0]), model_id) for model_id in ids) if len(names) == 1 else sorted(ids)
 
 
 def rewritten(run: Run, *, full: bool = False) -> tuple[Run, Report]:
-    """Write the report of a run folder again, unless it is read-only; return the run and its report."""
+    """Write the report of a run folder again, unless the folder is read-only; return the run and the report."""
     plan, wall_s = planned(run, Limits()), run.summary.get("wall_s", 0.0)
     prices = {name.text: price(name) for panel in plan.names.values() for name in panel}
     with run_folder.opened(run.path) as out:
@@ -422,7 +429,7 @@ def _answers(path: Path, traces: Sequence[Trace], declared: Benchmark, settings:
 
 
 def _labelled_verdicts(records: Sequence[Mapping[str, Any]], run: str) -> dict[Place, bool]:
-    """Return people's labels of the run's own guesses, from the first record that has them."""
+    """Return people's labels of the run's own guesses, by sample, repeat and round, from the first record that has them."""
     field_records = [own for record in records for own in record.get("field", ()) if own["run"] == run]
     return {
         (sample, repeat, at): right

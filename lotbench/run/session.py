@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Latest:
-    """The latest question and its episode; None before the first."""
+    """The latest question of a running session and its episode; both None before the first."""
 
     episode: AnyEpisode | None = None
     question: Question | None = None
@@ -50,9 +50,10 @@ class Status:
     """The state of a running session, for progress displays.
 
     Attributes:
+        path: The run folder.
         total: The number of episodes in the plan.
-        traces: The finished episodes, without their steps.
-        damaged: Unreadable lines of the journal; their calls are made again.
+        traces: The finished episodes by sample and repeat, without their steps.
+        damaged: The numbers of the journal's unreadable lines; the calls in them are made again.
     """
 
     plan: Plan
@@ -76,9 +77,9 @@ class Session:
     Attributes:
         calls: The open resources, with the plan and the folder.
         run: The run so far.
-        shard: Whether this session plays a share of the run and writes no report.
+        shard: Whether this session plays only a share of the run and writes no report.
         callbacks: LangChain callback handlers for every episode.
-        only: The samples that this session plays; None for all.
+        only: The ids of the samples that this session plays; None for all.
     """
 
     calls: Calls
@@ -115,6 +116,10 @@ class Session:
 
     async def play(self, *, check: bool, watch: Watch | None) -> Run:
         """Play all unfinished episodes and write the report, even after an error; a shard writes no report.
+
+        Args:
+            check: Whether to call each model once first.
+            watch: A coroutine that runs during the session, called with its status; None for none.
 
         Raises:
             LotbenchError: The error that stopped the run; its `run` is the folder.
@@ -208,7 +213,7 @@ def loop(
     *,
     callbacks: Sequence[Any] = (),
 ) -> Loop:
-    """Return the loop over a plan's episodes, without those in `done`."""
+    """Return the loop over a plan's episodes; those in `done`, by sample and repeat, are not played again."""
     sequences = plan.sequences()
     return Loop(
         course=course(plan, ask, callbacks),
@@ -281,7 +286,7 @@ def synchronously(work: Coroutine[Any, Any, T]) -> T:
 
 @asynccontextmanager
 async def watched(watch: Callable[[T], Awaitable[None]] | None, status: T) -> AsyncIterator[None]:
-    """Run a progress display during a block, and let it end in order."""
+    """Run the progress display `watch`, which reads `status`, during a block; wait after it until the display has ended."""
     watching = asyncio.ensure_future(watch(status)) if watch else None
     try:
         yield

@@ -41,7 +41,16 @@ DIED: tuple[str, Any] | None = ("LotbenchError", "a worker process died; the run
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The task of one process; it can be pickled and holds no secret."""
+    """The task of one process; it can be pickled and holds no secret.
+
+    Attributes:
+        run: The path of the run folder.
+        share: The number of this share of the samples, from 0, and the number of shares.
+        limits: The limits of this process, by the fields of Limits.
+        retry_failed: See `Session.continues`.
+        fresh: Whether to ignore stored replies.
+        check: See `take`.
+    """
 
     run: str
     share: tuple[int, int]
@@ -58,12 +67,13 @@ async def take(calls: Calls, shards: int, *, fresh: bool, check: bool, retry_fai
         calls: The open resources of the run.
         shards: The number of processes.
         fresh: Whether to ignore stored replies.
-        check: Whether the connection test was made. Its calls, one for each role, tell the shards the ids of the models.
+        check: Whether the connection test was made; its calls, one per role, are in the journal and tell the shards the ids
+            of the models.
         retry_failed: See `Session.continues`.
 
     Raises:
-        LotbenchError: Ray is not installed, or a shard stopped with an error. Of several errors, the one with the lowest
-            exit code is raised.
+        LotbenchError: Ray is not installed, or a shard stopped with an error; of several errors, the one with the lowest exit
+            code is raised.
     """
     path, journal = calls.folder.path, calls.caller.journal
     limits = divide_limits(calls.plan.limits, shards, budget(calls.plan, journal))
@@ -118,7 +128,10 @@ def divide_limits(limits: Limits, shards: int, used: Budget) -> dict[str, Any]:
 
 
 def play(shard: Shard) -> tuple[str, Any] | None:
-    """Play one share of a run in this process; an error is returned as class name and message, since few can be pickled."""
+    """Play one share of a run in this process, and return None or the error.
+
+    An error is returned as (class name, message or list of faults), since few errors can be pickled.
+    """
     collect_rarely()
     try:
         asyncio.run(_play_share(shard))
@@ -129,7 +142,7 @@ def play(shard: Shard) -> tuple[str, Any] | None:
 
 
 async def _play_share(shard: Shard) -> None:
-    """Play a share, or the rest of it if another process began it."""
+    """Play a share of a run, or the rest of it if an earlier process began it."""
     run, (number, _) = load_run(shard.run), shard.share
     plan = replace(planned(run, validate(Limits, dict(shard.limits))), share=shard.share)
     place = run.path / SHARDS / str(number)

@@ -1,1 +1,1 @@
-"""Pages that are served: runs, games, play, vote, review."""
+"""The web pages that lotbench serves: runs and their games, play, vote, review."""

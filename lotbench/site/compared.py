@@ -1,4 +1,4 @@
-"""Two runs on one page: what `lotbench compare` says of them, and their samples, those that differ most first."""
+"""The page that compares two runs: the result of `lotbench compare`, and all episodes, the largest differences first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lotbench.site.run_summary import EpisodeRow, Shelf
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A sample, and what came of it in either run; None where a run has not played it so often."""
+    """An episode's sample and repeat, and its row in each of two runs; None where a run has not played it."""
 
     sample: str
     repeat: int
@@ -25,19 +25,24 @@ class Line:
 
     @property
     def gap(self) -> float | None:
-        """How far the second score lies above the first; None where one of them has none."""
+        """The second run's score minus the first's; None if either has no score."""
         first, second = (row.score if row else None for row in self.rows)
         return None if first is None or second is None else second - first
 
     @property
     def differs(self) -> bool:
-        """Whether the two came out differently."""
+        """Whether the two episodes differ in score or outcome, or one run has not played it."""
         first, second = self.rows
         return bool(self.gap) or first is None or second is None or first.outcome != second.outcome
 
 
 def values(shelves: Sequence[Shelf], picture: Callable[[Shelf, str], str | None]) -> dict[str, Any]:
-    """Return what the page of two runs shows; `picture` gives the address of a sample's."""
+    """Return the template values of the page that compares two runs.
+
+    Args:
+        shelves: The two runs.
+        picture: Returns the address of a sample's picture, given the run and the sample id; None without a picture.
+    """
     why, comparison = "", None
     try:
         comparison = compare_runs([shelf.run for shelf in shelves])
@@ -57,9 +62,9 @@ def values(shelves: Sequence[Shelf], picture: Callable[[Shelf, str], str | None]
 
 
 def duels(shelves: Sequence[Shelf]) -> list[tuple[str, list[Shelf], list[str]]]:
-    """Return the duels among runs that have ended: what was played and how far, the runs, and each pair in words.
+    """Return the duels among ended runs, each as a title, its runs, and a sentence for each pair of models.
 
-    Runs of a duel play the same samples in an order that no data set has.
+    Runs belong to one duel if they have played the same list of samples, and that list is not sorted by id.
     """
     by_order: dict[tuple[object, ...], list[Shelf]] = {}
     for shelf in shelves:
@@ -76,7 +81,7 @@ def duels(shelves: Sequence[Shelf]) -> list[tuple[str, list[Shelf], list[str]]]:
 
 
 def _lines(one: Shelf, other: Shelf) -> Iterator[Line]:
-    """Yield the games of two runs, paired by sample and repeat, in the order of the first."""
+    """Yield the episodes of two runs, paired by sample and repeat; in the order of `one`, then those of `other` alone."""
     first, second = ({(row.sample, row.repeat): row for row in shelf.rows} for shelf in (one, other))
     for sample, repeat in {**first, **second}:
         yield Line(sample, repeat, (first.get((sample, repeat)), second.get((sample, repeat))))

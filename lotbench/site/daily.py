@@ -1,7 +1,7 @@
-"""The daily game as a folder of files: no server, no key; it works from a disk and from any host.
+"""The daily game as a folder of files, which works from a disk and from any host, without a server and without a key.
 
-The page judges by the lists of the samples, which it has as hashes; texts are masked until they are wanted. Who looks for
-the answer in it finds it: it is a game among friends, and no measurement.
+The page judges guesses by the word lists of the samples, which it holds as hashes. Clues and answers are masked, so that
+they cannot be read at a glance. A player who searches the page can find the answer, so the game measures nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from lotbench.storage.pictures.picture_file import decoded
 ROUNDS = 6
 PICTURE_PX = 900
 SHORTEST = 5
-"""Letters from which a slip of one letter is forgiven."""
+"""The minimum length in characters of a phrase in which one wrong letter is forgiven."""
 _SAYS_NOTHING = frozenset(
     ("a", "an", "the", "to", "of", "some", "my", "your", "his", "her", "its", "our", "their")
 )
@@ -35,7 +35,7 @@ _ENDINGS = re.compile(r"(?<=\w{3})(?:ing|ers?|ed|es|s)$")
 
 
 def export(config: Config, folder: Path) -> tuple[int, Path]:
-    """Write the game into a folder; returns how many games it has, and its page.
+    """Write the daily games into a folder, and return their number and the path of the page.
 
     Raises:
         UsageError: The folder cannot be written to.
@@ -59,7 +59,7 @@ def export(config: Config, folder: Path) -> tuple[int, Path]:
 
 
 def _game(item: Any) -> dict[str, Any]:
-    """Return a sample as the page has it: the frame in the open, hashes of what counts and what does not, the rest masked."""
+    """Return a sample as data for the page: the joke with its blank, hashes of right and wrong guesses, masked other texts."""
     right = [rough(text) for text in (item.key_text, *item.accept)]
     wrong = [rough(text) for text in (*item.near, *(rejected.text for rejected in item.reject))]
     before, _, after = item.frame.partition("<MASK>")
@@ -81,18 +81,21 @@ def _hashed(salt: str, texts: Iterable[str]) -> str:
 
 
 def rough(text: str) -> str:
-    """Return the form in which the page compares phrases: no case, articles or punctuation, and no endings (daily.js)."""
+    """Return a phrase without case, punctuation, articles and endings, for comparing; daily.js does the same."""
     plain = re.sub(r"[^\w\s]", "", re.sub(r"[-‐‑–—_]", " ", unicodedata.normalize("NFKC", text).lower()))
     return " ".join(_ENDINGS.sub("", word) for word in plain.split() if word not in _SAYS_NOTHING)
 
 
 def misspelt(text: str) -> list[str]:
-    """Return a phrase with any one letter left out: two that share one differ by a letter (daily.js)."""
+    """Return a phrase with each of its characters left out in turn; none for a phrase shorter than `SHORTEST`.
+
+    Two phrases with a common result differ by one letter; daily.js does the same.
+    """
     return [text[:at] + text[at + 1 :] for at in range(len(text))] if len(text) >= SHORTEST else []
 
 
 def hash_text(salt: str, text: str) -> str:
-    """Return a hash of a phrase, twice FNV-1a of 32 bits (daily.js)."""
+    """Return a hash of a phrase with a salt: two FNV-1a hashes of 32 bits, as 16 hex digits; daily.js does the same."""
     digits = ""
     for seed in (0x811C9DC5, 0x01000193):
         value = seed
@@ -103,7 +106,7 @@ def hash_text(salt: str, text: str) -> str:
 
 
 def masked(salt: str, text: str) -> str:
-    """Return a text that cannot be read at a glance (daily.js)."""
+    """Return a text that cannot be read at a glance: XOR with a key made from `salt`, in base64; daily.js undoes it."""
     key = cycle(hash_text(salt, "mask").encode())
     return base64.b64encode(
         bytes(byte ^ other for byte, other in zip(text.encode(), key, strict=False))

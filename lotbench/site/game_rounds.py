@@ -1,6 +1,6 @@
-"""A task as a thought trace: each round's leap, the judge's causal chain and the intervened one, who said what.
+"""The records with which a page shows an episode: its rounds, guesses, verdicts and calls, and the judge's causal chains.
 
-Pure: a trace and what its calls used in, plain records out.
+The functions are pure: they take a trace and the tokens that its calls used, and read no file.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from lotbench.types import JSON, Trace, Usage
 
 _ARROW = re.compile("->|=>|→|⇒|➔|➜")
 _REASONS = dict(zip(CRITERIA, ("point_reason", "function_reason", "difference_reason"), strict=True))
-"""Each criterion with the text that gives the reason for it."""
+"""The name of the text in which a judge gives its reason, by criterion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node of a causal chain; `changed` if the chain that it is compared with has another there."""
+    """One node of a causal chain; `changed` says whether the chain that it is compared with lacks it."""
 
     text: str
     changed: bool = False
@@ -39,7 +39,15 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A judge's causal chain of a sample (Eq. 2 to 4 of the paper): nodes, the creative point, the function."""
+    """A judge's causal chain of a sample (Eq. 2 to 4 of LoTbench's paper).
+
+    Attributes:
+        judge: The index of the judge.
+        scene: The nodes of the scene.
+        caption: The nodes of the caption.
+        point: The creative point.
+        function: The function of the caption.
+    """
 
     judge: int
     scene: tuple[str, ...]
@@ -47,14 +55,23 @@ class Chain:
     point: str = ""
     function: str = ""
     target: int = 0
-    """Which of the responses that are looked for it is of."""
+    """The index of the target response that the chain explains."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One step as it was taken: who, for what, how long, with how many tokens, and what was read.
+    """One step of an episode.
 
-    `place` is which of the trace's steps it is, from 1; `key` that of its call, "" where nobody was asked.
+    Attributes:
+        place: The number of the step in the trace, from 1.
+        key: The key of its model call in the journal; "" for a step without a call.
+        step: The name of the step.
+        role: The role that was asked; "" for none.
+        round: The number of the round; 0 outside rounds.
+        draw: The index of the draw, from 0.
+        seconds: The duration.
+        usage: The tokens; None if they are not known.
+        texts: The names and texts of the values that were read from the reply.
     """
 
     place: int
@@ -70,7 +87,13 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class LeapShown:
-    """One round with its calls, and each opinion on its guess with the intervened chain and the reasons."""
+    """One round of a game as a page shows it.
+
+    Attributes:
+        round: The round.
+        opinions: Each opinion on the guess, with the nodes of the intervened chain and the named reasons.
+        calls: The steps of the round with a model call.
+    """
 
     round: Round
     opinions: tuple[tuple[Opinion, tuple[Node, ...], tuple[tuple[str, str], ...]], ...]
@@ -78,7 +101,7 @@ class LeapShown:
 
     @property
     def verdict(self) -> str:
-        """How the round came out: `accepted`, `not it`, `unjudged` or `unread`."""
+        """The last verdict on the guess: `accepted`, `not it`, `unjudged` if there is none, or `unread` if it is unreadable."""
         if not self.round.opinions:
             return "unjudged"
         last = self.round.opinions[-1]
@@ -88,18 +111,24 @@ class LeapShown:
 
     @property
     def tokens(self) -> int:
-        """Tokens that the round's calls used, in and out."""
+        """The input and output tokens of the round's calls, as far as they are known."""
         return sum(call.usage.input_tokens + call.usage.output_tokens for call in self.calls if call.usage)
 
     @property
     def seconds(self) -> float:
-        """Seconds that the round's calls took."""
+        """The seconds that the round's calls took together."""
         return sum(call.seconds for call in self.calls)
 
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """A game: what was found of the sample before, and its rounds."""
+    """A game as a page shows it.
+
+    Attributes:
+        chains: The judges' causal chains of the sample.
+        setup: The steps before the rounds, in which judges build these chains.
+        leaps: The rounds.
+    """
 
     chains: tuple[Chain, ...]
     setup: tuple[Call, ...]
@@ -107,16 +136,16 @@ class Thought:
 
     @property
     def whole(self) -> bool:
-        """Whether its answers are whole responses, not guesses of the frame."""
+        """Whether the candidate writes whole responses, and not the words for a blank."""
         return any(leap.round.whole for leap in self.leaps)
 
 
 def thought(trace: Trace, used: Mapping[str, Usage]) -> Thought:
-    """Return a game's trace, round by round.
+    """Return a game, read from its trace.
 
     Args:
         trace: A trace of the graph `game`.
-        used: What each call used, by its key.
+        used: The tokens of each call, by its key.
     """
     chains = {
         (read_chain.judge, read_chain.target): chain(read_chain.text, read_chain.judge, read_chain.target)
@@ -143,7 +172,7 @@ def thought(trace: Trace, used: Mapping[str, Usage]) -> Thought:
 
 
 def until_given_up(rounds: Sequence[Round]) -> int:
-    """Return how many rounds a person took part in: of those after they gave up each is refused."""
+    """Return the number of rounds up to the last that a person did not refuse; after giving up, all rounds are refused."""
     played = len(rounds)
     while played and rounds[played - 1].status == "refused":
         played -= 1
@@ -151,15 +180,15 @@ def until_given_up(rounds: Sequence[Round]) -> int:
 
 
 def calls(trace: Trace, used: Mapping[str, Usage]) -> list[Call]:
-    """Return every step of an episode of any benchmark, in order."""
+    """Return all steps of an episode of any benchmark, in order; `used` has the tokens of each call by its key."""
     return [_call(place, step, used) for place, step in enumerate(trace.steps, 1)]
 
 
 def chain(text: str, judge: int = 0, target: int = 0) -> Chain:
-    """Read a chain from the text of a trace.
+    """Read a causal chain of a judge (by index) for a target response (by index) from its text in a trace.
 
-    The first line has the nodes of the scene, the next ones those of the caption. A line that begins with `= ` has the
-    creative point, one that begins with `=> ` the function.
+    The first line has the nodes of the scene, the next lines have the nodes of the caption. A line that begins with `= ` has
+    the creative point, a line that begins with `=> ` has the function.
     """
     lines: list[str] = []
     point = function = ""
@@ -175,12 +204,15 @@ def chain(text: str, judge: int = 0, target: int = 0) -> Chain:
 
 
 def nodes(text: str) -> tuple[str, ...]:
-    """Return the nodes of a chain that is written with arrows."""
+    """Return the nodes of a causal chain from a text that separates them by arrows."""
     return tuple(filter(None, map(str.strip, _ARROW.split(text))))
 
 
 def intervened(before: Sequence[str], after: Sequence[str]) -> tuple[Node, ...]:
-    """Return the nodes of the intervened chain, those marked that the judge's own chain does not have."""
+    """Return the nodes of the intervened chain (`after`), marked as changed if the judge's own chain (`before`) lacks them.
+
+    No node is marked if `before` is empty.
+    """
     ours, new_words = [word.casefold() for word in before], [word.casefold() for word in after]
     same: set[int] = set()
     for block in SequenceMatcher(None, ours, new_words, autojunk=False).get_matching_blocks():
@@ -189,12 +221,12 @@ def intervened(before: Sequence[str], after: Sequence[str]) -> tuple[Node, ...]:
 
 
 def fields(sample: Mapping[str, Any], hidden: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Return the fields of a sample that hold anything, as text; `hidden` are left out."""
+    """Return the names and texts of a sample's non-empty fields, without those named in `hidden`."""
     return [(name, text) for name, text in _texts(sample) if name not in hidden]
 
 
 def masked(sample: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return what stands before and after the key text of a sample; None if it is not such a sample."""
+    """Return the parts of a sample's response before and after its key text; None if it has no response with a key text."""
     response, key = sample.get("response"), sample.get("key_text")
     if not isinstance(response, str) or not isinstance(key, str) or key not in response:
         return None
@@ -209,7 +241,7 @@ def _intervened(opinion: Opinion, chains: Mapping[tuple[int, int], Chain]) -> tu
 
 
 def _reasons(opinion: Opinion) -> Iterator[tuple[str, str]]:
-    """Yield what a judge gave for its verdict: each criterion with how it was decided, and why."""
+    """Yield the reasons of a judge as (name, text): the name of a criterion is followed by the decision on it."""
     for criterion, reason in _REASONS.items():
         decided, why = opinion.criteria.get(criterion), opinion.texts.get(reason)
         if decided is not None or why:

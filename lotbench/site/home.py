@@ -1,7 +1,8 @@
-"""The home page as plain records: a table for each benchmark and variant, its runs in order, and who beats whom; pure.
+"""The data of the home page: a table for each benchmark and variant, with its runs in order and a sentence on the ranking.
 
-Every run stands in the table of what it played, whether it is trusted or not; a badge says which, and why. Places are
-given to trusted runs alone, and only among those that were measured alike.
+Every run is in the table of its variant, trusted or not; a badge says which, and why. Runs are ranked among those with
+equal conditions. Only trusted runs get a place; if there are none, runs that lack only samples or a check of their judge
+get provisional places. The functions are pure.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from lotbench.report.ranking_sections import summed_up
 from lotbench.types import Metric
 
 WIDTH = 156
-"""Of the line on which an interval is drawn."""
+"""The length of the axis on which an interval is drawn, in units of its SVG."""
 DATE = re.compile(r"(20\d\d)(\d\d)(\d\d)-(\d\d)(\d\d)-")
 
 
@@ -40,13 +41,25 @@ class Badge:
 
     @property
     def look(self) -> str:
-        """Its class in the style sheet."""
+        """The class of the badge in the style sheet."""
         return "good" if self.name == "trusted" else "flat"
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A run in its table; `place` is None of a run that is not trusted, or stands alone with what it was measured by."""
+    """A run as a row of its table.
+
+    Attributes:
+        run: The name of the run.
+        label: The model's name, with the run's name if the ranking has several runs of the model.
+        value: The primary metric with the ends of its interval, `low` and `high`; None if unknown.
+        place: The place in the ranking, from 1; None for a run that is not ranked.
+        n: The number of samples in the metric.
+        games: The number of finished episodes.
+        failed: The number of episodes that failed or have no score.
+        cost: The cost of the run in US dollars; None if unknown.
+        bounds: The bounds of the metric as text; "" if no episode broke off.
+    """
 
     run: str
     model: str
@@ -57,7 +70,7 @@ class Row:
     high: float | None = None
     place: int | None = None
     provisional: bool = False
-    """Whether its place is among runs whose judge was never checked."""
+    """Whether the place is provisional: no run is trusted, and this one lacks only samples or a check of its judge."""
     n: int = 0
     failed: int = 0
     cost: float | None = None
@@ -67,23 +80,30 @@ class Row:
 
     @property
     def mean(self) -> float:
-        """The value, for a bar."""
+        """The value, or 0 if there is none, for drawing and sorting."""
         return self.value or 0.0
 
     @property
     def date(self) -> str:
-        """When it was begun, as its folder says."""
+        """The time at which the run began (`start_time`)."""
         return start_time(self.run)
 
     @property
     def trusted(self) -> bool:
-        """Whether nothing speaks against ranking it."""
+        """Whether the run is trusted."""
         return self.badge.name == "trusted"
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Runs of a table that were measured alike: what by, the runs in order, and the sentence on them."""
+    """The runs of a table that were measured under the same conditions.
+
+    Attributes:
+        about: The conditions, in a line.
+        rows: The runs, best first.
+        said: The ranking in one sentence; "" if there is none.
+        notes: Further sentences.
+    """
 
     about: str
     rows: tuple[Row, ...]
@@ -93,7 +113,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Board:
-    """The table of a benchmark and a variant of it."""
+    """The table of a benchmark and one variant of it (None if it has only one), ranked by `metric`."""
 
     benchmark: str
     variant: str | None
@@ -102,42 +122,42 @@ class Board:
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
-        """All its runs."""
+        """All runs of the table."""
         return tuple(row for group in self.groups for row in group.rows)
 
     @property
     def name(self) -> str:
-        """Its title."""
+        """The title of the table."""
         return f"{self.benchmark}, {self.variant}" if self.variant else self.benchmark
 
     @cached_property
     def least(self) -> float:
-        """Where the axis of the intervals begins."""
+        """The value at which the axis of the intervals begins, at most 0."""
         return min(0.0, *(row.mean if row.low is None else row.low for row in self.rows), 0.0)
 
     @cached_property
     def most(self) -> float:
-        """Where it ends."""
+        """The value at which the axis of the intervals ends, at least 1."""
         ends = [row.mean if row.high is None else row.high for row in self.rows]
         return max(self.least + 1e-9, 1.0 if max(ends) <= 1 else max(ends))
 
     def at(self, value: float) -> str:
-        """Return the place of a value on the axis."""
+        """Return the horizontal position of a value on the axis, as a number for SVG."""
         return f"{2 + WIDTH * (value - self.least) / (self.most - self.least):.1f}"
 
 
 def start_time(run: str) -> str:
-    """Return when a run was begun, as the name of its folder says; "" of one that was renamed."""
+    """Return the date and time at which a run began, from the name of its folder; "" if the folder was renamed."""
     match = DATE.match(run)
     return "{}-{}-{} {}:{}".format(*match.groups()) if match else ""
 
 
 def boards(entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]] | None = None) -> list[Board]:
-    """Return a table for each benchmark and variant, those with trusted runs first, then by how many there are.
+    """Return a table for each benchmark and variant, those with trusted runs first, then those with most runs.
 
     Args:
         entries: The runs.
-        summaries: Of each by name, for what it cost.
+        summaries: The content of summary.json by run name, for costs and numbers of episodes; None for none.
     """
     by_variant: dict[tuple[str, str | None], list[Entry]] = {}
     for entry in entries:
@@ -147,7 +167,7 @@ def boards(entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]] 
 
 
 def across(tables: Sequence[Board]) -> dict[str, list[Row | None]]:
-    """Return the models that stand in two tables or more, each with its best row of each table."""
+    """Return the models with a value in two or more tables: by name, the model's first row in each table, or None."""
     best: dict[str, list[Row | None]] = {}
     for at, table in enumerate(tables):
         for row in reversed(table.rows):
@@ -157,7 +177,7 @@ def across(tables: Sequence[Board]) -> dict[str, list[Row | None]]:
 
 
 def variant(entry: Entry) -> str | None:
-    """Return which variant of its benchmark a run played; None where there is one only."""
+    """Return the variant of its benchmark that a run played; None if the benchmark has only one."""
     settings: Any = entry.conditions["settings"]
     value = entry.arm or settings.get("arm")
     return None if value is None else str(value)
@@ -171,7 +191,7 @@ def badge(reasons: Sequence[str]) -> Badge:
 def _board(
     benchmark: str, arm: str | None, entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]
 ) -> Board:
-    # Trusted ones first: what is not trusted stands with those that it was measured like.
+    # Trusted runs first: other runs then join the group of trusted runs with their conditions.
     groups = alike(sorted(entries, key=lambda entry: bool(entry.reasons)))
     first = groups[0][0].metric
     return Board(benchmark, arm, first.name, tuple(_group(group, summaries) for group in groups))
@@ -179,7 +199,7 @@ def _board(
 
 def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -> Group:
     trusted = [entry for entry in group if not entry.reasons]
-    # Where nobody is trusted, those are ranked that lack a check of their judge or samples alone.
+    # If no run is trusted, runs that lack only samples or a check of their judge are ranked.
     minor = [entry for entry in group if trust.MINOR.issuperset(trust.in_short(entry.reasons))]
     provisional = [] if trusted else minor
     ranked_of = trusted or (provisional if len(provisional) > 1 else [])
@@ -216,14 +236,14 @@ def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -
         notes += [f"{ranking.metric} over the {shared} that every {which} run has."] * (len(ranked) > 1)
     rest = sorted((name for name in rows if name not in order), key=lambda name: -rows[name].mean)
     every = [*order, *rest]
-    # The best first, trusted or not; those that abstained stay last.
+    # The best first, trusted or not; runs that abstained stay last.
     every.sort(key=lambda name: (rows[name].abstained, rows[name].value is None, -rows[name].mean))
     notes += [ABOUT] if any(row.bounds for row in rows.values()) else []
     return Group(describe_group(group[0]), tuple(rows[name] for name in every), sentence, tuple(notes))
 
 
 def _row(entry: Entry, summaries: Mapping[str, Mapping[str, Any]], metric: Metric) -> Row:
-    """Return a run with its metric, over its own samples or those that it shares with others."""
+    """Return the row of a run; `metric` is its metric over its own samples, or over those that all ranked runs share."""
     summary = summaries.get(entry.name, {})
     return Row(
         run=entry.name,
@@ -243,11 +263,11 @@ def _row(entry: Entry, summaries: Mapping[str, Mapping[str, Any]], metric: Metri
 
 
 def describe_group(entry: Entry) -> str:
-    """Return what the runs of a group have in common, in a line."""
+    """Return the conditions of a run, in a line: the models of its other roles and the digest of its data."""
     conditions: Mapping[str, Any] = entry.conditions
     parts = []
     for role, from_config in conditions["roles"].items():
-        # The address would say where it was asked, not who it is.
+        # The address says where a model was called, not which model it is.
         names = [name.partition("@http")[0] for name in entry.ids.get(role) or from_config]
         parts.append(f"{role} {', '.join(names)}")
     return "; ".join([*parts, f"data {str(conditions['data'])[:8]}"])

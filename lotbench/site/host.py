@@ -1,7 +1,7 @@
-"""A host without a model: guesses are judged by the lists of their sample, questions answered by its words and clues.
+"""The host: a judge and oracle without a model, which judges guesses by a sample's word lists and answers by its clues.
 
-The lists know few guesses. Of any other the host says that it cannot tell, and the player decides. It answers a question
-only if it is sure: of the labelled questions of `data/judge_sets` it answers few, and none wrongly.
+The lists have few guesses. On any other guess the host gives no verdict, and the player decides. It answers a question
+only if it is sure: it answers few of the labelled questions of `data/judge_sets`, and none wrongly.
 """
 
 from __future__ import annotations
@@ -18,25 +18,28 @@ from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.types import Reply, Request
 
 Decide: TypeAlias = Callable[[Item, str], Awaitable[bool | None]]
-"""Asks the player whether a guess counts that the lists do not know; None: it was not said, and it does not."""
+"""Asks the player whether a guess counts that is on no list of the sample.
+
+The arguments are the sample and the guess. None means that the player did not decide; the guess does not count then.
+"""
 HOST = "python:lists"
-"""The host's name as judge and oracle of a run."""
+"""The host's model name in the configuration of a run."""
 OWN_WORD = "The player says so."
-"""The reason that a verdict has which the player gave."""
+"""The reason in the record of a verdict that the player gave."""
 ALIKE = 0.88
-"""From this share of letters in common, two phrases are one with a slip of the finger."""
+"""The similarity of letters (`alike`) from which two phrases count as the same phrase with a typing error."""
 MORE = 2
-"""Words that a guess may have beside those of a phrase that counts."""
+"""The maximum number of further words in a guess that contains a phrase of the lists."""
 PLAIN = re.compile(
     r"an?|and|any|anything|are|as|at|be|been|by|can|did|do|does|for|from|ha[sd]|have|her|he|him|his|i|in|into|is|its?|kind"
     r"|like|made|might|missing|of|on|one|or|people|phrase|part|she|so|some|something|somebody|someone|sort|text|that|the|their"
     r"|them|there|these|they|things?|this|to|type|used|usually|was|were|what|which|with|words?|you|your"
 )
-"""Words that say nothing of what is asked for."""
+"""Words without content, which are left out when texts are compared."""
 _NO = re.compile(r"\b(?:no|not|never|nobody|nothing|without|hardly)\b|n['’]t\b|不|没", re.IGNORECASE)
 _OF_IT = re.compile(r"^(?:it|they|these|the (?:missing|hidden) \w+) (?:is|are|names?)\b", re.IGNORECASE)
 _QUOTED = re.compile(r"^[^\n:：\"“]+[:：]\s*[\"“](.*)[\"”]\s*$", re.MULTILINE)
-"""A guess or a question as the last line of a prompt has it."""
+"""A line of a prompt with a label, a colon and a quoted text; the last such line has the guess or the question."""
 _NUMBERS = {"single": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
 _ASKS = r"(?:is|are|does|do|has|have) (?:it|they|the (?:answer|blank|missing \w+))"
 _COUNTED = re.compile(
@@ -55,7 +58,7 @@ EXAMPLES = {"en": ("Is it one word?", "Does it begin with s?"), "zh": ("是两�
 
 
 def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
-    """Return whether a guess counts by its sample's lists, None where they do not know it; and why."""
+    """Return whether a guess counts by its sample's lists, and the reason; None and "" if it is on no list."""
     refused = [(wrong.text, wrong.why) for wrong in sample.reject]
     refused += [(text, "It is near, but it makes another joke.") for text in sample.near]
     right = [
@@ -78,7 +81,7 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
 
 
 def answer(sample: Item, question: str) -> str:
-    """Answer Yes or No where the key text, the lists or a clue decide, else Unclear."""
+    """Return the answer to a question on the key text: Yes or No if the key text, the lists or a clue decide, else Unclear."""
     asked = words.same(question)
     decided = _of_words(words.same(sample.key_text), asked)
     if decided is None and _PERSON.fullmatch(asked):
@@ -99,7 +102,7 @@ def answer(sample: Item, question: str) -> str:
         return "No"
     for clue in sample.clues:
         clue_stems = list(_stems(clue))
-        # One word alone is answered only where the clue says of the thing itself what it is.
+        # A question with a single content word is answered only by a clue that says what the thing is.
         within = clue_stems if len(question_stems) > 1 else clue_stems[:3] if _OF_IT.match(clue) else []
         if question_stems <= set(within):
             return "No" if bool(_NO.search(clue)) != bool(_NO.search(question)) else "Yes"
@@ -127,11 +130,14 @@ def _of_words(key: str, asked: str) -> bool | None:
 
 
 def alike(text: str, other: str) -> float:
-    """Return how alike two phrases are, from 0 to 1, by the stems of their words and then by their letters."""
+    """Return the similarity of two phrases: 1 for the same word stems, else the share of common letters (0 to 0.99).
+
+    The share is 0 if a phrase has fewer than five characters.
+    """
     if stems(text) == stems(other):
         return 1.0
     first, second = words.same(text), words.same(other)
-    # Of short words one letter makes another word.
+    # In a short word, one letter makes another word.
     close = (
         SequenceMatcher(None, first, second, autojunk=False).ratio()
         if min(len(first), len(second)) > 4
@@ -141,7 +147,7 @@ def alike(text: str, other: str) -> float:
 
 
 def stems(text: str) -> frozenset[str]:
-    """Return the stems of the words of a text that say something, or all where none does."""
+    """Return the stems of the content words of a text; if there are none, all its words."""
     return frozenset(_stems(text)) or frozenset(words.same(text).split())
 
 
@@ -164,11 +170,11 @@ def _stemmer() -> Any:
 
 
 class Host:
-    """Judge and oracle of games, by the lists of their samples.
+    """A model that plays judge and oracle by the lists and clues of the samples.
 
     Args:
-        sample: The sample of an id.
-        decide: Asks the player; without it, what the lists do not know does not count.
+        sample: Returns the sample with an id.
+        decide: Asks the player about a guess that is on no list; if it is None, such a guess does not count.
     """
 
     takes_requests = True
@@ -178,7 +184,7 @@ class Host:
         self._decide = decide
 
     async def __call__(self, request: Request) -> Reply:
-        """Answer in the form that is asked for."""
+        """Answer a request of the judge or the oracle, as JSON in the form of the request's schema."""
         fields = (request.schema or {}).get("properties", {})
         return Reply(json.dumps(await self._build_reply(request, fields), ensure_ascii=False), HOST)
 

@@ -1,4 +1,4 @@
-"""How others did on a sample: the games of models and of other people that were played and judged alike."""
+"""How others did on a sample: the games of models and of other people under the same conditions."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ PEOPLE = "human:"
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How one model, or people together, did on a sample: each game's round of the solve, None where it has none.
+    """The games of one model, or of all people together, on a sample.
 
-    `name` is empty where it is people.
+    Attributes:
+        name: The model's name; "" for people.
+        rounds: The round in which each game was solved; None for a game that was not solved.
     """
 
     name: str
@@ -27,17 +29,23 @@ class Standing:
 
     @property
     def solved(self) -> list[int]:
-        """The rounds of the games that were solved."""
+        """The rounds of the solved games, in ascending order."""
         return sorted(number for number in self.rounds if number is not None)
 
     @property
     def round(self) -> float | None:
-        """The round of the middle one of the games that were solved."""
+        """The median round of the solved games; None if no game was solved."""
         return median(self.solved) if self.solved else None
 
 
 def others(gallery: Gallery, sample: str, own_run: Path) -> list[Standing]:
-    """Return how others did on a sample in runs that were set and judged as one's own was, the fewest rounds first."""
+    """Return how others did on a sample in runs under the conditions of `own_run`, fewest rounds first, unsolved last.
+
+    Args:
+        gallery: The folder of runs.
+        sample: The sample id.
+        own_run: The run folder of the player, which is left out.
+    """
     own = _conditions(own_run)
     models: list[Standing] = []
     people: list[int | None] = []
@@ -48,7 +56,7 @@ def others(gallery: Gallery, sample: str, own_run: Path) -> list[Standing]:
             shelf = gallery.shelf(name)
         except LotbenchError:
             continue
-        # A game that broke off says nothing of how far its player was from the answer.
+        # A game that broke off does not show how far its player was from the answer.
         rows = [row for row in shelf.rows if row.sample == sample and not row.outcome.endswith("_failed")]
         rounds = [row.solved for row in rows]
         if shelf.run.config.model.startswith(PEOPLE):
@@ -60,7 +68,7 @@ def others(gallery: Gallery, sample: str, own_run: Path) -> list[Standing]:
 
 
 def _conditions(path: Path) -> Mapping[str, Any]:
-    """Return what must be alike for the rounds of a run to be held against another's."""
+    """Return what must be equal in two runs for their rounds to be compared; empty if run.json cannot be read."""
     try:
         table = run_folder.read_json(path / "run.json")
         fields = table["experiment"]

@@ -1,8 +1,7 @@
-"""Pages to look through runs, to play and to vote: the report's visual language, with a script of our own.
+"""The rendering of pages to view runs, to play, to vote and to review, in the style of the reports but with scripts.
 
-Every page carries its one style sheet and its one script in itself, and a content policy that allows these
-two by their digests, pictures of the same site, and nothing else. A page is the same from a server and from
-a disk.
+Each page contains one style sheet and one script. Its content security policy allows these two by their digests,
+pictures and connections of the same site, and nothing else. A page is the same from a server and from a disk.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from lotbench.report.html import page as report_page
 from lotbench.site.serve import Served
 
 FRAMES = "; frame-ancestors 'none'"
-"""What only a header can say."""
+"""The part of the policy that browsers accept only in an HTTP header."""
 
 COMMON = ("style.css", "screen.css", "screen.js")
 PLAY = (*COMMON, "play.css", "play.js")
@@ -27,12 +26,12 @@ PARTS = {
     "daily": (*PLAY, "daily.js"),
     "review": ("review.css", "review.js"),
 }
-"""The sheets and scripts of a page, by its template; of any other, the common ones."""
+"""The style sheets and scripts of a page, by the name of its template; other pages have `COMMON`."""
 
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    """Return the template engine of the reports, with the templates of this room before theirs."""
+    """Return the template engine of the reports, which looks for a template in this package first."""
     reports = report_page.environment()
     ours = PackageLoader("lotbench.site")
     return reports.overlay(loader=ChoiceLoader([ours, reports.loader] if reports.loader else [ours]))
@@ -42,9 +41,9 @@ def screen(template: str, up: str = "", **values: Any) -> Served:
     """Return a page from a template of this package.
 
     Args:
-        template: Its name, without `.html`.
-        up: The way from the page to the site's root (`../`).
-        **values: What the template names.
+        template: The name of the template, without `.html`.
+        up: The relative address of the site's root, seen from the page (`../`).
+        **values: The values of the template's variables.
     """
     parts = PARTS.get(template, COMMON)
     style = "".join(_render(name) for name in parts if name.endswith(".css"))

@@ -1,6 +1,6 @@
-"""The runs of a person who plays: which samples they have seen, which run goes on, and the sample of a day.
+"""The runs of a person who plays: the samples that they have seen, the run to resume, and the sample of a day.
 
-What was ever shown under a name is never played again under it.
+A sample that was shown to a person is never played again under the same name.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ LONGEST_NAME = 40
 FIRST = datetime.date(2026, 1, 1)
 """The day of game 1."""
 DAILY_LANGUAGE = "en"
-"""Of the game, if no other is asked for."""
+"""The language of the game, if no other is asked for."""
 SHORT = 3
-"""Words from which a blank is a long one."""
+"""The number of words from which a blank counts as long."""
 
 
 class Joining(BaseModel):
-    """What the first page of a site for people sends."""
+    """The message of a person who joins a site: their name, and a non-empty `agree` if they consent."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -46,7 +46,7 @@ class Joining(BaseModel):
 
 
 class NothingLeftError(UsageError):
-    """A person has played every sample that there is to play; `played` is their last run with one of them."""
+    """Raised if a person has seen every sample of a plan; `played` is their last run with one of them, or None."""
 
     def __init__(self, why: str, played: Run | None) -> None:
         self.played = played
@@ -54,10 +54,10 @@ class NothingLeftError(UsageError):
 
 
 def person(name: str) -> str:
-    """Return a person's name as it is kept.
+    """Return a person's name in the form in which it is stored: NFC, with single spaces.
 
     Raises:
-        UsageError: It is empty, too long, or has something else than letters, digits, spaces, `.`, `_`, `-`.
+        UsageError: The name is empty, too long, or has characters other than letters, digits, spaces, `.`, `_`, `-`.
     """
     tidy = unicodedata.normalize("NFC", " ".join(name.split()))
     if not tidy or len(tidy) > LONGEST_NAME or not re.fullmatch(r"[\w .-]+", tidy):
@@ -66,10 +66,13 @@ def person(name: str) -> str:
 
 
 def joined(sent: object) -> str:
-    """Return the name of a person who has come and agrees to what is kept.
+    """Return the name of a person who joins and consents to what is stored.
+
+    Args:
+        sent: The JSON of a `Joining`.
 
     Raises:
-        UsageError: They do not agree, or it is no name.
+        UsageError: The message is malformed, the name is invalid, or the person does not consent.
     """
     try:
         joining = Joining.model_validate(sent)
@@ -82,14 +85,16 @@ def joined(sent: object) -> str:
 
 
 def daily_order(names: Iterable[str]) -> list[str]:
-    """Return sample ids in the order of their days, the first of them on `FIRST`."""
+    """Return sample ids in the order of the days on which they are played, from `FIRST` on; it depends on the ids only."""
     ordered = sorted(names)
     random.Random("daily").shuffle(ordered)
     return ordered
 
 
 def of_the_day(config: Config, day: datetime.date) -> Config:
-    """Return the game of a day: one sample, the same for everybody with the same data; all come once before any comes again.
+    """Return the configuration of a day's game: one sample, the same for everybody with the same data.
+
+    All samples are played once before any is played again.
 
     Raises:
         UsageError: There is no sample to play.
@@ -106,7 +111,9 @@ def of_the_day(config: Config, day: datetime.date) -> Config:
 
 
 def of_a_day(config: Config, day: datetime.date) -> Config:
-    """Return the samples in the order of a day: short blanks first, and no picture twice running.
+    """Return a configuration with its samples in an order drawn for a day.
+
+    Short blanks come first. No picture comes twice in a row, as far as that is possible.
 
     Raises:
         UsageError: There is no sample to play.
@@ -136,24 +143,24 @@ async def play_next(
     """Let a person play what they have not seen: go on with their run, or begin one.
 
     Args:
-        config: What is played, by whom it is judged; its candidate is replaced by the person.
-        out: Where run folders are kept.
-        name: The person's, as `person` gives it.
-        own: The model that asks the person; the terminal if there is none.
-        watch: See `evaluate`.
-        decide: Asks the person whether a guess counts of which the host by lists cannot tell.
+        config: What to play, and who judges; the person replaces its candidate.
+        out: The folder of runs.
+        name: The person's name, as `person` returns it.
+        own: The model that asks the person; None asks at the terminal.
+        watch: Shows the progress of the run, as in `evaluate`.
+        decide: Asks the person whether a guess counts that is on no list of the host.
 
     Raises:
         NothingLeftError: The person has seen every sample.
         LotbenchError: The run was stopped.
     """
-    # In threads, beside the pages of others who play: the folder may hold many runs.
+    # In threads, so that the pages of other people are served meanwhile: the folder may hold many runs.
     run_plan = await asyncio.to_thread(plan.make, _config_for(config, name))
     seen: set[str] = set()
     names, played = {item.id for item in run_plan.chosen}, None
     for run in await asyncio.to_thread(_runs, out, run_plan):
         if _is_unfinished(run, run_plan):
-            # The name as it was written when the run began.
+            # The run has the name in the spelling with which it began.
             return await resume(
                 run.path, own=_add_host(run.config.model, own, run_plan, decide), watch=watch, concurrency=1
             )
@@ -168,12 +175,12 @@ async def play_next(
 
 
 def planned(config: Config) -> Plan:
-    """Return what is played, whoever plays it; raises UsageError where what is asked for does not fit."""
+    """Return the plan of a game with a placeholder as the player; raises UsageError if the configuration is invalid."""
     return plan.make(_config_for(config, "nobody"))
 
 
 def _add_host(model: str, own: Any, run_plan: Plan, decide: Decide | None) -> dict[str, Any]:
-    """Return the Python objects of a run: the person, and the host by lists where it judges or answers."""
+    """Return the models of a run that are Python objects, by name: the host, and the person as `own` unless it is None."""
     host = {HOST: Host(run_plan.by_id.__getitem__, decide)}
     return host if own is None else {model: own, **host}
 
@@ -189,7 +196,7 @@ def _config_for(config: Config, name: str, samples: tuple[str, ...] | None = Non
 
 
 def _runs(out: Path, run_plan: Plan) -> list[Run]:
-    """Return the runs of this person on this benchmark and data, whatever the settings."""
+    """Return the runs of the plan's person on its benchmark and data, under any settings."""
     ours = run_plan.experiment
     runs = []
     for place in sorted(out.glob("*/run.json")):
@@ -202,7 +209,7 @@ def _runs(out: Path, run_plan: Plan) -> list[Run]:
 
 
 def _is_unfinished(run: Run, run_plan: Plan) -> bool:
-    """Return whether a run is this very experiment, has games left, and none that was not asked for."""
+    """Return whether a run has the plan's experiment, only samples of the plan, and episodes left to play."""
     free = {"samples": (), "model": ""}
     same = run.config.model_copy(update=free) == run_plan.experiment.model_copy(update=free)
     within = set(run.config.samples or ()) <= {item.id for item in run_plan.chosen}
@@ -210,7 +217,7 @@ def _is_unfinished(run: Run, run_plan: Plan) -> bool:
 
 
 def _samples_seen(run: Run) -> set[str]:
-    """Return the samples of which a run's candidate has seen anything."""
+    """Return the ids of the samples that a run's candidate was shown: those in its journal and in its traces."""
     journal = run.path / "calls.jsonl"
     in_journal = {line.key.sample for line in read_journal(journal)} if journal.is_file() else set()
     return in_journal | {trace.sample for trace in run.traces}

@@ -1,7 +1,7 @@
-"""People as players: the same game, judge, oracle and records as a model's, a run folder a person.
+"""The pages on which people play: the same game, judge, oracle and records as for a model, a run folder for each person.
 
-A person plays a sample once: what was ever shown under a name is never played again under it. Nothing of a game
-reaches a browser before it is over but what its player may know (`player_view`), and the games that are over.
+A person plays a sample once: what was shown to them is never played again under the same name. Until a game is over, the
+browser gets nothing of it except what the player may know (`player_view`).
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from lotbench.storage.pictures.picture_file import media_type
 from lotbench.types import JSON, Trace
 
 MOST_PLAYING = 24
-"""Games at once: each holds its journal, its connections and its samples."""
+"""The maximum number of games at the same time; each holds its journal, its connections and its samples."""
 MOST_NAMES = 500
-"""People whose pages are kept; of those who do not play, the ones not seen for longest go first."""
+"""The maximum number of people whose pages are kept; the pages that were visited least recently are dropped first."""
 IDLE_S = 1800.0
-"""Seconds after which a game is let go whose page nobody has opened."""
+"""The seconds without a visit to its page after which a game is stopped."""
 GIVE_WAY_S = 300.0
-"""Seconds after which it is let go if somebody else wants its place."""
+"""The seconds without a visit after which a game is stopped if another person needs its place."""
 HELD = 24
-"""Runs whose games were looked at last: what was read of others is let go."""
+"""The number of runs kept in memory, those viewed last."""
 LOOK_S = 5.0
-"""Seconds between two looks at who is still there."""
+"""The seconds between two checks whether a page is still visited."""
 GONE = "Nobody was there for a while"
 
 
@@ -50,14 +50,13 @@ class PlaySite:
     """The pages on which people play, one or more at once.
 
     Args:
-        asked: What is played, by whom it is judged.
-        out: Where run folders are kept.
-        now: The clock, in seconds.
-        today: Says what day it is, where the game of the day is played, the same sample for everybody; None plays all that
-            is asked for.
+        config: What to play, and who judges.
+        out: The folder of runs.
+        now: Returns the time in seconds.
+        today: Returns the current day, for the game of the day; None plays all samples of the configuration.
 
     Raises:
-        UsageError: What is asked for does not fit.
+        UsageError: The configuration is invalid.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class PlaySite:
         return of_the_day(self._asked, day) if day else self._asked
 
     def get(self, path: str) -> Served:
-        """Return the page at a path."""
+        """Return the page or file at a path; raises LookupError if there is none."""
         match path.split("/"):
             case [""] | ["index.html"]:
                 return self._join_page()
@@ -92,7 +91,15 @@ class PlaySite:
         raise LookupError(path)
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
-        """Take a person who joins, or a move in their game, and return the next address or why the move is refused."""
+        """Take the message of a person who joins, or a move in their game.
+
+        Returns:
+            `{"go": ADDRESS}` with the address of the next page, or `{"why": REASON}` if the move is refused.
+
+        Raises:
+            LookupError: Nothing at this path takes messages, or no player has this key.
+            UsageError: The message is refused, with the reason.
+        """
         match path.split("/"):
             case ["join"]:
                 return {"go": f"player/{self._join(sent).key}/index.html"}
@@ -102,13 +109,13 @@ class PlaySite:
         raise LookupError(path)
 
     def _player(self, key: str) -> Player:
-        """Return who has a page, noted as being there; raises LookupError if nobody has it."""
+        """Return the player with a key, and note the time of the visit; raises LookupError if there is none."""
         player = self._players[key]
         player.seen = self._now()
         return player
 
     async def close(self) -> None:
-        """Stop every game; each can be gone on with."""
+        """Stop all games; each can be resumed."""
         tasks = [player.task for player in self._players.values() if player.task]
         for task in tasks:
             task.cancel()
@@ -127,10 +134,10 @@ class PlaySite:
         return player
 
     def _make_room(self) -> None:
-        """See that one more may play.
+        """Make room for one more player: if all places are taken, stop the game whose page was visited least recently.
 
         Raises:
-            UsageError: Every place is taken, and everybody is there.
+            UsageError: All places are taken, and all players were there in the last `GIVE_WAY_S` seconds.
         """
         playing = sorted(
             (player for player in self._players.values() if player.playing), key=lambda player: player.seen
@@ -147,7 +154,7 @@ class PlaySite:
             del self._players[player.key]
 
     async def _play(self, player: Player) -> None:
-        """Play a person's next run; ended if nobody looks at its page any more."""
+        """Play a person's next run; stop it if its page is not visited for `IDLE_S` seconds."""
         game = asyncio.ensure_future(self._game(player))
         try:
             while not (await asyncio.wait({game}, timeout=LOOK_S))[0]:
@@ -168,18 +175,24 @@ class PlaySite:
         except Exception as error:  # noqa: BLE001 - a bug must be told to who waits, not only to the log
             player.over = f"{type(error).__name__}: {error}"
         finally:
-            # Hundreds of people may have played here: of a run that is over, its page shows how its games ended.
+            # Hundreds of people may have played here. The page of an ended run shows only how its games ended.
             player.task = player.status = None
 
     async def _game(self, player: Player) -> Run:
-        # In a thread: the sample of a day is drawn of the whole data set.
+        # In a thread: the sample of a day is drawn from the whole data set.
         config = await asyncio.to_thread(self._config_of_day, player.day)
         return await play_next(
             config, self._out, player.name, player.model, partial(_note_status, player), player.decide
         )
 
     def _move(self, player: Player, move: str, sent: object) -> str | None:
-        """Take a person's move (an answer, none, the end, the next game) and return why it is not taken."""
+        """Take a person's move and return why it is refused, or None.
+
+        Args:
+            player: The person.
+            move: `answer`, `skip` (no question), `give-up`, `says` (on a guess that is on no list) or `next` (game).
+            sent: The JSON of the message.
+        """
         if not isinstance(sent, Mapping):
             raise UsageError("not an answer")
         fields = {str(name): value for name, value in sent.items() if name != "version"}
@@ -253,14 +266,14 @@ class PlaySite:
         )
 
     def _trace(self, player: Player, sample: str) -> tuple[Shelf, Trace]:
-        """Return a game that is over, and its run; raises LookupError if it is not over, or not theirs."""
+        """Return the run and the trace of a player's finished game; raises LookupError if they have none on this sample."""
         if player.run is None or (sample, 1) not in player.games:
             raise LookupError(sample)
         shelf = self._gallery.shelf(player.run[0].name)
         return shelf, shelf.run.traces[shelf.at(page_file(sample, 1))]
 
     def _result_page(self, player: Player, sample: str, up: str = "") -> Served:
-        """Return how a game came out: the answer, why it is funny, and how others did."""
+        """Return the page with the result of a finished game: the answer, why it is funny, and how others did."""
         shelf, trace = self._trace(player, sample)
         assert player.run is not None
         values = self._gallery.episode_values(shelf, trace)
@@ -285,11 +298,11 @@ class PlaySite:
         )
 
     def _replay_page(self, player: Player, sample: str) -> Served:
-        """Return a game that is over, told again."""
+        """Return the page that shows a finished game round by round."""
         return self._gallery.episode_page(*self._trace(player, sample), "../", "played", {})
 
     def _picture(self, player: Player, file: str) -> Served:
-        """Return a picture that the person was shown, by the digest of its bytes."""
+        """Return a picture that the player was shown, by its file name: a digest, and `.png`."""
         if player.status is not None:
             try:
                 image = player.status.plan.pictures.sent_bytes(file.removesuffix(".png"))
@@ -304,12 +317,12 @@ def _title(day: datetime.date | None) -> str:
 
 
 def _drop_player(player: Player) -> None:
-    """End a game that can be gone on with."""
+    """Stop a player's game; it can be resumed."""
     player.over = GONE
     if player.task:
         player.task.cancel()
 
 
 async def _note_status(player: Player, status: Status) -> None:
-    """Note of a run that has begun what its person's pages show, and what the person agreed to beside it."""
+    """Give a run that has begun to its player, in a thread: `Player.begins` writes the player's consent to the run folder."""
     await asyncio.to_thread(player.begins, status)

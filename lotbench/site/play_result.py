@@ -1,4 +1,4 @@
-"""How a person's game came out, to look at and to share: shared, it gives nothing of the answer away."""
+"""The result of a person's game, for a page and as a text to share; the text does not reveal the answer."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ CLUE = "💡"
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A game that is over, as dots.
+    """The result of a finished game.
 
     Attributes:
-        dots: Each round up to the last that its player took part in, and whether clues came after it.
-        solved: The round that solved it; None where none did.
-        given_up: Whether its player ended it.
-        own: Whether it counted by its player's own word.
+        dots: A pair for each round in which the player took part: `found`, `miss` or `none` (no readable verdict on a guess),
+            and whether clues followed.
+        most: The maximum number of rounds.
+        solved: The round in which the game was solved; None if it was not.
+        given_up: Whether the player gave up.
+        failed: Whether the game broke off.
+        own: Whether the player decided that the accepted guess counts.
     """
 
     dots: tuple[tuple[Dot, bool], ...]
@@ -35,7 +38,7 @@ class Result:
 
     @property
     def words(self) -> str:
-        """How it came out, in words."""
+        """The result in words."""
         if self.solved is not None:
             own = ", by your own word" if self.own else ""
             return f"Solved in round {self.solved} of {self.most}{own}"
@@ -46,14 +49,14 @@ class Result:
         return f"Not solved in {self.most} round{'s' if self.most > 1 else ''}"
 
     def text(self, title: str) -> str:
-        """Return what can be sent to others; nothing of the answer stands in it."""
+        """Return the text to share, below a title: the result in words and signs, without the answer."""
         signs = "".join(SIGNS[dot] + (CLUE if clue else "") for dot, clue in self.dots)
         end = " 🏳️" if self.given_up else ""
         return f"{title}\n{self.words}\n{signs}{end}"
 
 
 def result(trace: Trace, most: int) -> Result:
-    """Return how a game came out; the rounds after its player gave up are left out."""
+    """Return the result of a game of `most` rounds; the rounds after the player gave up are left out."""
     rounds = [each for each in read_rounds(trace.steps) if each.status]
     played = until_given_up(rounds)
     given_up = played < len(rounds)

@@ -1,4 +1,4 @@
-"""One person at a game, on a page or at a terminal: where their game stands, and what they do in it."""
+"""A person who plays, on a page or at a terminal: the state of their game, and their moves."""
 
 from __future__ import annotations
 
@@ -24,18 +24,26 @@ from lotbench.types import Trace
 View: TypeAlias = player_view.View
 Phase: TypeAlias = Literal["start", "guess", "ask", "other", "judge", "host", "unknown", "own"]
 SAID = {False: ("on", "show"), True: ("counts", "misses")}
-"""What a player may say where the host cannot tell: to guess on, or to be shown the answer; then whether it counts."""
+"""The words of a player on a guess that is on no list.
+
+Before the answer is shown (False): `on` to guess on, `show` to see the answer. After that (True): whether it `counts`.
+"""
 CONSENT = (
     "What you type, how long you take and the name that you give are written into a folder on the machine that "
     "serves this page, judged by the models named below, and may be published in that form."
 )
 GUESSES = ("guess", "response")
-"""The fields of a form by which a person says what goes into the blank, or a whole response."""
+"""The form fields with a guess: the words for the blank, or a whole response."""
 
 
 @dataclass
 class Doubt:
-    """A guess of which the host cannot tell; `shown` once the player has asked for the answer, which ends the game."""
+    """A guess that is on no list of the host and waits for the player's decision.
+
+    Attributes:
+        said: The decision, once it is there; None if the player guesses on.
+        shown: Whether the player has asked for the answer, which ends the game.
+    """
 
     sample: Any
     guess: str
@@ -45,17 +53,22 @@ class Doubt:
 
 @dataclass
 class Player:
-    """One person who plays.
+    """A person who plays, with the state of their run.
 
     Attributes:
         key: The secret part of the address of their page.
-        seen: When the page was last opened, or sent something.
-        run: The folder of their run, and how many games it has.
-        read: The games whose end they have looked at.
-        sent: What they sent last, by field, and `sent_at` when.
-        over: Why their run has ended, if it has; "" where all was played.
-        day: The day whose game they play, where it is the game of a day.
-        doubt: A guess of which the host cannot tell, while it waits for the player.
+        seen: The time of the last visit to the page, by the clock of the site.
+        model: The model that passes requests to the person.
+        status: The state of their run while it is played.
+        run: The folder of their run, and its number of games; None before a run has begun.
+        games: The finished games, by sample id and repeat.
+        read: The finished games whose result they have seen.
+        sent: The texts that they sent last, by field.
+        sent_at: The time at which they sent them, by the monotonic clock; 0 if they sent nothing.
+        task: The task that plays the run.
+        over: Why their run has ended, "" if all was played; None while it goes on.
+        day: The day whose game they play; None if it is not the game of a day.
+        doubt: The guess that waits for their decision; None if there is none.
     """
 
     key: str
@@ -75,20 +88,20 @@ class Player:
 
     @property
     def playing(self) -> bool:
-        """Whether their run goes on."""
+        """Whether their run is being played."""
         return self.task is not None and not self.task.done()
 
     @property
     def version(self) -> str:
-        """Moves whenever their page has something new to show."""
+        """A text that changes whenever their page has something new to show."""
         return f"{self.model.version}-{len(self.games)}-{self.phase}-{self.over is None}-{len(self.read)}"
 
     @property
     def phase(self) -> Phase:
-        """Whose turn it is: the person's, or whom they wait for.
+        """What the person has to do next, or whom they wait for.
 
-        A person is to `guess`, to `ask`, to fill in something `other`, or to say of a guess that is `unknown` whether it
-        counts, by their `own` word.
+        They have to `guess`, to `ask`, to fill in `other` fields, to guess on or see the answer after an `unknown` guess, or to
+        decide by their `own` word whether it counts. Or they wait for the `start`, the `judge` or the `host` (the oracle).
         """
         if self.doubt is not None:
             return "own" if self.doubt.shown else "unknown"
@@ -104,18 +117,18 @@ class Player:
 
     @property
     def waited_s(self) -> float:
-        """Seconds since they sent something."""
+        """The seconds since they last sent something; 0 if they sent nothing."""
         return max(0.0, time.monotonic() - self.sent_at) if self.sent_at else 0.0
 
     @property
     def view(self) -> player_view.View | None:
-        """The game as they see it; None before it begins, and of a benchmark that is no game."""
+        """The game as the person sees it; None before it begins, or if the benchmark is not a game."""
         episode = self._game
         return player_view.view(episode) if episode is not None else None
 
     @property
     def fields(self) -> Sequence[Field]:
-        """What is asked of them, if anything is."""
+        """The form fields that wait for the person's answer; empty if nothing is asked."""
         return interview(self.model.asked).fields if self.model.asked else ()
 
     @property
@@ -129,31 +142,41 @@ class Player:
 
     @property
     def ended(self) -> Trace | None:
-        """A game that is over and whose end they have not looked at."""
+        """The first finished game whose result the person has not seen; None if there is none."""
         return next((trace for place, trace in self.games.items() if place not in self.read), None)
 
     @property
     def waiting(self) -> str | None:
-        """The guess, or the question, that is being looked at."""
+        """The guess or the question that the person sent last, for which a verdict or an answer is due; None if there is none."""
         return next((text for name, text in self.sent.items() if name in (*GUESSES, "question")), None)
 
     def begins(self, status: Status) -> None:
-        """Take over a run that has begun or goes on; the ends of its earlier games are no news."""
+        """Take over a run that has begun or was resumed, and write the person's consent to its folder.
+
+        Games that were finished earlier count as seen.
+        """
         self.status, self.run, self.games = status, (status.path, status.total), status.traces
         self.read |= set(status.traces)
         _keep(status.path / "consent.json", {"schema": 1, "name": self.name, "text": CONSENT})
 
     def show_past_games(self, run: Run) -> None:
-        """Show the games of a run that is over."""
+        """Take over the games of an ended run, so that the person's page lists them."""
         self.run = run.path, len(run.traces)
         self.games = {(trace.sample, trace.repeat): replace(trace, steps=()) for trace in run.traces}
         self.read = set(self.games)
 
     def answer(self, version: int, fields: Mapping[str, object]) -> str | None:
-        """Send what they typed; returns why it cannot be used, if so: then nothing is sent, and nothing used up.
+        """Send the person's answer to the waiting request.
+
+        Args:
+            version: The version of the request that the person saw (`PageModel.version`).
+            fields: The values of the form, by field name.
+
+        Returns:
+            Why the rules refuse the answer, which is then not sent and costs no round; None if it was sent.
 
         Raises:
-            UsageError: Nothing is asked by now, or a field is missing or too long.
+            UsageError: The request no longer waits, or a field is missing or too long.
         """
         texts = {name: str(value).strip() for name, value in fields.items()}
         episode: Any = self._game
@@ -168,19 +191,19 @@ class Player:
         return None
 
     def skip(self, version: int) -> None:
-        """Ask nothing this time, where a question is asked for; raises UsageError where none is."""
+        """Leave out the question that is due; raises UsageError if none is. `version` as in `answer`."""
         if self.phase != "ask":
             raise UsageError("only a question can be left out")
         self.model.skip(version)
         self._send({})
 
     def give_up(self, version: int) -> None:
-        """End the game unsolved; raises UsageError if it is not their turn."""
+        """End the game unsolved; raises UsageError if it is not the person's turn. `version` as in `answer`."""
         self.model.give_up(version)
         self._send({})
 
     async def decide(self, sample: Any, guess: str) -> bool | None:
-        """Wait for the player to say whether a guess counts; see `says`."""
+        """Wait until the player decides whether a guess counts (`says`) and return it; None if they guess on."""
         self.doubt = Doubt(sample, guess, asyncio.get_running_loop().create_future())
         try:
             return await self.doubt.said
@@ -188,7 +211,7 @@ class Player:
             self.doubt = None
 
     def says(self, word: str) -> None:
-        """Decide of a guess of which the host cannot tell; raises UsageError where none waits."""
+        """Take the player's word (see `SAID`) on the guess in `doubt`; raises UsageError if none waits or the word is wrong."""
         doubt = self.doubt
         if doubt is None or doubt.said.done() or word not in SAID[doubt.shown]:
             raise UsageError("this was answered already: load the page again")
@@ -198,19 +221,19 @@ class Player:
         if word == "misses":
             self.model.ends(doubt.sample.id, 1)
         doubt.said.set_result({"counts": True, "misses": False}.get(word))
-        # At once, as the page looks before the game goes on.
+        # Cleared at once: the page asks for its state before the game goes on.
         self.doubt = None
         self._send({})
 
     def goes_on(self) -> None:
-        """Leave the page of a game that is over; the next one's time begins."""
+        """Note that the person has seen the result of a finished game; from now on the time of the next game counts."""
         if (ended := self.ended) is not None:
             self.read.add((ended.sample, ended.repeat))
             self.model.resume_clock()
 
     @property
     def _game(self) -> Any:
-        """The episode that they are in, if it is one of the game."""
+        """The current episode if the benchmark is a game; else None."""
         status = self.status
         return status.latest.episode if status and status.plan.benchmark.graph == "game" else None
 

@@ -1,7 +1,7 @@
-"""Review: cards for a person, and a line in a file for each decision.
+"""Review of samples or verdicts by a person: a page of cards, and a file with a line for each decision.
 
-A data set's folder is never written: decisions go to a file of their own, and whoever comes
-back is shown what was decided before.
+The data set's folder is never written: decisions go to a file of their own. A person who comes back is
+shown their earlier decisions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_PX = 1024
 
 
 def clock() -> str:
-    """Return the time of a decision in UTC, ISO 8601, to the second."""
+    """Return the current time in UTC, as ISO 8601 text to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")  # noqa: TID251 - the clock that is injected
 
 
@@ -36,13 +36,13 @@ class Review:
     """The page that shows cards and appends each decision to a file.
 
     Args:
-        cards: What is shown, in order.
-        items: The samples that they are about, by id.
+        cards: The cards, in order.
+        items: The samples that the cards are about, by id.
         folder: The data set's folder, for the pictures.
         declared: The benchmark, which checks edited samples.
-        out: Where each decision is appended as a line.
-        name: Who decides.
-        now: The clock.
+        out: The file to which each decision is appended as a line.
+        name: The name of the person who decides.
+        now: Returns the current time as text.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Review:
         self._out, self._name, self._now = out, name, now
 
     def get(self, path: str) -> serve.Served:
-        """Return the page, or the picture of a card by its number."""
+        """Return the page (""), or a card's picture (picture/NUMBER); raises LookupError at other paths."""
         match path.split("/"):
             case [""]:
                 cards = [{**asdict(card), "choices": card.choices} for card in self._cards]
@@ -71,7 +71,12 @@ class Review:
         raise LookupError(path)
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
-        """Write down a decision and return what the lints say of an edited sample."""
+        """Append a decision to the file, and return the grave findings of the lints on an edited sample, under `notes`.
+
+        Raises:
+            LookupError: Nothing at this path takes messages.
+            UsageError: The message is no decision about a card, or the edited sample is invalid.
+        """
         if path != "decision":
             raise LookupError(path)
         card, line = decision(self._cards, sent)
@@ -81,10 +86,15 @@ class Review:
 
 
 def grave_findings(declared: Benchmark, item: Any, changes: Mapping[str, Any]) -> list[str]:
-    """Return what the lints say of an edited sample.
+    """Return the grave findings of the benchmark's lints on a sample after changes; none without changes.
+
+    Args:
+        declared: The benchmark.
+        item: The sample before the changes.
+        changes: The new values, by field.
 
     Raises:
-        UsageError: It is no sample any more.
+        UsageError: The changed sample is invalid.
     """
     if not changes:
         return []
@@ -100,15 +110,19 @@ def grave_findings(declared: Benchmark, item: Any, changes: Mapping[str, Any]) -
 
 
 def past(out: Path, name: str) -> dict[tuple[str, str, str], Mapping[str, Any]]:
-    """Return what a person decided last about each card; what others decided is not for them to see.
+    """Return a person's last decision on each card, by the card's name; decisions of other people are left out.
+
+    Args:
+        out: The file of decisions; it may be missing.
+        name: The name of the person.
 
     Raises:
-        DataError: A line of the file is none of a review.
+        DataError: A line of the file is no decision of a review.
     """
     latest: dict[tuple[str, str, str], Mapping[str, Any]] = {}
     if not out.exists():
         return latest
-    # What a kill left of a last line is cut.
+    # This cuts off a last line that a killed process has not finished.
     jsonl.append(out, ())
     for number, line in jsonl.tables(out):
         try:
@@ -121,7 +135,12 @@ def past(out: Path, name: str) -> dict[tuple[str, str, str], Mapping[str, Any]]:
 
 
 def cards_of(path: Path, items: Mapping[str, Any]) -> list[Card]:
-    """Return the cards of a data set, or of a file of judge-set rows."""
+    """Return a card for each sample of a data set's folder, or for each row of a file of judge-set rows.
+
+    Raises:
+        DataError: A row is not about a sample in `items`.
+        UsageError: A row has nothing to label.
+    """
     if path.is_dir():
         return [sample_card(item, bool(item.image)) for item in items.values()]
     cards: list[Card] = []
@@ -140,10 +159,10 @@ def cards_of(path: Path, items: Mapping[str, Any]) -> list[Card]:
 
 
 def decisions_file(path: Path, folder: Path, choice: str | None) -> Path:
-    """Return where decisions go: never into the data set's folder.
+    """Return the file for decisions: `choice`, or if it is None, a file beside `path` that ends with .review.jsonl.
 
     Raises:
-        UsageError: The file that was asked for lies there.
+        UsageError: The file lies in `folder`, the data set's folder, which is never written.
     """
     resolved = path.resolve()
     out = (

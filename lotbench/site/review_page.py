@@ -1,8 +1,8 @@
-"""The cards on which a person accepts, edits or rejects samples, and labels verdicts; and what their page sends back.
+"""The cards on which a person accepts, edits or rejects samples, or labels verdicts; and the messages of their page.
 
-Pure: rows in, cards out; a message in, a decision out. The page holds its cards as JSON and builds
-everything with textContent, so no text of a sample is ever markup. A card to label shows no label: whoever
-labels is blind to the others.
+The functions are pure: they make cards of rows, and decisions of messages. The page holds its cards as JSON
+and shows texts by textContent, so no text of a sample becomes markup. A card to label shows no label, so that
+people label independently of each other.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from lotbench.types import JSON
 
 Kind: TypeAlias = Literal["sample", "daeso", "oracle", "response", "idea"]
 SUBJECTS = {"daeso": "guess", "oracle": "question", "response": "response", "idea": "answer"}
-"""Under which name a decision keeps what it is about, by the kind of the card."""
+"""The field of a decision that holds the subject of the card, by kind of card."""
 LABELLED: Mapping[Kind, str] = {
     "idea": "known",
     "response": "response",
     "daeso": "guess",
     "oracle": "question",
 }
-"""The field by which a judge-set row is told to be of a kind, the first that it has."""
+"""The field that makes a judge-set row one of a kind; the first kind whose field the row has."""
 ASKED = {
     "idea": "Taken that this answer works: is it another idea than every known one?",
     "response": "Does this response make the same creative point as the sample's, and has it the same function?",
@@ -35,7 +35,7 @@ ASKED = {
 SAMPLE = ("accept", "edit", "reject")
 VERDICT = ("yes", "no", "unsure")
 LONGEST = 4_000
-"""Characters of an edited field or a note, at most."""
+"""The maximum number of characters of an edited field or a note."""
 _HIDDEN = {"id", "language", "image", "canary"}
 _LOCKED = {"source", "licence", "tier", "leap", "key_span", "reject"}
 _SHOWN_WITH_VERDICT = ("caption", "response", "key_text")
@@ -43,9 +43,13 @@ _SHOWN_WITH_VERDICT = ("caption", "response", "key_text")
 
 @dataclass(frozen=True, slots=True)
 class FieldView:
-    """A field as the page shows it; `many` holds one entry a line, `locked` cannot be edited.
+    """A field of a sample as the page shows it.
 
-    An edit is always told as what differs from `text`; `edited` is what was made of it before.
+    Attributes:
+        text: The text in the data set, with which an edit is compared.
+        many: Whether the field is a list; `text` has one entry per line.
+        locked: Whether the field cannot be edited.
+        edited: The text after the person's earlier edit; "" without one.
     """
 
     name: str
@@ -57,14 +61,14 @@ class FieldView:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One thing to decide about.
+    """A sample to accept, edit or reject, or a judge-set row to label.
 
     Attributes:
-        id: Of the sample.
-        question: What is asked; empty for a sample, where the whole is the question.
-        subject: The guess or the question that a verdict is about.
-        picture: Whether the sample has one, which the page asks for by the card's number.
-        before: What was decided last, if anything was.
+        id: The id of the sample.
+        question: The question to the person; empty for a sample, which is judged as a whole.
+        subject: The guess, question, response or answer that is labelled; empty for a sample.
+        picture: Whether the sample has a picture; the page requests it by the card's number.
+        before: The person's earlier decision; empty if there is none.
     """
 
     id: str
@@ -78,17 +82,17 @@ class Card:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """What may be decided."""
+        """The possible decisions."""
         return SAMPLE if self.kind == "sample" else VERDICT
 
     @property
     def name(self) -> tuple[str, str, str]:
-        """What tells it from every other card."""
+        """The key that identifies the card: kind, sample id, subject."""
         return (self.kind, self.id, self.subject)
 
 
 class Message(BaseModel):
-    """What the page sends."""
+    """The message with which the page sends a decision on a card, given by its index."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -99,7 +103,7 @@ class Message(BaseModel):
 
 
 def sample_card(item: Any, picture: bool) -> Card:
-    """Return the card of a sample of any benchmark, or of a candidate for one."""
+    """Return the card of a sample, or of a proposed sample, of any benchmark; `picture` says whether it has one."""
     fields = []
     for name, value in item.model_dump(mode="json").items():
         if name in _HIDDEN or value in (None, "", [], ()):
@@ -116,11 +120,11 @@ def verdict_card(item: Any, row: Mapping[str, Any], picture: bool, criteria: str
     Args:
         item: The sample that the row is about.
         row: The row.
-        picture: Whether the sample has one.
-        criteria: What the two criteria mean, in the words of the judge's prompts, where a guess or a response is labelled.
+        picture: Whether the sample has a picture.
+        criteria: The meaning of the judge's two criteria, from its prompts, shown if a guess or a response is labelled.
 
     Raises:
-        UsageError: The row has no guess, response or question.
+        UsageError: The row has no guess, response, question or known ideas.
     """
     kind = next((kind for kind, name in LABELLED.items() if row.get(name)), None)
     if kind is None:
@@ -140,7 +144,7 @@ def verdict_card(item: Any, row: Mapping[str, Any], picture: bool, criteria: str
 
 
 def with_past(card: Card, line: Mapping[str, Any] | None) -> Card:
-    """Return a card with what was decided about it before, if anything was, and with the edits of that decision."""
+    """Return a card with the person's earlier decision and its edits; unchanged if `line` (of the review file) is None."""
     if line is None:
         return card
     changes = line.get("changes", {})
@@ -152,10 +156,10 @@ def with_past(card: Card, line: Mapping[str, Any] | None) -> Card:
 
 
 def decision(cards: Sequence[Card], sent: object) -> tuple[Card, dict[str, Any]]:
-    """Read what the page has sent: the card, and the decision as a line of the review file.
+    """Return the card that a message of the page is about, and the decision as a line of the review file.
 
     Raises:
-        UsageError: It is no decision about one of these cards; the message says why.
+        UsageError: The message is no valid decision about one of these cards, with the reason.
     """
     try:
         message = Message.model_validate(sent)
@@ -178,7 +182,11 @@ def decision(cards: Sequence[Card], sent: object) -> tuple[Card, dict[str, Any]]
 
 
 def _read_changes(card: Card, message: Message) -> dict[str, JSON]:
-    """Return the fields that an edit has changed, in their own form."""
+    """Return the new values of the fields that an edit changes, lists as lists.
+
+    Raises:
+        UsageError: A field cannot be edited or is too long, nothing was changed, or the decision is no edit.
+    """
     open_fields = {field.name: field for field in card.fields if not field.locked}
     if unknown := sorted(message.changes.keys() - open_fields.keys()):
         raise UsageError(f"{', '.join(unknown)}: cannot be edited")

@@ -1,7 +1,7 @@
-"""One run, as far as it was looked at: a line for each of its games or tasks, and what was worked out of them.
+"""A run as the pages show it: a row for each of its episodes, and values that are computed from them when needed.
 
-The lines of its traces are in memory, and each is read when it is looked at. A folder may come from somebody else: a
-sample whose name cannot be part of an address is refused.
+The text of the traces is in memory, and a trace is parsed when a page shows it. A folder may come from somebody else, so
+a sample whose id cannot be part of an address is refused.
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ from lotbench.types import Trace
 NAME = re.compile(r"\w[\w.-]*")
 FILES = ("run.json", "summary.json", "traces.jsonl")
 FILTERS = ("outcome", "language", "tier")
-"""What the games of a run can be filtered by."""
+"""The fields by which the episodes of a run can be filtered."""
 LONGEST = 300
-"""Characters of what was asked and answered that a line has."""
+"""The maximum number of characters of a prompt or an answer in a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeRow:
-    """A game or task as a line in its run.
+    """An episode as a row in the list of its run.
 
     Attributes:
-        rounds: How many it had; None where the benchmark has none.
-        solved: The round that solved it, the first of its leaps.
-        answer: The last guess, or the first of the answers; `earlier` are the others.
+        rounds: The number of rounds; None if the benchmark has none.
+        solved: The round in which it was solved (of several solutions, the first); None if it was not.
+        answer: The last guess, or the first of the answers; "" without any.
+        earlier: The other guesses or answers, separated by commas.
     """
 
     sample: str
@@ -53,20 +54,20 @@ class EpisodeRow:
     earlier: str
 
     def verdict(self, graded: bool) -> str:
-        """Return how it ended; of a task that is right or wrong and not graded (`graded`), which of the two."""
+        """Return the outcome; for a scored task, `right` or `wrong` unless the run's scores lie between 0 and 1 (`graded`)."""
         if self.outcome != "scored" or graded or self.score is None:
             return self.outcome
         return "right" if self.score else "wrong"
 
     @property
     def file(self) -> str:
-        """The name of its page."""
+        """The file name of the episode's page."""
         return page_file(self.sample, self.repeat)
 
 
 @dataclass(frozen=True, eq=False)
 class Shelf:
-    """A run with a line for each of its games, in their order."""
+    """A run that was read from its folder, with a row for each of its episodes, in their order."""
 
     run: Run
     samples: Mapping[str, Mapping[str, Any]]
@@ -74,51 +75,51 @@ class Shelf:
 
     @property
     def name(self) -> str:
-        """The name of its folder."""
+        """The name of the run's folder."""
         return self.run.path.name
 
     @property
     def label(self) -> str:
-        """Its candidate."""
+        """The name of the run's candidate."""
         return self.run.answered
 
     @property
     def group(self) -> str:
-        """What runs on the same samples have in common, as part of an address."""
+        """The benchmark and the start of the data's digest, as part of an address; runs on the same data share it."""
         return re.sub(r"[^\w.-]", "-", f"{self.run.config.benchmark}-{self.run.digests['data'][:12]}")
 
     @property
     def asked(self) -> Sequence[str]:
-        """The fields of its samples that say what is asked."""
+        """The fields of its samples that may hold the prompt."""
         return benchmarks.get(self.run.config.benchmark).asked
 
     @cached_property
     def played(self) -> bool:
-        """Whether its tasks are games."""
+        """Whether the benchmark is a game."""
         return benchmarks.get(self.run.config.benchmark).graph == "game"
 
     @cached_property
     def graded(self) -> bool:
-        """Whether any score lies between right and wrong, 1 and 0."""
+        """Whether any score is neither 0 nor 1."""
         return any(row.score not in (None, 0, 1) for row in self.rows)
 
     @property
     def noun(self) -> str:
-        """What one of its episodes is called."""
+        """The word for an episode of the run: `game` or `task`."""
         return "game" if self.played else "task"
 
     @cached_property
     def entry(self) -> Entry:
-        """The run as a ranking sees it.
+        """The data of the run for a ranking.
 
         Raises:
-            RunFolderError: It has not ended in order.
+            RunFolderError: The run has no summary yet.
         """
         return results.entry(self.run)
 
     @cached_property
     def data(self) -> Path | None:
-        """The folder of its data set, if it is still there."""
+        """The folder of the run's data set; None if it no longer exists."""
         try:
             folder = recorded.home(self.run.path, self.run.config).resolve()
         except UsageError:
@@ -127,24 +128,24 @@ class Shelf:
 
     @cached_property
     def pictures(self) -> Mapping[str, str]:
-        """The sha256 of each sample's picture as the run has recorded it."""
+        """The sha256 of each sample's picture as the run has recorded it, by sample id."""
         recorded_data = read_run_json(self.run.path).get("recorded") or {}
         return dict(recorded_data.get("pictures", {}))
 
     @cached_property
     def filters(self) -> Mapping[str, Sequence[str]]:
-        """What its games can be filtered by, and the values of each; none where all are alike."""
+        """The values of each field by which the episodes can be filtered; a field with a single value is left out."""
         values = {name: sorted({self.value(row, name) for row in self.rows} - {""}) for name in FILTERS}
         return {name: options for name, options in values.items() if len(options) > 1}
 
     def value(self, row: EpisodeRow, name: str) -> str:
-        """Return the value by which a game is filtered."""
+        """Return an episode's value of the filter field `name`; "" if it has none."""
         if name == "outcome":
             return row.outcome
         return str(self.samples.get(row.sample, {}).get(name) or "")
 
     def asked_text(self, sample: str) -> str:
-        """Return what was asked of a sample: the joke with its blank, or the first of its texts that says it."""
+        """Return the prompt of a sample: the joke with its blank, or the first text among the fields of `ASKED`, or any text."""
         fields = self.samples.get(sample, {})
         if (around := game_rounds.masked(fields)) is not None:
             return "____".join(around)[:LONGEST]
@@ -152,7 +153,7 @@ class Shelf:
         return next((texts[name] for name in (*self.asked, *texts) if name in texts), "")[:LONGEST]
 
     def at(self, file: str) -> int:
-        """Return the place of the game whose page has this name; raises LookupError if there is none."""
+        """Return the index of the episode whose page has this file name; raises LookupError if there is none."""
         for place, row in enumerate(self.rows):
             if row.file == file:
                 return place
@@ -160,15 +161,15 @@ class Shelf:
 
 
 def page_file(sample: str, repeat: int) -> str:
-    """Return the name of the page of an episode."""
+    """Return the file name of an episode's page."""
     return f"{sample}-{repeat}.html"
 
 
 def episode_row(trace: Trace, answers: Sequence[str] = ()) -> EpisodeRow:
-    """Return an episode, as its run lists it; `answers` are those of an episode without guesses.
+    """Return the row of an episode; `answers` are its answers if it has no guesses.
 
     Raises:
-        UsageError: The sample's name can be no part of an address.
+        UsageError: The sample id cannot be part of an address.
     """
     if not NAME.fullmatch(trace.sample):
         raise UsageError(f"{trace.sample[:80]!r}: no sample's name, so no part of an address")
@@ -189,10 +190,10 @@ def episode_row(trace: Trace, answers: Sequence[str] = ()) -> EpisodeRow:
 
 
 def read_run(path: Path) -> Shelf:
-    """Read a run folder.
+    """Read a run folder and return the run with its rows.
 
     Raises:
-        UsageError: It is damaged, or a sample's name can be no part of an address.
+        UsageError: The folder is damaged, or a sample id cannot be part of an address.
     """
     rows: list[EpisodeRow] = []
     answers = _answers(path)
@@ -201,7 +202,7 @@ def read_run(path: Path) -> Shelf:
 
 
 def _answers(path: Path) -> Callable[[Trace], Sequence[str]]:
-    """Return what reads the answers of a run's episodes; raises UsageError if its settings are not its benchmark's."""
+    """Return a function from a trace of a run to its answers; raises UsageError if the run's settings are invalid."""
     file = path / "run.json"
     experiment = validate(Experiment, read_run_json(path)["experiment"], file)
     declared = benchmarks.get(experiment.benchmark)
@@ -210,7 +211,7 @@ def _answers(path: Path) -> Callable[[Trace], Sequence[str]]:
 
 
 def stamp(path: Path) -> tuple[tuple[int, int] | None, ...]:
-    """Return what changes when a run's files do."""
+    """Return the change time in nanoseconds and the size of each file in `FILES`; None for a missing file."""
     return tuple(_file_stamp(path / file) for file in FILES)
 
 

@@ -1,8 +1,8 @@
-"""The pages of a runs folder: what is asked for is read from disk then, and nothing outside the folder is shown.
+"""The pages of a runs folder. Files are read when a page needs them, and no request can name a path on the disk.
 
-A run is known by its name in the folder's list, never by a path; a picture by a digest of its file's path, time and size.
-What is kept in memory of a run is a line for each game, until its files change. Reading is plain: good for runs of 5,000
-games, slow for longer ones.
+A run is requested by its name in the list of the folder, a picture by a digest of its file's path, time and size. Memory
+holds a row and the text of the trace for each episode of a run, until its files change. That is fast enough for runs of
+5,000 games, and slow for longer ones.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from lotbench.storage.pictures.picture_file import encoded
 from lotbench.types import JSON, Trace
 
 SIZES = {"picture": 1024, "thumb": 112}
-"""Pixels of a picture at most, by the folder of its address."""
+"""The maximum width and height of a picture in pixels, by the folder in its address."""
 MOST_SIDES = 60
-"""Games on the page of a sample."""
+"""The maximum number of games on the page of a sample."""
 STRIP = 6
-"""Pictures beside a table of the home page."""
+"""The maximum number of pictures beside a table of the home page."""
 HELD = 512
-"""Runs that are kept in memory, with the lines of their traces; of more, those looked at last."""
+"""The maximum number of runs in memory, with the text of their traces; those viewed last are kept."""
 REPORT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; sandbox allow-downloads"
     + FRAMES
 )
-"""Of a report: nothing in it runs, whoever wrote it."""
+"""The content security policy of a run's report: it runs no script, whoever wrote the report."""
 
 
 class Gallery:
@@ -56,7 +56,7 @@ class Gallery:
 
     Args:
         root: The folder of runs.
-        held: How many runs are kept in memory.
+        held: The maximum number of runs in memory.
     """
 
     def __init__(self, root: Path, held: int = HELD) -> None:
@@ -69,7 +69,12 @@ class Gallery:
         self._duels = lru_cache(1)(compared.duels)
 
     def get(self, path: str) -> Served:
-        """Return the page or picture at a path; a run is read when it is first looked at, and again when it has changed."""
+        """Return the page or picture at a path; a run is read at its first use, and again after its files have changed.
+
+        Raises:
+            LookupError: There is no such page or picture.
+            UsageError: The run cannot be read.
+        """
         place, _, kind = path.rpartition(".")
         match [kind, *place.split("/")]:
             case ["", ""] | ["html", "index"]:
@@ -87,7 +92,7 @@ class Gallery:
             case ["html", "sample", group, sample]:
                 return self.sides_page(group, sample)
             case ["html", "report", name] if report := _report(self.shelf(name)):
-                # In a page of its own look, and only that runs nothing: the way back is a link.
+                # The report is a page in its own style that runs no script: only a link leads back.
                 back = f'<header><p class="kind"><a href="../run/{quote(name)}.html">Back to the run</a></p></header>'
                 page = report.read_bytes().replace(b"<body>", b"<body>" + back.encode(), 1)
                 return Served(page, policy=REPORT_POLICY)
@@ -96,11 +101,11 @@ class Gallery:
         raise LookupError(path)
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
-        """Refuse what is sent: these pages take nothing."""
+        """Refuse any message with a LookupError: these pages take none."""
         raise LookupError(path)
 
     def names(self) -> list[str]:
-        """Return the names of the run folders, the last begun first; none that leads out of the folder."""
+        """Return the names of the run folders, the latest first; a link that leads out of the root folder is left out."""
         names = (place.parent.name for place in self.root.glob("*/run.json"))
         return sorted(filter(self._is_ours, names), reverse=True)
 
@@ -110,7 +115,7 @@ class Gallery:
         return inside and place.is_file()
 
     def readable_runs(self) -> tuple[list[Shelf], dict[str, str]]:
-        """Return every run that can be read, and why others cannot be."""
+        """Return all runs that can be read, and for the others the reason why not, by name."""
         shelves: list[Shelf] = []
         unreadable: dict[str, str] = {}
         for name in self.names():
@@ -121,11 +126,11 @@ class Gallery:
         return shelves, unreadable
 
     def shelf(self, name: str) -> Shelf:
-        """Return a run by its name.
+        """Return the run with this folder name, with its rows.
 
         Raises:
-            LookupError: There is none of that name.
-            UsageError: It cannot be read.
+            LookupError: There is no run of that name.
+            UsageError: The run cannot be read.
         """
         if not self._is_ours(name):
             raise LookupError(name)
@@ -133,7 +138,7 @@ class Gallery:
         return self._read(path, stamp(path))
 
     def index(self) -> Served:
-        """Return the leaderboards: every run that has ended in the table of what it played, and the runs that have not."""
+        """Return the home page: tables of the runs that have ended, duels, and lists of the other runs."""
         shelves, unreadable = self.readable_runs()
         ended = {shelf.name: shelf for shelf in shelves if shelf.run.summary}
         boards, faults = self._boards(tuple(ended.values()))
@@ -150,12 +155,12 @@ class Gallery:
         )
 
     def _strip(self, shelf: Shelf) -> list[str]:
-        """Return small pictures of a few samples of a run; several tasks may be about one picture."""
+        """Return the addresses of at most `STRIP` different thumbnails of a run's first samples."""
         pictures = (self.picture(shelf, row.sample, "thumb") for row in shelf.rows[: STRIP * 8])
         return list(islice(dict.fromkeys(filter(None, pictures)), STRIP))
 
     def run_page(self, shelf: Shelf) -> Served:
-        """Return a run: what it came to, and its games."""
+        """Return the page of a run: its score, trust and cost, and its episodes."""
         summary, count = shelf.run.summary, len(shelf.rows)
         name, cost = summary.get("primary_metric"), summary.get("usage", {}).get("cost_usd")
         score = summary.get("scores", {}).get(name)
@@ -178,14 +183,18 @@ class Gallery:
         )
 
     def compared_page(self, first: Shelf, second: Shelf) -> Served:
-        """Return two runs against each other."""
+        """Return the page that compares two runs."""
         shelves = (first, second)
         names = told_apart([(shelf.label, shelf.name) for shelf in shelves])
         values = compared.values(shelves, lambda shelf, sample: self.picture(shelf, sample, "thumb"))
         return screen("compare", "../../", names=names, **values)
 
     def game_page(self, shelf: Shelf, file: str) -> Served:
-        """Return an episode: a game as a thought trace, anything else step by step."""
+        """Return the page of an episode, given the file name of the page, with links to its neighbours.
+
+        Raises:
+            LookupError: The run has no such episode.
+        """
         place = shelf.at(file)
         row = shelf.rows[place]
         links = {
@@ -197,7 +206,7 @@ class Gallery:
         return self.episode_page(shelf, shelf.run.traces[place], "../../", "game", links)
 
     def said_page(self, shelf: Shelf, file: str) -> Served:
-        """Return what was asked and said in an episode, call by call."""
+        """Return the page with the messages and replies of an episode, call by call; `file` is its file name."""
         trace = shelf.run.traces[shelf.at(file)]
         calls, missing = said.episode_calls(shelf.run, trace)
         return screen(
@@ -205,7 +214,7 @@ class Gallery:
         )
 
     def episode_values(self, shelf: Shelf, trace: Trace) -> dict[str, Any]:
-        """Return what is shown of an episode whatever it is an episode of."""
+        """Return the template values that the pages of all benchmarks' episodes need."""
         sample = shelf.samples.get(trace.sample, {"id": trace.sample})
         return {
             "shelf": shelf,
@@ -218,7 +227,15 @@ class Gallery:
     def episode_page(
         self, shelf: Shelf, trace: Trace, up: str, template: str, links: Mapping[str, str | None]
     ) -> Served:
-        """Return a game as a thought trace; an episode of anything else by its benchmark's readings and step by step."""
+        """Return the page of an episode: a game round by round, an episode of another benchmark step by step.
+
+        Args:
+            shelf: The run.
+            trace: The trace of the episode.
+            up: The relative address of the site's root, seen from the page.
+            template: The template for a game.
+            links: The addresses of related pages, by name; None for a missing one.
+        """
         values = self.episode_values(shelf, trace) | {"links": links, "given_up": 0}
         used = {key: entry.reply.usage for key, entry in said.entries(shelf.run.path / CALLS, trace).items()}
         if (around := thought.masked(values["sample"])) is not None:
@@ -239,7 +256,15 @@ class Gallery:
         )
 
     def sides_page(self, group: str, sample: str) -> Served:
-        """Return every game on one sample, of which two are shown side by side."""
+        """Return the page with all games on a sample, which shows two of them side by side.
+
+        Args:
+            group: The benchmark and data of the runs, as `Shelf.group` has them.
+            sample: The sample id.
+
+        Raises:
+            LookupError: No run of the group has played the sample, or it has no joke with a blank.
+        """
         games = {
             shelf: [place for place, row in enumerate(shelf.rows) if row.sample == sample]
             for shelf in self.readable_runs()[0]
@@ -264,7 +289,7 @@ class Gallery:
         )
 
     def picture(self, shelf: Shelf, sample: str, size: Literal["picture", "thumb"] = "picture") -> str | None:
-        """Return the address of a sample's picture; None unless it is the one that the run recorded."""
+        """Return the address of a sample's picture; None if there is no file, or not with the digest that the run recorded."""
         name, folder = shelf.samples.get(sample, {}).get("image"), shelf.data
         if not isinstance(name, str) or folder is None:
             return None
@@ -283,7 +308,7 @@ class Gallery:
         return f"{size}/{digest}.png"
 
     def addresses(self) -> Iterator[str]:
-        """Yield the path of every page, then of every picture that they show."""
+        """Yield the paths of all pages except comparisons of two runs, then of all pictures on pages that were made so far."""
         yield "index.html"
         sides: dict[str, None] = {}
         for shelf in self.readable_runs()[0]:
@@ -303,7 +328,7 @@ class Gallery:
 
 
 def export(gallery: Gallery, out: Path) -> tuple[int, int]:
-    """Write every page and picture of a gallery as a file.
+    """Write the pages and pictures of a gallery as files, without comparisons of two runs; sets `gallery.live` to False.
 
     Returns:
         The number of files and their bytes.
@@ -315,7 +340,7 @@ def export(gallery: Gallery, out: Path) -> tuple[int, int]:
     try:
         if out.exists() and any(out.iterdir()):
             raise UsageError(f"--export {out}: is not empty")
-        # Files are all there is: a page for each two runs would be too many of them.
+        # Each two runs would need a file of their own, which would be too many.
         gallery.live = False
         for path in gallery.addresses():
             body = gallery.get(path).body
@@ -329,7 +354,13 @@ def export(gallery: Gallery, out: Path) -> tuple[int, int]:
 
 
 def _rows(shelf: Shelf, what: str, kind: str) -> Served:
-    """Return the rows of a run as `lotbench export` writes them, a task each or a step each."""
+    """Return the rows of a run as `lotbench export` writes them.
+
+    Args:
+        shelf: The run.
+        what: `steps` for a row per step, else a row per episode.
+        kind: `csv`, or `jsonl`.
+    """
     table = trace_rows.steps if what == "steps" else trace_rows.episodes
     rows = list(table(shelf.run.traces, shelf.name, shelf.label))
     media = "text/csv" if kind == "csv" else "application/x-ndjson"
@@ -337,7 +368,7 @@ def _rows(shelf: Shelf, what: str, kind: str) -> Served:
 
 
 def _report(shelf: Shelf) -> Path | None:
-    """Return the report of a run, if it can run nothing: the folder may be somebody else's."""
+    """Return the path of a run's report.html; None if there is none or it may run scripts: a folder may be somebody else's."""
     page = shelf.run.path / "report.html"
     try:
         with open(page, "rb", opener=regular) as opened:
@@ -347,18 +378,18 @@ def _report(shelf: Shelf) -> Path | None:
 
 
 def _boards(shelves: Sequence[Shelf]) -> tuple[list[home.Board], dict[str, str]]:
-    """Return the leaderboards of runs that have ended, and what is wrong with those that can be on none."""
+    """Return the tables of runs that have ended, and by name the faults of runs that cannot be in a table."""
     entries, faults = [], {}
     for shelf in shelves:
         try:
             entries.append(shelf.entry)
-        except Exception as error:  # noqa: BLE001 - as in `found`
+        except Exception as error:  # noqa: BLE001 - as in `readable_runs`
             faults[shelf.name] = _fault(error)
     return home.boards(entries, {shelf.name: shelf.run.summary for shelf in shelves}), faults
 
 
 def _fault(error: Exception) -> str:
-    """Return what is wrong with a run folder."""
+    """Return the reason why a run folder cannot be used, as text."""
     return (
         str(error)
         if isinstance(error, LotbenchError)
@@ -367,7 +398,7 @@ def _fault(error: Exception) -> str:
 
 
 def _side(shelf: Shelf, place: int) -> Mapping[str, Any]:
-    """Return a game as it stands beside others on its sample."""
+    """Return the template values of the game with index `place`, for the page of its sample."""
     trace = shelf.run.traces[place]
     return {
         "name": _side_name(shelf, trace.repeat),
@@ -380,5 +411,5 @@ def _side(shelf: Shelf, place: int) -> Mapping[str, Any]:
 
 
 def _side_name(shelf: Shelf, repeat: int) -> str:
-    """Return what a game is called on the page of its sample."""
+    """Return the name of a game on the page of its sample: the run and the repeat."""
     return f"{shelf.name}-{repeat}"

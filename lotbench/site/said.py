@@ -1,7 +1,7 @@
-"""What was asked and said in a game or task, call by call: the messages as they were sent, and the reply as it came.
+"""The messages and replies of an episode, call by call.
 
-Replies come from the journal; messages are not kept there, and are put together again by playing the episode anew. Where
-that cannot be done any more, the replies are shown with the reason.
+Replies are read from the journal. The journal has no messages, so they are rebuilt: the episode is played again with the
+recorded replies. If that fails, the replies are shown without messages, with the reason.
 """
 
 from __future__ import annotations
@@ -24,12 +24,17 @@ from lotbench.storage.jsonl import unsealed
 from lotbench.types import Image, Message, Request, Trace
 
 LONG = 240
-"""Characters from which a message that came before is not written out again."""
+"""The number of characters from which a message that an earlier call sent is not shown again."""
 
 
 @dataclass(frozen=True, slots=True)
 class SentMessage:
-    """One message: its parts in order, a text or the sha256 of a picture; `same` names the call that sent it before."""
+    """One message of a call.
+
+    Attributes:
+        parts: The parts in order: (`text`, the text) or (`picture`, its sha256).
+        same: The number of the earlier step that sent the same long message; None if the message is shown in full.
+    """
 
     speaker: str
     parts: tuple[tuple[str, str], ...]
@@ -41,9 +46,10 @@ class CallView:
     """One call of an episode.
 
     Attributes:
-        entry: Its line in the journal; None if that is not there.
-        messages: As they were sent; empty where they cannot be put together again.
-        form: The JSON schema that the reply was to have; "" if any text would do.
+        call: The step of the call.
+        entry: The line of the call in the journal; None if it is missing.
+        messages: The messages as they were sent; empty if they cannot be rebuilt.
+        form: The JSON schema of the reply, as text; "" if the call asked for no schema.
     """
 
     call: Call
@@ -53,7 +59,7 @@ class CallView:
 
 
 def entries(journal: Path, trace: Trace) -> dict[str, Entry]:
-    """Return the journal's lines of the calls of an episode, by key; of two lines of one key the later counts."""
+    """Return the journal lines of an episode's calls, by key; if a key has several lines, the last."""
     by_key: dict[str, Entry] = {}
     if not journal.is_file():
         return by_key
@@ -62,7 +68,7 @@ def entries(journal: Path, trace: Trace) -> dict[str, Entry]:
     names = [f'"sample":{json.dumps(sample, ensure_ascii=False)}'.encode() for sample in samples]
     with journal.open("rb") as lines:
         for text in lines:
-            # Most lines are of other samples: they are not taken apart.
+            # Most lines are about other samples and are not parsed.
             if any(name in text for name in names):
                 with suppress(ValueError, KeyError, TypeError):
                     line = entry(unsealed(text))
@@ -72,7 +78,7 @@ def entries(journal: Path, trace: Trace) -> dict[str, Entry]:
 
 
 def episode_calls(run: Run, trace: Trace) -> tuple[list[CallView], str]:
-    """Return every call of an episode, and why messages are wanting, if they are."""
+    """Return all calls of an episode, and the reason why messages or replies are missing ("" if none are)."""
     why, sent = "", dict[str, Request]()
     lines = entries(run.path / CALLS, trace)
     try:
@@ -111,7 +117,7 @@ def _message(message: Message, place: int, seen: dict[tuple[Any, ...], int]) -> 
 
 
 def _parts(parts: Sequence[str | Image]) -> tuple[tuple[str, str], ...]:
-    """Return parts as they are shown; texts that follow each other as one."""
+    """Return the parts of a message as pairs (see `SentMessage.parts`); successive texts are joined."""
     pieces: list[tuple[str, str]] = []
     for part in parts:
         if isinstance(part, Image):

@@ -1,8 +1,8 @@
-"""Local web pages: under a secret address, on the loopback unless a host is named, with a strict content policy.
+"""A web server for local pages: under a secret address, on the loopback unless a host is named, with a strict policy.
 
-Other pages in the same browser may send requests to any local port, so the address holds a random token,
-the host must be this machine (no other name may be bound to it), and a message must be JSON from this very
-page. No path of a request is ever a path on the disk: a site looks up what it knows by name.
+Other pages in the same browser can send requests to any local port. So the address contains a random token, a
+request must name this machine as its host (another domain may point to it), and a message must be JSON from
+a page of this site. The path of a request is never a path on the disk: a site looks up what it knows by name.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from lotbench.types import JSON
 HOST = "127.0.0.1"
 NAMES = frozenset({"127.0.0.1", "::1", "localhost"})
 MAX_MESSAGE = 100_000
-"""Bytes of a message, at most."""
+"""The maximum size of a message in bytes."""
 MAX_OPEN = 128
-"""Connections at once, at most: a further one takes the place of that which has been idle longest."""
+"""The maximum number of open connections; a further one replaces the one that has been idle longest."""
 IDLE_S = 15.0
-"""Seconds that a connection may go without a whole request."""
+"""The seconds after which an idle connection is closed (keep-alive)."""
 MESSAGE_S = 10.0
-"""Seconds that a message may take to arrive."""
+"""The maximum number of seconds in which a message must arrive."""
 NOTHING = "default-src 'none'; frame-ancestors 'none'"
-"""The policy of what is no page."""
+"""The content security policy of responses that are not pages."""
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -47,7 +47,7 @@ HEADERS = {
     "Content-Security-Policy": NOTHING,
 }
 LASTING = "private, max-age=31536000, immutable"
-"""How long a browser may keep what has its own digest for a name."""
+"""The Cache-Control header of responses whose address contains their digest."""
 
 
 _Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -55,11 +55,12 @@ _Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What is sent for an address.
+    """The response to a GET request.
 
     Attributes:
-        policy: The content policy of a page.
-        lasting: Whether its address names its content, so that it never changes.
+        kind: The media type.
+        policy: The content security policy of a page.
+        lasting: Whether the address contains a digest of the content, so that a browser may keep it.
     """
 
     body: bytes
@@ -72,16 +73,16 @@ class Pages(Protocol):
     """A site of many pages, each found by its path below the token."""
 
     def get(self, path: str) -> Served:
-        """Return what is at a path; called in a thread of its own.
+        """Return the page or file at a path; called in a thread of its own.
 
         Raises:
-            LookupError: Nothing is there.
-            UsageError: It is there and cannot be shown, with the reason.
+            LookupError: There is nothing at this path.
+            UsageError: The page cannot be shown, with the reason.
         """
         ...
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
-        """Take the message that a page has sent, and return the answer to the page.
+        """Take the message of a page, and return the answer to the page.
 
         Raises:
             LookupError: Nothing at this path takes messages.
@@ -91,7 +92,7 @@ class Pages(Protocol):
 
 
 class _Handlers:
-    """What a browser may do under the token: look, and send a message."""
+    """The handlers of a site's requests: GET for pages and POST for messages, guarded by host name and token."""
 
     def __init__(self, pages: Pages, token: str, host: str, busy: set[object]) -> None:
         self._pages = pages
@@ -101,7 +102,7 @@ class _Handlers:
 
     @web.middleware
     async def counted(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """Note which connections are at work on a request: these are never closed to make room."""
+        """Mark the connection as busy while it handles a request: busy connections are never closed to make room."""
         self._busy.add(request.protocol)
         try:
             return await handler(request)
@@ -110,7 +111,7 @@ class _Handlers:
 
     @web.middleware
     async def guarded(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """Let through what knows the token, and came to this machine by its own name."""
+        """Let through requests that name this machine as host (else status 403) and have the token (else 404)."""
         if not self._ours(_place(f"//{request.host}").hostname or ""):
             raise web.HTTPForbidden(text="not this host")
         token = request.match_info.get("token", "")
@@ -122,7 +123,10 @@ class _Handlers:
         return response
 
     def _ours(self, name: str) -> bool:
-        """Return whether a host's name cannot be bound to this machine by somebody else: ours, or an address."""
+        """Return whether a host name is surely this machine's, and not another domain that points to it.
+
+        Such names are those of the loopback, the host that is served and, if it is not the loopback, any IP address.
+        """
         if name in NAMES or name == self._host:
             return True
         try:
@@ -132,7 +136,7 @@ class _Handlers:
         return self._host not in NAMES
 
     async def get(self, request: web.Request) -> web.Response:
-        """Return whatever is at the path."""
+        """Return the page or file at the path; status 404 if there is none, 409 with the reason if it cannot be shown."""
         try:
             page = await asyncio.to_thread(self._pages.get, request.match_info["path"])
         except LookupError:
@@ -146,7 +150,10 @@ class _Handlers:
         return web.Response(body=page.body, content_type=page.kind, charset=charset, headers=headers)
 
     async def post(self, request: web.Request) -> web.Response:
-        """Take a message and return the page's answer to it; a bad message is refused with its reason."""
+        """Take a message and return the site's answer as JSON; refuse a bad message with status 400 and the reason.
+
+        Other statuses: 403 for another site's page, 404 for an unknown path, 408 for a slow message, 415 if it is no JSON type.
+        """
         origin = request.headers.get("Origin")
         if origin is not None and _place(origin).netloc != request.host:
             raise web.HTTPForbidden(text="not from this page")
@@ -169,7 +176,7 @@ class _Handlers:
 
 
 def _place(address: str) -> SplitResult:
-    """Return the parts of an address; of one that cannot be read, none."""
+    """Return the parts of a URL; empty parts if it cannot be parsed."""
     try:
         return urlsplit(address)
     except ValueError:
@@ -179,7 +186,14 @@ def _place(address: str) -> SplitResult:
 def application(
     pages: Pages, token: str, host: str = HOST, busy: set[object] | None = None
 ) -> web.Application:
-    """Return the web application of a site, everything below the token; `busy` holds the connections at work."""
+    """Return the web application of a site.
+
+    Args:
+        pages: The site.
+        token: The first part of each path.
+        host: The address on which the site is served.
+        busy: The set in which connections stand while they handle a request; None makes a new one.
+    """
     handlers = _Handlers(pages, token, host, set() if busy is None else busy)
     app = web.Application(middlewares=[handlers.counted, handlers.guarded], client_max_size=MAX_MESSAGE)
     app.router.add_get("/{token}/{path:.*}", handlers.get)
@@ -188,16 +202,16 @@ def application(
 
 
 async def serve(pages: Pages, port: int, ready: Callable[[str], None], host: str = HOST) -> None:
-    """Serve a site until it is cancelled.
+    """Serve a site until the task is cancelled.
 
     Args:
-        pages: What is served.
+        pages: The site.
         port: The port; 0 takes a free one.
-        ready: Is told the address once the page can be opened.
-        host: The address to listen on; others than this machine can open the pages if it is not the loopback.
+        ready: Called with the address once the pages can be opened.
+        host: The address to listen on; if it is not the loopback, other machines can open the pages.
 
     Raises:
-        UsageError: The port is taken, or the host is none of this machine's.
+        UsageError: The port is taken, or the host is no address of this machine.
     """
     token, busy = secrets.token_urlsafe(24), set[object]()
     log = logging.getLogger(__name__)
@@ -227,17 +241,17 @@ async def serve(pages: Pages, port: int, ready: Callable[[str], None], host: str
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Return whether a fault is of this program: not a request that is none, nor somebody who hung up."""
+    """Return whether a log record is about a fault of this program, not about a malformed request or a lost connection."""
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, HttpProcessingError | ConnectionError)
 
 
 def _admitted(runner: web.AppRunner, busy: set[object]) -> asyncio.Protocol:
-    """Return what serves a new connection; where too many are open, those that have been idle longest are closed.
+    """Return the protocol of a new connection; if too many are open, close those that have been idle longest.
 
-    A new one is never turned away for idle ones: whoever sends half a request and waits would else shut the
-    pages for everybody. Of a burst, a hundred are let in before the first of them counts as open, and one that is
-    closed counts for a moment yet: so all that are too many are closed here, and none twice.
+    A new connection is never refused because of idle ones: else a client that sends half requests and waits could
+    block the pages for everybody. In a burst, a hundred connections are accepted before the first counts as open,
+    and a closed connection still counts for a moment. So all surplus connections are closed here, and none twice.
     """
     assert runner.server is not None
     here = [wire for wire in runner.server.connections if wire.transport and not wire.transport.is_closing()]

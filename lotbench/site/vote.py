@@ -1,7 +1,8 @@
-"""Votes of people on a ballot file: the order shuffled for each of them, names hidden, one vote a person and prompt.
+"""The pages on which people vote on a ballot file, one vote per person and item.
 
-The key that says who wrote what is never opened here, and no letter of the ballot reaches a browser: a page
-numbers the responses in its person's own order.
+Each person sees the items and their responses in an order of their own, without the names of the models. The
+key file, which has these names, is never opened here. The browser gets no letters of the ballot: a page
+numbers the responses in the person's order.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ MAX_PX = 1024
 
 
 class Choosing(BaseModel):
-    """What a page sends: the numbers of the responses that were chosen, as they stood there."""
+    """The message of a vote: the id of the item, and the numbers of the chosen responses on the page, from 1."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -48,10 +49,10 @@ class Polls:
 
     Args:
         ballot: The ballot file.
-        votes: Where votes are appended.
+        votes: The file to which votes are appended.
 
     Raises:
-        DataError: A line of either file is not what it should be.
+        DataError: A line of the ballot is no item, or a line of the votes file is no vote.
     """
 
     ballot: Path
@@ -64,7 +65,7 @@ class Polls:
         self.voted = {(vote.voter.casefold(), vote.id) for vote in votes}
 
     def get(self, path: str) -> Served:
-        """Return the page at a path."""
+        """Return the page or the picture at a path; raises LookupError if there is none."""
         match path.split("/"):
             case [""] | ["index.html"]:
                 about = f"choose the funniest responses to {len(self.items)} prompts"
@@ -83,7 +84,12 @@ class Polls:
         raise LookupError(path)
 
     async def post(self, path: str, sent: object) -> Mapping[str, JSON]:
-        """Take a person who comes to vote, or a vote, and return the next address."""
+        """Take the message of a person who joins, or a vote; return the address of the next page as `{"go": ADDRESS}`.
+
+        Raises:
+            LookupError: Nothing at this path takes messages, or no voter has this key.
+            UsageError: The message is refused, with the reason.
+        """
         match path.split("/"):
             case ["join"]:
                 return {"go": f"voter/{self._join(joined(sent))}/index.html"}
@@ -117,14 +123,14 @@ class Polls:
         self.voted.add((voter.casefold(), chosen.item))
 
     def order(self, voter: str, item: str) -> list[Response]:
-        """Return the responses to a prompt in the order in which a person sees them, now and later."""
+        """Return the responses to an item in the order in which a person sees them, which is always the same."""
         responses = list(self.items[item].responses)
         Random(f"{voter.casefold()}:{item}:responses").shuffle(responses)
         return responses
 
     def _page(self, voter: str) -> Served:
         names = [name for name in self.items if (voter.casefold(), name) not in self.voted]
-        # An order of each person's own that does not change as prompts are voted on.
+        # Each person has an order of items of their own, which does not change while they vote.
         name = min(
             names,
             key=lambda name: hashlib.sha256(f"{voter.casefold()}:{name}".encode()).digest(),
@@ -141,7 +147,7 @@ class Polls:
 
 
 def _picture(item: Item) -> Path | None:
-    """Return the file of a prompt's picture, if it has one that lies in its data set."""
+    """Return the file of an item's picture; None if it has none, or none in its data set."""
     if not item.image:
         return None
     home = datasets.data_folder(item.data, item.data).resolve()

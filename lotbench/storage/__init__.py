@@ -1,1 +1,1 @@
-"""Files of lotbench's own: data sets, run folders, traces, exports."""
+"""The files that lotbench reads and writes: data sets, run folders, traces, exports."""

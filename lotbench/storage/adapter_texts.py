@@ -20,19 +20,19 @@ FILE = "seen.json"
 
 
 def fingerprint(text: str) -> str:
-    """Return the digest of a text, the same for texts that differ in case, width, spaces or punctuation only."""
+    """Return 16 hex digits for a text, the same for texts that differ in case, width, spaces or punctuation only."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     letters = "".join(letter for letter in plain if letter.isalnum()) or plain.strip()
     return hashlib.sha256(letters.encode()).hexdigest()[:16]
 
 
 def digests(texts: Iterable[str]) -> frozenset[str]:
-    """Return the digests of texts."""
+    """Return the set of the texts' digests, see `fingerprint`."""
     return frozenset(map(fingerprint, texts))
 
 
 def write(adapter: Path, texts: Iterable[str], before: frozenset[str] = frozenset()) -> None:
-    """Write the digests of an adapter's training texts into its folder.
+    """Write the digests of an adapter's training texts into the file FILE of its folder, in place of an older file.
 
     Args:
         adapter: The folder of the adapter.

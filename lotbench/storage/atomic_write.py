@@ -17,7 +17,7 @@ PART = ".lotbench-part"
 
 
 def clear(folder: Path) -> None:
-    """Remove leftover temporary files from a folder and its subfolders.
+    """Remove leftover temporary files from a folder and its direct subfolders.
 
     No other process may write to the folder meanwhile.
     """
@@ -41,7 +41,7 @@ def write(path: Path, content: str | bytes | Iterable[str]) -> None:
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for atomic writing: it gets its name when the block ends, and is removed if the block raises.
+    """Open a temporary file that gets the name `path` when the block ends, and is removed if the block raises.
 
     Raises:
         OSError: The file cannot be written; its old content is unchanged.

@@ -46,7 +46,9 @@ def shipped(*parts: str) -> Path:
 
 
 def config_file(argument: str | None) -> Path | None:
-    """Return a config file by its path, or by the name of a shipped one (`try`, `paper/lotbench`).
+    """Return the path of a config file, given by its path or by the name of a shipped one (`try`, `paper/lotbench`).
+
+    Without an argument (None or empty) there is no file: return None.
 
     Raises:
         UsageError: There is no such file; the message lists the shipped ones.
@@ -63,10 +65,10 @@ def config_file(argument: str | None) -> Path | None:
 
 
 def prompts(benchmark: str, folder: str = "") -> Pack:
-    """Return the prompt pack in a folder; by default the benchmark's own.
+    """Return the prompt pack in `folder`, or that of the benchmark if `folder` is empty.
 
     Raises:
-        UsageError: The folder is missing, has no prompts, or one that is not text.
+        UsageError: The folder is missing, has no prompts, or has a prompt that is not text.
     """
     root = Path(folder) if folder else benchmarks.folder(benchmark) / "prompts"
     files = prompt_files(root)
@@ -76,7 +78,7 @@ def prompts(benchmark: str, folder: str = "") -> Pack:
 
 
 def prompt_files(root: Path) -> dict[str, str]:
-    """Return the texts of a prompt pack's files, by path relative to the folder.
+    """Return the texts of a prompt pack's files, by their paths relative to the folder `root`.
 
     Raises:
         UsageError: A file cannot be read or is not text.
@@ -115,7 +117,7 @@ def data_folder(name: str, benchmark_data: str) -> Path:
 
 
 def samples(folder: Path, item: type[BaseModel]) -> tuple[Any, ...]:
-    """Return the samples of a data set, in order.
+    """Return the samples of a data set, in order, as objects of the class `item`.
 
     Raises:
         DataError: Lines are not valid; the error lists every fault with file, line and field.
@@ -124,7 +126,7 @@ def samples(folder: Path, item: type[BaseModel]) -> tuple[Any, ...]:
 
 
 def read_on(folder: Path, item: type[BaseModel]) -> Iterator[Any]:
-    """Yield the samples of a data set one at a time, in order.
+    """Yield the samples of a data set one at a time, in order, as objects of the class `item`.
 
     Raises:
         DataError: Lines are not valid; raised after the last line, with every fault.
@@ -162,7 +164,7 @@ def lines(folder: Path) -> dict[str, int]:
 
 
 def picture_faults(folder: Path, relative: str) -> list[str]:
-    """Return the faults of a picture file, which must lie in the data set's folder; none if it is valid."""
+    """Return the faults of a picture file, which must lie in the data set's folder; [] if there are none."""
     path = folder / relative
     try:
         if not path.resolve().is_relative_to(folder.resolve()):
@@ -188,6 +190,8 @@ def data_digest(folder: Path, items: Sequence[Any], pictures: Pictures) -> str:
 class Pictures(Mapping[str, Image]):
     """The pictures of a data set by sample id, encoded for sending: PNG or a smaller JPEG, no metadata, never upscaled.
 
+    A second picture of a sample has the key `ID/other`.
+
     Args:
         folder: The data set's folder.
         items: Its samples.
@@ -206,7 +210,7 @@ class Pictures(Mapping[str, Image]):
         self._paths |= {name: folder / image for name, image in others.items() if image}
         self._sources: dict[str, Path] = {}
         self._known: dict[Path, Image] = {}
-        """By file: several samples may share a picture."""
+        """The digest of each picture file; several samples may share a file."""
 
     def __getitem__(self, sample: str) -> Image:
         path = self._paths[sample]
@@ -242,7 +246,7 @@ class Pictures(Mapping[str, Image]):
         return url
 
     def path(self, sample: str) -> Path:
-        """Return the file of a sample's picture."""
+        """Return the path of a sample's picture file."""
         return self._paths[sample]
 
 
@@ -272,7 +276,7 @@ def _sent_digest(path: Path, max_px: int, stamp: object) -> str:
 def _data_url(path: Path, max_px: int, stamp: object) -> tuple[str, str]:
     """Return a picture's data URL and the sha256 of its encoded bytes.
 
-    `stamp` is part of the cache key, so that a changed file is encoded again.
+    `stamp` (time, size and number of the file) is part of the cache key, so that a changed file is encoded again.
     """
     sent = encoded(path, max_px, smallest=True)
     url = f"data:{media_type(sent)};base64," + base64.b64encode(sent).decode()

@@ -19,8 +19,8 @@ def read_env_file(folder: Path) -> list[str]:
     """Set the variables of `.env` that the environment does not have, and return their names.
 
     Raises:
-        UsageError: The file is not text, sets an address for a key that stands only in the environment, or sets another
-            LOTBENCH_ variable.
+        UsageError: The file is not text, sets an address for a key that stands only in the environment, or sets a LOTBENCH_
+            variable that is neither a key nor an address.
     """
     path = folder / ".env"
     if not path.is_file():

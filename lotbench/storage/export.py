@@ -18,10 +18,10 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write(rows: Sequence[Mapping[str, JSON]], path: Path | None) -> int:
-    """Write rows and return their number.
+    """Write rows as CSV or JSON lines, and return their number.
 
     Args:
-        rows: One table of fields per row.
+        rows: For each row the values by field name.
         path: A .csv file gets a table, any other file JSON lines; None writes JSON lines to standard output.
 
     Raises:
@@ -36,14 +36,14 @@ def write(rows: Sequence[Mapping[str, JSON]], path: Path | None) -> int:
 
 
 def text(rows: Sequence[Mapping[str, JSON]], ending: str) -> str:
-    """Return rows as a file that ends so has them: .csv is a table, anything else a JSON line each."""
+    """Return rows as the text of a file with this suffix: a table for `.csv`, else one JSON object a line."""
     if ending == ".csv":
         return _csv(rows)
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def _csv(rows: Sequence[Mapping[str, JSON]]) -> str:
-    """Return rows as CSV: a column for each field, in order of first occurrence; a value that is not text is JSON."""
+    """Return rows as CSV with a column for each field, in order of first occurrence; other values than texts are JSON."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     file = io.StringIO()
     table = csv.writer(file, lineterminator="\n")

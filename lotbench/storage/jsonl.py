@@ -58,7 +58,7 @@ def sealed(table: dict[str, Any]) -> bytes:
 
 
 def unsealed(text: bytes) -> bytes:
-    """Check a line of `sealed` and return it; a line without a checksum (of an old file) is returned unchecked.
+    """Check a line that `sealed` made and return it; a line without a checksum (of an old file) is returned unchecked.
 
     Raises:
         ValueError: The checksum does not match.
@@ -164,15 +164,16 @@ def _is_torn(last: bytes) -> bool:
 
 
 def rows(path: Path, read: Callable[[Any], T], faults: list[str] | None = None) -> Iterator[tuple[int, T]]:
-    """Yield the records of a file with their line numbers, from 1; empty lines are skipped.
+    """Yield line number (from 1) and record for each line of a file that is neither empty nor invalid.
 
     Args:
         path: The file, read a line at a time.
         read: Makes a record of a line's JSON, such as a pydantic model's `model_validate`.
-        faults: A list that collects the faults; without it they are raised.
+        faults: A list to which the faults of lines are added; if None, they are raised.
 
     Raises:
-        DataError: The file cannot be read; or, after the last line, every fault with file, line and field.
+        DataError: The file cannot be read; or, after the last line and without `faults`, every fault with file, line and
+            field.
     """
     messages: list[str] = [] if faults is None else faults
     try:
@@ -188,14 +189,14 @@ def rows(path: Path, read: Callable[[Any], T], faults: list[str] | None = None) 
 
 
 def tables(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Return the JSON object of each line with its number; raises DataError as `rows` does."""
+    """Return an iterator of line number and JSON object for each line; it raises DataError as `rows` does."""
     return rows(path, TypeAdapter(dict[str, Any]).validate_python)
 
 
 def _row(
     path: Path, number: int, text: bytes, read: Callable[[Any], T], faults: list[str]
 ) -> tuple[T] | None:
-    """Return the record of a line, in a tuple; None if it is not valid, with the reason added to `faults`."""
+    """Return the record of a line as a 1-tuple; if the line is not valid, add the reason to `faults` and return None."""
     try:
         return (read(from_json(text)),)
     except ValidationError as error:

@@ -35,6 +35,7 @@ class JudgeSet:
     """The content of a judge set.
 
     Attributes:
+        about: The content of set.toml.
         rows: The rows of each file, by file name; each row is a pair of line number and record.
         digest: The digest of all rows.
     """
@@ -45,11 +46,11 @@ class JudgeSet:
     digest: str
 
     def is_about(self, data: Path) -> bool:
-        """Return whether the rows refer to the samples of this folder: the data set that is named, or the set's own."""
+        """Return whether the rows refer to the samples in this folder: set.toml names it, or it is the set's own folder."""
         return data.name == self.about.data or data.resolve() == self.folder.resolve()
 
     def places(self, file: str, faults: Sequence[str]) -> list[str]:
-        """Return messages about faults of a file's rows that begin with file and line.
+        """Return the faults of a file's rows as messages that begin with file and line.
 
         Args:
             file: The name of the file.
@@ -63,7 +64,7 @@ class JudgeSet:
 
 
 def find(name: str, benchmark: str) -> Path:
-    """Return the folder of a judge set: the path `name`, or by default the benchmark's shipped set.
+    """Return the folder of a judge set: the path `name`, or the benchmark's shipped set if `name` is empty.
 
     The set of LoTbench is the folder judge_sets itself; the other benchmarks have subfolders there.
 
@@ -97,7 +98,7 @@ def load(folder: Path, files: Mapping[str, type[BaseModel]]) -> JudgeSet:
 
     Args:
         folder: The folder of the set.
-        files: The record type of each file that it may have.
+        files: The class of the rows of each file that the set may have, by file name.
 
     Raises:
         DataError: Rows are not valid; the error lists every fault with file, line and field.

@@ -13,9 +13,9 @@ NO_VALUE = ("", "-", "–", "n/a")
 
 
 def read_published_scores(path: Path) -> dict[str, dict[str, float]]:
-    """Return the numeric columns of a CSV file, each as values by model.
+    """Return the numeric columns of a CSV file: for each column name the value of each model.
 
-    The models stand in the column `model`, or else in the first column. A column without any number is left out.
+    The model names stand in the column `model`, or else in the first column. A column without any number is left out.
 
     Raises:
         UsageError: The file cannot be read, or has no numeric column.
@@ -47,7 +47,10 @@ def read_published_scores(path: Path) -> dict[str, dict[str, float]]:
 def _column(
     path: Path, column: str, cells: list[tuple[int, str, str]], faults: list[str]
 ) -> dict[str, float]:
-    """Return the values of a column by model; faults of its cells are added to `faults`."""
+    """Return the values of a column by model; add the faults of its cells to `faults`.
+
+    A cell is (line number, model, text).
+    """
     values: dict[str, float] = {}
     for line, model, text in cells:
         value = _number(text)

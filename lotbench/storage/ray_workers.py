@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from lotbench.errors import UsageError
 
 POLL_S = 0.25
-"""Seconds between two checks whether the work is done or no longer awaited."""
+"""Seconds between two checks whether the work is done, or its results are no longer awaited."""
 CLOSING_S = 30.0
 """Seconds that Ray may take to close."""
 RETRIES = 3
@@ -31,7 +31,7 @@ B = TypeVar("B")
 async def side_by_side(work: Callable[[A], B], tasks: Sequence[A], died: B) -> list[B]:
     """Return the results of a function for all tasks, in order, each task in its own process.
 
-    Cancelling this ends the processes.
+    If the call is cancelled, the processes end.
 
     Args:
         work: A module-level function that raises nothing.

@@ -23,11 +23,17 @@ MAX_PX = 1024
 
 
 PLACES = frozenset({"id", "image"})
-"""Fields that no edit may change: a line of decisions could otherwise name any file as the picture."""
+"""Fields of a sample that no decision may change: a decision could otherwise name any file as the picture."""
 
 
 class Decision(BaseModel):
-    """A person's decision about a proposal: one line of the file that `lotbench data review` writes."""
+    """A person's decision about a proposal: one line of the file that `lotbench data review` writes.
+
+    Attributes:
+        sample: The id of the proposed sample.
+        changes: New values of the sample's fields, by name.
+        by: The person.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -43,7 +49,7 @@ def decisions_of(folder: Path) -> Path:
 
 
 def refuse_changed(declared: Benchmark, proposed: Sequence[Any], folder: Path) -> None:
-    """Refuse proposals that differ from earlier ones of the same id about which there is a decision.
+    """Refuse new proposals that differ from an earlier proposal with the same id about which a person has decided.
 
     Args:
         declared: The benchmark of the samples.
@@ -80,7 +86,7 @@ def _same(declared: Benchmark, item: Any, row: object) -> bool:
 def accepted(
     declared: Benchmark, proposed: Sequence[Any], folder: Path, left_out: Counter[str]
 ) -> list[Any] | None:
-    """Return the accepted samples, with their edits, in which `lotbench data check` finds no grave fault.
+    """Return the accepted proposals as samples, with the edits, if `lotbench data check` finds no grave fault in them.
 
     Args:
         declared: The benchmark of the samples.

@@ -75,7 +75,7 @@ class Folder:
         self.write(name, json.dumps(table, ensure_ascii=False, indent=2) + "\n")
 
     def append(self, trace: Trace) -> None:
-        """Append a finished episode to traces.jsonl.
+        """Append the trace of a finished episode to traces.jsonl.
 
         Raises:
             UsageError: The disk is full or the file cannot be written.
@@ -83,11 +83,11 @@ class Folder:
         jsonl.append(self.path / TRACES, [trace_line(trace).encode()], "the run can be resumed")
 
     def keep(self, traces: Iterable[Trace]) -> None:
-        """Replace the content of traces.jsonl by these episodes."""
+        """Replace the content of traces.jsonl by these traces."""
         self.write(TRACES, map(trace_line, traces))
 
     def order(self, episodes: Sequence[tuple[str, int]]) -> Traces:
-        """Put traces.jsonl in the order of these episodes (sample, repeat), and return its traces."""
+        """Write traces.jsonl anew with only these episodes (sample, repeat), in this order, and return its traces."""
         self.write(TRACES, Traces(self.path / TRACES, strict=False).lines(episodes))
         return Traces(self.path / TRACES)
 
@@ -98,7 +98,7 @@ def writable(path: Path) -> bool:
 
 
 def opened(path: Path) -> AbstractContextManager[Folder | None]:
-    """Return an existing run folder, locked for writing; a context of None if it is read-only.
+    """Return a context manager for an existing run folder, locked for writing; it gives None if the folder is read-only.
 
     Raises:
         RunFolderError: Another process is writing to it.
@@ -110,7 +110,7 @@ def refuse_way_out(run: Path, out: Path) -> None:
     """Refuse an output path inside a run folder that a symbolic link leads out of the folder.
 
     Raises:
-        RunFolderError: The path is or contains such a link.
+        RunFolderError: Such a link leads out of the folder, or the path itself is a link in the folder.
     """
     inside = Path(os.path.abspath(out)).is_relative_to(os.path.abspath(run))
     if inside and not out.parent.resolve().joinpath(out.name).is_relative_to(run.resolve()):

@@ -20,11 +20,11 @@ LINE = TypeAdapter(Trace)
 
 
 class Traces(Sequence[Trace]):
-    """The traces of a traces.jsonl at the time of opening; an incomplete last line is ignored.
+    """The traces in a traces.jsonl when it was opened; an incomplete last line is ignored.
 
     Args:
         file: The traces.jsonl; a missing file counts as empty.
-        strict: Whether a damaged line is an error; otherwise it is ignored.
+        strict: Whether a damaged line raises; otherwise it is ignored.
         seen: Called with each trace while the file is read, so that it need not be read twice.
 
     Raises:
@@ -36,7 +36,7 @@ class Traces(Sequence[Trace]):
     ) -> None:
         self._lines: list[bytes] = []
         self.names: list[tuple[str, int]] = []
-        """Sample and repeat of each episode."""
+        """Sample and repeat of each trace, in the order of the file."""
         if not file.exists():
             return
         try:
@@ -61,7 +61,7 @@ class Traces(Sequence[Trace]):
         return f"<{len(self)} traces>"
 
     def lines(self, order: Sequence[tuple[str, int]]) -> Iterator[str]:
-        """Return the lines of the episodes named by `order` (sample, repeat), without those that the file lacks."""
+        """Return the lines of these episodes (sample, repeat), in this order; leave out episodes that the file lacks."""
         at = {name: number for number, name in enumerate(self.names)}
         return (self._lines[at[name]].decode() for name in order if name in at)
 
@@ -84,5 +84,5 @@ class Traces(Sequence[Trace]):
 
 
 def trace_line(trace: Trace) -> str:
-    """Return a trace as a line of traces.jsonl, with schema and checksum."""
+    """Return a trace as a line of traces.jsonl, with the version of the format (`schema`) and a checksum."""
     return sealed({"schema": RUN_SCHEMA, **fields(trace)}).decode()

@@ -1,1 +1,1 @@
-"""HIC-Bench: ten answers to an open task, and how many of them are fruitful or faulty inventions."""
+"""HIC-Bench: answers to open scientific tasks, judged as intelligent hallucinations, defective ones, or neither."""

@@ -1,4 +1,4 @@
-"""The report's sections on the answers themselves: spread, similarity, fields, and some answers to read.
+"""Report sections on the answers themselves: variance over tasks, similarity, scientific fields, and some answers to read.
 
 Where a measure has two definitions, the table shows both, and a note explains each.
 """
@@ -18,11 +18,11 @@ from lotbench.harness.evidence import Evidence
 from lotbench.report.sections import Cell, Excerpt, Plot, Section, Table
 
 SHOWN = 3
-"""How many answers of each class the report prints."""
+"""The number of IH, and of DH, whose texts the report prints, at most."""
 
 
 def spread(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
-    """Return the section on flexibility, with the part that sampling adds, and on kwPrec."""
+    """Return the section on flexibility (a variance over tasks), the part of it that sampling adds, and kwPrec."""
     means = task_originality(rated)
     total = float(np.var(means[~np.isnan(means)])) if (~np.isnan(means)).any() else None
     noise = sampling_part(rated)
@@ -45,9 +45,9 @@ def spread(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
 
 
 def _keywords(rated: Ratings, settings: Settings, evidence: Evidence) -> list[float]:
-    """Return kwPrec of each answer that has a keyword.
+    """Return the kwPrec (`keywords.precision`) of each answer that has a keyword and whose task is in the evidence.
 
-    With `settings.keywords` on, an answer whose keywords no model named is left out.
+    With `settings.keywords`, the keywords are those that a model named; an answer without such keywords is left out.
     """
     models = [named_keywords(episode.steps) for episode in rated.episodes] if settings.keywords else []
     precisions = []
@@ -59,9 +59,10 @@ def _keywords(rated: Ratings, settings: Settings, evidence: Evidence) -> list[fl
 
 
 def likeness(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
-    """Return the section on the similarity of all answers, of IH and of DH (Table 9).
+    """Return the section on the mean cosine among all answers, among the IH and among the DH (Table 9).
 
-    Each is given over pairs from different tasks and over all pairs.
+    Each mean is taken over pairs of answers to different tasks, and over all pairs. Without embeddings, the section says
+    why there are none.
     """
     title, vectors = "Similarity of answers", similarity.matrix(rated.texts, evidence.vectors)
     if vectors is None:
@@ -84,7 +85,7 @@ def likeness(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
 
 
 def fields(rated: Ratings, settings: Settings) -> Section:
-    """Return the section on every measure by field, as a table and as bars (Fig. 3 and 5)."""
+    """Return the section on every measure by scientific field, as a table and as bars (Fig. 3 and 5)."""
     metrics = by_field(rated, settings)
     rows: list[tuple[Cell, ...]] = []
     for name, measured in metrics.items():
@@ -101,12 +102,12 @@ def fields(rated: Ratings, settings: Settings) -> Section:
 
 
 def _bars(rows: Sequence[Sequence[Cell]], column: int) -> tuple[tuple[float, float], ...]:
-    """Return a column of numbers as points (row, value); rows without a number are left out."""
+    """Return a column of a table as points (row index, number); rows without a number are left out."""
     return tuple((float(x), row[column]) for x, row in enumerate(rows) if isinstance(row[column], float))  # type: ignore[misc]
 
 
 def to_read(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
-    """Return the section with the texts of the IH with the highest marks and of the DH with the lowest."""
+    """Return the section with the texts of the best IH and the worst DH, by the sum of their mean marks."""
     ih, dh = classes_of(rated, settings.classes)
     totals = together(rated.marks, rated.hallucinated)[0][:, 0].sum(axis=-1)
     best = sorted(np.flatnonzero(ih).tolist(), key=lambda index: (-totals[index], index))

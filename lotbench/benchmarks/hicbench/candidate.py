@@ -27,10 +27,10 @@ PIECE = re.compile(r"\w+|[^\w\s]")
 
 
 async def respond(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
-    """Ask for all answers at once, one draw each.
+    """Ask the candidate for all answers concurrently, one call for each answer.
 
     Raises:
-        EpisodeFailed: No answer can be judged.
+        EpisodeFailed: Every reply is refused, empty or cut off.
     """
     episode = runtime.context
     answers = await episode.each(_answer, range(episode.settings.answers))
@@ -40,7 +40,7 @@ async def respond(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
 
 
 async def _answer(episode: TaskEpisode, draw: int) -> AskResult[dict[str, Any]]:
-    """Ask for one answer; a reply that cannot be read is recorded with its status."""
+    """Ask for one answer; record a reply that cannot be read with its status, and do not ask again."""
     settings = episode.settings
     return await episode.ask(
         "candidate",
@@ -72,7 +72,7 @@ def first(text: str, most: int) -> str:
 
 
 def _values(episode: TaskEpisode) -> dict[str, Value]:
-    """Return the values of the fields of the strategy's prompt."""
+    """Return the values of the fields of the prompt of `settings.strategy`; None leaves a field out."""
     settings, sample = episode.settings, episode.sample
     values: dict[str, Value] = {
         "field": sample.field,
@@ -89,7 +89,7 @@ def _values(episode: TaskEpisode) -> dict[str, Value]:
 
 
 def _parse_answer(settings: Settings, answer: Answer) -> dict[str, Any]:
-    """Return the step value of one reply: status, answer, and whether it is over length.
+    """Return what the trace records of a reply: status, answer, and whether the answer is too long.
 
     Raises:
         Unread: The reply is refused, empty or cut off.

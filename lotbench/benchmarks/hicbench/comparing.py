@@ -18,7 +18,7 @@ from lotbench.metrics.intervals import Floats
 from lotbench.report.sections import Cell, Grid, Plot, Section, Table
 
 SCENARIOS = {"IIFS": 0.9, "BIFS": 0.6, "RIFS": 0.1}
-"""w1 of the paper's three scenarios: invention weighs most, balanced, faults weigh most (Sec. 4.3)."""
+"""The weight w1 of IH in IFS (Eq. 3) in the paper's three scenarios, from most to least weight (Sec. 4.3)."""
 
 
 def across(runs: Runs) -> Sequence[Section]:
@@ -47,11 +47,13 @@ def _significance(runs: Runs) -> Section:
 
 
 def _tested(ahead: Floats, flips: int) -> tuple[float | None, float | None, float | None, str]:
-    """Return the mean of paired differences, its standard error, p of the sign-flip test, and the stars of p.
+    """Return the mean difference of two runs, its standard error, p of the sign-flip test, and the asterisks for p.
+
+    For one task only the mean is a number; for no task the mean is None as well.
 
     Args:
-        ahead: [tasks] differences between two runs.
-        flips: Sign flips at most.
+        ahead: [tasks] the IH ratio of one run less that of the other.
+        flips: The maximum number of sign flips.
     """
     if len(ahead) < 2:
         return float(ahead[0]) if len(ahead) else None, None, None, ""
@@ -63,7 +65,7 @@ def _tested(ahead: Floats, flips: int) -> tuple[float | None, float | None, floa
 
 
 def _fields(runs: Runs) -> tuple[Section, ...]:
-    """Return heat maps of each measure by run and field, with intervals over tasks; no section without fields."""
+    """Return the section with a heat map of each measure by run and field; empty if no answer has a field."""
     metrics = {name: by_field(ratings(traces), settings) for name, (traces, settings) in runs.items()}
     fields = sorted({field for run_metrics in metrics.values() for field in run_metrics})
     if not fields:
@@ -97,7 +99,7 @@ def _values(grid: Grid) -> Table:
 
 
 def _weights(runs: Runs) -> Section:
-    """Return the section on IFS under the paper's three weights, and as a curve over w1."""
+    """Return the section on the IFS of each run under the weights of SCENARIOS, and as a curve over w1 from 0 to 1."""
     rows: list[tuple[Cell, ...]] = []
     curves: dict[str, tuple[tuple[float, float], ...]] = {}
     for name, (traces, settings) in runs.items():

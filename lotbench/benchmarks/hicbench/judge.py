@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def _no_decision(value: object) -> object:
-    """Return the value; a truth value is refused, since True would pass as 1.
+    """Return a mark unchanged, unless it is a boolean, which pydantic would take for 0 or 1.
 
     Raises:
-        ValueError: It is a truth value.
+        ValueError: The mark is a boolean.
     """
     if isinstance(value, bool):
         raise ValueError("a whole number, not a decision")
@@ -39,7 +39,7 @@ Mark = Annotated[int, Field(ge=1, le=5, description="a whole number, 1 to 5"), B
 
 
 class Verdict(Form):
-    """A judge's verdict on one answer."""
+    """A judge's verdict on one answer: three marks, and whether the answer hallucinates."""
 
     originality: Mark
     feasibility: Mark
@@ -48,11 +48,11 @@ class Verdict(Form):
 
 
 Place = tuple[int, str, int]
-"""The number of an answer, and the role and the index of the judge."""
+"""The number of an answer from 0, the role that judges it, and the index of the judge in that role."""
 
 
 async def judge(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
-    """Ask every judge about every answer, then update the memory of examples (Sec. 4.3).
+    """Ask every judge about every answer; then, if set, ask for keywords and update the examples of the prompt (Sec. 4.3).
 
     Raises:
         EpisodeFailed: No verdict of any judge can be read.
@@ -109,7 +109,14 @@ async def _keywords(episode: TaskEpisode, number: int) -> AskResult[keywords.Nam
 
 
 def rated(episode: TaskEpisode, steps: Sequence[Any]) -> list[memory.Rated]:
-    """Return the answers that may become examples, with the panel's mean marks and class (mean_then_threshold)."""
+    """Return the answers that may become examples in the next prompt, with the sum of their marks and their class.
+
+    The judges' verdicts count as one verdict (`ratings.together`). The judges are those of the setting `dhp_judge`.
+
+    Args:
+        episode: The episode, for its settings.
+        steps: All steps of its trace.
+    """
     role = "judge" if episode.settings.dhp_judge == "panel" else "dhp_judge"
     examples = []
     for answer in ratings.read_answered(steps, role):
@@ -124,7 +131,7 @@ def rated(episode: TaskEpisode, steps: Sequence[Any]) -> list[memory.Rated]:
 
 
 def _places(episode: TaskEpisode) -> Iterator[Place]:
-    """Yield each answer's number with each role and index that judges it."""
+    """Yield for each readable answer the place of each judge that is asked about it."""
     separate = episode.settings.dhp and episode.settings.dhp_judge == "separate"
     for number, text in enumerate(episode.state["turn"]["answers"]):
         if text is not None:

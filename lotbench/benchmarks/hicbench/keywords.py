@@ -33,24 +33,27 @@ _STEMMER = stemmer("english")
 
 @lru_cache(maxsize=256)
 def keywords(text: str) -> frozenset[str]:
-    """Return the stems of a text's keywords."""
+    """Return the stems of a text's words of three letters or more that are not function words."""
     words = {word for word in WORD.findall(text.lower()) if word not in FUNCTION_WORDS}
     return frozenset(_STEMMER.stemWords(sorted(words)))
 
 
 class NamedKeywords(Form):
-    """The keywords of an answer, as a model names them."""
+    """A model's reply that names the keywords of an answer."""
 
     keywords: Annotated[list[Annotated[str, prose(80)]], Field(json_schema_extra={"maxItems": 20})]
 
 
 def named_keywords(steps: Sequence[Mapping[str, Any]]) -> dict[int, list[str]]:
-    """Return the keywords that a model named, by answer number; a repeated request replaces the first."""
+    """Return the keywords that a model named, by the number of the answer, from an episode's steps.
+
+    The last reply about an answer counts; an answer whose last reply could not be read is left out.
+    """
     values = {step["value"]["answer"]: step["value"] for step in steps if step["step"] == "keywords"}
     return {number: value["keywords"] for number, value in values.items() if value["status"] == "ok"}
 
 
 def precision(phrases: Iterable[str], knowledge: str) -> float | None:
-    """Return the share of distinct keywords that occur in the knowledge text with all their words; None without keywords."""
+    """Return the share of distinct keywords all of whose stems are in the knowledge text; None without keywords."""
     stems, text_stems = {keywords(phrase) for phrase in phrases} - {frozenset()}, keywords(knowledge)
     return sum(phrase <= text_stems for phrase in stems) / len(stems) if stems else None

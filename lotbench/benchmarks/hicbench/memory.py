@@ -18,7 +18,7 @@ Memory = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """An answer with the sum of its three marks and its class."""
+    """An answer that may become an example: its text, the sum of its mean marks, and whether it is an IH and a DH."""
 
     text: str
     total: float
@@ -27,7 +27,7 @@ class Rated:
 
 
 def begin(settings: Settings) -> Memory:
-    """Return the memory of a repeat before its first task: the examples of the settings, if any."""
+    """Return the memory before the first task of a repeat: the examples of the settings, None where there is none."""
 
     def example(name: Any) -> Memory | None:
         text = settings.examples.get(name)
@@ -37,7 +37,7 @@ def begin(settings: Settings) -> Memory:
 
 
 def example_texts(memory: Memory | None, settings: Settings) -> dict[str, str]:
-    """Return the example texts for the next prompt, as `good` and `bad`."""
+    """Return the texts of the examples for the next prompt, under `good` and `bad`; a missing example has no entry."""
     now = memory or begin(settings)
     named = (("good", now["positive"]), ("bad", now["negative"]))
     return {name: example["text"] for name, example in named if example is not None}
@@ -48,6 +48,12 @@ def after(memory: Memory | None, settings: Settings, sample: str, answers: Seque
 
     An IH replaces the positive example if its total is higher; any IH replaces an example from the settings. The
     latest DH becomes the negative example.
+
+    Args:
+        memory: The memory before the task; None before the first task.
+        settings: The settings, which may have the first examples.
+        sample: The id of the task.
+        answers: The answers to the task, in order.
     """
     now = dict(memory or begin(settings))
     best = -1.0

@@ -25,7 +25,7 @@ def published(source: Source) -> list[Item]:
     """Return the tasks of CDID.csv.
 
     Raises:
-        DataError: Rows that are not tasks, each with line and column.
+        DataError: The file lacks a column, or rows are not tasks; the error names line and column of each such row.
     """
     items, faults = [], []
     named = {field: column for column, field in CDID.items()} | {"id": "ID"}

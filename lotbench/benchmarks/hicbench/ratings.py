@@ -1,4 +1,6 @@
-"""Answers with their judges' ratings as arrays, and the classes IH and DH (Sec. 3.2.2).
+"""Answers with their judges' ratings as arrays, and their classes: intelligent and defective hallucinations (Sec. 3.2.2).
+
+An intelligent hallucination (IH) has high marks. A defective one (DH) is an answer in which a judge sees a hallucination.
 
 A verdict that could not be read is missing (NaN); every rate is over the verdicts that were read.
 """
@@ -28,7 +30,7 @@ READINGS: tuple[Classes, ...] = ("exclusive", "overlapping")
 
 
 class Rating(NamedTuple):
-    """A judge's rating of an answer: three marks, 1 to 5, and 1 for a hallucination or 0."""
+    """A judge's rating of an answer: three marks from 1 to 5, and a flag that is 1 for a hallucination, else 0."""
 
     originality: float
     feasibility: float
@@ -41,7 +43,15 @@ UNREAD = Rating(np.nan, np.nan, np.nan, np.nan)
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One answer of an episode: its number from 0, and its status, `ok` or the reason why it cannot be judged."""
+    """One answer of an episode, with the judges' ratings.
+
+    Attributes:
+        number: The number of the answer, from 0.
+        status: `ok`, or the reason why the answer cannot be judged.
+        text: Empty unless the status is `ok`.
+        over_length: Whether the answer is longer than the setting `answer_tokens`.
+        ratings: The last rating by each judge, in the order of the judges; NaN where a verdict could not be read.
+    """
 
     number: int
     status: str
@@ -52,17 +62,17 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """The answers of a run that could be read.
+    """The A readable answers of a run's scored episodes, with the ratings by J judges.
 
     Attributes:
-        tasks: The ids of all tasks with an answer, in order of id.
-        texts: The answers, A of them.
-        task: [A] index of each answer's task.
-        episode: [A] index of each answer's episode.
+        tasks: The ids of the tasks of these episodes, sorted.
+        texts: The texts of the answers, A of them.
+        task: [A] index of each answer's task in `tasks`.
+        episode: [A] index of each answer's episode in `episodes`.
         draw: [A] number of the answer within its episode, from 0.
-        marks: [A, J, 3] marks of each judge, 1 to 5. NaN where a verdict could not be read.
-        hallucinated: [A, J] 0 or 1, NaN likewise.
-        episodes: The trace of each episode.
+        marks: [A, J, 3] marks 1 to 5, the last axis in the order of MARKS. NaN where a verdict could not be read.
+        hallucinated: [A, J] 1 if the judge sees a hallucination, else 0. NaN where a verdict could not be read.
+        episodes: The traces of the scored episodes.
     """
 
     tasks: tuple[str, ...]
@@ -76,12 +86,12 @@ class Ratings:
 
     @property
     def judges(self) -> int:
-        """How many judges gave verdicts, readable or not."""
+        """The number of judges that were asked, J."""
         return int(self.marks.shape[1])
 
 
 def ratings(traces: Iterable[Trace]) -> Ratings:
-    """Return the ratings of all scored episodes."""
+    """Return the readable answers of all scored episodes, with their ratings."""
     episodes = tuple(trace for trace in traces if trace.outcome == "scored")
     tasks = sorted({trace.sample for trace in episodes})
     place = {name: index for index, name in enumerate(tasks)}
@@ -109,7 +119,7 @@ def ratings(traces: Iterable[Trace]) -> Ratings:
 
 
 def read_answered(steps: Sequence[Mapping[str, Any]], role: str = "judge") -> list[Answered]:
-    """Return the answers of an episode in order, with the last verdict of each judge of a role."""
+    """Return the answers in an episode's steps, in order of number, with the last verdict of each judge of this role."""
     answers: dict[int, Mapping[str, Any]] = {}
     verdicts: dict[int, dict[int, Rating]] = {}
     for step in steps:
@@ -128,10 +138,15 @@ def read_answered(steps: Sequence[Mapping[str, Any]], role: str = "judge") -> li
 
 
 def together(marks: Floats, hallucinated: Floats) -> tuple[Floats, Floats]:
-    """Return the panel as one judge.
+    """Return the ratings by J judges as those of one judge.
+
+    Args:
+        marks: [A, J, 3] marks of A answers.
+        hallucinated: [A, J] 0 or 1.
 
     Returns:
-        Mean marks [A, 1, 3], and [A, 1] 1 where at least half of the judges see a hallucination, else 0.
+        The mean marks [A, 1, 3]; and [A, 1], 1 where at least half of the readable verdicts see a hallucination, else 0.
+        NaN where no verdict could be read.
     """
     means, share = mean(marks, axis=1), mean(hallucinated, axis=1)
     seen = np.where(np.isnan(share), np.nan, (share >= 0.5).astype(float))
@@ -139,9 +154,15 @@ def together(marks: Floats, hallucinated: Floats) -> tuple[Floats, Floats]:
 
 
 def classify(marks: Floats, hallucinated: Floats, classes: Classes) -> tuple[Booleans, Booleans]:
-    """Return whether each answer is an IH and whether it is a DH, to each judge, [A, J] each.
+    """Return whether each answer is an IH, and whether it is a DH, by each judge: two arrays [A, J].
 
-    An answer without a verdict is neither.
+    A DH hallucinates. An IH has at least the marks LEAST and, with exclusive classes, no hallucination. An answer without
+    a verdict is neither.
+
+    Args:
+        marks: [A, J, 3] marks of A answers by J judges.
+        hallucinated: [A, J] 0 or 1.
+        classes: Whether an answer can be both.
     """
     dh: Booleans = np.asarray(hallucinated == 1)
     # Comparisons with NaN are False, so a missing verdict has no class.
@@ -150,17 +171,17 @@ def classify(marks: Floats, hallucinated: Floats, classes: Classes) -> tuple[Boo
 
 
 def classes_of(rated: Ratings, classes: Classes) -> tuple[Booleans, Booleans]:
-    """Return the class of each answer by the judges' mean marks (mean_then_threshold): IH [A] and DH [A]."""
+    """Return whether each answer is an IH [A] and whether it is a DH [A], with the judges taken as one (`together`)."""
     ih, dh = classify(*together(rated.marks, rated.hallucinated), classes)
     return ih[:, 0], dh[:, 0]
 
 
 def select_answers(rated: Ratings, chosen: Booleans) -> Ratings:
-    """Return the chosen answers; tasks and episodes keep their numbers.
+    """Return the chosen answers alone; `tasks` and `episodes` stay whole, so that indices into them remain right.
 
     Args:
-        rated: All answers.
-        chosen: [A] which of them.
+        rated: All answers, A of them.
+        chosen: [A] whether an answer is chosen.
     """
     return replace(
         rated,
@@ -174,9 +195,9 @@ def select_answers(rated: Ratings, chosen: Booleans) -> Ratings:
 
 
 def counts(ratings: Ratings, rule: Rule, classes: Classes) -> Floats:
-    """Return the counts of each answer, [A, R, 4]: verdicts, IH, DH, and both.
+    """Return four counts of each answer, 0 or 1, [A, R, 4]: readable verdict, IH, DH, and both IH and DH.
 
-    R is the number of judges, or 1 where the rule makes the panel one judge.
+    R is the number of judges under `mean_of_rates`. The other rules take the panel as one judge, so that R is 1.
     """
     marks, hallucinated = ratings.marks, ratings.hallucinated
     if rule == "mean_then_threshold":
@@ -198,7 +219,7 @@ def by_task(values: Floats, ratings: Ratings) -> Floats:
 
 
 def mean(values: Floats, axis: int = -1) -> Floats:
-    """Return the mean along an axis without the missing values (NaN); NaN where all are missing."""
+    """Return the mean along an axis of the values that are not NaN; NaN where all are."""
     there = ~np.isnan(values)
     n = there.sum(axis=axis)
     total = np.where(there, values, 0.0).sum(axis=axis)
@@ -206,5 +227,5 @@ def mean(values: Floats, axis: int = -1) -> Floats:
 
 
 def finite(value: float) -> float | None:
-    """Return a number as a table cell; None for NaN."""
+    """Return a number for a table cell; None for NaN."""
     return None if np.isnan(value) else float(value)

@@ -1,7 +1,7 @@
-"""Human review: answers for people to label, and the agreement of the judges' IH and DH with people's (App. C).
+"""Human review: answers for people to label, and how far the judges' classes IH and DH agree with people's (App. C).
 
-People see the question and the answer, and nothing of the verdicts. The same thresholds turn both sides into
-classes; the judges' class is that of the panel as one judge (mean_then_threshold).
+People see the question and the answer, and nothing of the verdicts. The same thresholds turn the marks of people and of
+judges into classes; several judges count as one (`ratings.together`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Mark = Annotated[int, Field(strict=True, ge=1, le=5)]
 
 
 class Span(BaseModel):
-    """A part of an answer, with a note about it."""
+    """A passage of an answer that a person marked, with their note."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -42,7 +42,7 @@ class Span(BaseModel):
 
 
 class Label(BaseModel):
-    """A row of the review, filled in by one person."""
+    """A row of the review that one person filled in; `row` is the answer's name (`names`), `who` the person's."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -67,7 +67,7 @@ class Label(BaseModel):
 def rows(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> list[Mapping[str, JSON]]:
-    """Return every answer that was judged, with the fields to fill in."""
+    """Return a row for each readable answer of the scored episodes; the fields that people fill in are None."""
     rated = ratings(traces)
     empty = dict.fromkeys((*MARKS, "hallucination", "spans"))
     return [
@@ -83,7 +83,7 @@ def rows(
 
 
 def names(rated: Ratings) -> list[str]:
-    """Return the name of each answer: `task/repeat/number`, numbers from 1."""
+    """Return the name of each answer in a review: `task/repeat/number`, numbers from 1."""
     return [
         f"{rated.episodes[episode].sample}/{rated.episodes[episode].repeat}/{draw + 1}"
         for episode, draw in zip(rated.episode, rated.draw, strict=True)
@@ -91,10 +91,10 @@ def names(rated: Ratings) -> list[str]:
 
 
 def section(rated: Ratings, settings: Settings, labels: Sequence[Mapping[str, Any]]) -> Section:
-    """Return the section on precision and recall of the judges' IH and DH against people's (Table 8).
+    """Return the section on precision and recall of the judges' IH and DH, with people's classes as the truth (Table 8).
 
-    Several people who labelled one answer count as one, as a panel does: mean marks, and a hallucination if at least
-    half see one.
+    Several people who labelled one answer count as one person: their marks are averaged, and the answer hallucinates if at
+    least half of them say so.
     """
     place = {name: index for index, name in enumerate(names(rated))}
     usable = [label for label in labels if label["row"] in place]
@@ -124,7 +124,10 @@ def section(rated: Ratings, settings: Settings, labels: Sequence[Mapping[str, An
 
 
 def _marks_table(labels: Sequence[Mapping[str, Any]], answers: Sequence[str]) -> tuple[Floats, list[str]]:
-    """Return the labels as an array, [answers, people, 4] with NaN where a label is missing, and the people's names."""
+    """Return the labels as an array [answers, people, 4], and the people's names.
+
+    The last axis is the three marks and the hallucination (0 or 1); NaN where a label is missing.
+    """
     who = sorted({str(label.get("who") or "") for label in labels})
     table = np.full((len(answers), len(who), 4), np.nan)
     place = {name: index for index, name in enumerate(answers)}
@@ -137,7 +140,10 @@ def _marks_table(labels: Sequence[Mapping[str, Any]], answers: Sequence[str]) ->
 def _ceiling(
     table: Floats, judge_classes: tuple[Booleans, Booleans], read: Booleans, tasks: Any, settings: Settings
 ) -> tuple[Table, ...]:
-    """Return a table of kappa between people, and between the judges and one person, for IH and DH."""
+    """Return a table of kappa between two people, and between the judges and one person, for IH and for DH.
+
+    Empty unless two people labelled the same answer.
+    """
     classes = classify(table[..., :3], table[..., 3], settings.classes)
     there = ~np.isnan(table[..., 3])
     rows: list[tuple[Cell, ...]] = []
@@ -158,7 +164,14 @@ def _ceiling(
 
 
 def _agreement(name: str, true: Booleans, predicted: Booleans, tasks: Any) -> list[tuple[Cell, ...]]:
-    """Return the rows of precision (people confirm a judge's yes) and recall (judges confirm people's yes)."""
+    """Return the table rows on the precision and the recall of the judges for one class.
+
+    Args:
+        name: The class, IH or DH.
+        true: [answers] whether people put the answer into the class.
+        predicted: [answers] whether the judges do.
+        tasks: [answers] the task of each answer.
+    """
     rows: list[tuple[Cell, ...]] = []
     for measure, of, hit in (("precision", predicted, true), ("recall", true, predicted)):
         estimate = rate([(bool(hit[i]), str(tasks[i])) for i in np.flatnonzero(of)])

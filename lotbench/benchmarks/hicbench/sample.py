@@ -11,7 +11,7 @@ from lotbench.harness.sample_row import SampleRow, Text
 
 
 class Item(SampleRow):
-    """A task."""
+    """A task: an open question, with its field, principle, challenge and knowledge text."""
 
     language: Literal["en"]
     image: None = None

@@ -37,11 +37,11 @@ from lotbench.types import JSON, Metric, Score, Trace
 
 NO_ANSWERS = "no answer was judged"
 MEASURES = (*MARKS, "mean of the three", "IH", "DH")
-"""The measures of the tables by field (Fig. 3 and 5)."""
+"""The measures in the tables by scientific field (Fig. 3 and 5)."""
 
 
 def grade(episode: TaskEpisode) -> Score:
-    """Return the IFS of one task, with its parts."""
+    """Return the IFS of one episode, with its ratios, mean marks and counts as parts; None unless it ended as scored."""
     state, settings = episode.state, episode.settings
     if state["outcome"] != "scored":
         return Score(None, why=state["why"])
@@ -66,7 +66,7 @@ def ifs(ih: float, dh: float, w1: float) -> float:
 
 
 def rescaled(value: float, w1: float, classes: Classes) -> float:
-    """Return an IFS rescaled to 0..1, between the lowest and the highest value that these weights allow."""
+    """Return an IFS rescaled so that its lowest possible value is 0 and its highest 1 (`ends`)."""
     least, most = ends(w1, classes)
     return (value - least) / (most - least)
 
@@ -83,28 +83,28 @@ def ends(w1: float, classes: Classes) -> tuple[float, float]:
 
 
 def shares(rated: Ratings, rule: Rule, classes: Classes) -> tuple[float, float]:
-    """Return the ratios of IH and DH; NaN without a verdict."""
+    """Return the ratio of IH and the ratio of DH among all answers (Eq. 1, 2); NaN without a verdict."""
     sums = counts(rated, rule, classes).sum(axis=0)
     return float(_share(sums, 1)), float(_share(sums, 2))
 
 
 def overlap(rated: Ratings, rule: Rule) -> float:
-    """Return the share of answers that are both IH and DH if the classes may overlap; NaN without a verdict."""
+    """Return the share of answers that are both IH and DH when the classes may overlap; NaN without a verdict."""
     return float(_share(counts(rated, rule, "overlapping").sum(axis=0), 3))
 
 
 def mean_mark(rated: Ratings, index: int) -> float:
-    """Return the mean mark of one kind: over each judge's answers, then over the judges."""
+    """Return the mean of the mark MARKS[index] over each judge's answers, then over the judges; NaN without a verdict."""
     return float(mean(mean(rated.marks[..., index], axis=0)))
 
 
 def task_originality(rated: Ratings) -> Floats:
-    """Return the mean originality of each task's answers, [T]; NaN for a task without a verdict."""
+    """Return the mean originality of the answers to each of T tasks, [T]; NaN for a task without a verdict."""
     return _task_mean(mean(rated.marks[..., 0], axis=1), rated)
 
 
 def task_shares(rated: Ratings, rule: Rule, classes: Classes) -> Mapping[str, float]:
-    """Return the ratio of IH of each task, without the tasks that have no verdict."""
+    """Return the ratio of IH of each task, by the task's id; tasks without a verdict are left out."""
     ratios = _share(by_task(counts(rated, rule, classes), rated), 1).tolist()
     return {task: ratio for task, ratio in zip(rated.tasks, ratios, strict=True) if not math.isnan(ratio)}
 
@@ -112,7 +112,7 @@ def task_shares(rated: Ratings, rule: Rule, classes: Classes) -> Mapping[str, fl
 def metrics(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> Mapping[str, Metric]:
-    """Return the metrics of a run; n counts tasks, observations count answers."""
+    """Return the metrics of a run by name; n counts tasks, observations count readable answers."""
     rated, w1 = ratings(traces), settings.w1
     table, n = _table(rated, settings), len(rated.texts)
     by_name = {name: _marks(rated, at) for at, name in enumerate(MARKS)}
@@ -131,7 +131,7 @@ def metrics(
 
 
 def by_measure(rated: Ratings, settings: Settings) -> Mapping[str, Metric]:
-    """Return each of MEASURES over some answers, with its interval over tasks.
+    """Return each of MEASURES over these answers, with its interval over tasks.
 
     The mean of the three marks has no interval.
     """
@@ -150,16 +150,17 @@ def by_measure(rated: Ratings, settings: Settings) -> Mapping[str, Metric]:
 
 
 def by_field(rated: Ratings, settings: Settings) -> dict[str, Mapping[str, Metric]]:
-    """Return each of MEASURES for each field."""
+    """Return each of MEASURES for each scientific field, by field and measure."""
     of = np.array([str(rated.episodes[episode].score.parts.get("field") or "") for episode in rated.episode])
     fields = sorted(set(of.tolist()) - {""})
     return {field: by_measure(select_answers(rated, of == field), settings) for field in fields}
 
 
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
-    """Return IFS, task by task.
+    """Return IFS as the primary metric, with one record of counts for each task (`_stacked` says which).
 
-    A task without a judged answer adds nothing; an answer that did not come counts as missing.
+    The record of a task without a verdict has no counts, and all its answers are missing. Of other tasks, the answers that
+    could not be read are missing.
     """
     records: dict[str, Floats] = {}
     shares: list[float] = []
@@ -200,7 +201,7 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
 
 
 def _filled(record: Floats, verdict: Sequence[float]) -> Floats:
-    """Return a task's record [R, 5] as if each missing answer had this verdict."""
+    """Return a task's record [R, 5] with `verdict`, [5], added for each missing answer."""
     return record + record[:, 4:] * np.array(verdict) if record[:, 4].any() else record
 
 
@@ -218,18 +219,18 @@ def _stacked(tasks: Sequence[Floats]) -> Floats:
 
 
 def _table(rated: Ratings, settings: Settings) -> Floats:
-    """Return the counts of each task, [T, R, 4]; see `ratings.counts`."""
+    """Return the sums of `ratings.counts` for each task, [T, R, 4]."""
     return by_task(counts(rated, settings.panel_rule, settings.classes), rated)
 
 
 def _balance(table: Floats, settings: Settings, n: int) -> Metric:
-    """Return IFS of a table of n answers, with its interval."""
+    """Return the IFS of n answers to T tasks, with its interval, from the table [T, R, 4] of `_table`."""
     interval = partial(bounded, ends=ends(settings.w1, settings.classes))
     return _estimate(table, lambda sums: balance(sums, settings.w1), n, interval=interval)
 
 
 def balance(sums: Floats, w1: float) -> Floats:
-    """Return IFS (Eq. 3) of summed counts [..., R, 4]."""
+    """Return IFS (Eq. 3), [...], from counts [..., R, 4] that are summed over answers; see `ratings.counts`."""
     ih, dh = _share(sums, 1), _share(sums, 2)
     return np.asarray(w1 * ih + (1 - w1) * (1 - dh - ih))
 
@@ -237,7 +238,7 @@ def balance(sums: Floats, w1: float) -> Floats:
 def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:
     """Return the mean cosine between the answers of one episode, averaged over tasks; lower is more diverse.
 
-    It has no value if the answers were embedded by another encoder.
+    Its value is None if the answers are not embedded, or by another encoder.
     """
     vectors = similarity.matrix(rated.texts, evidence.vectors)
     if vectors is None or encoder != evidence.encoder:
@@ -269,9 +270,9 @@ MOST_VARIED = 4.0
 def flexibility(rated: Ratings, less: bool = True) -> Metric:
     """Return the variance over tasks of the mean originality of their answers; lower is steadier.
 
-    With `less`, the part that sampling few answers adds is subtracted; without, it is the paper's population variance,
-    which exceeds 0 even if all tasks are alike. The interval is the chi-square interval of the variance of normal
-    means, less that part (Tukey 1951).
+    With `less`, it is the unbiased variance less `sampling_part`. Without, it is the paper's population variance, which
+    exceeds 0 even if all tasks are alike. The interval is the chi-square interval for the variance of normal means, less
+    the same part (Tukey 1951).
     """
     means = task_originality(rated)
     values, n = means[~np.isnan(means)], len(rated.texts)
@@ -291,8 +292,8 @@ def flexibility(rated: Ratings, less: bool = True) -> Metric:
 def sampling_part(rated: Ratings) -> float | None:
     """Return the part of the variance over tasks that sampling few answers adds.
 
-    It is the mean over tasks of (unbiased variance within the task / answers); tasks with fewer than two rated answers
-    are left out.
+    It is the mean over tasks of (unbiased variance within the task / its answers). Tasks with fewer than two rated answers
+    are left out; None if there is no other task.
     """
     values = mean(rated.marks[..., 0], axis=1)
     parts = [
@@ -304,7 +305,7 @@ def sampling_part(rated: Ratings) -> float | None:
 
 
 def answers(trace: Trace, settings: Settings) -> list[str]:
-    """Return the answers of a scored episode."""
+    """Return the readable answers of an episode; none unless it is scored."""
     if trace.outcome != "scored":
         return []
     return [answer.text for answer in read_answered(trace.steps) if answer.status == "ok"]
@@ -331,11 +332,11 @@ def _estimate(
     """Return a statistic of sums over tasks, with its interval.
 
     Args:
-        table: [T, ...] counts of each task; tasks with zeros alone are left out.
-        statistic: A function of the summed table.
-        n: How many answers there are.
+        table: [T, ...] sums for each task; tasks with zeros alone are left out.
+        statistic: Maps sums [..., R, 4] (or what a row of the table is) to values [...].
+        n: The number of answers.
         better: Whether higher or lower values are better.
-        interval: Makes the interval of the statistic over tasks.
+        interval: Computes the interval over tasks from the table and the statistic.
     """
     rows = table[table.reshape(len(table), -1).any(axis=1)] if len(table) else table
     value = float(statistic(rows.sum(axis=0))) if len(rows) else math.nan
@@ -346,7 +347,7 @@ def _estimate(
 
 
 def _share(sums: Floats, index: int) -> Floats:
-    """Return the share of class `index` from sums [..., R, 4]: over each judge's verdicts, then over the judges."""
+    """Return the share of verdicts with class `index` (see `ratings.counts`), [...]: the mean of the R judges' shares."""
     return mean(divided(sums[..., index], sums[..., 0]))
 
 

@@ -1,4 +1,4 @@
-"""The report's sections of a HIC-Bench run: replies, judges, panel rules, weights, and those of `answers`.
+"""The sections of a HIC-Bench report: replies, judges, panel rules, weights, and the sections of `answers`.
 
 Every share is shown with its counts, and a note under each table gives the definition.
 """
@@ -32,13 +32,13 @@ from lotbench.report.sections import Cell, Section, Table
 from lotbench.types import Trace
 
 VARIANTS = {"IIFS": 0.9, "RIFS": 0.1}
-"""w1 of the variants that weigh invention (IIFS) or reliability (RIFS) higher."""
+"""The weight w1 of IH in two variants of IFS: IIFS weighs invention higher, RIFS reliability."""
 
 
 def sections(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> tuple[Section, ...]:
-    """Return the sections of a report; without a judged answer, only that on replies."""
+    """Return the sections of a report; if no answer could be read, the section on replies alone."""
     rated = ratings(traces)
     parts = [_answers(traces, settings)]
     if rated.texts:
@@ -58,7 +58,7 @@ def sections(
 
 
 def _answers(traces: Sequence[Trace], settings: Settings) -> Section:
-    """Return the section on the status of each reply."""
+    """Return the section that counts replies by status."""
     replies = [reply for trace in traces for reply in read_answered(trace.steps)]
     seen = Counter(reply.status for reply in replies)
     rows: list[tuple[Cell, ...]] = [
@@ -75,7 +75,7 @@ def _answers(traces: Sequence[Trace], settings: Settings) -> Section:
 
 
 def _judges(rated: Ratings, settings: Settings) -> Section:
-    """Return the section on each judge alone and on the agreement of every two judges."""
+    """Return the section on the verdicts of each judge alone, and on the agreement of every two judges."""
     rows: list[tuple[Cell, ...]] = []
     for index in range(rated.judges):
         alone = replace(rated, marks=rated.marks[:, [index]], hallucinated=rated.hallucinated[:, [index]])
@@ -93,7 +93,7 @@ def _judges(rated: Ratings, settings: Settings) -> Section:
 
 
 def _pairs(rated: Ratings, settings: Settings) -> Iterator[tuple[Cell, ...]]:
-    """Yield Cohen's kappa of every two judges on IH and on DH."""
+    """Yield a table row with Cohen's kappa for every two judges and each class, IH and DH."""
     both = classify(rated.marks, rated.hallucinated, settings.classes)
     for judge, other in combinations(range(rated.judges), 2):
         read = ~np.isnan(rated.hallucinated[:, [judge, other]]).any(axis=1)
@@ -105,7 +105,7 @@ def _pairs(rated: Ratings, settings: Settings) -> Iterator[tuple[Cell, ...]]:
 
 
 def _readings(rated: Ratings, settings: Settings) -> Section:
-    """Return the section on IH, DH and IFS by each panel rule, with exclusive and overlapping classes."""
+    """Return the section on IH, DH and IFS under each panel rule, with exclusive and with overlapping classes."""
     rows: list[tuple[Cell, ...]] = []
     for rule in RULES:
         for classes in READINGS:
@@ -128,7 +128,7 @@ def _readings(rated: Ratings, settings: Settings) -> Section:
 
 
 def _balance(rated: Ratings, settings: Settings) -> Section:
-    """Return the section on IFS by weight, as it is and rescaled."""
+    """Return the section on IFS under each weight of IH, as it is and rescaled to 0..1."""
     ih, dh = shares(rated, settings.panel_rule, settings.classes)
     if np.isnan(ih):
         return Section("IFS by weight", ("No verdict could be read.",))

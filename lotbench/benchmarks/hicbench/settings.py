@@ -1,6 +1,6 @@
-"""The named settings of HIC-Bench: every row of the paper and its code that can be read in two ways.
+"""The settings of HIC-Bench: one for each rule that the paper and its code leave open or state differently.
 
-`configs/paper/hicbench.toml` turns each to the paper's literal reading.
+`configs/paper/hicbench.toml` sets each as the paper literally says.
 """
 
 from __future__ import annotations
@@ -70,4 +70,4 @@ class Settings(BaseModel):
 
 
 TaskEpisode: TypeAlias = Episode[Item, Settings]
-"""An episode of this benchmark, with its types of sample and settings."""
+"""An episode of HIC-Bench: its sample is an `Item`."""

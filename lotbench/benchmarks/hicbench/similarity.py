@@ -15,20 +15,26 @@ from lotbench.metrics.intervals import Floats, divided
 
 
 def matrix(texts: Sequence[str], vectors: Mapping[str, NDArray[np.float32]]) -> Floats | None:
-    """Return the embeddings of texts, [texts, dimensions] in double precision; None if one is missing."""
+    """Return the embeddings of texts, [texts, dimensions]; None without texts, or if a text has no vector."""
     if not texts or any(text not in vectors for text in texts):
         return None
     return np.stack([vectors[text] for text in texts]).astype(np.float64)
 
 
 def within(vectors: Floats, group: NDArray[np.intp], groups: int) -> Floats:
-    """Return the mean cosine of the pairs inside each group, [groups]; NaN for a group of fewer than two."""
+    """Return the mean cosine of the pairs inside each group, [groups]; NaN for a group of fewer than two.
+
+    Args:
+        vectors: [n, dimensions] of unit length.
+        group: [n] index of each vector's group.
+        groups: The number of groups.
+    """
     n = np.bincount(group, minlength=groups).astype(float)
     return divided(_squares(vectors, group, groups) - _selves(vectors, group, groups), n * (n - 1))
 
 
 def across(vectors: Floats, group: NDArray[np.intp]) -> float | None:
-    """Return the mean cosine of all pairs from two different groups; None if there is no such pair."""
+    """Return the mean cosine of all pairs of vectors from different groups; None without such a pair. See `within`."""
     groups = int(group.max(initial=-1)) + 1
     n = np.bincount(group, minlength=groups)
     pairs = int(n.sum()) ** 2 - int((n**2).sum())
@@ -45,7 +51,7 @@ def every(vectors: Floats) -> float | None:
 
 
 def _squares(vectors: Floats, group: NDArray[np.intp], groups: int) -> Floats:
-    """Return the squared length of the sum of each group's vectors."""
+    """Return the squared length of the sum of each group's vectors, [groups]."""
     sums = np.zeros((groups, vectors.shape[1]))
     np.add.at(sums, group, vectors)
     return np.asarray((sums**2).sum(axis=1))

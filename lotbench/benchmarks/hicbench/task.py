@@ -1,7 +1,7 @@
-"""HIC-Bench: how many answers to open scientific tasks are fruitful inventions (IH), and how many faulty (DH).
+"""HIC-Bench: how many answers to open scientific tasks are intelligent hallucinations (IH), how many defective (DH).
 
-This file declares the benchmark. `candidate.py` asks the candidate, `judge.py` the judges, `memory.py` keeps the
-examples of a dynamic prompt, `ratings.py` turns traces into classes and `score.py` into metrics.
+This file declares the benchmark. `candidate.py` asks the candidate, and `judge.py` asks the judges. `memory.py` has the
+examples of the dynamic prompt. `ratings.py` turns traces into classes, and `score.py` classes into metrics.
 """
 
 from __future__ import annotations
@@ -39,11 +39,14 @@ ROLES = {
 
 
 def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
-    """Return the settings and models of a run: the panel without the candidate and its siblings.
+    """Return the settings and the models of a run by role, the judges without the candidate and its siblings.
+
+    `exclude_self=false` keeps all judges. The settings get the number of judges, and whether a model is named for the role
+    `keywords`.
 
     Raises:
-        UsageError: No judge is left, or another number than `judges`; the judge of the examples is missing or scores
-            answers too; or `keywords` is on without a model for it.
+        UsageError: No judge is left, or another number than the setting `judges`. Or the judge of the examples is missing
+            or also scores answers. Or `keywords` is on and no model is named for it.
     """
     judges, candidate = names["judge"], names["candidate"][0]
     if settings.exclude_self:
@@ -67,7 +70,7 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
-    """Return the largest number of calls of one episode, by role, without repeated requests."""
+    """Return the maximum number of calls of one episode, by role; repetitions after an unreadable reply are not counted."""
     separate = settings.dhp and settings.dhp_judge == "separate"
     return {
         "candidate": settings.answers,

@@ -1,6 +1,6 @@
-"""The check of the judges: answers that are known to be false or sound, inventive or dull.
+"""Judge validation: judges get answers that are known to be false or sound, inventive or dull.
 
-A row of answers.jsonl takes the place of a candidate's answer to the task. Its kind is false, inventive, dull, or
+A row of answers.jsonl takes the place of a candidate's answer to a task. Its kind is false, inventive, dull, or
 inventive and false.
 """
 
@@ -20,7 +20,7 @@ from lotbench.harness.state import State
 
 
 class Planted(PlantedRow):
-    """An answer with known soundness and inventiveness."""
+    """An answer that is known to be false or sound, and inventive or dull."""
 
     answer: Text
     kind: Literal["false", "inventive", "dull", "inventive_false"]
@@ -42,12 +42,12 @@ class Planted(PlantedRow):
 
     @property
     def false(self) -> bool:
-        """Whether it has an error."""
+        """Whether the answer has a planted error."""
         return self.kind in ("false", "inventive_false")
 
     @property
     def inventive(self) -> bool | None:
-        """Whether it is inventive; None for a false answer that may be either."""
+        """Whether the answer is inventive; None for the kind `false`, which leaves it open."""
         return None if self.kind == "false" else self.kind != "dull"
 
     @property
@@ -61,7 +61,7 @@ ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {"judge": {"answers.jsonl": 
 
 
 def probes(role: str, rows: Sequence[Planted], data: Mapping[str, Any]) -> tuple[list[Probe], list[str]]:
-    """Return the probes of a file's rows, and its faults as `ROW: field: reason`, rows counted from 1."""
+    """Return one probe for each row of a file, and the file's faults as `ROW: field: reason`, rows counted from 1."""
     return [_answer_probe(role, row) for row in rows], faults_of_rows(rows, data.keys())
 
 
@@ -82,13 +82,13 @@ def _answer_probe(role: str, row: Planted) -> Probe:
 
 
 def panels(role: str, models: int, settings: Settings, every: bool) -> list[JudgePanel]:
-    """Return one panel for each judge alone, since verdicts do not depend on the panel."""
+    """Return a panel of its own for each judge, since a verdict does not depend on the other judges."""
     alone = settings.model_copy(update={"dhp": False, "judges": 1})
     return [JudgePanel(role, (index,), "", alone) for index in range(models)]
 
 
 def probe_result(probe: Probe, state: State) -> ProbeResult:
-    """Return the last verdict on the answer: its three marks, and whether it is a hallucination."""
+    """Return the last verdict on a probe's answer: three marks and hallucination; or the reason why it is unreadable."""
     values = [step["value"] for step in state["steps"] if step["role"] == "judge"]
     last = values[-1] if values else {"status": state["why"]}
     if last["status"] != "ok":
@@ -99,7 +99,7 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
 
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
-    """Return the rulings on planted answers, one for each criterion: hallucination, originality, IH."""
+    """Return the rulings on planted answers, one for each criterion with a known truth: hallucination, originality, IH."""
     return [
         Ruling(criterion, probe.id, probe.sample, probe.kind, probe.language, bool(truth), verdict)
         for probe, result in judged
@@ -109,7 +109,7 @@ def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
 
 
 def _criteria(truth: Mapping[str, Any], verdict: Mapping[str, Any] | None) -> Iterator[tuple[str, Any, Any]]:
-    """Yield each criterion with the truth and the judge's decision, None where the verdict could not be read."""
+    """Yield each criterion with the truth and the judge's decision; the decision is None if the verdict is unreadable."""
     yield "hallucination", truth["false"], verdict and verdict["hallucination"]
     yield "originality", truth["inventive"], verdict and bool(verdict["originality"] >= LEAST[0])
     # A false answer is not an IH, even if it is inventive (Algorithm 1).
@@ -122,7 +122,7 @@ def _is_ih(verdict: Mapping[str, Any]) -> bool:
 
 
 DECIDING = {"hallucination": "", "IH": ""}
-"""The criteria that the score depends on; the bounds of every judge apply to them."""
+"""The criteria that the score depends on, each with the name of its bounds in `report.trust.BOUNDS`."""
 
 
 CHECKED = Validation(

@@ -1,4 +1,4 @@
-"""Comparison of runs: categories (Fig. 3), the Pareto front (Fig. 5), ideas (Fig. 6, Supp. Fig. S1-S3, S5, Note 5).
+"""Comparison of runs: categories (v2, Fig. 3), Pareto front (Fig. 5), ideas (Fig. 6, Supp. Fig. S1-S3, S5, Note 5).
 
 Correlations are computed over the ideas of all runs together, as in the papers, and over those of each run, since a
 pooled correlation can reflect differences between the models.
@@ -40,7 +40,7 @@ BIN = 10
 
 
 def across(runs: Runs) -> tuple[Section, ...]:
-    """Return the sections that compare runs."""
+    """Return the sections that compare runs: categories, Pareto front, quality and length, correlations, refusals."""
     read_as = {
         name: ([read_keyword(trace, settings.rules) for trace in traces], settings)
         for name, (traces, settings) in runs.items()
@@ -49,7 +49,7 @@ def across(runs: Runs) -> tuple[Section, ...]:
 
 
 def _heat(runs: Read) -> Section:
-    """Return the section on the composite of each run in each category, with interval and n."""
+    """Return the section on the composite score of each run in each category, with interval and n."""
     names = sorted({keyword.category for keywords, _ in runs.values() for keyword in keywords})
     cells = tuple(
         tuple(
@@ -67,7 +67,7 @@ def _heat(runs: Read) -> Section:
 
 
 def _front(runs: Read) -> Section:
-    """Return the section on originality against feasibility, one point for each run."""
+    """Return the section on the runs' originality and feasibility: one point for each run, and the Pareto front."""
     metrics = {name: dimensions(keywords, settings) for name, (keywords, settings) in runs.items()}
     points = {
         name: (x, y)
@@ -131,7 +131,7 @@ def _quality(runs: Read) -> Section:
 def _measures(
     keywords: Sequence[Keyword], settings: Settings, dimensions: Sequence[str]
 ) -> dict[str, Metric]:
-    """Return the mean quality, length and judged dimensions of a run's ideas."""
+    """Return the means of quality, length and these dimensions over a run's ideas; no value for one it does not judge."""
     rules = settings.rules
     metrics = {
         "quality": _mean(keywords, lambda idea: idea.quality(rules) if idea.rows else None, 10.0),
@@ -148,7 +148,7 @@ def _mean(keywords: Sequence[Keyword], of: Callable[[Idea], float | None], most:
 
     Args:
         keywords: The keywords of a run.
-        of: The value of an idea; None leaves it out.
+        of: Returns the value of an idea, or None to leave the idea out.
         most: The highest possible value.
     """
     values: dict[str, list[float]] = {}
@@ -161,7 +161,7 @@ def _mean(keywords: Sequence[Keyword], of: Callable[[Idea], float | None], most:
 
 
 def _pooled(runs: Read) -> Section:
-    """Return the section on correlations of length, quality and dimensions, over all runs and in each."""
+    """Return the section on correlations of length, reasoning, quality and dimensions, for all runs together and each."""
     ours = {name: verdicts(keywords, settings.rules) for name, (keywords, settings) in runs.items()}
     shared = [
         name
@@ -212,7 +212,14 @@ def _pooled(runs: Read) -> Section:
 
 
 def _histogram(x: str, values: Mapping[str, Sequence[float]], width: int, y: str = "ideas") -> Plot:
-    """Return the histogram of values, in bins of equal width that begin at 0 (Supp. Fig. S1, S3)."""
+    """Return the histogram of the values of each run, in bins of equal width that begin at 0 (Supp. Fig. S1, S3).
+
+    Args:
+        x: The name of the values.
+        values: The values by run.
+        width: The width of a bin.
+        y: The name of what is counted.
+    """
     counted = {name: Counter(int(value // width) for value in numbers) for name, numbers in values.items()}
     bins = sorted({at for count in counted.values() for at in count})
     span = range(bins[0], bins[-1] + 1) if bins else range(0)
@@ -225,7 +232,7 @@ def _histogram(x: str, values: Mapping[str, Sequence[float]], width: int, y: str
 
 
 def _refusals(runs: Read) -> Section:
-    """Return the section on refusals: how often each run's candidate refused, and its replies when asked again."""
+    """Return the section on refusals: how often each candidate refused, and how often it answered when asked again."""
     rows: list[tuple[Cell, ...]] = []
     for name, (keywords, _) in runs.items():
         ideas = [idea for keyword in keywords for idea in keyword.ideas]

@@ -25,7 +25,7 @@ STATUSES = ("ok", "refused", "truncated", "too_long", "unparsed")
 _CJK = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 FIRST_PERSON = "I'm sorry|I am sorry|I apologize|I cannot|I can't|I am unable to|I'm unable to|I am not able to|I'm not able to"
 PHRASES = f"{FIRST_PERSON}|As an AI|As a language model|As an assistant"
-"""The phrases that mark a refusal (public code, utils/LLM.py, REJECTION_PHRASES)."""
+"""A regular expression of the phrases that mark a refusal (public code, utils/LLM.py, REJECTION_PHRASES)."""
 _MARK = re.compile(rf"\b(?:{PHRASES})\b", re.IGNORECASE)
 _FIRST_PERSON = re.compile(rf"\b(?:{FIRST_PERSON})\b", re.IGNORECASE)
 REFUSAL_WORDS = 50
@@ -35,7 +35,7 @@ SAID_CHARACTERS = 2000
 
 
 async def respond(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update:
-    """Ask for all ideas at once, then once more, as an academic task, for those refused (v2, Supplementary Note 5)."""
+    """Ask for all ideas concurrently; in v2 ask again, as an academic task, for each that was refused (Supp. Note 5)."""
     episode = runtime.context
     settings, numbers = episode.settings, range(1, episode.settings.ideas + 1)
     statuses = await episode.each(partial(_idea_of, "respond", f"idea_{settings.version}"), numbers)
@@ -46,7 +46,7 @@ async def respond(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Upda
 
 
 async def _idea_of(step: str, prompt: str, episode: KeywordEpisode, number: int) -> JSON:
-    """Ask for one idea, record the step, and return its status."""
+    """Ask for one idea with the prompt of this name, record the reply as a step of this name, and return its status."""
     settings, marker = episode.settings, episode.settings.final_marker
     messages = episode.prompt(prompt).messages(
         keyword=episode.sample.keyword,
@@ -60,14 +60,14 @@ async def _idea_of(step: str, prompt: str, episode: KeywordEpisode, number: int)
 
 
 def declines(text: str) -> bool:
-    """Return whether a text contains a refusal phrase as whole words ("as an air filter" has no "as an AI")."""
+    """Return whether a text contains a refusal phrase as whole words ("as an air filter" does not contain "as an AI")."""
     return _MARK.search(text.replace("\u2019", "'")) is not None
 
 
 def refuses(text: str) -> bool:
     """Return whether a text is nothing but a refusal.
 
-    It is short, begins with a refusal phrase, and has one in the first person.
+    Such a text is short, begins with a refusal phrase, and has a refusal phrase in the first person.
     """
     plain = re.sub(r"^\W+", "", text.replace("\u2019", "'"))
     if len(plain.split()) > REFUSAL_WORDS:
@@ -76,14 +76,15 @@ def refuses(text: str) -> bool:
 
 
 def read_idea(reply: Reply, settings: Settings, last: bool = False) -> Mapping[str, JSON]:
-    """Return the step value of a reply: its status, the idea with its length, and whether it declines.
+    """Return what the trace records of a reply: its status, and the idea or the reason why there is none.
 
-    `words` counts words outside CJK text, `characters` CJK characters, `reasoning` the characters of reasoning.
+    `words` counts words outside CJK text, `characters` CJK characters, `reasoning` the characters of reasoning. `unmarked`
+    says whether the whole reply was taken without the marker, `declines` whether it has a refusal phrase.
 
     Args:
         reply: The candidate's reply.
         settings: The settings of the run.
-        last: Whether the keyword is not offered again, so that a reply with a refusal phrase can be judged.
+        last: Whether this is the last request for the idea, so that a reply with a refusal phrase is judged.
     """
     hidden = len(reply.reasoning or "")
     try:
@@ -111,7 +112,7 @@ def read_idea(reply: Reply, settings: Settings, last: bool = False) -> Mapping[s
 
 
 def _idea(reply: Reply, settings: Settings) -> tuple[str, bool]:
-    """Return the idea in a reply, and whether it is the whole reply for want of the marker.
+    """Return the idea in a reply, and whether it is the whole reply because the setting `final_marker` is not in it.
 
     Raises:
         Unread: The reply has no idea.

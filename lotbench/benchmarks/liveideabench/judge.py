@@ -30,14 +30,14 @@ _LETTER = re.compile(
 
 
 class Scores(Form):
-    """A judge's answer in v1."""
+    """A judge's reply about one idea in v1: scores from 1 to 10."""
 
     originality: Grade
     feasibility: Grade
 
 
 class Review(Form):
-    """A judge's answer in v2."""
+    """A judge's reply about one idea in v2: an analysis, and scores from 1 to 10."""
 
     analysis: Annotated[str, prose(1000, "strengths and weaknesses, under 100 words")]
     originality: Grade
@@ -51,22 +51,23 @@ def _letter(value: object) -> object:
 
 
 class Likeness(Form):
-    """The answer of the judge of fluency, from A (completely different) to D (identical)."""
+    """A judge's reply about two ideas (fluency): a letter from A (completely different) to D (identical)."""
 
     grade: Annotated[Literal["A", "B", "C", "D"], BeforeValidator(_letter)]
 
 
 SCORES: Mapping[str, type[Form]] = {"v1": Scores, "v2": Review}
-"""The form of a judge's answer, by version."""
+"""The form of a judge's reply about one idea, by version."""
 Pair = tuple[int, int]
 Position = tuple[int, int, int]
-"""The position of a question to the panel: the number of the idea or pair, the draw, and the judge's index."""
+"""The position of a question to the panel: the number of the idea or pair from 1, the draw, and the judge's index."""
 PanelQuestion = tuple[type[Form], str, Position, Mapping[str, str], Mapping[str, JSON]]
-"""A question to the panel: its form, step and position, its prompt values, and further fields of the step value."""
+"""A question to the panel: form of the reply, name of the step, position, values of the prompt's fields, and more fields
+that the trace records."""
 
 
 async def judge(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update:
-    """Ask the judges of each idea for scores, and one judge for the likeness of each pair in each order."""
+    """Ask the judges of each idea for scores, and one judge how alike the two ideas of each pair are, in each order."""
     episode = runtime.context
     form = SCORES[episode.settings.version]
     questions: list[PanelQuestion] = [(form, "judge", *place) for place in _scoring(episode)]
@@ -76,7 +77,7 @@ async def judge(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update
 
 
 async def grade(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update:
-    """Record grade D for ideas that are word for word the same, without a call, and end the episode.
+    """Record letter D, without a call, for each pair of ideas with the same words, and end the episode.
 
     Raises:
         EpisodeFailed: No verdict of any judge can be read.
@@ -93,7 +94,7 @@ async def grade(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update
 
 
 async def _verdict(episode: KeywordEpisode, question: PanelQuestion) -> None:
-    """Ask one judge; a verdict that cannot be read is recorded with its status and without scores."""
+    """Ask one judge; record a verdict that cannot be read with its status and without scores."""
     form, step, (number, draw, index), values, about = question
     await episode.ask(
         "judge",
@@ -112,40 +113,40 @@ async def _verdict(episode: KeywordEpisode, question: PanelQuestion) -> None:
 
 
 def judged_ideas(episode: KeywordEpisode) -> dict[int, str]:
-    """Return the ideas to judge, by number."""
+    """Return the texts of the ideas to judge, by number from 1; for a number asked for twice, the last reply."""
     values = {step["round"]: step["value"] for step in episode.state["steps"] if step["role"] == "candidate"}
     return {number: value["idea"] for number, value in sorted(values.items()) if value["status"] == "ok"}
 
 
 def pairs(episode: KeywordEpisode) -> list[Pair]:
-    """Return the pairs of ideas to compare: all pairs."""
+    """Return all pairs of ideas to judge, each as two numbers."""
     return list(combinations(judged_ideas(episode), 2))
 
 
 def indexes(episode: KeywordEpisode, number: int) -> list[int]:
-    """Return the indexes of an idea's judges: a window on the panel that moves on by one with each idea.
+    """Return the indices of an idea's judges: neighbours in the panel's order, which move on by one with each idea.
 
-    Over a full turn of the rotation, every judge is in the same number of windows.
+    Once every judge has been the first, all have judged the same number of ideas.
     """
     first = _turn(episode) * episode.settings.ideas + number - 1
     return [(first + place) % episode.models["judge"] for place in range(episode.settings.judges)]
 
 
 def _turn(episode: KeywordEpisode) -> int:
-    """Return the number of episodes before this one; the order is by repeat, then by place in the data set."""
+    """Return the number of episodes before this one, in the order of repeats and then of the data set."""
     place = next(index for index, item in enumerate(episode.data) if item.id == episode.sample.id)
     return (episode.repeat - 1) * len(episode.data) + place
 
 
 def _scoring(episode: KeywordEpisode) -> Iterator[tuple[Position, Mapping[str, str], Mapping[str, JSON]]]:
-    """Yield the position, the prompt values and the further fields of each score to ask for."""
+    """Yield position, prompt values and further fields of each question for the scores of an idea (`PanelQuestion`)."""
     for number, idea in judged_ideas(episode).items():
         for place, index in enumerate(indexes(episode, number)):
             yield (number, place, index), {"idea": idea}, {}
 
 
 def _comparing(episode: KeywordEpisode) -> Iterator[tuple[Position, Mapping[str, str], Mapping[str, JSON]]]:
-    """Yield the position, the prompt values and the further fields of each comparison to ask for."""
+    """Yield position, prompt values and further fields of each question that compares two ideas (`PanelQuestion`)."""
     ideas, index = judged_ideas(episode), _turn(episode) % episode.models["judge"]
     for number, pair in enumerate(pairs(episode), 1):
         if _identical(episode, pair):
@@ -166,5 +167,5 @@ def _identical(episode: KeywordEpisode, pair: Pair) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Return the normal form of an idea, without case, width, punctuation and spacing."""
+    """Return an idea in a normal form in which case, width, punctuation and spacing do not differ."""
     return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))

@@ -17,12 +17,18 @@ from lotbench.types import Trace
 
 FLUENCY = "fluency"
 MARKS = (1.0, 10.0)
-"""The least and the most that a judge can give."""
+"""The lowest and the highest score that a judge can give."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One judge's verdict on one idea, the unit of the public code."""
+    """One judge's verdict on one idea; the public code averages over these.
+
+    Attributes:
+        index: The judge's index on the panel.
+        model: The id of the judge's model.
+        scores: The score of each dimension, 1 to 10.
+    """
 
     index: int
     model: str
@@ -34,15 +40,17 @@ class Idea:
     """One reply to the keyword.
 
     Attributes:
-        status: `ok`, or the reason why it is not an idea.
-        text: The idea as the candidate wrote it, or the text of a reply that is none.
-        declined: The first reply, if it was refused and the keyword offered again. Else None.
+        number: The number of the idea in its episode, from 1.
+        status: `ok`, or the reason why the reply has no idea.
+        text: The idea as the candidate wrote it; without an idea, the text of the reply.
+        declined: The first reply, if it was a refusal and the candidate was asked again. Else None.
         rows: The verdicts that could be read.
         unread: The number of verdicts that could not be read.
-        words: Words outside CJK text. `characters` counts CJK characters.
-        reasoning: Characters of reasoning beside the idea.
-        unmarked: Whether the whole reply was judged for want of the marker.
-        declines: Whether it has a refusal phrase, and is judged all the same.
+        words: The number of words outside CJK text.
+        characters: The number of CJK characters.
+        reasoning: The number of characters of reasoning beside the idea.
+        unmarked: Whether the whole reply was judged because it lacks the marker.
+        declines: Whether the idea has a refusal phrase and was still judged.
     """
 
     number: int
@@ -59,27 +67,32 @@ class Idea:
 
     @property
     def ok(self) -> bool:
-        """Whether it is an idea."""
+        """Whether the reply has an idea."""
         return self.status == "ok"
 
     def mean(self, dimension: str) -> float | None:
-        """Return the mean score over its judges; None without verdicts."""
+        """Return the mean score of the idea in a dimension over its judges; None without verdicts."""
         return mean(row.scores[dimension] for row in self.rows)
 
     def score(self, dimension: str) -> float:
-        """Return the mean score over its judges; it must have verdicts."""
+        """Return the mean score of the idea in a dimension over its judges; the idea must have verdicts."""
         return fmean(row.scores[dimension] for row in self.rows)
 
     def quality(self, version: Version) -> float:
-        """Return the mean of the judged dimensions; it must have verdicts."""
+        """Return the mean score of the idea over the judged dimensions; the idea must have verdicts."""
         return fmean(map(self.score, version.dimensions))
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two ideas of a keyword, with the letter of each order that could be read.
+    """The comparison of two ideas of a keyword.
 
-    `model` is the judge's model, "" where no judge was asked.
+    Attributes:
+        ideas: The numbers of the two ideas, the lower first.
+        letters: The readable letters, A (different) to D (identical), at most one for each order of the ideas.
+        identical: Whether the ideas have the same words, so that D was given without a judge.
+        unread: The number of letters that could not be read.
+        model: The id of the judge's model; "" if no judge was asked.
     """
 
     ideas: tuple[int, int]
@@ -89,13 +102,13 @@ class Comparison:
     model: str = ""
 
     def score(self, version: Version) -> float | None:
-        """Return the mean score over the orders."""
+        """Return the mean score of the letters; None without a letter."""
         return mean(version.grades[letter] for letter in self.letters)
 
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """One episode: one keyword, one repeat."""
+    """The ideas and comparisons of one episode, that is, of one keyword in one repeat; `sample` is the keyword's id."""
 
     sample: str
     repeat: int
@@ -104,11 +117,11 @@ class Keyword:
     comparisons: tuple[Comparison, ...]
 
     def fluency(self, version: Version) -> float | None:
-        """Return the mean score over the pairs of ideas."""
+        """Return the mean score over the pairs of ideas; None if no pair has a score."""
         return mean(comparison.score(version) for comparison in self.comparisons)
 
     def mean(self, dimension: str) -> float | None:
-        """Return the mean over ideas of the mean over judges."""
+        """Return the mean over ideas of the mean over judges in a dimension; None without verdicts."""
         return mean(idea.mean(dimension) for idea in self.ideas)
 
     def has_verdict(self, version: Version) -> bool:
@@ -122,7 +135,12 @@ class Keyword:
         return whole([*map(self.mean, version.dimensions), self.fluency(version)])
 
     def composites(self, version: Version, unit: str) -> list[float]:
-        """Return the composites of the keyword, its ideas or its verdicts (`unit`), each with the keyword's fluency."""
+        """Return the composites by unit, without those that miss a dimension; each contains the keyword's fluency.
+
+        Args:
+            version: The rules of the version.
+            unit: `keyword` for one composite, `idea` for one of each idea, `row` for one of each verdict.
+        """
         fluency = self.fluency(version)
         if unit == "keyword":
             means = [self.composite(version)]
@@ -137,7 +155,14 @@ class Keyword:
 
 
 def filled(keyword: Keyword, version: Version, ideas: int, highest: bool) -> Keyword:
-    """Return a keyword with the lowest or the highest verdict for every idea and pair of ideas that has no verdict."""
+    """Return a keyword in which every missing verdict, on an idea or a pair of ideas, is the lowest or the highest one.
+
+    Args:
+        keyword: The keyword; returned itself if nothing is missing.
+        version: The rules of the version.
+        ideas: The number of ideas that were asked for.
+        highest: Whether to fill in the highest verdict.
+    """
     pick = max if highest else min
     judged = {idea.number: idea for idea in keyword.ideas if idea.rows}
     compared = {one.ideas: one for one in keyword.comparisons if one.letters}
@@ -154,7 +179,7 @@ def filled(keyword: Keyword, version: Version, ideas: int, highest: bool) -> Key
 
 
 def keyword_of(keyword: Keyword, evidence: Evidence) -> str:
-    """Return the keyword's text, or its sample's id where the data set is not at hand."""
+    """Return the text of a keyword; its id if the evidence does not have its sample."""
     sample = evidence.samples.get(keyword.sample)
     return keyword.sample if sample is None else str(sample.keyword)
 
@@ -171,7 +196,7 @@ def whole(values: Sequence[float | None]) -> float | None:
 
 
 def read_keyword(trace: Trace, version: Version) -> Keyword:
-    """Return the record of a trace."""
+    """Return the ideas and comparisons in a trace."""
     category = trace.score.parts.get("category")
     return Keyword(trace.sample, trace.repeat, str(category or ""), *from_steps(trace.steps, version))
 
@@ -179,7 +204,7 @@ def read_keyword(trace: Trace, version: Version) -> Keyword:
 def from_steps(
     steps: Sequence[Mapping[str, Any]], version: Version
 ) -> tuple[tuple[Idea, ...], tuple[Comparison, ...]]:
-    """Return the ideas and comparisons in an episode's steps."""
+    """Return the ideas and the comparisons in an episode's steps, by number; of repeated requests the last counts."""
     replies: dict[int, list[Mapping[str, Any]]] = {}
     scored: dict[int, dict[int, Mapping[str, Any]]] = {}
     compared: dict[int, dict[int, Mapping[str, Any]]] = {}

@@ -37,7 +37,7 @@ def published(source: Source) -> list[Item]:
 
 
 def categories(source: Source) -> dict[str, tuple[str, float]]:
-    """Return each keyword's category and similarity from keyword_classifications.csv; empty without the file.
+    """Return by keyword its category and its similarity to it, from keyword_classifications.csv; empty without the file.
 
     Raises:
         DataError: The file cannot be read or lacks a column, or a similarity is not a number.
@@ -57,7 +57,12 @@ def categories(source: Source) -> dict[str, tuple[str, float]]:
 
 
 def items(words: Sequence[str], by_word: Mapping[str, tuple[str, float]]) -> list[Item]:
-    """Return the samples of these keywords, in order, with their categories where known."""
+    """Return one sample for each keyword, in order.
+
+    Args:
+        words: The keywords.
+        by_word: The category and the similarity of a keyword; a keyword that it lacks gets the category UNKNOWN.
+    """
     return [
         Item(
             id=f"official-{number:04}",

@@ -1,4 +1,4 @@
-"""The report's sections on the judges: how many verdicts each gave, their severity, and the steadiness of fluency."""
+"""Report sections on the judges: counts of verdicts, severity, and letters of fluency that depend on the order."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from lotbench.report.sections import Section, Table
 
 
 def judges(keywords: Sequence[Keyword], version: Version) -> tuple[Section, Section]:
-    """Return the section on severity and the section on fluency."""
+    """Return the section on the severity of judges and the section on fluency."""
     return _severity(keywords, version), _fluency(keywords)
 
 
 def severity(keywords: Sequence[Keyword], dimension: str) -> dict[int, float] | None:
-    """Return each judge's mean deviation from the panel; None if the judges share too few ideas."""
+    """Return by judge's index how many points a judge gives above the panel's mean for the same ideas; below 0 is severe.
+
+    None for a single judge, or if the judges share too few ideas (`metrics.effects.severities`).
+    """
     rows = [
         (number, row.index, row.scores[dimension])
         for number, idea in enumerate(idea for keyword in keywords for idea in keyword.ideas)
@@ -55,7 +58,7 @@ def _severity(keywords: Sequence[Keyword], version: Version) -> Section:
 
 
 def _fluency(keywords: Sequence[Keyword]) -> Section:
-    """Return the section on fluency: how often judges gave each letter (A to D), and how often the order of two ideas changed it."""
+    """Return the section on fluency: the counts of the letters A to D, and of pairs whose letter depends on the order."""
     comparisons = [comparison for keyword in keywords for comparison in keyword.comparisons]
     letters = Counter(letter for comparison in comparisons for letter in comparison.letters)
     both = [comparison for comparison in comparisons if len(comparison.letters) == 2]

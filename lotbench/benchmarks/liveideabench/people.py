@@ -24,7 +24,7 @@ LEAST = 3
 
 
 class Label(BaseModel):
-    """One person's scores of one idea; None for a dimension that was left out."""
+    """One person's scores of one idea, 1 to 10; None for a dimension that the person left out. `row` is from `name`."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -36,7 +36,7 @@ class Label(BaseModel):
 
 
 def review(traces: Sequence[Trace], settings: Settings, evidence: Evidence) -> list[Mapping[str, JSON]]:
-    """Return one row for every idea that was judged, with empty dimensions to fill in, 1 to 10."""
+    """Return one row for every idea of a run; the dimensions, which people score from 1 to 10, are None."""
     rows: list[Mapping[str, JSON]] = []
     for keyword in (read_keyword(trace, settings.rules) for trace in traces):
         blanks: dict[str, JSON] = dict.fromkeys(settings.rules.dimensions)
@@ -59,7 +59,7 @@ def name(keyword: Keyword, idea: Idea) -> str:
 
 
 def agreement(keywords: Sequence[Keyword], version: Version, labels: Sequence[Mapping[str, Any]]) -> Section:
-    """Return the section on Pearson, Spearman and ICC between people and judges, for each dimension."""
+    """Return the section on the agreement of people and judges in each dimension: Pearson, Spearman and ICC(2,1)."""
     judged = {name(keyword, idea): idea for keyword in keywords for idea in keyword.ideas}
     by_row: dict[str, list[Label]] = {}
     for label in (Label.model_validate(row) for row in labels):
@@ -83,9 +83,9 @@ def agreement(keywords: Sequence[Keyword], version: Version, labels: Sequence[Ma
 def _ceiling(
     version: Version, judged: Mapping[str, Idea], by_row: Mapping[str, Sequence[Label]]
 ) -> tuple[Table, ...]:
-    """Return the table of agreement between people, and of the judges with one person.
+    """Return a table on the agreement of two people, and of the judges with one person.
 
-    There is none unless an idea has labels of two people.
+    Empty unless two people labelled the same idea.
     """
     if all(len(labels) < 2 for labels in by_row.values()):
         return ()

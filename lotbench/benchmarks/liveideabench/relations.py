@@ -1,4 +1,4 @@
-"""Correlations between the numbers of ideas: length, reasoning, quality and the dimensions.
+"""Correlations between measures of ideas: length, reasoning, quality, the dimensions and fluency.
 
 The unit is one judge's verdict on one idea, as in the papers' figures (v1 Fig. S.2, S.4; v2 Supp. Fig. S2, S5, Note 8);
 intervals resample whole keywords.
@@ -31,7 +31,12 @@ ABOUT = (
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """The measures of every verdict, by name, NaN where missing; `samples` are the keywords' ids."""
+    """The measures of V verdicts.
+
+    Attributes:
+        samples: The id of each verdict's keyword, V of them.
+        measures: [V] values by name of the measure, NaN where missing.
+    """
 
     samples: Sequence[str]
     measures: Mapping[str, Floats]
@@ -43,7 +48,7 @@ def length(idea: Idea) -> float:
 
 
 def verdicts(keywords: Iterable[Keyword], version: Version) -> Verdicts:
-    """Return the measures of every verdict on some keywords."""
+    """Return the measures of every verdict on ideas of these keywords."""
     judged = [(keyword, idea, row) for keyword in keywords for idea in keyword.ideas for row in idea.rows]
     rows: list[list[float | None]] = []
     for keyword, idea, row in judged:
@@ -55,7 +60,7 @@ def verdicts(keywords: Iterable[Keyword], version: Version) -> Verdicts:
 
 
 def correlated(source: Verdicts, pairs: Iterable[tuple[str, str]]) -> list[tuple[Cell, ...]]:
-    """Return a row of COLUMNS for each pair of measures."""
+    """Return a table row with the columns COLUMNS for each pair of names of measures."""
     rows: list[tuple[Cell, ...]] = []
     for first, other in pairs:
         present = ~np.isnan(source.measures[first] + source.measures[other])
@@ -68,7 +73,7 @@ def correlated(source: Verdicts, pairs: Iterable[tuple[str, str]]) -> list[tuple
 
 
 def lengths(keywords: Sequence[Keyword], version: Version) -> Section:
-    """Return the section on correlations: length and reasoning with quality and dimensions, and between dimensions."""
+    """Return the section on correlations: of length and reasoning with quality and dimensions, and of dimensions."""
     source, dimensions = verdicts(keywords, version), version.dimensions
     pairs = [(LENGTH, each) for each in (QUALITY, *dimensions)]
     pairs += [(REASONING, each) for each in (QUALITY, *dimensions, FLUENCY, ALL)]

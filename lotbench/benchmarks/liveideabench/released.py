@@ -31,8 +31,8 @@ COLUMNS = {
     "idea": (),
     "parsed_scores": ("parsed_score",),
 }
-"""The required columns, with their other spellings. Optional: full_response, parsed_reasoning, raw_critique,
-first_was_rejected, first_reject_response and, in v1, flue (fluency)."""
+"""The required columns by v2's names, with other names that a release gives them. Optional columns: full_response,
+parsed_reasoning, raw_critique, first_was_rejected, first_reject_response and, in v1, flue (fluency)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,10 @@ class Critique:
     """One critic's verdict on an idea.
 
     Attributes:
-        scores: The scores of the row; None if they cannot be read.
-        fluency: The fluency of the row; v2 has none.
+        critic: The name of the critic's model.
+        analysis: The critic's text; may be empty.
+        scores: The score of each dimension; None if they cannot be read.
+        fluency: The fluency in the row; None in v2, or if it cannot be read.
     """
 
     critic: str
@@ -52,7 +54,14 @@ class Critique:
 
 @dataclass(slots=True)
 class Idea:
-    """An idea with its critiques; `declined` is the reply to the first request, if that was refused, else ""."""
+    """An idea with its critiques.
+
+    Attributes:
+        text: The idea.
+        full: The full reply that contains the idea; may be empty.
+        declined: The refusal of the first request; "" if there was none.
+        critiques: The verdicts of the critics.
+    """
 
     text: str
     full: str
@@ -65,7 +74,11 @@ Ideas = Mapping[str, Mapping[str, Sequence[Idea]]]
 
 
 def read_released(source: Source, name: str = "") -> tuple[str, Ideas]:
-    """Return the version and the ideas of a CSV file of released rows; rows with a clarity score are v2.
+    """Return the version and the ideas of a CSV file of released rows; a file with a clarity score is v2.
+
+    Args:
+        source: The file, or the folder of it.
+        name: The name of the file in the folder.
 
     Raises:
         DataError: The file cannot be read, lacks a column, or has a row without keyword, model or critic.
@@ -95,7 +108,7 @@ def read_released(source: Source, name: str = "") -> tuple[str, Ideas]:
 
 
 def _rename(rows: Sequence[tuple[int, dict[str, str]]], path: str) -> list[tuple[int, dict[str, str]]]:
-    """Return the rows with v2's names for their columns.
+    """Return the rows, each with its line number, with v2's names for their columns.
 
     Raises:
         DataError: There is no row, or a column is missing.
@@ -112,7 +125,7 @@ def _rename(rows: Sequence[tuple[int, dict[str, str]]], path: str) -> list[tuple
 
 
 def _declined(row: Mapping[str, str]) -> str:
-    """Return the text of a first, refused reply; "" if there was none, or the row has the mark alone without a text."""
+    """Return the refusal of the first request; "" if there was none, or if the row does not have its text."""
     reply = row.get("first_reject_response", "").strip()
     return (
         reply
@@ -122,7 +135,7 @@ def _declined(row: Mapping[str, str]) -> str:
 
 
 def _table(text: str) -> Mapping[str, Any]:
-    """Return the scores of a verdict, spelled as JSON or as a Python literal; empty for anything else."""
+    """Return a table that is written as JSON or as a Python literal; empty if the text is neither."""
     for read in (json.loads, ast.literal_eval):
         try:
             value = read(text)
@@ -133,7 +146,7 @@ def _table(text: str) -> Mapping[str, Any]:
 
 
 def _scores(text: str, dimensions: Iterable[str]) -> Mapping[str, float] | None:
-    """Return the scores of a verdict; None unless each is a number."""
+    """Return the scores of a verdict by dimension; None unless each is a number."""
     table = _table(text)
     scores = {name: _number(table.get(name)) for name in dimensions}
     numbers = {name: value for name, value in scores.items() if value is not None}
@@ -149,9 +162,10 @@ def _number(cell: Any) -> float | None:
 
 
 def leaderboard(version: str, ideas: Ideas) -> list[dict[str, JSON]]:
-    """Return one row for each model with the numbers of the authors' table, the best model first.
+    """Return one row for each model with the numbers of the authors' leaderboard, the best average first.
 
-    All are over critiques, as in the authors' code: fluency is the mean of the rows' values, flexibility the 30th percentile.
+    As in the authors' code, each number is over critiques: the mean of each dimension and of fluency, and flexibility, the
+    30th percentile of the critiques' composites. A number is None if the rows lack its values.
     """
     rows: list[dict[str, JSON]] = []
     for model, by_word in ideas.items():
@@ -172,7 +186,7 @@ def leaderboard(version: str, ideas: Ideas) -> list[dict[str, JSON]]:
 
 
 def steps(ideas: Sequence[Idea], indexes: Mapping[str, int], version: str) -> list[dict[str, Any]]:
-    """Return the steps of an episode on one keyword; they have no calls.
+    """Return the steps of an episode on one keyword, as if it had been played; their `call` is None.
 
     Args:
         ideas: One model's ideas on one keyword.
@@ -202,7 +216,7 @@ def steps(ideas: Sequence[Idea], indexes: Mapping[str, int], version: str) -> li
 
 
 def _letter(ideas: Sequence[Idea], grades: Mapping[str, float]) -> str:
-    """Return the letter of two ideas if all their rows have its score (6.666666 is B's); else ""."""
+    """Return the letter of fluency of two ideas if all their critiques have its score (6.666666 is that of B); else ""."""
     values = {critique.fluency for idea in ideas for critique in idea.critiques}
     value = values.pop() if len(ideas) == 2 and len(values) == 1 else None
     near = (letter for letter, score in grades.items() if value is not None and abs(score - value) < 1e-5)

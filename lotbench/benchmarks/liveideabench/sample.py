@@ -8,7 +8,7 @@ from lotbench.harness.sample_row import NoPicture, SampleRow, Text
 
 
 class Item(SampleRow, NoPicture):
-    """A keyword; the candidate is told nothing else."""
+    """A keyword with its category; the candidate sees the keyword alone."""
 
     language: Literal["en"]
     keyword: Text

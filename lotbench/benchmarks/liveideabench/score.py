@@ -1,7 +1,7 @@
 """The metrics of a run: dimensions as means over keywords, flexibility, and the average of all (v1 and v2, Methods).
 
-A dimension is averaged over judges, then over ideas, then over keywords. Intervals are over whole keywords. What could
-not be judged is left out and lowers n.
+A dimension is averaged over judges, then over ideas, then over keywords. Intervals are over whole keywords. A keyword
+without a value is left out and lowers n.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def average(dimensions: Mapping[str, float]) -> float:
 
 
 def grade(episode: KeywordEpisode) -> Score:
-    """Return the composite of one keyword: the mean of its judged dimensions and its fluency."""
+    """Return the composite of one episode, the mean of judged dimensions and fluency; None if one is missing."""
     settings, sample = episode.settings, episode.sample
     version = settings.rules
     ideas, comparisons = from_steps(episode.state["steps"], version)
@@ -45,7 +45,7 @@ def grade(episode: KeywordEpisode) -> Score:
 
 
 def composite_ends(version: Version) -> tuple[float, float]:
-    """Return the lowest and the highest possible composite, from judges' scores (1 to 10) and the grades of fluency."""
+    """Return bounds of the composite: the lowest and the highest score of any dimension (1 to 10) or letter of fluency."""
     grades = version.grades.values()
     return min(1.0, *grades), max(grades)
 
@@ -61,12 +61,12 @@ def _why(outcome: str | None, keyword: Keyword) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """The values of a run, keyword by keyword.
+    """The values of a run by keyword, from which all metrics are computed.
 
     Attributes:
-        names: The judged dimensions and fluency.
+        names: The names of the judged dimensions, then fluency.
         values: [keywords, names] means over repeats, NaN where missing.
-        composites: [units] composites in rising order. Flexibility is their percentile.
+        composites: [units] composites in rising order; a unit is a keyword, an idea or a verdict.
         owner: [units] index of each unit's keyword.
     """
 
@@ -76,7 +76,7 @@ class Sheet:
     owner: NDArray[np.intp]
 
     def mean(self, name: str) -> Callable[[Floats], Floats]:
-        """Return the mean of a dimension as a function of keyword weights [draws, keywords]."""
+        """Return a function from weights of the keywords, [draws, keywords], to weighted means of a dimension, [draws]."""
         column = self.values[:, self.names.index(name)]
         present = ~np.isnan(column)
 
@@ -86,7 +86,7 @@ class Sheet:
         return statistic
 
     def flexibility(self, weights: Floats) -> Floats:
-        """Return the 30th percentile of the composites, [draws], interpolated linearly.
+        """Return the 30th percentile of the composites, [draws], interpolated linearly; NaN without any.
 
         Args:
             weights: [draws, keywords] how often each keyword is drawn.
@@ -103,12 +103,12 @@ class Sheet:
         return np.where(counts[..., -1] > 0, low + (place - np.floor(place)) * (high - low), np.nan)
 
     def composite(self, weights: Floats) -> Floats:
-        """Return the mean of the composites, [draws]."""
+        """Return the mean of the composites, [draws], for weights of the keywords, [draws, keywords]."""
         counts = weights[..., self.owner]
         return divided(counts @ self.composites, counts.sum(axis=-1))
 
     def average(self, weights: Floats) -> Floats:
-        """Return the mean of all dimensions, flexibility included, [draws]."""
+        """Return the mean of the dimensions, fluency and flexibility, [draws], for keyword weights [draws, keywords]."""
         means = [self.mean(name)(weights) for name in self.names]
         return np.asarray(np.mean([*means, self.flexibility(weights)], axis=0))
 
@@ -122,10 +122,11 @@ class Sheet:
         """Return a statistic with its interval over the keywords that have a value.
 
         Args:
-            statistic: A function of keyword weights.
+            statistic: Maps weights of the keywords, [draws, keywords], to values, [draws].
             present: [keywords] whether a keyword has a value.
-            why: The reason if there is no value.
-            ends: The lowest and the highest value of a mean; None bootstraps keywords, for statistics with a percentile.
+            why: The reason to give if there is no value.
+            ends: The lowest and the highest possible value, for Student's interval of a mean. None bootstraps the
+                keywords, as a percentile needs.
         """
         weights, n = np.eye(len(self.values)), int(present.sum())
         value = float(statistic(weights.sum(axis=0))) if n else math.nan
@@ -139,7 +140,7 @@ class Sheet:
 
 
 def sheet(keywords: Sequence[Keyword], version: Version, unit: str) -> Sheet:
-    """Return the sheet of some keywords; `unit` is the unit of flexibility."""
+    """Return the sheet of these keywords; `unit` is the unit of flexibility: `keyword`, `idea` or `row` (a verdict)."""
     samples: dict[str, list[Keyword]] = {}
     for keyword in keywords:
         samples.setdefault(keyword.sample, []).append(keyword)
@@ -164,13 +165,13 @@ def sheet(keywords: Sequence[Keyword], version: Version, unit: str) -> Sheet:
 
 
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
-    """Return the dimensions of a run and their average, with 95 % intervals over keywords; n counts keywords."""
+    """Return the dimensions of a run and their average by name, with 95 % intervals over keywords; n counts keywords."""
     version = settings.rules
     return dimensions([read_keyword(trace, version) for trace in traces], settings)
 
 
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
-    """Return the average of the dimensions, keyword by keyword; a keyword without a verdict adds nothing."""
+    """Return the average of the dimensions as the primary metric, with one record for each keyword (`of_keywords`)."""
     version = settings.rules
     keywords = {
         name: [read_keyword(episode, version) for episode in episodes] for name, episodes in by_sample(traces)
@@ -179,7 +180,10 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
 
 
 def of_keywords(samples: Mapping[str, Sequence[Keyword]], settings: Settings) -> PrimaryMetric:
-    """Return the average over keywords with a verdict; an idea that did not come counts as missing."""
+    """Return the average of the dimensions as the primary metric; a record is the episodes of one keyword.
+
+    An idea that did not come counts as missing, and so do all ideas of a keyword without a verdict.
+    """
     version, unit = settings.rules, settings.flexibility_unit
     lacking = missing(
         1 - sum(idea.ok for episode in episodes for idea in episode.ideas) / (settings.ideas * len(episodes))
@@ -195,7 +199,7 @@ def of_keywords(samples: Mapping[str, Sequence[Keyword]], settings: Settings) ->
 
     def moved(keywords: Sequence[Sequence[Keyword]], highest: bool) -> list[Sequence[Keyword]]:
         records = [[filled(each, version, settings.ideas, highest) for each in own] for own in keywords]
-        # What nothing is missing from stays the record that it was.
+        # A record that lacks nothing stays the same object.
         return [own if now == list(own) else now for own, now in zip(keywords, records, strict=True)]
 
     def measure(keywords: Sequence[Sequence[Keyword]]) -> Metric:
@@ -217,7 +221,7 @@ def of_keywords(samples: Mapping[str, Sequence[Keyword]], settings: Settings) ->
 
 
 def dimensions(keywords: Sequence[Keyword], settings: Settings) -> dict[str, Metric]:
-    """Return the metrics of some keywords; the baseline is what the lowest grades would give."""
+    """Return the metrics of these keywords by name; the baseline is the value if every verdict were the lowest."""
     version = settings.rules
     table = sheet(keywords, version, settings.flexibility_unit)
     present, composed = ~np.isnan(table.values), np.isin(np.arange(len(table.values)), table.owner)

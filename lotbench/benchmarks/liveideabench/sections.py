@@ -1,4 +1,4 @@
-"""The report's sections of a LiveIdeaBench run: replies, refusals, categories, lengths, judges, and ideas to read."""
+"""The sections of a LiveIdeaBench report: replies, refusals, categories, lengths, judges, and ideas to read."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def sections(
 
 
 def answers(trace: Trace, settings: Settings) -> list[str]:
-    """Return the ideas of an episode."""
+    """Return the texts of the ideas of an episode."""
     return [idea.text for idea in read_keyword(trace, settings.rules).ideas if idea.ok]
 
 
@@ -64,7 +64,7 @@ def _replies(keywords: Sequence[Keyword]) -> Section:
 
 
 def _refusals(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
-    """Return the section on refused keywords, with both replies."""
+    """Return the section on the requests that were refused and put again, with both replies."""
     ideas = [(keyword, idea) for keyword in keywords for idea in keyword.ideas]
     asked_again = [(keyword, idea) for keyword, idea in ideas if idea.declined is not None]
     still = sum(idea.status == "refused" or idea.declines for _, idea in asked_again)
@@ -81,7 +81,7 @@ def _refusals(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
 
 
 def _categories(keywords: Sequence[Keyword], version: Version) -> Section:
-    """Return the section on the means of each category, with intervals over its keywords."""
+    """Return the section on the mean scores in each category, with intervals over its keywords."""
     names = sorted({keyword.category for keyword in keywords})
     groups = {name: [keyword for keyword in keywords if keyword.category == name] for name in names}
     columns = (*version.dimensions, FLUENCY, "composite")
@@ -101,7 +101,7 @@ def _categories(keywords: Sequence[Keyword], version: Version) -> Section:
 
 
 def category_row(keywords: Sequence[Keyword], version: Version) -> tuple[Metric, ...]:
-    """Return the metrics of some keywords: dimensions, fluency and composite."""
+    """Return the metrics of these keywords in order: judged dimensions, fluency and composite."""
     table = sheet(keywords, version, "keyword")
     ends = composite_ends(version)
     cells = [_cell(table, name, ends) for name in table.names]

@@ -1,7 +1,7 @@
-"""The named settings of LiveIdeaBench, and the differences between its two versions.
+"""The settings of LiveIdeaBench, and the differences between its two versions.
 
 `version` switches prompts, judged dimensions, grades and the handling of refusals together, so v1 and v2 are never
-mixed. Everything else that can be read in two ways has its own setting.
+mixed. Each other rule that the papers leave open has its own setting.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ JUDGES = 3
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What a version of the benchmark fixes.
+    """The rules in which the two versions of the benchmark differ.
 
     Attributes:
-        dimensions: What each judge scores, 1 to 10.
+        dimensions: The dimensions in which each judge scores an idea, 1 to 10.
         grades: The score of each letter of fluency.
-        fallback: Whether a refused keyword is offered again as an academic task.
+        fallback: Whether the candidate is asked again, as an academic task, after it refused a keyword.
     """
 
     dimensions: tuple[str, ...]
@@ -93,19 +93,19 @@ class Settings(BaseModel):
 
     @property
     def rules(self) -> Version:
-        """What the version fixes."""
+        """The rules of the version."""
         return VERSIONS[self.version]
 
 
 KeywordEpisode: TypeAlias = Episode[Item, Settings]
-"""An episode of this benchmark, with its types of sample and settings."""
+"""An episode of LiveIdeaBench: its sample is an `Item`."""
 
 
 def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
-    """Return the panel without the candidate and models too near to it, in an order drawn for (seed, candidate).
+    """Return the settings and the models of a run by role, with a panel in an order that depends on seed and candidate.
 
-    An idea has at most as many judges as the panel. Judges are sorted by a digest of their names, so the order does not
-    depend on how they were listed.
+    The panel has neither the candidate nor, as `exclude` says, its siblings. The setting `judges` is lowered to the size
+    of the panel. Judges are sorted by a digest with their names, so the order in which they were named does not matter.
 
     Raises:
         UsageError: No judge is left.
@@ -123,7 +123,7 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
 
 
 def lacks(settings: Settings) -> list[str]:
-    """Return what these settings lack of the benchmark's requirements: three judges, from a panel file."""
+    """Return the requirements that these settings do not meet: three judges for each idea, from a panel file."""
     reasons = []
     if settings.judges < JUDGES:
         reasons.append(f"each idea has {settings.judges} of the {JUDGES} judges that the benchmark asks for")
@@ -133,7 +133,7 @@ def lacks(settings: Settings) -> list[str]:
 
 
 def _excluded(rule: str, candidate: ModelName, judge: ModelName) -> bool:
-    """Return whether a judge is too near to the candidate; a person never is."""
+    """Return whether a judge may not judge the candidate under the setting `exclude`; a person always may."""
     if rule == "siblings":
         return kin(candidate, judge)
     return "human" not in (candidate.kind, judge.kind) and _bare(candidate) == _bare(judge)

@@ -34,7 +34,7 @@ ROLES = {
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
-    """Return the largest number of calls for one keyword, by role, without repeated requests."""
+    """Return the maximum number of calls for one keyword, by role; repetitions after an unreadable reply are not counted."""
     pairs = comb(settings.ideas, 2)
     compared = pairs * (2 if settings.fluency_orders == "both" else 1)
     return {
@@ -44,7 +44,7 @@ def calls(settings: Settings) -> Mapping[str, int]:
 
 
 def lints(items: Sequence[Item], settings: Settings, sights: Mapping[str, Sight]) -> list[Finding]:
-    """Return a finding for each keyword that comes a second time, ignoring case."""
+    """Return a finding for each keyword that an earlier sample has already, ignoring case."""
     first: dict[str, str] = {}
     return [
         Finding(item.id, "keyword", f"{item.keyword!r} stands in sample {before} already")

@@ -1,7 +1,7 @@
-"""The check of the judges: pairs of ideas with a known letter, and ideas made worse in one respect.
+"""Judge validation: judges get pairs of ideas with a known letter, and ideas that were made worse in one respect.
 
 A row of pairs.jsonl has two ideas on a keyword; a row of triples.jsonl has three versions of an idea from best to worst.
-They take the place of a candidate's ideas.
+These take the place of a candidate's ideas.
 """
 
 from __future__ import annotations
@@ -84,7 +84,10 @@ ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {"judge": {"pairs.jsonl": Pa
 def probes(
     role: str, rows: Sequence[Pair | Triple], data: Mapping[str, Any]
 ) -> tuple[list[Probe], list[str]]:
-    """Return the probes of a file's rows, and its faults as `ROW: field: reason`, rows counted from 1."""
+    """Return the probes of a file's rows, and the file's faults as `ROW: field: reason`, rows counted from 1.
+
+    A pair is one probe; a triple is three, one for each version.
+    """
     faults = faults_of_rows(rows, data.keys())
     all_probes: list[Probe] = []
     for row in rows:
@@ -141,7 +144,7 @@ def _triple_probes(role: str, row: Triple) -> Iterator[Probe]:
 
 
 def panels(role: str, models: int, settings: Settings, every: bool) -> list[JudgePanel]:
-    """Return one panel for each judge and task: ideas to score and pairs to compare."""
+    """Return a panel of its own for each judge and task: `triples`, ideas to score, and `pairs`, ideas to compare."""
     # With 0 judges, ideas are compared and not scored.
     scores, compares = (settings.model_copy(update={"judges": n}) for n in (1, 0))
     tasks = {"triples": scores, "pairs": compares}
@@ -153,7 +156,7 @@ def panels(role: str, models: int, settings: Settings, every: bool) -> list[Judg
 
 
 def probe_result(probe: Probe, state: State) -> ProbeResult:
-    """Return the scores of an idea, or the letter for each order of a pair."""
+    """Return the scores of an idea, or the letter for each order of a pair; the reason if nothing could be read."""
     values = [
         (step["step"], step["draw"], step["value"]) for step in state["steps"] if step["role"] == "judge"
     ]
@@ -172,7 +175,7 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
 
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
-    """Return the rulings: whether a pair is alike, its letter, and which of two versions is better."""
+    """Return the rulings: whether the ideas of a pair are alike, their letter, and which of two versions is better."""
     triples: dict[str, dict[int, tuple[Probe, Mapping[str, Any]]]] = {}
     output: list[Ruling] = []
     for probe, result in judged:
@@ -185,7 +188,7 @@ def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
 
 
 def _compared(probe: Probe, values: Mapping[str, Any]) -> Iterator[Ruling]:
-    """Yield the rulings on a pair, by its mean letter over both orders; halfway between B and C is not alike."""
+    """Yield the rulings on a pair by the mean of the letters in both orders (A 0 to D 3); alike is a mean above 1.5."""
     letter = str(probe.known["letter"])
     numbers = [_number(values[name]) for name in ("letter 0", "letter 1") if name in values]
     mean = sum(numbers) / len(numbers) if numbers else None
@@ -195,7 +198,7 @@ def _compared(probe: Probe, values: Mapping[str, Any]) -> Iterator[Ruling]:
 
 
 def _ordered(versions: Mapping[int, tuple[Probe, Mapping[str, Any]]]) -> Iterator[Ruling]:
-    """Yield whether the first of two versions has the higher score, for each ordered pair; equal scores are a no."""
+    """Yield for each ordered pair of versions whether the first has the higher score; for equal scores it has not."""
     for (first, (probe, scores)), (second, (_, others)) in permutations(versions.items(), 2):
         respect = str(probe.known["respect"])
         unread = respect not in scores or respect not in others
@@ -209,9 +212,9 @@ def _number(letter: str) -> float:
 
 
 def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
-    """Return what a judge's verdicts depend on besides the model: facts of the setup, and prompts.
+    """Return the facts and the names of the prompts on which verdicts depend, besides the judge's model.
 
-    Keywords are not among them, since any keyword may be judged.
+    Keywords are not among them, since ideas on any keyword may be judged.
     """
     version = settings.version
     heard = {f"judge_{version}", f"compare_{version}", "lines"}
@@ -219,7 +222,7 @@ def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
 
 
 def deciding(role: str, settings: Settings) -> dict[str, str]:
-    """Return the criteria that the score depends on; the bounds of every judge apply to them."""
+    """Return the criteria that the score depends on, each with the name of its bounds in `report.trust.BOUNDS`."""
     return dict.fromkeys(("alike", *settings.rules.dimensions), "")
 
 

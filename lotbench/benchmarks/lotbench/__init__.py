@@ -1,1 +1,1 @@
-"""LoTbench: the game of leaps (lotbench.txt, Sec. 5)."""
+"""LoTbench: a game in which a model guesses the masked part of a funny response to a picture (paper, Sec. 5)."""

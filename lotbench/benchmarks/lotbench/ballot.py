@@ -1,6 +1,6 @@
-"""The responses of games for people to vote on: each candidate's first attempt.
+"""The responses of games that people vote on: a candidate's first attempt at each sample.
 
-The first attempt knows no feedback, so votes on it measure the response and not how much of the joke was revealed.
+A first attempt follows no feedback. So votes on it measure the response, and not how much of the joke was revealed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ from lotbench.types import Trace
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The part of a sample that voters see: its picture."""
+    """The part of a sample that voters see: its picture, without caption and response.
+
+    Attributes:
+        image: The path of the picture in the data set.
+        question: The text beside the picture; None, since samples of the game have no such text.
+        type: The kind of Oogiri prompt; `I2T` is image to text.
+    """
 
     language: str
     image: str
@@ -26,7 +32,7 @@ class Scene:
 
 
 def prompt(fields: Mapping[str, Any]) -> Scene:
-    """Return the part of a sample that voters see, without its response."""
+    """Return the part of a sample that voters see, from the sample's fields."""
     sample = Item.model_validate(fields)
     return Scene(sample.language, sample.image)
 
@@ -34,9 +40,9 @@ def prompt(fields: Mapping[str, Any]) -> Scene:
 def responses(
     traces: Sequence[Trace], samples: Mapping[str, Mapping[str, Any]], settings: object
 ) -> Mapping[str, str]:
-    """Return the first attempt of the first game on each sample as a whole response (R_1).
+    """Return the first attempt of each sample's first game (repeat 1) as a whole response (R_1), by sample id.
 
-    A game whose first round has no readable guess is left out.
+    A sample is left out if that game has no readable guess in its first round.
     """
     written = {}
     for trace in traces:
@@ -51,4 +57,4 @@ def _whole(attempt: Round, sample: Item) -> str:
 
 
 BALLOT = Ballot("evaluate lotbench", responses, prompt)
-"""The game's declaration for ballots."""
+"""The declaration of ballots on responses of this game."""

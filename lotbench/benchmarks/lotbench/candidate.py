@@ -1,4 +1,4 @@
-"""The candidate's and the oracle's parts of a round: respond, ask, answer, reveal (Alg. 1; App. A-C)."""
+"""The nodes of a round except the check: respond, ask, answer and reveal (Alg. 1; App. A-C)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 
 async def respond(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
-    """Ask for a guess (Alg. 1 line 3); of several draws, keep the most frequent guess, or the first of those in a tie."""
+    """Ask the candidate for a guess (Alg. 1 line 3).
+
+    With `cot_sc` several guesses are drawn, and the most frequent is taken, in a tie the one drawn first. If none can
+    be read, all are drawn once more, except after refusals alone. The round's guess is None if none can be read.
+    """
     episode = runtime.context
     framework = FRAMEWORKS[episode.settings.framework]
     notes = await _notes(episode) if framework.notes else ""
@@ -31,7 +35,7 @@ async def respond(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     readings = await episode.each(partial(_draw, notes=notes), draws)
     unread = [reading.reason for reading in readings if reading.status not in ("ok", "refused")]
     if unread and not any(reading.value for reading in readings):
-        # One readable guess is enough; if there is none, all are drawn again with the reason.
+        # One readable guess is enough; without any, all are drawn again, with the reason why the last was unreadable.
         readings = await episode.each(partial(_draw, notes=notes, unread=unread[-1]), draws)
     guesses = [reading.value for reading in readings if reading.value]
     if not guesses:
@@ -44,12 +48,12 @@ async def respond(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 
 
 async def ask(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
-    """Ask for a yes/no question about the missing text (Alg. 1 line 7).
+    """Ask the candidate for a yes/no question about the masked text (Alg. 1 line 7).
 
-    A question that cannot be read is asked for once more; then the round has none.
+    An unreadable question is asked for once more, except after a refusal; then the round has no question.
     """
     episode, turn = runtime.context, state["turn"]
-    # No question follows an answer that counted; only an encore goes on from it.
+    # No question follows a guess that counted; only an encore goes on after such a guess.
     if not episode.settings.ask or turn.get("verdict"):
         return {"turn": {**turn, "question": None}}
     framework = FRAMEWORKS[episode.settings.framework]
@@ -73,7 +77,10 @@ async def ask(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 
 
 async def answer(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
-    """Ask the oracle E2 for Yes, No or Unclear (Alg. 1 line 8); an unreadable reply is counted and not shown."""
+    """Ask the oracle (E2) to answer the round's question with Yes, No or Unclear (Alg. 1 line 8).
+
+    After an unreadable reply the oracle is not asked again: the answer is None, and the candidate sees none.
+    """
     episode, turn = runtime.context, state["turn"]
     form, name = ANSWERS[episode.settings.oracle_says], whole.prompt("answer", episode.settings)
     values = _known_to_oracle(episode) | unclear(episode, name, "may_be_unclear")
@@ -95,7 +102,7 @@ async def answer(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 async def reveal(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     """Close the round: its guess, question and answer join the history I_t (Alg. 1 line 9).
 
-    After every `clue_interval` failed rounds, clues and an earned frame join it too.
+    After every `clue_interval` failed rounds, the next clues and a part of an earned frame join it too.
     """
     episode, turn = runtime.context, state["turn"]
     sample, settings = episode.sample, episode.settings
@@ -117,7 +124,7 @@ async def reveal(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 async def _draw(
     episode: GameEpisode, number: int, *, notes: str, unread: str | None = None
 ) -> AskResult[dict[str, Any]]:
-    """Ask for one guess."""
+    """Ask the candidate for draw `number` of a guess; `unread` is the reason why an earlier draw could not be read."""
     form, _ = _guess_form(episode)
     return await episode.ask(
         "candidate",
@@ -135,10 +142,10 @@ async def _draw(
 
 
 def _guess(episode: GameEpisode, answer: Answer) -> dict[str, Any]:
-    """Return the step value of a reply: a guess, or a whole response where no frame is shown.
+    """Return the fields to record of a reply: the guess (or whole response), its status and its language mismatch.
 
     Raises:
-        Unread: The reply is neither.
+        Unread: The reply has no valid guess or response.
     """
     settings, (form, field) = episode.settings, _guess_form(episode)
     raw = str(getattr(read_form(answer.reply, form), field))
@@ -152,7 +159,7 @@ def _guess(episode: GameEpisode, answer: Answer) -> dict[str, Any]:
 
 
 def _guess_form(episode: GameEpisode) -> tuple[type[Form], str]:
-    """Return the form of a guess, and the name of its field with the guess."""
+    """Return the form of the reply to `respond`, and the name of the field with the guess or whole response."""
     framework, settings = FRAMEWORKS[episode.settings.framework], episode.settings
     if settings.whole:
         return framework.form(whole.Written), "response"
@@ -162,7 +169,7 @@ def _guess_form(episode: GameEpisode) -> tuple[type[Form], str]:
 
 
 async def _notes(episode: GameEpisode, draw: int = 0) -> str:
-    """Ask for notes, small questions with answers (DDCoT); "" if they cannot be read."""
+    """Ask the candidate for notes: sub-questions with answers (framework `ddcot`); "" if they cannot be read."""
     reading = await episode.ask(
         "candidate",
         "decompose",
@@ -179,7 +186,10 @@ async def _notes(episode: GameEpisode, draw: int = 0) -> str:
 
 
 def _known_to_oracle(episode: GameEpisode) -> dict[str, Value]:
-    """Return the prompt values of what the oracle knows, by `oracle_sees`; of a whole response it knows all."""
+    """Return the prompt values that tell the oracle about the sample, as the setting `oracle_sees` says.
+
+    Where the candidate writes whole responses, the oracle always knows the response and its key text.
+    """
     sees, sample = episode.settings.oracle_sees, episode.sample
     if episode.settings.whole:
         return {

@@ -1,8 +1,9 @@
-"""E1's first step: the causal chains of response and scene, built once per sample and judge (Sec. 5.5.3).
+"""Step 1 of the judge (E1): the causal chains of scene and response, as one text (Sec. 5.5.3).
 
-A chain does not depend on the guess, so it is asked for once and used in every game and for every model. It is
-accepted if it contains the author's creative point, and if with it the judge accepts the key text and refuses the
-sample's near misses. Otherwise it is rebuilt up to three times; the report names samples without an accepted chain.
+The chains do not depend on the guess. So each judge builds them once per target response, and they serve in all games
+of all candidates. They are accepted if they contain the author's creative point, and if with them the judge accepts
+the right answer and refuses the sample's near misses. Otherwise they are rebuilt up to three times; the report counts
+chains that were never accepted.
 """
 
 from __future__ import annotations
@@ -25,20 +26,22 @@ from lotbench.types import Question
 REBUILDS = 3
 CONTROLS = 3
 REBUILD_TEMPERATURE = 0.7
-"""The temperature of a rebuild; at 0 the refused chain would come again."""
+"""The temperature of a rebuild; at temperature 0 the judge would write the refused chain again."""
 REDRAWN = 1000
-"""The distance between the draws of two chains of a sample; a chain with all its rebuilds takes fewer."""
+"""The distance between the draw numbers of two chains of `redraw`; a chain with all its rebuilds uses fewer numbers."""
 Chains: TypeAlias = dict[str, Any]
-"""The chains of a game so far, by `name`."""
+"""The chains that a game has used so far, by the key of `name`; each has `text`, `accepted` and `builds`."""
 
 
 def name(index: int, target: int = 0) -> str:
-    """Return the key of a judge's chain in the state's `shared` part."""
+    """Return the key of a chain in the state's `shared`, from the indexes of its judge and its target response."""
     return f"chain {index}" + (f" of {target}" if target else "")
 
 
 async def causal_chain(episode: GameEpisode, index: int, target: int, chains: Chains) -> str | None:
-    """Return the chain for a judge, built on first use; None in modes without a chain.
+    """Return the text of a judge's chain for a target; a new chain is built and added to `chains`.
+
+    Return None unless the settings are `judge_mode=causal` and `chain=stored`.
 
     Raises:
         Unread: The judge wrote no readable chain.
@@ -51,10 +54,12 @@ async def causal_chain(episode: GameEpisode, index: int, target: int, chains: Ch
 
 
 async def _built(episode: GameEpisode, index: int, target: int) -> dict[str, Any]:
-    """Return the first accepted chain, or else the last readable one, with whether it is accepted.
+    """Build a chain until one is accepted; return that one or else the last readable one.
+
+    The result has `text`, `accepted` and the number of `builds`.
 
     Raises:
-        Unread: No chain can be read.
+        Unread: No build gave a readable chain.
     """
     text, usable = None, False
     for build in range(REBUILDS + 1):
@@ -71,7 +76,7 @@ async def _built(episode: GameEpisode, index: int, target: int) -> dict[str, Any
 
 
 async def _written(episode: GameEpisode, index: int, target: int, build: int) -> AskResult[str]:
-    """Ask the judge for the chain of a target response (Eq. 2-4)."""
+    """Ask the judge for the chain of a target response (Eq. 2-4); `build` is 0 at first and above 0 for rebuilds."""
     sample, goal = episode.sample, whole.targets(episode.sample)[target]
     marked: dict[str, Value] = {"key_text": sample.key_text}
     if episode.settings.whole:
@@ -101,7 +106,8 @@ async def _written(episode: GameEpisode, index: int, target: int, build: int) ->
 async def _usable(episode: GameEpisode, chain: str, index: int, target: int, build: int) -> bool:
     """Return whether a chain is accepted.
 
-    It must contain the author's point, and with it the judge must accept the target and refuse every control.
+    It must contain the author's creative point, if there is one. With it the judge must accept the right answer (the
+    key text, or the target response) and refuse every guess of `controls`.
     """
     goal = whole.targets(episode.sample)[target]
     if _fixed(episode, target) and not judge.contains(chain, goal.point):
@@ -122,10 +128,11 @@ def _fixed(episode: GameEpisode, target: int) -> dict[str, Value]:
 
 
 def controls(episode: GameEpisode) -> list[str]:
-    """Return the guesses that must fail: the sample's near misses or, without any, key texts of other samples.
+    """Return at most three guesses that a judge must refuse: near misses of the sample or, without any, other key texts.
 
-    Where no frame is shown they are responses of other samples. They are drawn with the sample's id as seed, and never
-    taken from the sample's own lists of guesses, on which judges are measured.
+    Other key texts, or other responses where no frame is shown, are those of samples in the same language. They are
+    drawn with the sample's id as seed. The guesses never come from the sample's `accept` and `reject`, on which
+    judges are measured.
     """
     sample, rng = episode.sample, Random(f"{episode.sample.id}:chain")
     others = [other for other in episode.data if other.language == sample.language]
@@ -142,7 +149,11 @@ def controls(episode: GameEpisode) -> list[str]:
 
 
 def redraw(question: Question, number: int) -> Question:
-    """Return the question of a new chain: another draw, at the temperature of a rebuild."""
+    """Return the question as the `number`-th further chain of a sample asks it: with another draw.
+
+    The request for a chain gets the temperature of a rebuild. A question that neither builds nor tries a chain
+    (`shared` is false) is returned unchanged.
+    """
     if not question.shared:
         return question
     temperature = REBUILD_TEMPERATURE if question.step == "chain" else question.temperature
@@ -150,9 +161,15 @@ def redraw(question: Question, number: int) -> Question:
 
 
 def beyond(sample: Item, settings: Settings, episodes: int, models: Mapping[str, int]) -> dict[str, int]:
-    """Return the largest number of calls on a sample beyond `settings.calls`, by role.
+    """Return the largest number of calls on a sample that `settings.calls` leaves out, by role.
 
-    These are the calls for chains, and for checks against further responses.
+    These are the judges' calls for chains, and for checks against further target responses.
+
+    Args:
+        sample: The sample.
+        settings: The settings of the game.
+        episodes: The number of games on the sample.
+        models: The number of models in each role.
     """
     count = len(whole.targets(sample)) if settings.whole else 1
     stored = settings.judge_mode == "causal" and settings.chain == "stored"
@@ -162,5 +179,5 @@ def beyond(sample: Item, settings: Settings, episodes: int, models: Mapping[str,
 
 
 def _target_field(target: int) -> dict[str, int]:
-    """Return the target's index as a field; empty for the sample's own response."""
+    """Return the step field `target`, the target's index; empty for the sample's own response (index 0)."""
     return {"target": target} if target else {}

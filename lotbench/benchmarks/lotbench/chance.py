@@ -1,6 +1,7 @@
-"""The chance line: the scores of wrong guesses, which come from the judge's errors.
+"""The chance line: the scores that wrong guesses alone would get through the judge's errors.
 
-It is computed from the judge's checked FPR on easy negatives; it is unknown for a judge that was never checked.
+It is computed from the judge's false positive rate (FPR) on the easy negatives of the judge set. It is unknown for a
+judge that was never checked.
 """
 
 from __future__ import annotations
@@ -29,12 +30,14 @@ NAMES = (
 def chance_line(
     settings: Settings, check: Record | None, alone: Record | None
 ) -> tuple[Mapping[str, float | None], str]:
-    """Return the expected value of each metric for wrong guesses, None where unknown, and a sentence on its source.
+    """Return the expected value of each metric if all guesses are wrong, and a sentence on how it was computed.
+
+    All values are None if the FPR of the deciding judges is unknown.
 
     Args:
         settings: The settings of the run.
-        check: The check of the judges who decide.
-        alone: The check of the first judge alone.
+        check: The record of the check of the judges who decide together; None without one.
+        alone: The record of the check of the first judge alone; None without one.
     """
     fpr, first = _easy(check), _easy(alone)
     if fpr is None:
@@ -56,14 +59,15 @@ def chance_line(
 def chains_sd(
     accepted: Sequence[Sequence[Sequence[float]]], score: float, n: int, settings: Settings
 ) -> float:
-    """Return the standard deviation that other causal chains put on a score of n samples.
+    """Return the standard deviation of the score of n samples that comes from the choice of the causal chains.
 
-    The player of this model guesses right with the same probability in every round; the probability gives the score.
+    The model assumes a player who guesses right with the same probability in every round. The probability is set so
+    that the expected score is `score`.
 
     Args:
-        accepted: By sample and chain, the shares of right and of wrong guesses that the judge accepts.
-        score: S_c.
-        n: The number of samples.
+        accepted: [samples, chains, 2]; the shares of right and of wrong guesses that the judge accepts with a chain.
+        score: S_c of the run.
+        n: The number of samples of the run.
         settings: The settings of the run.
     """
     right, wrong = np.moveaxis(np.array(accepted, dtype=float), -1, 0)

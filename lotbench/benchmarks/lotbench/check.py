@@ -1,7 +1,7 @@
-"""The check of a round: by words where possible, else by E1, with a second opinion where set (Sec. 5.5.3).
+"""The check of a guess: by words if they decide, else by the judge (E1), with a second opinion if set (Sec. 5.5.3).
 
 A judge whose reply cannot be read is asked once more; then the next judge is asked once. If neither can be read, the
-game is a judge failure, never a no.
+game ends as a judge failure; an unreadable reply never counts as a no.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """The result of a check: whether the guess counts, who or what decided, and the index of the target it met."""
+    """The result of a check.
+
+    Attributes:
+        accepted: Whether the guess counts.
+        how: `judge`, or the rule that decided; see `decided_without_judge`.
+        target: The index of the target response that the guess matched; 0 if it matched none.
+    """
 
     accepted: bool
     how: str
@@ -33,7 +39,7 @@ class Ruling:
 
 
 async def check(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
-    """Decide whether the guess is a different approach with an equally satisfactory outcome (Alg. 1 line 4)."""
+    """Decide whether the guess is a different approach with an equally satisfactory outcome (DAESO; Alg. 1 line 4)."""
     episode = runtime.context
     if ruled := decided_without_judge(state, episode):
         place = judge.target_fields(episode, ruled.target) if ruled.accepted else {}
@@ -42,7 +48,7 @@ async def check(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     chains: Chains = dict(state["shared"])
     ruled = Ruling(False, "judge")
     for target in range(judge.target_count(episode)):
-        # A judge check on `different.jsonl` asks only the second question of an encore.
+        # A row of `different.jsonl` in a judge check has `known` answers; only their comparison is asked for.
         if "known" in state["turn"] or await is_daeso(state, episode, target, chains):
             # In an encore an answer counts only if it is another idea than the earlier answers.
             counts = not encore.needs_idea_check(state, episode) or await is_another_idea(state, episode)
@@ -52,7 +58,12 @@ async def check(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 
 
 def decided_without_judge(state: State, episode: GameEpisode) -> Ruling | None:
-    """Return a ruling that needs no judge: on a missing guess, a repeated guess, or the target itself; None otherwise."""
+    """Return the ruling on a guess that needs no judge; None if a judge must decide.
+
+    The rules `none` (there is no guess) and `repeat` (the game had the guess before) do not accept. The rule `exact`
+    (the guess is the text of a target) accepts, unless an earlier answer of an encore matched that target. With
+    `judged=every` only `none` is decided here.
+    """
     turn = state["turn"]
     if turn["status"] != "ok":
         return Ruling(False, "none")
@@ -64,19 +75,22 @@ def decided_without_judge(state: State, episode: GameEpisode) -> Ruling | None:
     right = [target.response for target in whole.targets(episode.sample)]
     for target, text in enumerate(right if episode.settings.whole else [episode.sample.key_text]):
         if guess == words.same(text):
-            # Once an answer met a target, the target's own text is not another idea.
+            # Once an answer has matched a target, the target's own text is no other idea.
             return Ruling(guess not in map(words.same, encore.known_answers(state, episode)), "exact", target)
     return None
 
 
 async def is_daeso(state: State, episode: GameEpisode, target: int, chains: Chains) -> bool:
-    """Ask E1 whether the guess is a DAESO of the target, confirmed by a second opinion if so set.
+    """Ask the judge (E1) whether the guess is a DAESO of a target; a yes needs a second opinion if `confirm` says so.
 
     Args:
         state: The state of the game.
         episode: The episode.
-        target: Index of the target response; see `whole.targets`.
-        chains: The chains so far; new ones are added.
+        target: The index of the target response; see `whole.targets`.
+        chains: The chains that the game has used so far; new ones are added.
+
+    Raises:
+        EpisodeFailed: No judge gave a readable verdict.
     """
     every, confirm = range(episode.models["judge"]), episode.settings.confirm
 
@@ -96,7 +110,7 @@ async def is_daeso(state: State, episode: GameEpisode, target: int, chains: Chai
 
 
 async def is_another_idea(state: State, episode: GameEpisode) -> bool:
-    """Ask a judge whether an accepted guess is another idea than the answers that counted before."""
+    """Ask a judge whether an accepted guess is another idea than the earlier answers that counted (in an encore)."""
     _, verdict = await first_readable(range(episode.models["judge"]), partial(encore.opinion, state, episode))
     return verdict.accepted
 
@@ -104,14 +118,14 @@ async def is_another_idea(state: State, episode: GameEpisode) -> bool:
 async def first_readable(
     indexes: Sequence[int], ask: Callable[[int, bool], Awaitable[AskResult[Verdict]]]
 ) -> tuple[int, Verdict]:
-    """Return the index and the verdict of the first of two judges that can be read.
+    """Ask a judge and, if its reply cannot be read, a second one; return the index and verdict of the readable one.
 
     Args:
-        indexes: Judges, of which the first two are asked.
-        ask: Asks the judge of an index; its second argument is True to ask only once.
+        indexes: The indexes of the judges, in the order of asking; only the first two are used.
+        ask: Asks the judge with an index; with True as second argument an unreadable reply is not asked for again.
 
     Raises:
-        EpisodeFailed: Neither can be read.
+        EpisodeFailed: No judge gave a readable verdict.
     """
     for index in indexes[:2]:
         reading = await ask(index, index != indexes[0])
@@ -121,9 +135,9 @@ async def first_readable(
 
 
 def settled(state: State, episode: GameEpisode, ruled: Ruling) -> Update:
-    """Return the round's update with its verdict; a guess that counts, or the last round, ends the game (Alg. 1 line 5).
+    """Return the state update for a ruling; a guess that counts, or the last round, ends the game (Alg. 1 line 5).
 
-    An encore goes on after a guess that counts.
+    An encore records a guess that counts as a leap and goes on.
     """
     turn: dict[str, Any] = {**state["turn"], "verdict": ruled.accepted}
     if ruled.accepted and ruled.target:

@@ -1,7 +1,8 @@
-"""Encore: the game goes on after its solve, and a further answer must be a different idea.
+"""Encore: the game goes on after its solve, and each further answer must be a different idea.
 
-The first leap is the solve. A later answer counts if it is a DAESO and differs from every earlier answer that counted
-and from the key texts of the targets that these met; a judge decides on the difference.
+An answer that counts is a leap; the first leap is the solve. A later answer counts if it is a DAESO of a target, and
+another idea than all earlier leaps and than the texts of the targets that they matched. A judge decides whether it is
+another idea.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from lotbench.types import Verdict
 
 
 class Different(Form):
-    """Whether an answer is another idea than the known ones; the nearest of them and the reason come first."""
+    """A judge's decision whether an answer is another idea than the known ones, after the nearest of them and the reason."""
 
     closest: Annotated[str, prose(120, "the known one that is nearest")]
     difference_reason: Annotated[str, prose(REASON, "what picture each of the two brings to mind")]
@@ -29,17 +30,21 @@ class Different(Form):
 
 
 def leaps(state: State) -> list[Mapping[str, Any]]:
-    """Return the finished rounds with an answer that counted."""
+    """Return the finished rounds whose answer counted, in order."""
     return [past for past in state["history"] if past.get("verdict")]
 
 
 def failed(state: State) -> int:
-    """Return the number of failed attempts before this round (t of a leap in it)."""
+    """Return the number of failed attempts before the current round (t of a leap in this round, from 0)."""
     return len(state["history"]) - len(leaps(state))
 
 
 def known_answers(state: State, episode: GameEpisode) -> list[str]:
-    """Return the texts that a further answer must differ from: answers that counted, and what they met."""
+    """Return the texts that a further answer must differ from, without duplicates.
+
+    These are the answers that counted, the texts of the targets that they matched and, in a judge check, the row's
+    `known`.
+    """
     answers: list[str] = [*state["turn"].get("known", ())]
     for past in leaps(state):
         response = whole.targets(episode.sample)[past.get("target", 0)].response
@@ -51,12 +56,15 @@ def known_answers(state: State, episode: GameEpisode) -> list[str]:
 
 
 def needs_idea_check(state: State, episode: GameEpisode) -> bool:
-    """Return whether an accepted answer still has to be compared with known answers."""
+    """Return whether a judge must compare an accepted answer with known answers.
+
+    That is so in an encore after the first leap, and in a judge check on the difference of ideas.
+    """
     return "known" in state["turn"] or (episode.settings.encore and bool(known_answers(state, episode)))
 
 
 async def opinion(state: State, episode: GameEpisode, index: int, once: bool) -> AskResult[Verdict]:
-    """Ask a judge whether the answer of this round is a different idea."""
+    """Ask a judge whether the round's answer is another idea than the known answers; with `once`, ask only once."""
     sample = episode.sample
     opens, closes, between = ("“", "”", "；") if sample.language == "zh" else ('"', '"', "; ")
     values: dict[str, Value] = {

@@ -1,7 +1,7 @@
-"""Reader of a game's trace, round by round. All steps of a game are read here.
+"""Reader of a game's trace: it turns the steps of an episode into rounds with their verdicts. All steps are read here.
 
-Score, report, replay and pages use these records. Traces are read as they are on disk: a step needs only its name, and
-missing fields mean that nothing happened. A game that broke off counts for the rounds with a known verdict.
+Score, report, replay and pages use these records. Traces are read as they are on disk: a step needs only its name,
+and a missing field means that nothing happened. A game that broke off counts for the rounds with a known verdict.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from lotbench.types import Trace
 
 FAILED = ("candidate_failed", "judge_failed", "oracle_failed")
 CENSORING = ("judge_failed", "oracle_failed")
-"""Failures that are not the candidate's. A candidate that brings no reply has not solved the game, so failing cannot pay."""
+"""The outcomes of a game that broke off by no fault of the candidate; they censor the game. A game in which the candidate
+failed counts as unsolved, so a candidate gains nothing by failing."""
 SETUP = ("chain", "chain_check", "chain_accepted")
 """The steps in which a judge builds its causal chain; they belong to the sample, not to a round."""
 TEXTS = (
@@ -29,7 +30,7 @@ TEXTS = (
     "closest",
     "difference_reason",
 )
-"""The fields in which a judge writes about a guess."""
+"""The fields of a verdict that hold texts of the judge about the guess."""
 CRITERIA = ("same_creative_point", "same_function", "different_approach")
 VERDICTS = ("check", "confirm", "different")
 """The steps in which a judge decides on an answer; `different` only in an encore."""
@@ -43,14 +44,17 @@ class Opinion:
     """The decision of one judge, or of a rule, on a guess.
 
     Attributes:
-        step: `check`, `confirm` for the second opinion on a yes, or `different` for the question of another idea.
-        accepted: The decision. None where the judge could not be read.
-        how: `judge`, or the rule that decided: `exact`, `repeat`, or `none` without a guess.
-        status: `ok`, or the reason why the judge could not be read.
-        criteria: The decision on each criterion (Eq. 6, 7).
-        texts: The texts that the judge wrote, by names of TEXTS.
-        overlap: Whether the guess contains or shortens the key text. "" for neither.
-        target: The index of the target that the guess was compared with, out of `of`.
+        step: `check`, `confirm` (a second opinion on a yes), or `different` (whether it is another idea; in an
+            encore).
+        judge: The index of the judge.
+        accepted: The decision; None if the judge's reply could not be read.
+        how: `judge`, or the rule that decided: `exact` (a target itself), `repeat` (judged before), or `none` (no
+            guess).
+        status: `ok`, or the reason why the judge's reply could not be read.
+        criteria: The decision on each criterion (Eq. 6, 7), by the names in CRITERIA.
+        texts: The texts that the judge wrote, by the names in TEXTS.
+        overlap: `contains` if the guess contains the key text, `shortens` if it is a part of it, else "".
+        target: The index of the target response that the guess was compared with; `of` is the number of targets.
     """
 
     step: str
@@ -67,7 +71,14 @@ class Opinion:
 
 @dataclass(frozen=True, slots=True)
 class Leap:
-    """An answer of an encore that counted: its round, the failed attempts before it (t), its text and its target."""
+    """An answer of an encore that counted.
+
+    Attributes:
+        round: The number of its round, from 1.
+        failed: The number of failed attempts before it.
+        text: The answer.
+        target: The index of the target response that it matched.
+    """
 
     round: int
     failed: int
@@ -77,15 +88,20 @@ class Leap:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One round, with the last reply of repeated requests and the chosen one of several draws.
+    """One round of a game; it has the last reply to a repeated request, and the guess taken from several draws.
 
     Attributes:
+        number: The number of the round, from 1.
+        guess: The guess, or a whole response if `whole`; None if no reply could be read.
         status: `ok`, or the reason why there is no guess. "" if no reply came.
+        language_mismatch: Whether the guess is in another language than the sample.
         opinions: All opinions in the order of the requests, unreadable ones too.
-        whole: Whether the guess is a whole response.
-        frame: The part of an earned frame that was shown at its end.
-        asked: `ok`, or the reason why there is no question. None if none was asked for.
-        answered: Whether the oracle replied. `answer` is None if the reply could not be read.
+        asked: `ok`, or the reason why there is no question. None if the candidate was not asked for one.
+        leak: Whether the question names the key text, another right answer, or an earlier guess.
+        answered: Whether the oracle replied. `answer` is None if its reply could not be read.
+        clues: The clues that were revealed at the end of the round.
+        frame: The part of an earned frame that was revealed at the end of the round; "" for none.
+        leap: The leap, if the guess counted in an encore.
     """
 
     number: int
@@ -105,17 +121,22 @@ class Round:
 
     @property
     def check(self) -> Opinion | None:
-        """The last readable opinion of the check."""
+        """The last readable opinion of step `check` on `verdict_target`; None without one."""
         return self._last_opinion("check")
 
     @property
     def confirm(self) -> Opinion | None:
-        """The last readable second opinion."""
+        """The last readable second opinion on `verdict_target`; None without one."""
         return self._last_opinion("confirm")
 
     @property
     def decision(self) -> Decision:
-        """The kind of the round's verdict; `none` for a guess without a judge's verdict of its own."""
+        """The kind of the round's verdict.
+
+        `accepted` and `refused` are those of a judge, and `exact` is an acceptance without a judge. `overturned`: a
+        second opinion did not confirm a yes. `alike`: accepted, but no other idea than earlier answers of an encore.
+        `none`: none of these, for instance without a guess or after a repeated one.
+        """
         check, confirm = self.check, self.confirm
         if check is None or check.how != "judge":
             return "exact" if check and check.accepted else "none"
@@ -128,20 +149,20 @@ class Round:
 
     @property
     def verdict_target(self) -> int:
-        """The index of the target that the verdict is about: the last that a check accepted, else the last compared."""
+        """The index of the target of the verdict: the last one that a check accepted, else the last one compared, else 0."""
         checks = [opinion for opinion in self._readable if opinion.step == "check"]
         accepted = [opinion.target for opinion in checks if opinion.accepted]
         return accepted[-1] if accepted else checks[-1].target if checks else 0
 
     @property
     def denied(self) -> bool:
-        """Whether the answer surely does not count: the last verdict that was due is a no."""
+        """Whether the guess certainly does not count: the last readable opinion is a no and concerns the last target."""
         last = self._readable[-1:]
         return any(opinion.accepted is False and opinion.target + 1 == opinion.of for opinion in last)
 
     @property
     def failed(self) -> bool:
-        """Whether it surely did not solve the game: its verdict was a no, or a question followed it."""
+        """Whether the guess certainly does not count: its verdict was a no, or a question followed it."""
         return self.answered or self.asked is not None or self.denied
 
     @property
@@ -157,9 +178,14 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class CausalChain:
-    """A judge's chain for the target response of that index, after so many builds.
+    """A judge's causal chain for one target response.
 
-    `accepted` is None if its trial has not ended.
+    Attributes:
+        judge: The index of the judge.
+        text: The last chain that could be read.
+        accepted: Whether a chain was accepted; None if the trial of the chain did not end.
+        builds: The number of builds; 0 if the trial did not end.
+        target: The index of the target response.
     """
 
     judge: int
@@ -171,9 +197,14 @@ class CausalChain:
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """A finished game; rounds count from 1, and `solved` is the round of the guess that solved it (its first leap).
+    """A finished game.
 
-    `picture` is the picture of its sample. Games on one picture are alike and form one unit in intervals.
+    Attributes:
+        outcome: `solved`, `unsolved` or one of FAILED.
+        solved: The number of the round that solved it (in an encore that of the first leap), from 1; None if
+            unsolved.
+        rounds: The rounds that have steps, in order.
+        picture: The picture of its sample. Games on one picture are correlated and form one unit in intervals.
     """
 
     sample: str
@@ -186,38 +217,38 @@ class Game:
 
     @property
     def censored(self) -> bool:
-        """Whether it broke off before its end was known, by no fault of the candidate."""
+        """Whether a judge or the oracle failed before the game was solved, so that its end is unknown."""
         return self.broke_off and self.solved is None
 
     @property
     def leaps(self) -> tuple[Leap, ...]:
-        """The answers of an encore that counted, in order; none where the game ends with its solve."""
+        """The answers that counted in an encore, in order; empty without an encore."""
         return tuple(round_.leap for round_ in self.rounds if round_.leap)
 
     @property
     def broke_off(self) -> bool:
-        """Whether a judge or the oracle failed, even after a solve; further attempts are unknown."""
+        """Whether a judge or the oracle failed, before or after a solve; further attempts are unknown."""
         return self.outcome in CENSORING
 
     @property
     def first_positive(self) -> int | None:
-        """The first round in which a check accepted, whatever a second judge said."""
+        """The first round whose check accepted, even if a second opinion did not confirm it; None without one."""
         checks = [(round_.number, round_.check) for round_ in self.rounds]
         return min((number for number, check in checks if check and check.accepted), default=None)
 
     @property
     def played(self) -> int:
-        """The last round with a reply of the candidate."""
+        """The last round with a reply of the candidate; 0 without one."""
         return max((round_.number for round_ in self.rounds if round_.status), default=0)
 
     @property
     def valid(self) -> bool:
-        """Whether any guess could be judged."""
+        """Whether any round has a guess that could be read."""
         return any(round_.status == "ok" for round_ in self.rounds)
 
     @property
     def unsolved_through(self) -> int:
-        """The last round that surely did not solve the game; 0 if none is known.
+        """The last round that certainly did not solve the game; 0 if none is known.
 
         Its verdict was a no, or a question followed it, or a later round began.
         """
@@ -226,14 +257,14 @@ class Game:
         return max([0, *begun, *over])
 
     def span(self, last: int, *, unconfirmed: bool = False) -> Span:
-        """Return how many rounds the game was observed, and whether it was solved; see `survival.Span`.
+        """Return the number of rounds in which the game was observed, and whether the last of them solved it.
 
         Args:
-            last: The number of rounds of a game.
-            unconfirmed: Whether the first positive verdict counts as the end.
+            last: The largest number of rounds of a game (N).
+            unconfirmed: Whether the first yes of a check counts as the solve, confirmed or not.
 
         Raises:
-            LotbenchError: The game was solved after the last round.
+            LotbenchError: The game was solved after round `last`.
         """
         won = self.first_positive if unconfirmed else self.solved
         if won is not None and won > last:
@@ -243,7 +274,10 @@ class Game:
         return Span(min(self.unsolved_through, last) if self.censored else last, False)
 
     def known_rounds(self, last: int) -> list[Round]:
-        """Return the rounds with a known verdict, from the first; of an encore, those after the solve too."""
+        """Return the rounds with a known verdict, from the first; in an encore those after the solve too.
+
+        A round up to `last` without steps, after the candidate failed, is an empty Round.
+        """
         if not self.leaps:
             return self.watched(last)
         rounds = {round_.number: round_ for round_ in self.rounds}
@@ -251,13 +285,13 @@ class Game:
         return [rounds.get(number, Round(number)) for number in range(1, min(over, last) + 1)]
 
     def watched(self, last: int) -> list[Round]:
-        """Return the rounds with a known verdict up to the solve, from the first."""
+        """Return the rounds with a known verdict, from the first up to the solve or round `last`; see `known_rounds`."""
         rounds = {round_.number: round_ for round_ in self.rounds}
         return [rounds.get(number, Round(number)) for number in range(1, self.span(last).rounds + 1)]
 
 
 def answers(trace: Trace, settings: object) -> list[str]:
-    """Return the first guess of a game in its normal form, as a list; empty without one."""
+    """Return a list with the first guess of a game in its normal form (`words.same`); empty if round 1 has no guess."""
     return [same(round_.guess) for round_ in read_rounds(trace.steps) if round_.number == 1 and round_.guess]
 
 
@@ -265,17 +299,18 @@ def game(trace: Trace) -> Game:
     """Return the game of a trace.
 
     Raises:
-        LotbenchError: The trace is not a game's, or contradicts itself.
+        LotbenchError: The trace is not that of a game, or contradicts itself.
     """
     result = read_game(trace.outcome, trace.steps, trace.sample, trace.repeat)
     return replace(result, picture=str(trace.score.parts.get("picture") or trace.sample))
 
 
 def read_game(outcome: str, steps: Steps, sample: str, repeat: int) -> Game:
-    """Return the game with this outcome and these steps.
+    """Return the game with this outcome and these steps; its picture is set to the sample's id.
 
     Raises:
-        LotbenchError: No game ends in this outcome, or it is called solved and no check accepted.
+        LotbenchError: A step has another shape than a step of a game, no game has this outcome, or the outcome is
+            `solved` and no check accepted a guess.
     """
     try:
         rounds, chains = read_rounds(steps), read_chains(steps)
@@ -294,7 +329,7 @@ def read_game(outcome: str, steps: Steps, sample: str, repeat: int) -> Game:
 
 
 def read_rounds(steps: Steps) -> tuple[Round, ...]:
-    """Return the rounds in an episode's steps, in order."""
+    """Return the rounds in the steps of an episode, in order."""
     rounds: dict[int, list[tuple[str, Mapping[str, Any]]]] = {}
     for step in steps:
         if step["step"] not in SETUP and (number := int(step.get("round") or 0)) > 0:
@@ -303,7 +338,7 @@ def read_rounds(steps: Steps) -> tuple[Round, ...]:
 
 
 def read_chains(steps: Steps) -> tuple[CausalChain, ...]:
-    """Return the last causal chain of each judge and target."""
+    """Return the last causal chain of each judge and target in the steps of an episode."""
     chains: dict[tuple[int, int], CausalChain] = {}
     for step in steps:
         value = _value(step)

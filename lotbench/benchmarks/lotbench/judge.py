@@ -1,8 +1,8 @@
-"""E1's questions: is a guess a different approach with an equally satisfactory outcome (DAESO)?
+"""The judge (E1): is a guess a different approach with an equally satisfactory outcome (DAESO; Sec. 5.5)?
 
-The guess replaces the key text, and the judge tells the causal chain again. Then it decides on two criteria: the same
-creative point (Eq. 6) and the same function (Eq. 7). A DAESO has both. The judge sees the sample as `judge_mode` says,
-and the one guess; it sees no picture, model name, round or history.
+With the guess in place of the key text, the judge writes the causal chain again (in causal mode). Then it decides on
+two criteria: the same creative point (Eq. 6) and the same function (Eq. 7). A DAESO meets both. The judge sees one
+guess, and of the sample what `judge_mode` says; it sees no picture, model name, round or history.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ from lotbench.types import JSON, Verdict
 
 
 def labelled(episode: GameEpisode, text: str) -> str:
-    """Return a stored chain as the judge sees it: each part under its name, in the language of the sample."""
-    # The format of `Chain.text`.
+    """Return a stored chain as the judge's prompt shows it: each part under its name, in the language of the sample.
+
+    A text that has another format than `Chain.text` is returned unchanged.
+    """
+    # This is the format of `Chain.text`.
     scene, _, rest = text.partition("\n")
     caption, _, rest = rest.partition("\n= ")
     point, arrow, function = rest.partition("\n=> ")
@@ -33,7 +36,16 @@ def labelled(episode: GameEpisode, text: str) -> str:
 
 
 def fixed(episode: GameEpisode, name: str, target: int, line: str) -> dict[str, Value]:
-    """Return the prompt value of the author's creative point, if the prompt has a field for it; None for other judge modes."""
+    """Return the prompt value `point`, the author's creative point of a target; empty if the prompt has no such field.
+
+    The value is None if the target has no point, or if the judge mode is not causal.
+
+    Args:
+        episode: The episode.
+        name: The name of the prompt.
+        target: The index of the target response.
+        line: The name of the prompt line that puts the point into words.
+    """
     if "point" not in prompt(episode, name).fields:
         return {}
     point = whole.targets(episode.sample)[target].point
@@ -42,13 +54,16 @@ def fixed(episode: GameEpisode, name: str, target: int, line: str) -> dict[str, 
 
 
 def contains(chain: str, point: Fixed | None) -> bool:
-    """Return whether a chain's creative point and function contain every word of the author's point, if there is one."""
+    """Return whether a chain has every word of the author's creative point in its creative point and function.
+
+    The words of each line of `point` are looked for, in Chinese its characters. True if `point` is None.
+    """
     letters = _letters(chain.partition("\n= ")[2])
     return point is None or all(_letters(line) <= letters for line in point.model_dump().values())
 
 
 def _letters(text: str) -> set[str]:
-    """Return the words of a text; in Chinese its characters."""
+    """Return the set of a text's words in normal form; of a text with Chinese, the set of its characters."""
     text = words.same(text)
     return set(text if words.CJK.search(text) else text.split())
 
@@ -56,16 +71,16 @@ def _letters(text: str) -> set[str]:
 async def opinion(
     episode: GameEpisode, step: str, guess: str, *, index: int, chain: str | None, target: int, once: bool
 ) -> AskResult[Verdict]:
-    """Ask a judge about a guess, first (`check`) or again (`confirm`).
+    """Ask a judge whether a guess is a DAESO of a target, for a first opinion (`check`) or a second one (`confirm`).
 
     Args:
         episode: The episode.
-        step: check or confirm.
+        step: `check` or `confirm`.
         guess: A text in place of the key text, or a whole response where no frame is shown.
-        index: The judge's index.
-        chain: The causal chain that this judge built, in causal mode.
-        target: The index of the response that the guess is compared with. See `whole.targets`.
-        once: Whether an unreadable reply is not asked for again.
+        index: The index of the judge.
+        chain: The causal chain that this judge built; None in modes without a stored chain.
+        target: The index of the target response that the guess is compared with. See `whole.targets`.
+        once: Whether not to ask again after an unreadable reply.
     """
     near = None if episode.settings.whole else words.overlap(guess, episode.sample.key_text)
     extra: dict[str, JSON] = {"overlap": near} if near else {}
@@ -88,9 +103,16 @@ async def opinion(
 async def trial(
     episode: GameEpisode, guess: str, *, index: int, chain: str, target: int, number: int, expected: bool
 ) -> bool | None:
-    """Ask a judge about a guess with a known verdict; None if the reply cannot be read.
+    """Ask a judge with a new chain about a guess whose right verdict is known; None if the reply cannot be read.
 
-    `number` counts the trials of this judge and sample.
+    Args:
+        episode: The episode.
+        guess: The guess.
+        index: The index of the judge.
+        chain: The text of the chain.
+        target: The index of the target response.
+        number: The number of the trial among those of a chain and its rebuilds.
+        expected: The right verdict.
     """
     reading = await _ask_verdict(
         episode,
@@ -109,37 +131,37 @@ async def trial(
 
 
 def daeso(form: Any) -> bool:
-    """Return whether both criteria hold; the paper's form decides both in one field."""
+    """Return whether a judge's reply grants both criteria; the paper's form (`Summary`) has one field for both."""
     if isinstance(form, Summary):
         return form.SUMMARY == "Yes"
     return bool(form.same_creative_point and form.same_function)
 
 
 def verdict_value(decision: Verdict, index: int, place: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Return the step value of a verdict."""
+    """Return the step fields of a verdict of the judge with this index; `place` are those of its target."""
     how: dict[str, JSON] = {"accepted": decision.accepted, "how": "judge", "judge": index, "status": "ok"}
     return {**how, **place, **decision.parts}
 
 
 def target_count(episode: GameEpisode) -> int:
-    """Return the number of responses that solve the game."""
+    """Return the number of target responses: all of `whole.targets` where no frame is shown, else 1."""
     return len(whole.targets(episode.sample)) if episode.settings.whole else 1
 
 
 def target_fields(episode: GameEpisode, target: int) -> dict[str, Any]:
-    """Return the index of the target of a verdict, and the number of targets; empty if there is only one."""
+    """Return the step fields `target` (its index) and `of` (the number of targets); empty if there is only one."""
     return {"target": target, "of": target_count(episode)} if target_count(episode) > 1 else {}
 
 
 def quotable(text: str) -> str:
-    """Return a text without double quotes, so that it cannot end its own quotation."""
+    """Return a text with single instead of double quotes, so that it cannot end the quotation around it."""
     return text.replace('"', "'").replace("“", "‘").replace("”", "’")
 
 
 async def _ask_verdict(
     episode: GameEpisode, step: str, guess: str, chain: str | None, target: int, **how: Any
 ) -> AskResult[Verdict]:
-    """Ask for a verdict on a guess; `how` as in `Episode.ask`."""
+    """Ask a judge for a verdict on a guess; `how` are further arguments of `Episode.ask`."""
     settings, sample, goal = episode.settings, episode.sample, whole.targets(episode.sample)[target]
     name, form = _prompt_and_form(episode, step)
     values: dict[str, Value] = {"caption": sample.caption, "response": goal.response}
@@ -160,7 +182,7 @@ async def _ask_verdict(
 
 
 def _prompt_and_form(episode: GameEpisode, step: str) -> tuple[str, type[Form]]:
-    """Return the name of the prompt for a verdict, and its form."""
+    """Return the name of the prompt that asks for a verdict in a step, and the form of the reply."""
     settings = episode.settings
     if step == "confirm" and settings.confirm == "same_judge":
         return whole.prompt("confirm", settings), Confirmation

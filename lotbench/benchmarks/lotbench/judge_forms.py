@@ -11,11 +11,14 @@ from lotbench.prompting.reply import Form, YesNo, prose
 
 REASON = 240
 CHAIN = 400
-"""The largest number of characters of a causal chain in the schema; REASON is that of a reason."""
+"""The largest number of characters of a causal chain in the schema; REASON is the same for a reason."""
 
 
 class Chain(Form):
-    """Step 1: the causal chains as text (Eq. 2), the creative point (Eq. 3) and the function (Eq. 4)."""
+    """Step 1: the causal chains of scene and response (Eq. 2), the creative point (Eq. 3) and the function (Eq. 4).
+
+    `caption_chain` is the chain of the response, which the prompt calls a caption.
+    """
 
     scene_chain: Annotated[str, prose(CHAIN, "node -> node -> ... -> last effect")]
     caption_chain: Annotated[str, prose(CHAIN, "node -> node -> ... -> last effect")]
@@ -23,12 +26,12 @@ class Chain(Form):
     function: Annotated[str, prose(REASON, "the effect in which both chains end")]
 
     def text(self) -> str:
-        """Return the chain as it is stored and given to the judge."""
+        """Return the chain as it is stored: four lines, of which `= ` begins the creative point and `=> ` the function."""
         return f"{self.scene_chain}\n{self.caption_chain}\n= {self.creative_point}\n=> {self.function}"
 
 
 class Explained(Form):
-    """Step 3 without a chain: each criterion, its reason before its decision."""
+    """A verdict without a chain (step 3): for each criterion the reason, then the decision."""
 
     point_reason: Annotated[str, prose(REASON, "is the creative point the same, and why")]
     same_creative_point: YesNo
@@ -37,7 +40,7 @@ class Explained(Form):
 
 
 class Causal(Form):
-    """Steps 2 and 3 in one: the intervened chain (Eq. 5), then each criterion (Eq. 6, 7), its reason before its decision."""
+    """A causal judge's verdict: the intervened chain (Eq. 5), then for each criterion (Eq. 6, 7) a reason and an answer."""
 
     intervened_chain: Annotated[str, prose(CHAIN, "the caption's chain with the candidate in it")]
     point_reason: Annotated[str, prose(REASON, "is the creative point the same, and why")]
@@ -47,7 +50,7 @@ class Causal(Form):
 
 
 class VerdictFirst(Form):
-    """The decision before its reasons, as in the paper's output (App. D)."""
+    """A verdict whose decisions come before the reasons, as in the paper's output (App. D)."""
 
     same_creative_point: YesNo
     same_function: YesNo
@@ -55,14 +58,14 @@ class VerdictFirst(Form):
 
 
 class Summary(Form):
-    """One decision for both criteria before its reasons, under the paper's names (App. D)."""
+    """A verdict with one decision for both criteria, then the reasons; the paper's field names (App. D)."""
 
     SUMMARY: Annotated[Literal["Yes", "No"], BeforeValidator(in_words)]
     EXPLANATION: Annotated[str, prose(900, "entities, relations and causal chains, and why")]
 
 
 class Confirmation(Form):
-    """The same judge's second opinion: first the difference, then the criteria in reverse order."""
+    """A second opinion of the same judge: first what the guess changes, then the criteria in reverse order."""
 
     difference: Annotated[str, prose(REASON, "what is different with the candidate")]
     function_reason: Annotated[str, prose(REASON, "does the chain end in the same effect")]

@@ -1,7 +1,8 @@
-"""The rows of a judge set: labelled guesses, responses, questions and ideas, and the probes made of them.
+"""The labelled rows of a judge set (guesses, responses, questions and ideas), and the probes made of them.
 
-A row of daeso.jsonl is a guess, of hidden.jsonl a whole response, of oracle.jsonl a question, each in place of a
-candidate's. A row of different.jsonl is an answer after those that counted. The settings say which files are read.
+A row stands in for words of a candidate: in daeso.jsonl a guess, in hidden.jsonl a whole response, in oracle.jsonl a
+question. A row of different.jsonl is an answer of an encore, with the answers that counted before it. The settings
+say which files are read.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from lotbench.types import JSON
 
 
 class _Row(BaseModel):
-    """The fields of every row."""
+    """The fields that all rows of a judge set have; `label` is the truth that the judge or oracle should say."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -29,8 +30,9 @@ class _Row(BaseModel):
     language: Literal["en", "zh"]
     split: Literal["tune", "test"]
     labels: Annotated[tuple[StrictBool, ...], Field(min_length=1, max_length=2)]
-    """The first label and the second one, given without sight of the first."""
+    """The first label and, if there is one, the second, given without sight of the first."""
     contested: bool = False
+    """Whether the two labels differ."""
     why: str = ""
     writer: str = ""
     """Who wrote the row: a model's name or family, or `people`."""
@@ -46,11 +48,11 @@ class _Row(BaseModel):
 
 
 class _Judged(_Row):
-    """An answer for which both criteria are judged."""
+    """A row with an answer that the judge decides on by both criteria, creative point and function."""
 
     difficulty: Literal["easy", "hard"] | None
     fails: Literal["point", "function", "both"] | None = None
-    """The criterion that a negative fails, if both labellers name the same one."""
+    """The criterion (or both) that a negative row fails, if both labellers say the same; else None."""
 
     @model_validator(mode="after")
     def _negatives_are_easy_or_hard(self) -> _Judged:
@@ -62,7 +64,7 @@ class _Judged(_Row):
 
 
 class Filled(_Judged):
-    """A guess, labelled as a DAESO of the key text or not."""
+    """A row with a guess; the label says whether it is a DAESO of the key text."""
 
     guess: Text
 
@@ -73,7 +75,7 @@ class Filled(_Judged):
 
 
 class Responded(_Judged):
-    """A whole response, labelled as a DAESO of the sample's response or not."""
+    """A row with a whole response; the label says whether it is a DAESO of the sample's response."""
 
     response: Text
 
@@ -84,7 +86,7 @@ class Responded(_Judged):
 
 
 class QuestionRow(_Row):
-    """A question about the hidden part, labelled yes (true) or no."""
+    """A row with a question about the masked text; the label is the right answer, true for yes."""
 
     question: Text
     kind: Literal[
@@ -98,9 +100,9 @@ class QuestionRow(_Row):
 
 
 class Compared(_Row):
-    """An answer, labelled as another idea than the known ones or not.
+    """A row with an answer; the label says whether it is another idea than the `known` answers.
 
-    It is a guess where the frame is shown, else a whole response.
+    The answer is a `guess` where the frame is shown, else a whole `response`.
     """
 
     known: Annotated[tuple[Text, ...], Field(min_length=1)]
@@ -131,13 +133,20 @@ ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {
 }
 RESPONSES = "responses"
 IDEAS = ("ideas", "ideas of responses")
-"""The tasks of a probe on another idea, with guesses or whole responses; RESPONSES is that on whole responses."""
+"""The tasks of probes that ask whether an answer is another idea: those with guesses, and those with whole responses.
+RESPONSES is the task of probes that ask whether a whole response is a DAESO; for guesses and questions it is ""."""
 DIFFERENT = "different approach"
-"""The criterion of IDEAS."""
+"""The criterion of probes with the tasks IDEAS."""
 
 
 def probes(role: str, rows: Sequence[Row], data: Mapping[str, Item]) -> tuple[list[Probe], list[str]]:
-    """Return the probes of a file's rows, and its faults as `ROW: field: reason`, rows counted from 1."""
+    """Return the probes of the rows of a file, and the faults of the rows as `ROW: field: reason`, rows counted from 1.
+
+    Args:
+        role: `judge` or `oracle`.
+        rows: The rows of the file.
+        data: The samples, by id.
+    """
     all_probes: list[Probe] = []
     faults: list[str] = []
     seen: dict[tuple[str, ...], int] = {}
@@ -159,7 +168,7 @@ def probes(role: str, rows: Sequence[Row], data: Mapping[str, Item]) -> tuple[li
 
 
 def _itself(row: Row, sample: Item) -> str | None:
-    """Return the reason why words decide a row without a judge; None otherwise."""
+    """Return the fault of a row whose answer is the target's own text, on which no judge is asked; None for others."""
     if isinstance(row, Filled) and words.same(row.guess) == words.same(sample.key_text):
         return "guess: is the key text itself"
     if isinstance(row, Responded) and words.same(row.response) in (
@@ -170,7 +179,7 @@ def _itself(row: Row, sample: Item) -> str | None:
 
 
 def _identity(row: Row) -> tuple[str, ...]:
-    """Return the key by which equal rows of a file are found."""
+    """Return a key that two rows share if they put the same question to the judge."""
     extra: list[str] = []
     if isinstance(row, Compared):
         extra = [str(row.guess is None), *sorted(map(words.same, row.known))]

@@ -1,9 +1,10 @@
-"""Scores corrected by people's labels of this run's own verdicts.
+"""Scores corrected by people's labels of the run's own verdicts.
 
-A stop that people call false did not solve its game, so the game is censored there, like a game that broke off
-(Kaplan and Meier 1958). If only some stops are labelled, each right one stands for its share of all stops. A right
-guess that the judge refused is missing; labels of drawn refusals estimate how many there are, and these are added to
-the rounds in which right guesses were found.
+A stop is a guess that the judges accepted. A stop that people call wrong did not solve its game, so the game is
+censored in that round, like a game that broke off (Kaplan and Meier 1958). If only some stops are labelled, each one
+labelled right is weighted up to represent all stops. Right guesses that the judges refused are missing from the
+score. The labels of randomly drawn refusals estimate their number, and they are added to the rounds in which right
+guesses were found.
 """
 
 from __future__ import annotations
@@ -24,13 +25,22 @@ from lotbench.metrics.intervals import Floats, bounded, combined
 from lotbench.types import Metric
 
 AT_RISK, CERTAIN, RIGHT, UNLABELLED, REFUSED, OVERTURNED, MISSED = range(7)
-"""The rows of a tally, each with one count for every round: games at risk; solved without a judge; right stops, weighted;
-stops without a label; first-seen guesses refused by the first judge; such guesses overturned by the second; and, in the
-last column, the expected number of right guesses among those refused."""
+"""The rows of a tally; each has one count for every round. AT_RISK: games at risk. CERTAIN: games solved without a judge.
+RIGHT: stops labelled right, weighted. UNLABELLED: stops without a label. REFUSED: guesses that the first opinion refused.
+OVERTURNED: guesses that a second opinion refused. MISSED: the expected number of right guesses among both kinds of refused
+guesses, in the last column only."""
 
 
 def kinds(games: Sequence[Game], labels: Mapping[Place, bool], last: int) -> dict[str, Labelled]:
-    """Return the labels of each kind of a judge's verdict: accepted, refused and overturned."""
+    """Return the numbers of verdicts, of labels and of right guesses for each kind of verdict.
+
+    The kinds are `accepted`, `refused` and `overturned`; see `Round.decision`.
+
+    Args:
+        games: The games of a run.
+        labels: Whether the guess is right, by sample, repeat and round.
+        last: The largest number of rounds of a game (N).
+    """
     size: Counter[str] = Counter()
     labelled: Counter[str] = Counter()
     right: Counter[str] = Counter()
@@ -46,13 +56,13 @@ def kinds(games: Sequence[Game], labels: Mapping[Place, bool], last: int) -> dic
 
 
 def tally(games: Sequence[Game], labels: Mapping[Place, bool], last: int, stops: Labelled) -> Floats:
-    """Return the counts of each picture, [pictures, 7, last], in order of the pictures' names; MISSED is still 0.
+    """Return the counts of the games on each picture, [pictures, 7, last], in order of the pictures' names; MISSED is still 0.
 
     Args:
         games: The games of a run.
-        labels: People's labels by place: whether the guess is right.
-        last: The number of rounds.
-        stops: The labels of the accepted guesses.
+        labels: Whether the guess is right, by sample, repeat and round.
+        last: The largest number of rounds of a game (N).
+        stops: The numbers of accepted guesses and of their labels; see `kinds`.
     """
     places = {name: index for index, name in enumerate(sorted({game.picture for game in games}))}
     counts = np.zeros((len(places), 7, last))
@@ -71,7 +81,11 @@ def tally(games: Sequence[Game], labels: Mapping[Place, bool], last: int, stops:
 
 
 def expecting(counts: Floats, by_kind: Mapping[str, Labelled]) -> Floats:
-    """Return counts [..., 7, last] with MISSED filled in from the labels of their run."""
+    """Return counts [..., 7, last] with row MISSED filled in.
+
+    Each refusal counts as the share of right guesses among the labelled refusals of its kind; see `kinds` for
+    `by_kind`.
+    """
     result = counts.copy()
     shares = np.array([by_kind["refused"].share, by_kind["overturned"].share])
     result[..., MISSED, -1] = _missed(counts, shares)
@@ -79,16 +93,16 @@ def expecting(counts: Floats, by_kind: Mapping[str, Labelled]) -> Floats:
 
 
 def curve(sums: Floats, missed: Floats, right: Floats) -> Floats:
-    """Return the survival curve S_0..S_N of games without a right guess, [..., 7, N] to [..., N + 1].
+    """Return the survival curve S_0..S_N, [..., N + 1]: the share of games without a right guess after each round.
 
     Args:
-        sums: Summed counts.
-        missed: [...] how many of the refused and overturned guesses were right.
-        right: [...] the share of unlabelled stops that were right.
+        sums: [..., 7, N]; tallies summed over pictures.
+        missed: [...]; the number of right guesses among those refused and overturned.
+        right: [...]; the share of stops in row UNLABELLED that count as right, beside row RIGHT.
     """
     true_stops = sums[..., RIGHT, :] + np.asarray(right)[..., None] * sums[..., UNLABELLED, :]
     refused = sums[..., REFUSED, :] + sums[..., OVERTURNED, :]
-    # Misses are spread over rounds like right stops, plus one guess spread like the refusals.
+    # Missed guesses are spread over the rounds like the right stops and one more guess, itself spread like the refusals.
     spread = refused / np.maximum(refused.sum(axis=-1, keepdims=True), 1)
     where = (true_stops + spread) / (true_stops.sum(axis=-1, keepdims=True) + 1)
     events = sums[..., CERTAIN, :] + true_stops + np.asarray(missed)[..., None] * where
@@ -99,7 +113,10 @@ def curve(sums: Floats, missed: Floats, right: Floats) -> Floats:
 def corrected(
     games: Sequence[Game], labels: Mapping[Place, bool], settings: Settings
 ) -> tuple[Metric, Metric]:
-    """Return the solve rate, 1 - S_N, and the creativity score by the labels, with 95 % intervals over samples."""
+    """Return the solve rate (1 - S_N) and the creativity score, corrected by the labels; see `scores` for their intervals.
+
+    Neither has a value if a kind of verdict has no label.
+    """
     by_kind = kinds(games, labels, settings.max_rounds)
     if why := unknown(games, by_kind):
         none = Metric(None, why=why)
@@ -118,7 +135,10 @@ def corrected(
 def at_error(
     games: Sequence[Game], labels: Mapping[Place, bool], settings: Settings, error: float
 ) -> float | None:
-    """Return the creativity score if this share of the labels were wrong, either way (Rogan and Gladen 1978)."""
+    """Return the corrected creativity score if the share `error` of the right and of the wrong guesses were mislabelled.
+
+    It corrects the shares of right guesses as Rogan and Gladen (1978) do. None if a kind of verdict has no label.
+    """
     by_kind = kinds(games, labels, settings.max_rounds)
     if unknown(games, by_kind):
         return None
@@ -137,15 +157,15 @@ def at_error(
 def scores(
     counts: Floats, by_kind: Mapping[str, Labelled], settings: Settings, games: int
 ) -> tuple[Metric, Metric]:
-    """Return the solve rate and the creativity score of counts by picture.
+    """Return the solve rate and the creativity score of counts by picture, with 95 % intervals.
 
-    The interval over samples and the interval from drawing refusals are combined as variances are (Zou and Donner 2008).
+    The interval over pictures and that of the uncertainty of the labels are combined (MOVER; Zou and Donner 2008).
 
     Args:
-        counts: [pictures, 7, last] as of `tally`.
-        by_kind: The labels of the run.
+        counts: [pictures, 7, last]; a result of `tally`.
+        by_kind: The label counts of the run; see `kinds`.
         settings: The settings of the run.
-        games: How many games there are.
+        games: The number of games.
     """
     value, draws = posterior(counts.sum(axis=0), by_kind, settings)
     if np.isnan(value).any():
@@ -161,20 +181,26 @@ def scores(
 
 
 def expected(sums: Floats, settings: Settings) -> Floats:
-    """Return solve rate and creativity score of sums with MISSED filled in, [..., 7, N] to [..., 2]."""
+    """Return [..., 2]: solve rate and creativity score of tallies [..., 7, N] whose row MISSED is filled in."""
     return _values(sums, sums[..., MISSED, -1], np.array(0.0), settings)
 
 
 def _component(sums: Floats, settings: Settings, index: int) -> Floats:
-    """Return one of the two values of `expected`."""
+    """Return the solve rate (`index` 0) or the creativity score (1) of `expected`."""
     return np.asarray(expected(sums, settings)[..., index])
 
 
 def posterior(sums: Floats, by_kind: Mapping[str, Labelled], settings: Settings) -> tuple[Floats, Floats]:
-    """Return solve rate and creativity score of sums, [2], and draws of them from the uncertainty of the labels, [draws, 2]."""
+    """Return solve rate and creativity score, [2], and draws of both from the posterior of the labels, [DRAWS, 2].
+
+    Args:
+        sums: [7, N]; a tally summed over pictures.
+        by_kind: The label counts of the run; see `kinds`.
+        settings: The settings of the run.
+    """
     rng = np.random.default_rng([0, 1958])
     shares = np.stack([by_kind["refused"].draw_share(rng), by_kind["overturned"].draw_share(rng)], axis=-1)
-    # If no labelled stop was right, unlabelled stops may still be.
+    # If no labelled stop was right, unlabelled stops may still be right.
     stops, none_right = by_kind["accepted"], by_kind["accepted"].right == 0
     unseen = stops.draw_share(rng) if none_right and stops.labelled < stops.size else np.zeros(DRAWS)
     every = np.broadcast_to(sums, (DRAWS, *sums.shape))
@@ -183,18 +209,23 @@ def posterior(sums: Floats, by_kind: Mapping[str, Labelled], settings: Settings)
 
 
 def _missed(sums: Floats, shares: Floats) -> Floats:
-    """Return the number of right guesses among those refused and overturned, from the share of each, [..., 2]."""
+    """Return [...]: the expected number of right guesses among those refused and overturned.
+
+    Args:
+        sums: [..., 7, N]; tallies summed over pictures.
+        shares: [..., 2]; the shares of right guesses among the refused and among the overturned.
+    """
     return np.asarray((shares * sums[..., (REFUSED, OVERTURNED), :].sum(axis=-1)).sum(axis=-1))
 
 
 def _values(sums: Floats, missed: Floats, right: Floats, settings: Settings) -> Floats:
-    """Return solve rate and creativity score of sums, [..., 7, N] to [..., 2]; see `curve`."""
+    """Return [..., 2]: solve rate and creativity score of tallies [..., 7, N]; see `curve` for the arguments."""
     unsolved = curve(sums, missed, right)
     return np.stack([1 - unsolved[..., -1], of_curve(unsolved, settings)], axis=-1)
 
 
 def unknown(games: Sequence[Game], by_kind: Mapping[str, Labelled]) -> str | None:
-    """Return the reason why labels do not give a score; None if they do."""
+    """Return why the labels give no score (no games, or a kind of verdict without a label); None if they do."""
     if not games:
         return "no games"
     bare = [name for name, kind in by_kind.items() if kind.size and not kind.labelled]

@@ -1,8 +1,9 @@
-"""Leaps of an encore: how many answers of a game counted, and their score.
+"""The metrics of an encore: how many answers of a game counted (leaps), and their score.
 
-leap_score is the sum over leaps of beta exp(-alpha t_k), where t_k counts the failed attempts before leap k; the first
-leap has the worth of the solve in S_c (Eq. 8). A game that broke off enters the means for the rounds in which it was
-observed: the mean cumulative function of recurrent events (Nelson 1995), the plain mean if none broke off.
+leap_score is the sum over leaps k of beta exp(-alpha t_k). Here t_k is the number of failed attempts before leap k
+plus `round_origin`, so the first leap is worth what the solve is worth in S_c (Eq. 8). A game that broke off enters
+the means for the rounds in which it was observed: the mean cumulative function of recurrent events (Nelson 1995),
+which is the plain mean if no game broke off.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ NAMES = ("leaps", "leap_score")
 
 
 def metrics(games: Sequence[Game], settings: Settings) -> dict[str, Metric]:
-    """Return the mean number of leaps and the leap score, with 95 % intervals over samples."""
+    """Return `leaps` and `leap_score`, both as means over games with 95 % intervals over pictures."""
     return {name: _metric(games, settings, weighted=name == "leap_score") for name in NAMES}
 
 
 def expected(stop: float, settings: Settings) -> dict[str, float | None]:
-    """Return the expected metrics of games in which every answer is accepted with probability `stop`, as another idea.
+    """Return the expected `leaps` and `leap_score` of games in which every answer counts with probability `stop`.
 
-    The failed attempts before attempt r (from 0) are binomial, so the mean worth of a leap there is
-    beta exp(-alpha origin) (p + (1 - p) exp(-alpha))^r.
+    The number of failed attempts before attempt r (from 0) is binomial. So the mean worth of a leap there is beta
+    exp(-alpha origin) (p + (1 - p) exp(-alpha))^r with p = `stop`.
     """
     turns = np.arange(settings.max_rounds)
     values = (stop + (1 - stop) * math.exp(-settings.alpha)) ** turns
@@ -38,7 +39,10 @@ def expected(stop: float, settings: Settings) -> dict[str, float | None]:
 
 
 def _tally(games: Sequence[Game], settings: Settings, *, weighted: bool) -> Floats:
-    """Return counts by picture, [pictures, 2, N]: games observed in each round, and leaps, `weighted` by their worth."""
+    """Return counts by picture, [pictures, 2, N]: games observed in each round, and leaps in each round.
+
+    With `weighted`, a leap counts its worth instead of 1.
+    """
     places = {name: index for index, name in enumerate(sorted({game.picture for game in games}))}
     counts = np.zeros((len(places), 2, settings.max_rounds))
     for game in games:
@@ -54,7 +58,7 @@ def _tally(games: Sequence[Game], settings: Settings, *, weighted: bool) -> Floa
 
 
 def _cumulative(sums: Floats) -> Floats:
-    """Return the mean cumulative function at the last round: leaps per game observed, summed over rounds."""
+    """Return the mean cumulative function at round N, [..., 2, N] to [...]: leaps per observed game, summed over rounds."""
     at_risk, events = sums[..., 0, :], sums[..., 1, :]
     return np.asarray(divided(events, at_risk).sum(axis=-1))
 

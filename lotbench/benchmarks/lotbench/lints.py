@@ -1,7 +1,7 @@
 """Findings about weak samples, from the texts of a data set and from its pictures.
 
-A sample that gives its key text away measures reading, not creativity, which is a grave finding. A finding that needs a
-person's decision (a word that contains another, the same key text twice) is a note.
+A sample that gives its key text away measures reading, not creativity, which is a grave finding. A finding that a
+person must decide on (a word that begins like the key text, a picture that two samples share) is a note.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from lotbench.errors import Unread
 from lotbench.harness.data_findings import Finding, Sight
 
 NEAR_BITS = 30
-"""Pictures are near-duplicates if their hashes differ in at most this many of 256 bits (the nearest of ours: 82)."""
+"""Pictures are near-duplicates if their hashes differ in at most this many of 256 bits (the nearest two of ours: in 82)."""
 NEAR_RESPONSES = 0.6
-"""Responses are near-duplicates if they share at least this part of their letter triples."""
+"""Two responses are near-duplicates if both have at least this share of the triples of characters that either has."""
 LEAST_WORDS = {"en": 3, "zh": 4}
-"""How many words, or Chinese characters, the mask must leave."""
+"""The smallest number of words (Chinese: characters) that a response must have beside the mask, by language."""
 CAUSE = {
     "en": re.compile(
         r"\b(?:because|since|so|therefore|thus|hence|why|as a result|for that reason|lead(?:s|ing)? to"
@@ -47,11 +47,14 @@ _HAN_RUN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _PREFIX = 5
-"""The shortest stem whose occurrence at the beginning of another word may give it away."""
+"""The smallest number of letters of a stem that may give the key text away at the beginning of another stem."""
 
 
 def lints(items: Sequence[Item], settings: Settings, sights: Mapping[str, Sight]) -> list[Finding]:
-    """Return every finding: first sample by sample, then about pairs of samples."""
+    """Return all findings: on clues that are never shown, then sample by sample, then on pairs of samples.
+
+    `sights` are the facts about the samples' picture files, by sample id.
+    """
     findings = unseen_clues(items, settings)
     for item in items:
         for lint in LINTS:
@@ -75,7 +78,7 @@ def unseen_clues(items: Sequence[Item], settings: Settings) -> list[Finding]:
 
 
 def texts(item: Item) -> Iterator[tuple[str, str]]:
-    """Yield each text that the candidate may read, with its field; the response is without its key text."""
+    """Yield the field and the text of all that the candidate may read: caption, response without key text, clues."""
     start, end = item.span
     yield "caption", item.caption
     yield "response", f"{item.response[:start]} {item.response[end:]}"
@@ -84,7 +87,7 @@ def texts(item: Item) -> Iterator[tuple[str, str]]:
 
 
 def guesses(item: Item) -> Iterator[tuple[str, str]]:
-    """Yield each guess that a sample lists, with its field."""
+    """Yield the field and the text of each guess that a sample lists: key text, accepted and rejected guesses."""
     yield "key_text", item.key_text
     for number, text in enumerate(item.accept):
         yield f"accept.{number}", text
@@ -93,7 +96,10 @@ def guesses(item: Item) -> Iterator[tuple[str, str]]:
 
 
 def given_away(item: Item) -> Iterator[Finding]:
-    """Yield a finding where the candidate reads a stem of the key text, or two of its Chinese characters in a row."""
+    """Yield a finding for each word stem or pair of Chinese characters of the key text in a text that the candidate reads.
+
+    A stem that begins a stem of the key text, or is begun by one, is only a note.
+    """
     for field, text in texts(item):
         for word in pairs(item.key_text) & pairs(text):
             yield Finding(item.id, field, f"has {word!r} of the key text {item.key_text!r}")
@@ -105,7 +111,7 @@ def given_away(item: Item) -> Iterator[Finding]:
 
 
 def accepted_in_clue(item: Item) -> Iterator[Finding]:
-    """Yield a finding for each clue that contains an accepted guess, since copying it wins the game."""
+    """Yield a finding for each clue that contains an accepted guess, since a candidate wins by copying it."""
     for number, clue in enumerate(item.clues):
         for guess in item.accept:
             if words.leaks(clue, [guess]):
@@ -113,13 +119,13 @@ def accepted_in_clue(item: Item) -> Iterator[Finding]:
 
 
 def no_cause(item: Item) -> Iterator[Finding]:
-    """Yield a finding for an explanation without a word of cause: it states facts, no causal chain (Sec. 5.3)."""
+    """Yield a finding for an explanation without a word of cause, since it states no causal chain (Sec. 5.3)."""
     if not CAUSE[item.language].search(item.explanation):
         yield Finding(item.id, "explanation", "names no cause (because, so, ...; 因为、所以、于是……)")
 
 
 def nothing_left(item: Item) -> Iterator[Finding]:
-    """Yield a finding if the mask leaves too few words to guess from."""
+    """Yield a finding if the response has too few words beside the mask to guess from; see LEAST_WORDS."""
     start, end = item.span
     rest = f"{item.response[:start]} {item.response[end:]}"
     count = len((_HAN if item.language == "zh" else _WORD).findall(rest))
@@ -131,7 +137,7 @@ def nothing_left(item: Item) -> Iterator[Finding]:
 
 
 def twins(item: Item) -> Iterator[Finding]:
-    """Yield a finding for each listed guess that equals another after normalisation."""
+    """Yield a finding for each listed guess that equals an earlier one of the sample in normal form (`words.same`)."""
     seen_at: dict[str, str] = {}
     for field, text in guesses(item):
         if (first := seen_at.setdefault(words.same(text), field)) != field:
@@ -139,7 +145,7 @@ def twins(item: Item) -> Iterator[Finding]:
 
 
 def no_guess(item: Item) -> Iterator[Finding]:
-    """Yield a finding for each listed guess that the game would refuse or cut."""
+    """Yield a finding for each listed guess that the game would refuse or change, and a note for another language."""
     limits = Settings()
     for field, text in guesses(item):
         try:
@@ -154,7 +160,7 @@ def no_guess(item: Item) -> Iterator[Finding]:
 
 
 def unsigned(item: Item) -> Iterator[Finding]:
-    """Yield a finding for each missing field: source, licence, leap, tier, accept, reject."""
+    """Yield a finding for each missing field of source, licence, leap, tier, and a note if accept or reject is empty."""
     for field in ("source", "licence", "leap"):
         if not getattr(item, field).strip():
             yield Finding(item.id, field, "is missing")
@@ -166,14 +172,20 @@ def unsigned(item: Item) -> Iterator[Finding]:
 
 
 def no_point(item: Item) -> Iterator[Finding]:
-    """Yield a note for each response without a creative point; judges read an explanation alone in several ways."""
+    """Yield a note for each target response without an author's creative point.
+
+    Judges understand an explanation alone in several ways.
+    """
     for field, point in _points(item):
         if point is None:
             yield Finding(item.id, field, "is missing: a judge goes by the explanation alone", grave=False)
 
 
 def likeness_in_effect(item: Item) -> Iterator[Finding]:
-    """Yield a note for each effect that repeats the likeness: a guess that misses one then misses both, and judges waver."""
+    """Yield a note for each word that likeness and effect of a creative point share.
+
+    A guess that fails one of the two then also fails the other, and judges disagree.
+    """
     for field, point in _points(item):
         if point is not None:
             likeness, effect = point.likeness, point.effect
@@ -182,7 +194,7 @@ def likeness_in_effect(item: Item) -> Iterator[Finding]:
 
 
 def _points(item: Item) -> Iterator[tuple[str, Fixed | None]]:
-    """Yield the creative point of every response to the scene, with its field."""
+    """Yield the field and the creative point (None if missing) of each target response of a sample."""
     yield "point", item.point
     for number, other in enumerate(item.points):
         yield f"points.{number}.point", other.point
@@ -202,7 +214,7 @@ LINTS: tuple[Callable[[Item], Iterable[Finding]], ...] = (
 
 
 def picture_faults(sample: str, sight: Sight | None) -> Iterator[Finding]:
-    """Yield the findings about a single picture file."""
+    """Yield a finding if the picture file of a sample holds metadata; none if nothing is known of the file."""
     if sight is None:
         return
     if sight.metadata:
@@ -210,14 +222,17 @@ def picture_faults(sample: str, sight: Sight | None) -> Iterator[Finding]:
 
 
 def near_pictures(sights: Mapping[str, Sight]) -> Iterator[Finding]:
-    """Yield a finding for each pair of near-duplicate pictures."""
+    """Yield a finding for each pair of near-duplicate pictures; `sights` is by sample id."""
     for (name, first), (other, second) in combinations(sights.items(), 2):
         if (bits := (first.hash ^ second.hash).bit_count()) <= NEAR_BITS:
             yield Finding(other, "image", f"is nearly the picture of {name} ({bits} of 256 bits differ)")
 
 
 def shared_pictures(items: Sequence[Item]) -> Iterator[Finding]:
-    """Yield a note for each picture of several samples: who has played one of them knows the other's scene."""
+    """Yield a note for each sample whose picture an earlier sample has too.
+
+    A player who has played one of them knows the scene of the other.
+    """
     first: dict[str, str] = {}
     for item in items:
         if (other := first.setdefault(item.image, item.id)) != item.id:
@@ -238,15 +253,15 @@ def near_responses(items: Sequence[Item]) -> Iterator[Finding]:
 
 
 def stems(text: str) -> frozenset[str]:
-    """Return the stems of a text's words in Latin letters, without words that have no meaning of their own."""
+    """Return the stems of a text's words, without Chinese words and words that have no meaning of their own."""
     tokens = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
     return frozenset(_stem(word) for word in tokens if word not in _EMPTY and not _HAN.search(word))
 
 
 def pairs(text: str) -> frozenset[str]:
-    """Return every two adjacent Chinese characters of a text, without those that only join words.
+    """Return each pair of adjacent Chinese characters in a text, except pairs with a character that only joins words.
 
-    A single common character is harmless: half of the words with a given character mean something else.
+    Single characters are not compared: half of the words with a given character mean something else.
     """
     return frozenset(
         run[place : place + 2]

@@ -1,4 +1,4 @@
-"""A person's view of a game: the scene and the history that a model has at the same point, as records.
+"""A game as a person who plays it sees it: the scene and the history that a model has at the same point, as records.
 
 Person and model see the same of the sample. A person also sees how many rounds there are, and after which of them
 clues come.
@@ -31,8 +31,11 @@ class Turn:
     """One round as its player sees it.
 
     Attributes:
-        guess: The guess or response; None without one that can be judged.
-        counts: Whether it counted. None before the verdict, and where the player is not told.
+        number: The number of the round, from 1.
+        guess: The guess or whole response; None if the player has given no valid one.
+        counts: Whether the guess counted. None before the verdict, and if the settings give no feedback.
+        clues: The clues that were revealed at the end of the round.
+        frame: The part of the frame that was revealed at the end of the round; "" for none.
     """
 
     number: int
@@ -49,13 +52,14 @@ class View:
     """A game as its player sees it.
 
     Attributes:
-        joke: The response before and after the blank. None where it is not shown.
-        caption: The scene in words, where they are shown.
-        picture: The sha256 of the picture, where it is shown.
+        joke: The response before and after the blank; None if the frame is not shown.
+        caption: The scene in words; None if it is not shown.
+        picture: The sha256 of the picture; None if it is not shown.
         turns: The rounds so far, the current one last.
-        most: The largest number of rounds.
-        clue_rounds: The rounds after which something is revealed if all fail.
-        whole: Whether the player writes a whole response, and does not fill in a blank.
+        most: The largest number of rounds (N).
+        clue_rounds: The rounds after which clues or a part of the frame are revealed, if no round before solves the
+            game.
+        whole: Whether the player writes a whole response, not only the text in the blank.
         language: The language of the sample.
     """
 
@@ -75,12 +79,12 @@ class View:
 
     @property
     def next_clue(self) -> int | None:
-        """The next round after which something is revealed if it fails; None if nothing is left."""
+        """The next round, from the current one on, after which something is revealed; None if nothing is left."""
         return next((number for number in self.clue_rounds if number >= self.round), None)
 
 
 def view(episode: GameEpisode) -> View:
-    """Return what the player of an episode sees."""
+    """Return what the player of an episode sees at its current state."""
     arm, sample, settings = episode.settings.arm, episode.sample, episode.settings
     picture = episode.pictures.get(sample.id) if "image" in arm else None
     before, _, after = sample.frame.partition(words.MASK)
@@ -103,9 +107,14 @@ def view(episode: GameEpisode) -> View:
 
 
 def objection(episode: GameEpisode, name: str, text: str) -> str | None:
-    """Return the reason, in words for the player, why a typed text is not accepted; None if it is.
+    """Return the reason, in words for the player, why a typed text is not accepted; None if it is accepted.
 
-    Such a text costs a model a round or an answer; a person may correct it first.
+    A model loses a round or an answer by such a text; a person may correct it first.
+
+    Args:
+        episode: The episode.
+        name: The kind of the text: `question`, `guess` or `response`.
+        text: The text.
     """
     settings, history = episode.settings, episode.state["history"]
     try:
@@ -128,7 +137,7 @@ def objection(episode: GameEpisode, name: str, text: str) -> str | None:
 
 
 def blanked(text: str) -> str:
-    """Return a text of the game with the mask as a blank."""
+    """Return a text of the game with `____` in place of the mask."""
     return text.replace(words.MASK, "____")
 
 

@@ -1,6 +1,6 @@
-"""The metric that ranks games: S_c, corrected by people's labels where runs have them.
+"""The primary metric of the game: S_c (Eq. 8), corrected by people's labels if the runs have them.
 
-A judge that accepts more wrong guesses of one model than of another favours the first. Labels of the runs' own
+A judge that accepts more wrong guesses of one model than of another favours that model. Labels of the runs' own
 verdicts correct that.
 """
 
@@ -29,11 +29,12 @@ class Record:
     """The counts of the games on a picture. They replace the games, whose texts would fill the memory in a long run.
 
     Attributes:
-        counts: [1, 2, last] as of `score.tally`, or [1, 7, last] as of `labelled.tally` where people labelled verdicts.
-        ends: The counts if every broken game had never been solved, and if it had been solved at once.
-        games: How many games there are.
-        broken: How many of them broke off.
-        kinds: The labels of its run by kind of verdict, if there are any.
+        counts: [1, 2, last] as of `score.tally`, or [1, 7, last] as of `labelled.tally` if people labelled verdicts.
+        ends: Two arrays like `counts`: if every censored game had never been solved, and if each had been solved at
+            once.
+        games: The number of games.
+        broken: The number of censored games.
+        kinds: The label counts of the run by kind of verdict, as of `labelled.kinds`; empty without labels.
     """
 
     counts: Floats
@@ -44,14 +45,14 @@ class Record:
 
 
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
-    """Return S_c, picture by picture; a game that broke off is censored."""
+    """Return S_c of a run with one record for each picture; games that broke off are censored."""
     records, shared = _records(traces, settings.max_rounds, lambda games: tally(games, settings.max_rounds))
     metric = of_counts(records, settings, "picture" if shared else "sample")
     return replace(metric, by_labels=lambda labels: by_labels(traces, settings, labels))
 
 
 def of_counts(records: Mapping[str, Record], settings: Settings, unit: str = "sample") -> PrimaryMetric:
-    """Return S_c of the records of pictures, as `primary_metric` does."""
+    """Return S_c computed from records; `unit` is what a record stands for, `picture` or `sample`."""
 
     def weighted(samples: Sequence[Record]) -> Weighted:
         return of_sums(np.concatenate([record.counts for record in samples]), creativity(settings))
@@ -74,7 +75,10 @@ def of_counts(records: Mapping[str, Record], settings: Settings, unit: str = "sa
 def by_labels(
     traces: Sequence[Trace], settings: Settings, labels: Mapping[Place, bool]
 ) -> PrimaryMetric | None:
-    """Return S_c by people's labels of verdicts; None if a kind of verdict has no label."""
+    """Return S_c corrected by people's labels; None if a kind of verdict has no label.
+
+    `labels` says whether the guess is right, by sample, repeat and round.
+    """
     games, last = [game(trace) for trace in traces], settings.max_rounds
     kinds = labelled.kinds(games, labels, last)
     if labelled.unknown(games, kinds):
@@ -100,7 +104,10 @@ def by_labels(
 
 
 def _records(traces: Sequence[Trace], last: int, count: Count) -> tuple[dict[str, Record], bool]:
-    """Return the record of each picture, and whether any two samples share a picture."""
+    """Return the record of each picture, and whether any two samples share a picture.
+
+    `count` maps the games of a sample to counts [1, rows, last].
+    """
     records: dict[str, Record] = {}
     shared = False
     for _, episodes in by_sample(traces):
@@ -121,7 +128,7 @@ def _records(traces: Sequence[Trace], last: int, count: Count) -> tuple[dict[str
 
 
 def _measured(samples: Sequence[Record], score: Callable[[Floats, int], Metric]) -> Metric:
-    """Return the score of some records, with its bounds if any game broke off."""
+    """Return the score of records, with bounds if any game broke off; `score` takes counts and number of games."""
     if not samples:
         return Metric(None, why="no games")
     games, broken = sum(record.games for record in samples), sum(record.broken for record in samples)
@@ -133,9 +140,9 @@ def _measured(samples: Sequence[Record], score: Callable[[Floats, int], Metric])
 
 
 def _least(samples: Sequence[Record], fpr: float) -> Sequence[Record]:
-    """Return the records with the lowest score.
+    """Return the records changed to the lowest score, for a judge with the false positive rate `fpr`.
 
-    No broken game is solved, and the solves that a judge with this FPR would accept wrongly are taken away.
+    No censored game is solved, and the solves that the judge would have given to wrong guesses are taken away.
     """
     ended = [_at_end(record, 0) for record in samples]
     if not fpr:
@@ -146,11 +153,11 @@ def _least(samples: Sequence[Record], fpr: float) -> Sequence[Record]:
 
 
 def _unsolved(counts: Floats, wrong: Floats) -> Floats:
-    """Return counts in which a share of the solves of each round is taken away; the games of these solves stay unsolved.
+    """Return counts without a share of the solves of each round; their games stay at risk in all later rounds.
 
     Args:
-        counts: [1, 2, last] the games at risk and the solves of each round.
-        wrong: [last] the share of the solves of each round.
+        counts: [1, 2, last]; the games at risk and the solves of each round.
+        wrong: [last]; the share of the solves of each round that is taken away.
     """
     lost = counts[:, 1] * wrong
     still = lost.cumsum(axis=-1)
@@ -166,13 +173,13 @@ def _at_end(sample: Record, end: int) -> Record:
 
 
 def _weighted(samples: Sequence[Record], settings: Settings) -> Weighted:
-    """Return the score as a function of weights on samples, each with the expected misses of its own run."""
+    """Return S_c as a function of weights of records; each record has the expected missed guesses of its own run."""
     counts = np.concatenate([labelled.expecting(record.counts, record.kinds) for record in samples])
     return of_sums(counts, lambda sums: labelled.expected(sums, settings)[..., 1])
 
 
 def _noise(samples: Sequence[Record], settings: Settings) -> Floats:
-    """Return draws of the error of S_c from the number of labels, [draws]."""
+    """Return draws, [DRAWS], of the error that the limited number of labels puts on S_c."""
     sums = np.concatenate([record.counts for record in samples]).sum(axis=0)
     point, draws = labelled.posterior(sums, samples[0].kinds, settings)
     return np.asarray(draws[:, 1] - point[1])

@@ -1,6 +1,6 @@
-"""The rule for questions: one question, not asked before, that Yes or No answers; in English and in Chinese.
+"""The rule for questions, in English and in Chinese: one question that Yes or No answers and that was not asked before.
 
-A question that asks what or which has a status of its own, so that the candidate learns the reason.
+A question that asks what, or which of two, has a status of its own, so that the candidate learns the reason.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _INCLUSIVE = re.compile(
     r"|\bor (?:any|some)\w+ (?:like|similar|else|of|close|related)\b",
     re.IGNORECASE,
 )
-"""An "or" in a question that Yes or No answers ("either of ... or ...")."""
+"""Phrases whose "or" leaves a question that Yes or No answers ("either of ... or ...", "or not")."""
 _OWN = r"(?:an?|the|its|some(?:thing|one|body)|in|on|at|for|made of|used)"
 _OR = r",?\sor\s(?:rather\s)?"
 _SIDES = re.compile(
@@ -73,15 +73,20 @@ _OPPOSITE = re.compile(
     ),
     re.IGNORECASE,
 )
-"""Two words that exclude each other; a question with both asks which of them holds."""
+"""Two words that exclude each other, joined by "or"; such a question asks which of them holds."""
 _WHICH_ZH = re.compile(r"(?<![还不])是[^，,还]{1,12}[，,]?还是")
 
 
 def question(text: str, earlier: list[str]) -> str:
-    """Return a candidate's yes/no question, cleaned.
+    """Return a candidate's yes/no question without a label or quotes around it.
+
+    Args:
+        text: The question as the candidate wrote it.
+        earlier: The questions that the candidate asked before in this game.
 
     Raises:
-        Unread: `wh_question` or `either_or`, which neither Yes nor No answers, or `not_a_question`, with the reason.
+        Unread: `wh_question` (asks what, who or how), `either_or` (asks which of two), or `not_a_question`; with the
+            reason.
     """
     lines = [line for line in text.strip().splitlines() if line.strip()]
     words = _LABEL.sub("", re.sub(r"\s+", " ", " ".join(lines))).strip("\"'`*“”「」 ")
@@ -102,7 +107,10 @@ def question(text: str, earlier: list[str]) -> str:
 
 
 def _asks_what(words: str) -> bool:
-    """Return whether a Chinese question asks what, who or how much; with 吗 a question word is indefinite."""
+    """Return whether a Chinese question asks what, who or how much.
+
+    Beside 吗 and its like a question word is indefinite (something, someone), but not after 告诉我 ("tell me").
+    """
     if tells := _TELL_ZH.search(words):
         *_, last = (None, *_WH_ZH.finditer(words, tells.end()))
         if last and not _WHETHER_ZH.search(words, last.end()):
@@ -118,7 +126,10 @@ def _asks_which(words: str) -> bool:
 
 
 def _asks_which_zh(words: str) -> bool:
-    """Return whether a Chinese question asks which of two things holds; 还是 can mean "still", and 无论 includes both."""
+    """Return whether a Chinese question asks which of two things holds.
+
+    还是 ("or") can also mean "still", and after 无论 ("no matter whether") it includes both things.
+    """
     if (both := _NO_MATTER_ZH.search(words)) and "还是" in words[both.end() :]:
         return False
     if _ASKED_ZH.search(words) or re.search(r"么[？?]?$", words):

@@ -1,6 +1,6 @@
-"""Games to read in the report, one of each kind.
+"""The section of the report with games for people to read, one of each kind.
 
-They are chosen by rule, so a run always shows the same games: for each kind, the first of the most extreme.
+A rule chooses them, so a run always shows the same games: of each kind the most extreme one, and the first of equals.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from lotbench.report.sections import Excerpt, Section
 
 
 def worth_reading(games: Sequence[Game], evidence: Evidence) -> Section:
-    """Return the section with the fastest and the slowest solve, an overturned yes, and the game with the most guesses."""
+    """Return the section with up to four games.
+
+    They are the fastest and the slowest solve, the game with the most verdicts that a second opinion overturned, and
+    the unsolved game with the most different guesses.
+    """
     kinds: tuple[tuple[str, Callable[[Game], int | None]], ...] = (
         ("Solved at once, or soonest", lambda game: None if game.solved is None else -game.solved),
         ("Solved last", lambda game: game.solved),
@@ -53,10 +57,10 @@ def _make_reading(title: str, game: Game, evidence: Evidence) -> Excerpt:
 
 
 def _overturned(game: Game) -> int | None:
-    """Return the number of first positives that a second judge overturned; None for 0."""
+    """Return the number of rounds of a game whose yes a second opinion overturned; None for 0."""
     return sum(round_.decision == "overturned" for round_ in game.rounds) or None
 
 
 def _tried(game: Game) -> set[str]:
-    """Return the distinct guesses of a game."""
+    """Return the distinct guesses of a game, compared without case."""
     return {str(round_.guess).casefold() for round_ in game.rounds if round_.status == "ok"}

@@ -67,7 +67,10 @@ def _table(round_: Round) -> dict[str, JSON]:
 
 
 def _story(round_: Round) -> dict[str, str]:
-    """Return the judges' texts about the guess: the intervened chain, and the reason for each criterion."""
+    """Return the judges' texts about the guess by name, such as the intervened chain and the reason for each criterion.
+
+    The names of texts of a second opinion have a prefix.
+    """
     return {
         ("second opinion: " if opinion.step == "confirm" else "") + name: text
         for opinion in round_.opinions
@@ -76,7 +79,10 @@ def _story(round_: Round) -> dict[str, str]:
 
 
 def verdict(round_: Round) -> str:
-    """Return the verdict of a round in words; a rule, or a second opinion, replaces what came before it."""
+    """Return the verdict of a round in words, from its opinions in order.
+
+    A second opinion replaces the words on the first one; a decision by rule replaces all words before it.
+    """
     parts: list[str] = []
     for opinion in round_.opinions:
         if opinion.accepted is None:
@@ -106,5 +112,5 @@ def _by_rule(round_: Round, opinion: Opinion) -> str:
 
 
 def _which(opinion: Opinion) -> str:
-    """Return a prefix that names the target of an opinion; "" if there is only one."""
+    """Return a prefix that names the target of an opinion, such as `response 2: `; empty if there is only one target."""
     return f"response {opinion.target + 1}: " if opinion.of > 1 else ""

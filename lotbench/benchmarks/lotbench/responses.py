@@ -1,6 +1,6 @@
-"""The rule for whole responses: one line, one joke, no instruction to a judge; and half of a frame.
+"""The rule for whole responses (one line, one joke, no instruction to a judge), and the first half of a frame.
 
-All functions map text to text or to a reason, by the same rule for every model.
+Every model meets the same rule.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lotbench.errors import Unread
 _LABEL = re.compile(r"^\W*(?:response|caption|配文)\s*[:：]\s*", re.IGNORECASE)
 _NUMBERING = re.compile(r"^\s*(?:\(?\d+[.)、](?!\d)|[-*•])\s*")
 _PIECES = re.compile(rf"{MASK}|{CJK.pattern}|(?:(?!{CJK.pattern})[^\s<])+|\S")
-"""The units in which a frame is counted: the mask, words, Chinese characters and marks."""
+"""The units in which the length of a frame is counted: the mask, words, Chinese characters and punctuation marks."""
 _TWO_QUOTED = re.compile(r"[\"”」』]\s*+(?:[,;，；、/]|or\b|或者?)++\s*+[\"“「『]", re.IGNORECASE)
 _FIRST = re.compile(r"(?:^|\s)\(?1[.)、]")
 _SECOND = re.compile(r"\s\(?2[.)、]")
@@ -22,6 +22,11 @@ _SECOND = re.compile(r"\s\(?2[.)、]")
 
 def response(text: str, max_words: int, max_cjk: int) -> str:
     """Return a candidate's whole response, without a label or quotes around it.
+
+    Args:
+        text: The response as the candidate wrote it.
+        max_words: The largest number of words.
+        max_cjk: The largest number of Chinese or Japanese characters.
 
     Raises:
         Unread: `not_a_response`, with the reason.
@@ -50,7 +55,7 @@ def response(text: str, max_words: int, max_cjk: int) -> str:
 
 
 def _unquoted(text: str) -> str:
-    """Return a text without a pair of quotes around all of it."""
+    """Return a text without a pair of quotes or marks of emphasis around all of it."""
     for opens, closes in ('""', "“”", "「」", "『』", "**", "__"):
         if len(text) > 2 and text[0] == opens and text[-1] == closes and not {opens, closes} & {*text[1:-1]}:
             return text[1:-1].strip()
@@ -58,6 +63,6 @@ def _unquoted(text: str) -> str:
 
 
 def half(framed: str) -> str:
-    """Return the first half of a frame, counted in words (Chinese: characters), mask included, with an ellipsis."""
+    """Return the first half of a frame with an ellipsis; words (Chinese: characters), marks and the mask count one each."""
     pieces = list(_PIECES.finditer(framed))
     return f"{framed[: pieces[(len(pieces) + 1) // 2 - 1].end()]} …"

@@ -1,7 +1,7 @@
 """One sample of LoTbench: a picture, a funny response to it, and the key text that makes it funny.
 
-Reading checks it: a response in which the key text cannot be masked, or a sample without an explanation or a clue, is
-refused with file, line and field (Sec. 5.3).
+A sample whose key text cannot be masked in the response, or that has no explanation or clue, is refused when it is
+read, with file, line and field (Sec. 5.3).
 """
 
 from __future__ import annotations
@@ -17,34 +17,37 @@ from lotbench.harness.sample_row import SampleRow, Text
 
 
 class Rejected(BaseModel):
-    """A guess that should not count, and how hard that is to see."""
+    """A guess that should not count, and how hard it is to see that."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: Text
     difficulty: Literal["easy", "hard"]
     fails: Literal["likeness", "effect"] | None = None
-    """The line of the creative point that a near miss fails: the likeness, or the effect while the likeness holds."""
+    """The line of the creative point that the guess fails: the likeness, or only the effect. None if it is not said."""
     why: str = ""
 
 
 class Fixed(BaseModel):
-    """The creative point in the author's words; a guess makes the same joke if likeness and effect hold of the part."""
+    """The creative point of a response in its author's words.
+
+    A guess makes the same joke if the likeness holds between the guess and the part, and if the effect follows.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     part: Text
     """The part of the scene that is mapped."""
     likeness: Text
-    """The one necessary likeness (Eq. 3)."""
+    """The likeness to this part that a guess must have (Eq. 3)."""
     effect: Text
-    """The reader's conclusion (Eq. 4)."""
+    """The conclusion that a reader must draw (Eq. 4)."""
 
 
 class Votes(BaseModel):
-    """People's votes on a response: `n` ratings of 1 to 3 with their mean, or `n` likes without one.
+    """People's votes on a response: `n` ratings from 1 to 3 with their `mean`, or `n` likes with the mean None.
 
-    `low` is the lower end of the 95 % interval of the mean, or of the likes.
+    `low` is the lower end of the 95 % interval of the mean, or of the number of likes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -55,7 +58,7 @@ class Votes(BaseModel):
 
 
 class Point(BaseModel):
-    """Another high-quality human response to the scene, with its own creative point; it counts where no frame is shown."""
+    """Another high-quality human response to the scene; it is a further target where no frame is shown."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -75,22 +78,25 @@ class Item(SampleRow):
     response: Text
     key_text: Text
     key_span: tuple[int, int] | None = None
-    """The place of the key text in the response, if it occurs there more than once; half-open, in characters."""
+    """Start and end (exclusive) of the key text in the response, in characters; required if it occurs there more than once."""
     explanation: Text
     point: Fixed | None = None
-    """The creative point for a causal judge, whose chain must contain it; without one the explanation decides."""
+    """The author's creative point; a causal judge's chain must contain it. None: the explanation alone decides."""
     clues: Annotated[tuple[Text, ...], Field(min_length=1)]
-    """Clues, from wide to narrow."""
+    """Clues in the order in which they are revealed, from wide to narrow."""
     tier: Literal["easy", "medium", "hard"] | None = "medium"
-    """The size of the leap in its writer's opinion; null where blind plays decide it (`calibration`)."""
+    """The size of the leap in the writer's opinion; null if the first attempts of players decide it (`run.calibration`)."""
     leap: str = ""
     """The kind of leap between picture and response."""
     accept: tuple[Text, ...] = ()
+    """Other guesses that should count; on these and on `reject` judges are measured."""
     reject: tuple[Rejected, ...] = ()
+    """Guesses that should not count."""
     points: tuple[Point, ...] = ()
     """Further responses that solve a game without a shown frame, each with its own creative point."""
     near: tuple[Text, ...] = ()
-    """Texts like the key text that make another joke: the mask must let them fail, and a judge's chain is tried on them."""
+    """Near misses: like the key text, but with another joke. A judge's causal chain is accepted only if with it the judge
+    refuses the first three."""
     votes: Votes | None = None
     """People's votes on the response, if there are any."""
     source: str = ""
@@ -132,7 +138,7 @@ class Item(SampleRow):
 
     @property
     def span(self) -> tuple[int, int]:
-        """The place of the key text in the response, half-open, in characters."""
+        """Start and end (exclusive) of the key text in the response, in characters."""
         if self.key_span is not None:
             return self.key_span
         start = self.response.index(self.key_text)

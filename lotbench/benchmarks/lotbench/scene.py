@@ -1,8 +1,8 @@
 """The candidate's prompts: the scene, the way to think, and the history of the game (App. A-C).
 
 They are made only from the picture, the caption, the frame and the history, so the candidate cannot learn anything
-else. With `conversation=fresh`, each request tells all that is known. With `growing`, the game is one conversation:
-the rules and the scene, then each attempt, question, answer and clue as a turn.
+else of the sample. With `conversation=fresh`, each request tells all that is known. With `growing`, the game is one
+conversation: the rules and the scene, then each attempt, question, answer and clue as a turn.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from lotbench.types import Message
 
 
 def request(episode: GameEpisode, step: str, form: type[Form], notes: str = "") -> Render:
-    """Return the function that renders the messages of a step: respond, ask or decompose.
+    """Return the function that renders the messages of a request; its argument is the reason to ask again, or None.
 
     Args:
         episode: The episode.
-        step: Its name.
-        form: The form of the answer.
-        notes: The notes of DDCoT.
+        step: respond, ask or decompose.
+        form: The form of the reply.
+        notes: The candidate's notes for this step (framework `ddcot`); "" without.
     """
     rationale = episode.line("rationale", text=notes) if notes else None
 
@@ -53,7 +53,15 @@ def request(episode: GameEpisode, step: str, form: type[Form], notes: str = "") 
 
 
 def unclear(episode: GameEpisode, name: str, line: str) -> dict[str, Value]:
-    """Return the prompt value about the answer Unclear, if the prompt has a field for it."""
+    """Return the prompt value `unclear` about the answer Unclear; empty if the prompt has no such field.
+
+    The value is None if the oracle may say only Yes or No.
+
+    Args:
+        episode: The episode.
+        name: The name of the prompt.
+        line: The name of the prompt line that explains Unclear.
+    """
     if "unclear" not in prompt(episode, name).fields:
         return {}
     return {"unclear": episode.line(line) if episode.settings.oracle_says != "yes_no" else None}
@@ -64,7 +72,7 @@ def _method(episode: GameEpisode) -> str:
 
 
 def _limits(episode: GameEpisode) -> dict[str, Value]:
-    """Return the prompt values of the longest guess, or whole response."""
+    """Return the prompt values of the largest length of a guess or, where no frame is shown, of a whole response."""
     limits = episode.settings
     most = (limits.max_words, limits.max_characters)
     if limits.whole:
@@ -73,7 +81,7 @@ def _limits(episode: GameEpisode) -> dict[str, Value]:
 
 
 def _scene(episode: GameEpisode) -> dict[str, Value]:
-    """Return the prompt values of the sample: its arm of the scene, and the frame if it is shown."""
+    """Return the prompt values of the sample: picture and caption as `arm` says, and the frame if it is shown."""
     arm, sample = episode.settings.arm, episode.sample
     picture = episode.pictures.get(sample.id) if "image" in arm else None
     scene: dict[str, Value] = {
@@ -112,7 +120,7 @@ def _blocks(episode: GameEpisode) -> list[str]:
 
 
 def _tips(episode: GameEpisode) -> list[str]:
-    """Return the history as lines, one for each known thing, the oldest first."""
+    """Return the history as lines, the oldest first: each guess, question with its answer, clue and part of the frame."""
     lines: list[str] = []
     for past in [*episode.state["history"], episode.state["turn"]]:
         if past.get("guess"):
@@ -127,7 +135,7 @@ def _tips(episode: GameEpisode) -> list[str]:
 
 
 def _grown(episode: GameEpisode, step: str, form: type[Form]) -> list[Message]:
-    """Return the messages of a game up to the turn that asks for a step."""
+    """Return the conversation of a game so far, up to the host's turn that asks for `step`."""
     framework = FRAMEWORKS[episode.settings.framework]
     responding: type[Form] = whole.Written if episode.settings.whole else Guess
     shapes: dict[str, type[Form]] = {
@@ -158,7 +166,7 @@ def _grown(episode: GameEpisode, step: str, form: type[Form]) -> list[Message]:
 def _show_attempt(
     episode: GameEpisode, messages: list[Message], past: Mapping[str, Any], shapes: Mapping[str, type[Form]]
 ) -> None:
-    """Add an attempt and its verdict to the messages, unless it could not be read."""
+    """Add an attempt and its verdict to the messages; nothing if the attempt could not be read."""
     if past.get("guess"):
         field = [*shapes["respond"].model_fields][-1]
         messages.append(Message("assistant", (_object(field, past["guess"]),)))
@@ -166,7 +174,7 @@ def _show_attempt(
 
 
 def _show_question(episode: GameEpisode, messages: list[Message], past: Mapping[str, Any]) -> None:
-    """Add a question and the oracle's answer to the messages."""
+    """Add a question and the oracle's answer to the messages, as far as they could be read."""
     if past.get("question"):
         messages.append(Message("assistant", (_object("question", past["question"]),)))
         if past.get("answer"):
@@ -181,7 +189,10 @@ def _show_clues(episode: GameEpisode, messages: list[Message], past: Mapping[str
 
 
 def _say(messages: list[Message], text: str) -> None:
-    """Add a text to the host's turn, or begin one, since two turns of one speaker may not follow each other."""
+    """Add a text to the host's (user's) last message, or as a new message after one of the candidate.
+
+    So no two messages of one speaker follow each other.
+    """
     if messages[-1].speaker == "user":
         *before, last = messages[-1].parts
         joined = (*before, f"{last}\n{text}") if isinstance(last, str) else (*before, last, text)

@@ -1,7 +1,8 @@
 """The score of a game, and the creativity score over games (Sec. 5.7, Eq. 8).
 
-A game that a judge or the oracle broke off is neither dropped nor scored but censored: every mean is taken over the
-Kaplan-Meier curve, which gives the plain mean if nothing is censored. A game that the candidate broke off is unsolved.
+A game that broke off because a judge or the oracle failed is censored, neither dropped nor scored. Every mean is
+taken over the Kaplan-Meier curve, which gives the plain mean if no game is censored. A game that broke off because
+the candidate failed is unsolved.
 """
 
 from __future__ import annotations
@@ -23,19 +24,23 @@ from lotbench.metrics.intervals import Floats, bounded
 from lotbench.types import JSON, Metric, Score, Trace
 
 ENDS: tuple[Literal["at once", "never"], ...] = ("never", "at once")
-"""The two extreme assumptions about games that broke off."""
+"""The two extreme assumptions about censored games: never solved, or solved in the first round with an unknown verdict."""
 
 
 def unsolved_worth(settings: Settings, unsolved: str | None = None) -> float:
-    """Return the worth of an unsolved game: that of t = N, whatever the origin (Alg. 1, Eq. 8), or 0."""
+    """Return the score of an unsolved game: with `cap` that of t = N, whatever the origin (Alg. 1, Eq. 8), with `zero` 0.
+
+    `unsolved` replaces the setting of that name; None keeps it.
+    """
     return settings.worth(settings.max_rounds) if (unsolved or settings.unsolved) == "cap" else 0.0
 
 
 def grade(episode: GameEpisode) -> Score:
-    """Return the score of one finished game; a game that broke off has none.
+    """Return the score of one game; it has no value if the game is not over, or if a judge or the oracle failed.
 
-    Parts, counted from 1: `rounds` is the round of the solve (N if unsolved), `first_positive` that of the first accepted
-    guess, `attempts` the number of rounds used.
+    Its parts name rounds, counted from 1: `rounds` is the round of the solve (N if unsolved), `first_positive` the
+    first round whose check accepted, `attempts` the last round with a reply. An encore adds `leaps` (t of each leap)
+    and `leap_score`.
     """
     settings = episode.settings
     outcome = episode.state["outcome"]
@@ -68,7 +73,10 @@ def grade(episode: GameEpisode) -> Score:
 
 
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
-    """Return the metrics of a run, with 95 % intervals over samples; observations count games, censored ones too."""
+    """Return the metrics of a run with 95 % intervals over pictures.
+
+    `n` counts pictures, and `observations` counts games, censored ones too.
+    """
     games = [game(trace) for trace in traces]
     measures: dict[str, Callable[[Sequence[Game], Settings], Metric]] = {
         "creativity_score": estimate,
@@ -85,8 +93,8 @@ def expected(stop: float, first: float | None, settings: Settings) -> dict[str, 
     """Return the expected metrics of a run in which every guess ends its game with the same probability.
 
     Args:
-        stop: The probability that a round ends the game: for wrong guesses, the FPR of all who decide.
-        first: The same probability for the first judge alone. None if unknown.
+        stop: The probability that a round ends the game: for wrong guesses, the FPR of all judges who decide.
+        first: The same probability if the first judge decided alone; None if unknown.
         settings: The settings of the run.
     """
     sums = constant(stop, settings.max_rounds)
@@ -103,7 +111,10 @@ def expected(stop: float, first: float | None, settings: Settings) -> dict[str, 
 
 
 def constant(stop: Floats | float, last: int) -> Floats:
-    """Return the tallies, [..., 2, last], of games that end in each of their rounds with the same probability; see `tally`."""
+    """Return the expected tally of one game that ends in each round with the same probability; see `tally`.
+
+    It maps the probabilities `stop`, [...], to [..., 2, last].
+    """
     ends = np.asarray(stop, dtype=float)[..., None]
     at_risk = (1 - ends) ** np.arange(last)
     return np.stack([at_risk, ends * at_risk], axis=-2)
@@ -112,7 +123,16 @@ def constant(stop: Floats | float, last: int) -> Floats:
 def estimate(
     games: Sequence[Game], settings: Settings, *, unsolved: str | None = None, unconfirmed: bool = False
 ) -> Metric:
-    """Return S_c over games (Eq. 8): the sum over rounds of (S_{k-1} - S_k) worth(t_k), plus S_N `unsolved_worth`."""
+    """Return S_c over games (Eq. 8): the sum over rounds k of (S_{k-1} - S_k) worth(t_k), plus S_N times `unsolved_worth`.
+
+    S_k is the (Kaplan-Meier) share of games still unsolved after round k; t_k counts the failed attempts before round k's.
+
+    Args:
+        games: The games.
+        settings: The settings of the run.
+        unsolved: Replaces the setting of that name; None keeps it.
+        unconfirmed: Whether the first yes of a check counts as the solve, confirmed or not.
+    """
     statistic = creativity(settings, unsolved)
     return _metric(games, settings, statistic, score_ends(settings), unconfirmed=unconfirmed)
 
@@ -123,7 +143,7 @@ def score_ends(settings: Settings) -> tuple[float, float]:
 
 
 def creativity(settings: Settings, unsolved: str | None = None) -> Callable[[Floats], Floats]:
-    """Return S_c as a function of a tally [..., 2, last] (Eq. 8)."""
+    """Return the function that maps a summed tally, [..., 2, last], to S_c, [...] (Eq. 8)."""
     return lambda sums: of_curve(survival.curve(sums), settings, unsolved)
 
 
@@ -135,12 +155,12 @@ def of_curve(curve: Floats, settings: Settings, unsolved: str | None = None) -> 
 
 
 def solve_rate(games: Sequence[Game], settings: Settings) -> Metric:
-    """Return the solve rate, 1 - S_N."""
+    """Return the solve rate of games, 1 - S_N, with its interval."""
     return _metric(games, settings, _solved, (0.0, 1.0))
 
 
 def mean_rounds(games: Sequence[Game], settings: Settings) -> Metric:
-    """Return the mean number of attempts used, 1..N, an unsolved game counting N; lower is better."""
+    """Return the mean number of attempts, 1..N, with its interval; an unsolved game counts N. Lower is better."""
     ends = (1.0, float(settings.max_rounds))
     return replace(_metric(games, settings, _attempts, ends), better="lower")
 
@@ -156,10 +176,10 @@ def _attempts(sums: Floats) -> Floats:
 def with_bounds(
     measure: Callable[[Sequence[Game], Settings], Metric], games: Sequence[Game], settings: Settings
 ) -> Metric:
-    """Return a metric with its bounds: if every censored game had been solved at once, and if none ever had.
+    """Return a metric with bounds: its values if every censored game had been solved at once, and if none ever had.
 
-    The Kaplan-Meier estimate assumes that censoring is independent of solving; a judge that fails mostly on right guesses
-    violates that.
+    The Kaplan-Meier estimate assumes that censoring is independent of solving; a judge that fails mostly on right
+    guesses violates that.
     """
     metric = measure(games, settings)
     if not any(played.censored for played in games):
@@ -172,10 +192,10 @@ def with_bounds(
 
 
 def between(metric: Metric, others: Sequence[Metric], broken: int) -> Metric:
-    """Return a metric with the values of two others as its bounds; without bounds if any has no value.
+    """Return a metric with the values of two others as its bounds; without bounds if any of the three has no value.
 
-    `least` and `most` are the two values. `low` is the low end of the interval of the lower one, `high` the high end of
-    that of the higher one (None if open). `broken` of `of` games broke off.
+    In the bounds, `least` and `most` are the two values. `low` is the low end of the interval of the lower one,
+    `high` the high end of that of the higher one (None if open). `broken` of `of` games broke off.
     """
     if metric.value is None or any(other.value is None for other in others):
         return metric
@@ -185,7 +205,7 @@ def between(metric: Metric, others: Sequence[Metric], broken: int) -> Metric:
 
 
 def bound(games: Sequence[Game], last: int, end: Literal["at once", "never"]) -> tuple[Game, ...]:
-    """Return the games as if every censored one had been solved at once, or never."""
+    """Return the games as if every censored one had been solved in its first unknown round (`at once`), or never."""
 
     def ended(played: Game) -> Game:
         if not played.censored:
@@ -201,9 +221,10 @@ def bound(games: Sequence[Game], last: int, end: Literal["at once", "never"]) ->
 
 
 def tally(games: Sequence[Game], last: int, *, unconfirmed: bool = False) -> Floats:
-    """Return the counts of each picture, [pictures, 2, last], in order of the pictures' names.
+    """Return the counts of the games on each picture, [pictures, 2, last], in order of the pictures' names.
 
-    Row 0 has the games at risk in each round, row 1 those solved in it. Games on one picture are alike.
+    Row 0 has the games at risk in each round, row 1 those solved in it. Games on one picture are correlated and form
+    one unit. With `unconfirmed`, the first yes of a check counts as the solve, confirmed or not.
     """
     pictures: dict[str, list[Game]] = {}
     for played in games:
@@ -223,7 +244,7 @@ def _metric(
     *,
     unconfirmed: bool = False,
 ) -> Metric:
-    """Return a statistic of the tally with its interval; `ends` are the lowest and the highest possible value."""
+    """Return a statistic of the games' summed tally with its interval; `ends` are its lowest and highest possible value."""
     if not games:
         return Metric(None, why="no games")
     counts = tally(games, settings.max_rounds, unconfirmed=unconfirmed)
@@ -233,12 +254,12 @@ def _metric(
 def of_tally(
     counts: Floats, games: int, statistic: Callable[[Floats], Floats], ends: tuple[float, float]
 ) -> Metric:
-    """Return a statistic of a tally [samples, 2, last] with its interval.
+    """Return a statistic of a tally with its interval over pictures; it has no value if the statistic is NaN.
 
     Args:
-        counts: The tally.
-        games: How many games it has.
-        statistic: A function of the summed tally.
+        counts: The tally, [pictures, 2, last].
+        games: The number of games in it.
+        statistic: Maps a tally summed over pictures, [..., 2, last], to values [...].
         ends: The lowest and the highest possible value.
     """
     value = float(statistic(counts.sum(axis=0)))

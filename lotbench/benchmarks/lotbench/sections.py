@@ -90,7 +90,7 @@ def _survival(games: Sequence[Game], settings: Settings) -> Section:
 
 
 def _band(tallies: Floats, k: int) -> tuple[float, float]:
-    """Return the 95 % interval of S after round k, over samples; S_0 is 1."""
+    """Return the 95 % interval over pictures of S after round k (0 for the start); NaN for an open end."""
     if k == 0:
         return 1.0, 1.0
     low, high = bounded(tallies[:, :2], lambda sums: survival.curve(sums)[..., k])
@@ -98,7 +98,7 @@ def _band(tallies: Floats, k: int) -> tuple[float, float]:
 
 
 def _leaps(games: Sequence[Game], settings: Settings) -> tuple[Section, ...]:
-    """Return the section on leaps and on the attempts after the solve; none without an encore."""
+    """Return the section on leaps and on the attempts after the solve; empty without an encore."""
     if not settings.encore:
         return ()
     over = [played for played in games if not played.broke_off]
@@ -125,7 +125,7 @@ def _leaps(games: Sequence[Game], settings: Settings) -> tuple[Section, ...]:
 
 
 def _outcomes(games: Sequence[Game]) -> Section:
-    """Return the section on the ends of the games, with those that had no valid guess."""
+    """Return the section on the outcomes of games, with unsolved games without a valid guess and solves before any clue."""
     seen = Counter(played.outcome for played in games)
     rows: list[tuple[Cell, ...]] = [
         (outcome, seen[outcome], share(seen[outcome], len(games)))
@@ -190,7 +190,10 @@ def _rounds(games: Sequence[Game], settings: Settings) -> Section:
 
 
 def _openings(games: Sequence[Game]) -> tuple[Sequence[Any], int]:
-    """Return the first guesses of samples with several games, and in how many samples they are all the same."""
+    """Return the first guesses of each sample with several games, and the number of samples in which these are all the same.
+
+    Guesses are compared in normal form (`words.same`).
+    """
     samples: dict[str, list[str]] = {}
     for played in games:
         if played.rounds and (opening := played.rounds[0].guess) is not None:
@@ -222,7 +225,7 @@ def _judging(games: Sequence[Game], settings: Settings) -> Section:
 
 
 def _groups(traces: Sequence[Trace], games: Sequence[Game], settings: Settings) -> Section:
-    """Return the section on the score by language and by tier, where episodes have them."""
+    """Return the section on the score by language and by tier, where the samples have them."""
     rows: list[tuple[Cell, ...]] = []
     for name in ("language", "tier"):
         labels = [parts(trace, name) for trace in traces]

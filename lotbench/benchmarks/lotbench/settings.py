@@ -1,6 +1,6 @@
-"""The named settings of the game: every row of the paper that can be read in two ways, with its default.
+"""The settings of the game, with their defaults; among them is each rule of the paper that can be read in two ways.
 
-`configs/paper/lotbench.toml` turns each to the paper's literal reading.
+`configs/paper/lotbench.toml` sets them as the paper prints them.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Settings(BaseModel):
 
     @property
     def whole(self) -> bool:
-        """Whether answers are whole responses, not guesses."""
+        """Whether the candidate writes whole responses instead of guesses for the mask."""
         return self.frame != "shown"
 
     def worth(self, t: int) -> float:
@@ -98,13 +98,15 @@ GameEpisode: TypeAlias = Episode[Item, Settings]
 
 
 def prompt(episode: GameEpisode, name: str) -> Prompt:
-    """Return a prompt of the game, in the paper's wording if that is set and it exists."""
+    """Return a prompt of the game; with `wording=paper` the paper's prompt if there is one of that name."""
     papers = episode.prompts.prompts.get("paper", {}) if episode.settings.wording == "paper" else {}
     return papers.get(name) or episode.prompt(name)
 
 
 def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
-    """Return the settings with those decided that depend on the number of judges.
+    """Return the settings with `confirm`, `ask` and `clues` decided, and the unchanged names of the models.
+
+    `confirm` depends on the number of judges; without feedback there are no questions and no clues.
 
     Raises:
         UsageError: Confirmation by another judge needs two judges. A growing conversation needs feedback. The paper's
@@ -130,21 +132,21 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
 def calls(settings: Settings) -> Mapping[str, int]:
     """Return the largest number of calls of one game, by role, without repeated requests (Alg. 1).
 
-    `chain.beyond` counts the calls for chains and further responses.
+    `chain.beyond` counts the calls for causal chains and for checks against further target responses.
     """
     rounds, asks = settings.max_rounds, settings.max_rounds - 1 if settings.ask else 0
     draws = settings.votes if settings.framework == "cot_sc" else 1
     notes = 1 if settings.framework == "ddcot" else 0
     candidate = rounds * (draws + notes) + asks * (1 + notes)
-    # Every round may have a yes that is not confirmed; further responses are counted in `chain.beyond`.
+    # Every round may have a yes that is not confirmed. `chain.beyond` counts checks against further target responses.
     checks = rounds * (1 if settings.confirm == "never" else 2) + (rounds - 1 if settings.encore else 0)
     return {"candidate": candidate, "judge": checks, "oracle": asks}
 
 
 def reveals(clues: Sequence[str], settings: Settings) -> list[list[str]]:
-    """Return the clues of each usable reveal, in order (Alg. 1 line 9).
+    """Return the clues of each usable reveal, in order (Alg. 1 line 9); empty if the settings reveal no clues.
 
-    A reveal follows every `clue_interval` failed rounds; one after the last round would be useless.
+    A reveal follows every `clue_interval` failed rounds; a reveal after the last round would be useless.
     """
     usable = usable_reveals(settings)
     if not (settings.clues and settings.feedback) or usable == 0:
@@ -163,9 +165,9 @@ LADDERS: Mapping[str, tuple[Literal["half", "whole"], ...]] = {
     "half_whole": ("half", "whole"),
     "whole": ("whole",),
 }
-"""The part of an earned frame that each reveal shows, from the first; by `frame_ladder`."""
+"""The part of an earned frame that each reveal shows, in order, by the setting `frame_ladder`."""
 
 
 def usable_reveals(settings: Settings) -> int:
-    """Return the number of reveals that an attempt follows."""
+    """Return the number of reveals after which there is still an attempt."""
     return (settings.max_rounds - 1) // settings.clue_interval

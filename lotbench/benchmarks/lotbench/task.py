@@ -1,7 +1,7 @@
 """LoTbench: fill the mask in a funny response to a picture; the fewer rounds, the more creative (Sec. 5, Alg. 1).
 
-This file declares the benchmark and the nodes of its game. `candidate.py` asks candidate and oracle, `check.py` the
-judges.
+This file declares the benchmark and the nodes of its game. In `candidate.py` candidate and oracle are asked, in
+`check.py` the judges.
 """
 
 from __future__ import annotations

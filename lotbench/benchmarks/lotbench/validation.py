@@ -1,6 +1,6 @@
-"""The check of E1 and E2 (Sec. 7.2-7.3): which judges are measured on which probes, and how results are read.
+"""The check of judge (E1) and oracle (E2) on labelled rows (Sec. 7.2-7.3): who is measured on what, and with which result.
 
-A row of a judge set (judge_rows.py) takes the place of a candidate's words in a game.
+A row of a judge set (judge_rows.py) takes the place of a candidate's guess, response or question in a game.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from lotbench.harness.state import State
 from lotbench.types import JSON, Trace
 
 BOUNDS = {"judge": "game", "oracle": "oracle"}
-"""The bounds of `report.trust` for the verdicts of each role."""
+"""The name of the bounds in `report.trust` for the error rates of each role."""
 STRATA = {"accepted": True, "overturned": False, "refused": False, "alike": False}
-"""The kinds of verdict that guesses are drawn from, and whether they accept; `alike` only in an encore."""
+"""The kinds of verdict from which guesses are drawn, and whether each accepts its guess; `alike` only in an encore."""
 
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
-    """Return one ruling for each probe; a probe on another idea has a criterion of its own."""
+    """Return one ruling for each probe that a judge decided; probes on another idea have a criterion of their own."""
     return [
         replace(ruling, criterion=DIFFERENT if probe.task in IDEAS else "")
         for probe, result in judged
@@ -37,11 +37,13 @@ def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
 def panels(role: str, models: int, settings: Settings, every: bool) -> list[JudgePanel]:
     """Return the panels to measure: the judges as a game has them, then each further judge alone.
 
+    In an encore, each judge is also measured on the question whether an answer is another idea.
+
     Args:
-        role: judge or oracle. The oracle is measured with each setting of `oracle_sees`, since its calls are short.
-        models: How many models the role has.
+        role: judge, or oracle, which is measured with each value of `oracle_sees`, since its calls are short.
+        models: The number of models in the role.
         settings: The settings of the game.
-        every: Whether to measure all judge modes (Fig. 15, right).
+        every: Whether to measure the judges in all judge modes (Fig. 15, right).
     """
     result = []
     if role == "oracle":
@@ -71,7 +73,7 @@ def deciding_judges(settings: Settings) -> tuple[int, ...]:
 
 
 def probe_result(probe: Probe, state: State) -> ProbeResult:
-    """Return the verdict on a probe, or the reason why there is none."""
+    """Return the verdicts on a probe from the state after its node, or the reason why there is none."""
     step = "different" if probe.task in IDEAS else "check"
     opinions = [opinion for round_ in read_rounds(state["steps"]) for opinion in round_.opinions]
     checks = [opinion for opinion in opinions if opinion.step == step]
@@ -91,7 +93,7 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
 
 
 def _stages(state: State, checks: Sequence[Opinion]) -> dict[str, str]:
-    """Return the causal chain and the intervened chain, if the judge wrote them."""
+    """Return the first judge's causal chain and the last intervened chain, by name, as far as they were written."""
     stored = state["shared"].get("chain 0")
     stages = {"chain": str(stored["text"])} if stored else {}
     for opinion in checks:
@@ -101,7 +103,10 @@ def _stages(state: State, checks: Sequence[Opinion]) -> dict[str, str]:
 
 
 def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
-    """Return what a role's verdicts depend on besides models and data set: settings, and prompts."""
+    """Return what a role's verdicts depend on besides models and data set.
+
+    These are values of settings, by name, and the names of prompts.
+    """
     if role == "oracle":
         chosen: dict[str, JSON] = {"oracle_sees": settings.oracle_sees}
         if settings.oracle_says != "yes_no":
@@ -130,7 +135,17 @@ def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
 def draw(
     traces: Sequence[Trace], samples: Mapping[str, Mapping[str, Any]], settings: Settings, n: int, seed: int
 ) -> Draw:
-    """Return guesses of a run to be labelled, first-seen ones that the judge decided, in random order; see `drawn`."""
+    """Return guesses of a run for people to label, in random order; see `draw_verdicts`.
+
+    Only guesses on which a judge decided are drawn.
+
+    Args:
+        traces: The games of the run.
+        samples: The fields of the samples, by id.
+        settings: The settings of the run.
+        n: The largest number of guesses.
+        seed: The seed of the draw.
+    """
     games = [game(trace) for trace in traces]
     rounds = {
         (played.sample, played.repeat, round_.number): (played, round_)
@@ -154,10 +169,12 @@ def draw(
 def draw_verdicts(
     games: Sequence[Game], last: int, n: int, seed: int
 ) -> tuple[dict[str, int], list[tuple[str, Place]]]:
-    """Return the number of verdicts of each kind, and the kind and place of at most n of them, in random order.
+    """Return the number of verdicts of each kind, and the kind and place of at most n drawn ones, in random order.
 
-    Half are stops, or all stops if there are fewer; the rest are refused and overturned guesses in equal parts, as far as
-    they last. Each kind is sampled systematically in order of the round, so that every part of the game is represented.
+    A place is sample, repeat and round. Half of the drawn verdicts accept a guess: fewer if there are not so many,
+    more if the other kinds have too few. The rest is taken in equal parts from the other kinds of STRATA, as far as
+    these have enough. Each kind is sampled systematically in order of the round, so that every part of the game is
+    represented.
     """
     rng = Random(f"{seed}:field")
     kinds = [name for name in STRATA if name != "alike" or any(played.leaps for played in games)]
@@ -180,7 +197,7 @@ def draw_verdicts(
 
 
 def _shares(sizes: Mapping[str, int], n: int) -> Counter[str]:
-    """Return how many to take from each pile, in equal parts as far as they last."""
+    """Return the number to draw of each kind, n in all: equal parts, and less where `sizes` has fewer."""
     counts: Counter[str] = Counter()
     while (missing := n - counts.total()) > 0:
         open_piles = [name for name, size in sizes.items() if counts[name] < size]
@@ -192,7 +209,7 @@ def _shares(sizes: Mapping[str, int], n: int) -> Counter[str]:
 
 
 def _labelling(number: int, sample: Mapping[str, Any], played: Game, round_: Round) -> dict[str, JSON]:
-    """Return the row for a person who labels an answer: the sample, the answer, and in an encore the known answers."""
+    """Return the row for a person who labels a guess: the sample, the guess, and in an encore the known answers."""
     fields = ("caption", "response", "key_text", "explanation", "language")
     earlier = [leap.text for leap in played.leaps if leap.round < round_.number]
     excluded: list[JSON] = [sample["response" if round_.whole else "key_text"], *earlier]

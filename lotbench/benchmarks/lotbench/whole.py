@@ -1,7 +1,7 @@
 """Whole responses: the candidate's answer where no frame is shown, and the target responses it is compared with.
 
-The targets are the sample's own response and its `points`. This module also names the prompts of these games, and gives
-the part of an earned frame that is known.
+The targets are the sample's own response and its `points`. This module also names the prompts of these games, and
+gives the part of an earned frame that a reveal shows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Written(Form):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A target response, and why it is creative; only the sample's own has a key text."""
+    """A response that solves the game, and why it is creative; `key_text` is None except for the sample's own."""
 
     response: str
     explanation: str
@@ -41,18 +41,21 @@ def targets(sample: Item) -> tuple[Target, ...]:
 
 
 def secrets(sample: Item, *, whole: bool) -> list[str]:
-    """Return the texts that a question may not name: the key text, accepted guesses and, if `whole`, every target."""
+    """Return the texts that a question must not name: the key text, accepted guesses and, if `whole`, every target."""
     named = [sample.key_text, *sample.accept]
     return [*named, *(target.response for target in targets(sample))] if whole else named
 
 
 def prompt(name: str, settings: Settings) -> str:
-    """Return the name of a step's prompt."""
+    """Return the name of the prompt of a step; where no frame is shown, it ends in `_whole`."""
     return f"{name}_whole" if settings.whole else name
 
 
 def frame_at(sample: Item, settings: Settings, reveal: int) -> str | None:
-    """Return the part of an earned frame that a reveal shows, reveals counted from 1; None if it shows nothing."""
+    """Return the part of the frame that a reveal shows with `frame=earned`; None if it shows none.
+
+    `reveal` is the number of the reveal, from 1.
+    """
     ladder = LADDERS[settings.frame_ladder]
     if settings.frame != "earned" or not 0 < reveal <= min(len(ladder), usable_reveals(settings)):
         return None

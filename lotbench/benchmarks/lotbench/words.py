@@ -1,7 +1,6 @@
 """The rules for words: which texts are guesses, when two texts are the same, and how the frame masks the key text.
 
-All functions map text to text or to a reason. A candidate's words are changed only as written here, so that every model
-meets the same rule.
+A candidate's words are changed only by these functions, so that every model meets the same rules.
 """
 
 from __future__ import annotations
@@ -29,13 +28,15 @@ _LIST = re.compile(
     re.IGNORECASE,
 )
 _MANY = re.compile(r"(?:[,，][^,，\w]*+\w[^,，]*+){3}|\band\b.*\band\b", re.IGNORECASE)
-"""Four things between commas, or three that "and" joins; "tall, dark and handsome" is one."""
+"""Four things with commas between them, or three with "and"; "tall, dark and handsome" counts as one thing."""
 _ITEM, _JOINER = (
-    rf"(?!and\b)(?:(?:an? |the )?[A-Za-z]\w*(?: \w+)?|[{_HAN}]{{1,3}})",
+    rf"(?!and\b)(?:(?:(?:an? |the )(?=[A-Za-z]))?+[A-Za-z]\w*+(?: \w+)?+|[{_HAN}]{{1,3}}+)",
     r"(?:[&+~•]|\s[-–·]\s|(?<=[A-Za-z])·(?=[A-Za-z]))",
 )
-_THREE = re.compile(rf"^{_ITEM}(?:[,，]\s*{_ITEM}){{2,}}$|\w\s*{_JOINER}.*\w.*{_JOINER}\s*\w", re.IGNORECASE)
-"""Three short things between commas or signs; "R&B" and "rock & roll" are one."""
+_THREE = re.compile(
+    rf"^{_ITEM}(?:[,，]\s*+{_ITEM}){{2,}}+$|\w\s*{_JOINER}.*\w.*{_JOINER}\s*\w", re.IGNORECASE
+)
+"""Three short things with commas or signs between them; "R&B" and "rock & roll" count as one thing."""
 _PAIRED = re.compile(
     r"\b(?:(\w+)(?:, \1\b)+|all or (?:nothing|none)|believe it or not|boom or bust|by hook or by crook|dead or alive|do or die"
     r"|double or (?:nothing|quits)|feast or famine|fight or flight|friend or foe|heads or tails|hit or miss|kill or be killed"
@@ -73,15 +74,15 @@ _ORDER = re.compile(
     r"|(?:候选|参考|解释|因果链|输出|系统|关键词)[^：:，。\s]{0,4}[:：]",
     re.IGNORECASE,
 )
-"""Words that address a judge and do not belong to the scene."""
+"""Phrases that address a judge and do not belong to the scene."""
 _LOOKALIKES = str.maketrans("аеорсухіјѕԁһԛԝткмнвαεορνυικτ-‐‑‒–—−·", "aeopcyxijsdhqwtkmhbaeopvuikt        ")
 """Cyrillic and Greek letters that look like Latin ones, and hyphens, which stand for a space."""
 _BETWEEN = re.compile(r"[\s\-‐‑‒–—―.…·•/\\|+,;:\u115f\u1160\u2800\u3164\uffa0]+")
-"""The ends of words: spaces, characters that join words, and invisible letters."""
+"""What separates words in a count: spaces, characters that join words, and invisible letters."""
 _CHARACTERS = 15
 """The largest mean number of characters of a word: 120 for a guess of eight words."""
 _SENTENCE = re.compile(r"(?<=\w{3})[.!]\s+\w|[。！]")
-"""The end of a sentence within a guess; shorter words before a dot are allowed ("Dr. No", "St. Nicholas")."""
+"""The end of a sentence within a guess; a dot after a word of up to two letters is allowed ("Dr. No", "St. Nicholas")."""
 _EDGES = " \t\"'`*_“”‘’「」『』《》.,!。，！:："
 _DETERMINERS = {
     "a": "a(n)", "an": "a(n)",
@@ -104,9 +105,15 @@ _VERB_FIRST = re.compile(
 
 
 def frame(response: str, span: tuple[int, int], language: str) -> str:
-    """Return the response with the key text masked.
+    """Return the response with the mask in place of the key text.
 
-    Words beside the mask that would reveal an article or the number get all their forms.
+    English words beside the mask that would reveal the article or the number of the key text get all their forms
+    (`a(n)`).
+
+    Args:
+        response: The response.
+        span: Start and end (exclusive) of the key text, in characters.
+        language: The language of the response.
     """
     before, after = response[: span[0]], response[span[1] :]
     if language == "en":
@@ -117,13 +124,19 @@ def frame(response: str, span: tuple[int, int], language: str) -> str:
 
 
 def _neutral(word: str, table: Mapping[str, str]) -> str:
-    """Return a word in all its forms if it would agree with the hidden text; else the word."""
+    """Return all forms of a word that would agree with the key text, by `table` (`is/are`); else the word itself."""
     neutral = table.get(word.lower().replace("’", "'"), word)
     return neutral[0].upper() + neutral[1:] if word[0].isupper() else neutral
 
 
 def guess(text: str, framed: str, max_words: int, max_cjk: int) -> str:
-    """Return a candidate's guess; a reply that repeats the frame is reduced to the text in the mask.
+    """Return a candidate's guess; of a reply that repeats the frame, the text in place of the mask.
+
+    Args:
+        text: The guess as the candidate wrote it.
+        framed: The frame.
+        max_words: The largest number of words.
+        max_cjk: The largest number of Chinese or Japanese characters.
 
     Raises:
         Unread: `not_a_phrase`, with the reason.
@@ -154,25 +167,28 @@ def guess(text: str, framed: str, max_words: int, max_cjk: int) -> str:
 
 
 def orders(text: str) -> bool:
-    """Return whether a text addresses a judge, in letters of any width, alphabet or accent, with any hyphens."""
+    """Return whether a text addresses a judge.
+
+    Widths and accents of letters, letters of other alphabets that look alike, and hyphens make no difference.
+    """
     letters = unicodedata.normalize("NFKD", text).casefold().translate(_LOOKALIKES)
     return _ORDER.search("".join(each for each in letters if not unicodedata.combining(each))) is not None
 
 
 def too_long(text: str, max_words: int, max_cjk: int) -> bool:
-    """Return whether a text has more words, CJK characters or letters than allowed."""
+    """Return whether a text has more words, CJK characters, or characters in all (15 an allowed word) than allowed."""
     words = [word for word in _BETWEEN.split(text) if word]
     return len(words) > max_words or len(CJK.findall(text)) > max_cjk or len(text) > _CHARACTERS * max_words
 
 
 def _lists(words: str) -> bool:
-    """Return whether a guess offers several options."""
+    """Return whether a guess offers several options instead of one."""
     rest = _PAIRED.sub(" ", unicodedata.normalize("NFKC", words))
     return any(sign.search(rest) for sign in (_LIST, _MANY, _THREE, EITHER_ZH))
 
 
 def _inside(text: str, framed: str) -> str:
-    """Return the text in the mask if a reply repeats the frame, else the reply."""
+    """Return the text that a reply has in place of the mask if it repeats the frame, else the reply."""
     around = _around(framed)
     match = around.match(text.strip()) if around else None
     within = re.match(r".*\w", match[1]) if match else None
@@ -181,7 +197,10 @@ def _inside(text: str, framed: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _around(framed: str) -> re.Pattern[str] | None:
-    """Return a pattern for texts that repeat the frame, with the text in the mask as its group; None for a bare mask."""
+    """Return a pattern for texts that repeat the frame; its group is the text in place of the mask.
+
+    None if the frame has no words beside the mask.
+    """
     before, _, after = framed.partition(MASK)
     loose = [r"\W*+".join(map(_any_form, _TOKEN.findall(part))) for part in (before, after)]
     if not any(loose):
@@ -193,7 +212,7 @@ def _around(framed: str) -> re.Pattern[str] | None:
 
 
 def _any_form(token: str) -> str:
-    """Return a pattern for a word of the frame, as it is there or in any of its forms."""
+    """Return a pattern for a word of the frame: as the frame has it (`is/are`), or any of its forms."""
     forms = ["an", "a"] if token.lower() == "a(n)" else token.split("/")
     either = (re.escape(form).replace("’", "'").replace("'", "['’]") for form in (token, *forms))
     return f"(?:{'|'.join(either)})"
@@ -201,7 +220,7 @@ def _any_form(token: str) -> str:
 
 @lru_cache(maxsize=8192)
 def same(text: str) -> str:
-    """Return the normal form of a guess or question; two with the same normal form are the same.
+    """Return the normal form of a guess or question; two texts with the same normal form are taken for the same.
 
     It applies NFKC, drops case, quotes, punctuation and a leading article, and simplifies traditional Chinese.
     """
@@ -213,7 +232,7 @@ def same(text: str) -> str:
 
 
 def overlap(guess: str, key: str) -> Literal["contains", "shortens"] | None:
-    """Return whether a guess contains the whole key text, or is a part of it, in whole words; None for neither.
+    """Return whether a guess `contains` the whole key text or `shortens` it to a part, in whole words; None for neither.
 
     Such a guess is not an exact match, so a judge decides on it.
     """
@@ -230,7 +249,7 @@ def _within(part: str, whole: str) -> bool:
 
 
 def leaks(question: str, secrets: list[str]) -> bool:
-    """Return whether a question contains one of the secrets as whole words, after normalisation."""
+    """Return whether a question contains a secret as whole words (in Chinese: anywhere), after normalisation."""
     text = same(question)
     # Chinese has no spaces: "它是wifi吗" has the word wifi in it.
     letter = rf"[^\W{_HAN}{_KANA}]"
@@ -243,7 +262,7 @@ def leaks(question: str, secrets: list[str]) -> bool:
 
 
 def other_language(text: str, language: str) -> bool:
-    """Return whether a guess is in another language than the sample, as far as its script shows."""
+    """Return whether a guess is in another language than `language`, as far as its script shows."""
     if not re.search(r"[^\W\d_]", text):
         return False
     if language == "zh":

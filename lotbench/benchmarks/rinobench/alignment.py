@@ -1,8 +1,8 @@
-"""Alignment: does a justification argue like the gold and reach the same conclusion (G-Eval; Fig. 2).
+"""Alignment: does a justification argue like the gold justification and reach the same conclusion (G-Eval; Fig. 2).
 
 The judge writes the evaluation steps once, before it sees any idea, and they serve all ideas and runs, so that scores
 stay comparable. With `alignment_steps=per_idea` it writes them for each idea, as the public script does. An idea's
-alignment is the mean of k calls.
+alignment is the mean score of k calls of the judge.
 """
 
 from __future__ import annotations
@@ -27,26 +27,32 @@ _NUMBER = re.compile(r"^\s*(?:\d+[.)]|[-*])?\s*")
 
 
 def _whole(value: object) -> object:
-    """Return a whole number also where it came as text or as `7.0`; anything else as it is."""
+    """Return a whole number that came as text or as `7.0` as an integer, and any other value unchanged."""
     text = str(value).strip().removesuffix(".0")
     return int(text) if text.isdecimal() else value
 
 
 class Steps(Form):
-    """The evaluation steps."""
+    """The judge's reply with the evaluation steps."""
 
     steps: Annotated[list[Annotated[str, prose(300)]], Field(min_length=1, json_schema_extra={"maxItems": 8})]
 
 
 class Aligned(Form):
-    """One alignment score with its reason."""
+    """The judge's reply with one alignment score, 0 to 10, and its reason."""
 
     reason: Annotated[str, prose(600)]
     score: Annotated[Literal[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10], BeforeValidator(_whole)]
 
 
 async def evaluation_steps(episode: IdeaEpisode) -> list[str]:
-    """Ask the judge for the evaluation steps, once for all ideas or once for each (`alignment_steps`)."""
+    """Ask the judge for the evaluation steps and return them, without numbers.
+
+    The setting `alignment_steps` says whether the steps are asked for once for all ideas, or for each idea.
+
+    Raises:
+        EpisodeFailed: The judge did not reply, or not readably.
+    """
     once = episode.settings.alignment_steps == "once"
     result = await episode.require(
         "judge",
@@ -74,7 +80,16 @@ def read_steps(answer: Answer) -> dict[str, list[str]]:
 
 
 async def score(episode: IdeaEpisode, steps: Sequence[str], draw: int) -> None:
-    """Ask for one of the k alignment scores; the judge sees both justifications without their novelty scores."""
+    """Ask for one of the k alignment scores and record it; the judge sees both justifications without novelty scores.
+
+    Args:
+        episode: The episode.
+        steps: The evaluation steps.
+        draw: The number of the call, from 0 to k - 1.
+
+    Raises:
+        EpisodeFailed: The judge did not reply, or not readably.
+    """
     values: dict[str, Value] = {
         "steps": "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1)),
         "gold": episode.sample.novelty_reasoning,
@@ -94,7 +109,7 @@ async def score(episode: IdeaEpisode, steps: Sequence[str], draw: int) -> None:
 
 
 def read_score(answer: Answer) -> dict[str, Any]:
-    """Return the alignment, 0..1, and its reason.
+    """Return the alignment of a reply, 0..1, and its reason.
 
     Raises:
         Unread: The reply is not the form.

@@ -1,4 +1,4 @@
-"""Reader of an episode's steps: the answer to an idea and what the judge found in it. All steps are read here."""
+"""Reader of an episode's steps: the answer to an idea, and what the judge found in it. No other module reads the steps."""
 
 from __future__ import annotations
 
@@ -9,12 +9,19 @@ from typing import Any
 from lotbench.benchmarks.rinobench.claims import Arguments
 
 GROUNDING = ("ground", "ground_known", "ground_novelty")
-"""The steps that check claims: both kinds together, or each by itself."""
+"""The names of the steps that check claims: of both kinds together, or of one kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The judge's check of one claim: the gold arguments that it matches, and what grounds it."""
+    """The judge's check of one claim.
+
+    Attributes:
+        gold: The ids of the gold arguments that make the same point.
+        grounded: Whether a related work supports the claim or, for a claim of novelty, the idea contains it.
+        works: The ids of the related works that support it.
+        reason: The judge's reason.
+    """
 
     gold: Sequence[str]
     grounded: bool
@@ -24,14 +31,18 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One answer, with what the judge found in its justification so far.
+    """The candidate's answer to an idea, with what the judge found in its justification so far.
 
     Attributes:
         status: ok, invalid, unparsed, refused or truncated.
-        shortened: How many abstracts of its related works were cut.
-        gold: The gold's arguments by kind and id. None if they were not extracted; `claims` likewise.
+        novelty_score: The predicted score, 1 to 5; None if there is none.
+        reasoning: The justification; may be empty.
+        shortened: The number of abstracts that were cut in the prompt.
+        works: The number of related works.
+        gold: The arguments of the gold justification; None if they were not extracted.
+        claims: The arguments of the candidate's justification; None if they were not extracted.
         checks: The check of each claim, by its id.
-        alignments: The scores of the k calls, 0..1.
+        alignments: The scores of the alignment calls, 0..1.
     """
 
     status: str

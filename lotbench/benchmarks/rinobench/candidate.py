@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
 NOTHING: dict[str, JSON] = {"novelty_score": None, "reasoning": ""}
-"""The fields of an answer that cannot be read."""
+"""The fields of the candidate's answer if its reply cannot be read."""
 OUT_OF_RANGE = "novelty_score is not one of 1, 2, 3, 4, 5"
 
 
 def label(value: object) -> int | None:
-    """Return a score of the rubric, also where it came as `4.0` or `"4"`; None for anything else."""
+    """Return a novelty score of 1 to 5 as an integer, also if it came as `4.0` or `"4"`; None for any other value."""
     if isinstance(value, str) and value.strip().isdecimal():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -37,12 +37,12 @@ def label(value: object) -> int | None:
 
 
 def says_something(text: str) -> bool:
-    """Return whether a text has a letter or a digit, since a small model copies the `...` of the form."""
+    """Return whether a text has a letter or a digit; a small model may copy the `...` of the form instead of writing."""
     return any(map(str.isalnum, text))
 
 
 class Judgment(Form):
-    """The answer of the candidate."""
+    """The candidate's reply; `novelty_score` is None if it is not one of 1 to 5."""
 
     # The minimum length keeps a small model from copying the dots of the form.
     reasoning: Annotated[
@@ -58,7 +58,7 @@ class Judgment(Form):
 
 
 async def respond(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
-    """Ask for a judgment of the idea, and once more if the answer cannot be used."""
+    """Ask for a judgment of the idea, and once more if the answer cannot be used; a refusal is not asked again."""
     episode = runtime.context
     reading = await _judgment(episode)
     if reading.value and reading.value["status"] == "invalid":
@@ -69,7 +69,7 @@ async def respond(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
 
 
 async def _judgment(episode: IdeaEpisode, unread: str | None = None) -> AskResult[dict[str, Any]]:
-    """Ask once for a judgment; `unread` says what was wrong with the previous answer."""
+    """Ask once for a judgment and record it; `unread` says what was wrong with the previous reply, None if it is the first."""
     idea = episode.sample
     works = show_works(idea.related_works, episode.settings.works_chars)
     extra: dict[str, JSON] = {"shortened": works.cut, "works": len(idea.related_works)}
@@ -88,7 +88,7 @@ async def _judgment(episode: IdeaEpisode, unread: str | None = None) -> AskResul
 
 
 def _judged(answer: Answer) -> dict[str, Any]:
-    """Return the step value of a judgment, with status `ok`, or `invalid` if its score is not in the rubric.
+    """Return the status, score and reasoning of a reply; the status is `ok`, or `invalid` if the score is not 1 to 5.
 
     Raises:
         Unread: The reply is not the form, or its reasoning is empty.

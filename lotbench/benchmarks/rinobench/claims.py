@@ -28,14 +28,14 @@ ARGUMENT = 400
 
 
 class Strict(Form):
-    """A form that allows no other fields."""
+    """A form that refuses unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 @cache
 def extraction(limit: int) -> type[Form]:
-    """Return the form of an extraction: known and novelty arguments, at most `limit` of each kind."""
+    """Return the class of the form of an extraction: known and novelty arguments, at most `limit` of each kind."""
     texts = list[Annotated[str, prose(ARGUMENT)]]
     field: Any = (texts, Field(json_schema_extra={"maxItems": limit}))
     return create_model("Extraction", __base__=Form, known=field, novelty=field)
@@ -44,7 +44,18 @@ def extraction(limit: int) -> type[Form]:
 async def extract(
     episode: AnyEpisode, justification: str, limit: int, *, gold: bool = False, prefix: str = ""
 ) -> Arguments:
-    """Ask the judge for the arguments of a justification; the gold's arguments are shared by all runs."""
+    """Ask the judge for the arguments of a justification and return them by kind and id.
+
+    Args:
+        episode: The episode.
+        justification: The text.
+        limit: The maximum number of arguments of a kind.
+        gold: Whether the text is a gold justification, whose arguments are asked for once for all runs.
+        prefix: The beginning of the ids.
+
+    Raises:
+        EpisodeFailed: The judge did not reply, or not readably.
+    """
     return await episode.require(
         "judge",
         "gold_arguments" if gold else "claims",
@@ -57,7 +68,7 @@ async def extract(
 
 
 def read_arguments(answer: Answer, limit: int, prefix: str = "") -> dict[str, dict[str, str]]:
-    """Return the arguments by kind, with ids k1.. and n1.. after a prefix; empty and repeated ones are dropped.
+    """Return the arguments in a reply by kind and id, k1.. or n1.. after the prefix; empty and repeated texts are dropped.
 
     Raises:
         Unread: The reply is not the form.
@@ -78,7 +89,7 @@ def read_arguments(answer: Answer, limit: int, prefix: str = "") -> dict[str, di
 def checking(
     known: tuple[str, ...], novelty: tuple[str, ...], gold: tuple[str, ...], works: tuple[str, ...]
 ) -> type[Form]:
-    """Return the form of a check: for each claim a reason, the gold arguments that it matches, and its grounds.
+    """Return the class of the form of a check: for each claim a reason, the gold arguments it matches, and its grounds.
 
     Args:
         known: Ids of the claims about existing work, grounded by related works.
@@ -100,14 +111,17 @@ def checking(
 async def check(
     episode: IdeaEpisode, kinds: Sequence[str], gold: Arguments, claims: Arguments, **place: Unpack[Place]
 ) -> Mapping[str, Any]:
-    """Ask the judge to check claims against the gold and their grounds; return the checks by claim id.
+    """Ask the judge which gold arguments each claim matches and whether it is grounded; return the checks by claim id.
 
     Args:
         episode: The episode.
         kinds: The kinds of claims that are checked together, one or both.
-        gold: The gold's arguments.
-        claims: The justification's arguments.
-        **place: Where the step stands; see `Episode.require`.
+        gold: The arguments of the gold justification.
+        claims: The arguments of the justification to check.
+        **place: Further fields of the question; see `Episode.require`.
+
+    Raises:
+        EpisodeFailed: The judge did not reply, or not readably.
     """
     sample, joint = episode.sample, len(kinds) > 1
     values: dict[str, Value] = {}
@@ -133,7 +147,7 @@ async def check(
 def read_check(
     episode: IdeaEpisode, answer: Answer, kinds: Sequence[str], gold: Arguments, claims: Arguments
 ) -> dict[str, JSON]:
-    """Return the check of each claim, by id: `{"gold": ids, "grounded", "works": ids, "reason"}`.
+    """Return the check of each claim in a reply, by claim id; it has the fields of `answered.Check`.
 
     Raises:
         Unread: The reply is not the form, for instance because an id is missing or invented.
@@ -160,7 +174,7 @@ def _form(episode: IdeaEpisode, kinds: Sequence[str], gold: Arguments, claims: A
 
 
 def _ids(names: Iterable[str]) -> Any:
-    """Return the type of a list of these ids; its schema names them, so that a strict server writes no others."""
+    """Return the type of a list of these ids; its schema lists them, so that a strict server writes no other id."""
     options = tuple(names)
     return Annotated[list[Literal[options]], Field(json_schema_extra={"maxItems": len(options)})]  # type: ignore[valid-type]
 

@@ -1,6 +1,6 @@
-"""The judge's part: the arguments of a justification, their match with the gold and their grounds, and alignment.
+"""The judge's part: the arguments of a justification, their match with gold arguments, their grounds, and alignment.
 
-There are two stages, each asked all at once: first arguments and evaluation steps, then checks and alignment. If the
+There are two stages of concurrent questions: first arguments and evaluation steps, then checks and alignment. If the
 judge fails, the idea keeps its novelty score and has no justification scores.
 """
 
@@ -21,7 +21,10 @@ Work = Callable[[IdeaEpisode], Awaitable[Any]]
 
 
 async def judge(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
-    """Ask for the arguments of gold and answer, then for their checks (Eq. 1-3) and k alignment scores (Sec. 4.2.1)."""
+    """Ask for the arguments of the gold and of the candidate's justification; then for checks and k alignment scores.
+
+    The checks are the basis of Eq. 1-3, alignment is Sec. 4.2.1. Without a justification to judge nothing is asked.
+    """
     episode, turn, settings = runtime.context, state["turn"], runtime.context.settings
     if not settings.justification or not turn["reasoning"]:
         return {}
@@ -53,7 +56,7 @@ async def judge(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
 
 
 async def grade(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
-    """End the episode as scored, or as invalid where there is no score of the rubric."""
+    """End the episode as `scored`, or as `invalid` if the answer has no novelty score of 1 to 5."""
     return {"outcome": "scored" if state["turn"]["status"] == "ok" else "invalid"}
 
 

@@ -1,4 +1,4 @@
-"""Findings about weak samples: numbers that reveal the gold score (Sec. 4.1.1), and texts that predict it alone."""
+"""Findings about weak samples: numbers that reveal the gold score (Sec. 4.1.1), and single texts that predict it."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.harness.data_findings import Finding, Sight
 
 FEWEST = 20
-"""The fewest ideas, or blocks of them, from which a classifier can learn anything."""
+"""The minimum number of ideas, or of blocks of ideas, for a classifier to learn from."""
 FOLDS = 5
 
 
 def lints(items: Sequence[Item], settings: Settings, sights: Mapping[str, Sight]) -> Sequence[Finding]:
-    """Return the findings about a data set; ideas have no pictures."""
+    """Return the findings about a data set; `sights` is not used, since ideas have no pictures."""
     leaks = (finding for item in items for finding in _leaks(item))
     return [*_unbalanced(items), *leaks, *_shortcuts(items)]
 
 
 def _unbalanced(items: Sequence[Item]) -> Iterator[Finding]:
-    """Yield a finding if the scores are not equally frequent among the rows in blocks."""
+    """Yield a finding if the five scores are not equally frequent among the rows that belong to blocks."""
     counts = Counter(int(item.novelty_score) for item in items if item.block)
     if len({counts[label] for label in LABELS}) > 1:
         text = ", ".join(f"{label}: {counts[label]}" for label in LABELS)
@@ -43,7 +43,7 @@ def _leaks(item: Item) -> Iterator[Finding]:
 
 
 def _shortcuts(items: Sequence[Item]) -> Iterator[Finding]:
-    """Yield a finding where the idea alone, or its works alone, predict novelty better than the most frequent score."""
+    """Yield a finding if ideas alone, or related works alone, predict scores better than the most frequent score."""
     if len({item.block or item.id for item in items}) < FEWEST:
         return
     sides = {
@@ -62,9 +62,9 @@ def _shortcuts(items: Sequence[Item]) -> Iterator[Finding]:
 
 
 def right_by_words(items: Sequence[Item], texts: Sequence[str]) -> float:
-    """Return the share of scores that naive Bayes predicts right from one text a sample.
+    """Return the share of gold scores that naive Bayes predicts from one text of each sample, in cross-validation.
 
-    It is cross-validated, and the rows of a block stay in one fold.
+    The rows of a block are in one fold.
     """
     gold = np.array([int(item.novelty_score) for item in items])
     groups = [item.block or item.id for item in items]

@@ -1,4 +1,4 @@
-"""Reader of the official RINoBench rows: ids are added, and fields without use here left out."""
+"""Reader of the official RINoBench rows: adds ids, and leaves out fields that lotbench does not use."""
 
 from __future__ import annotations
 
@@ -54,6 +54,6 @@ def item(row: object, name: str) -> Item:
 
 
 def _chosen(table: object, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return those of the named fields that a row has; a missing abstract or year is null on the hub."""
+    """Return the named fields of a row that are not null; empty if the row is no table."""
     fields: Mapping[str, Any] = table if isinstance(table, Mapping) else {}
     return {name: fields[name] for name in names if fields.get(name) is not None}

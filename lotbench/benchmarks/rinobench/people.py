@@ -23,11 +23,11 @@ from lotbench.report.sections import Cell, Section, Table
 from lotbench.types import JSON, Trace
 
 QUESTIONS = ("grounded", "in_gold")
-"""The questions about a claim: do works (or the idea) support it, and does a gold argument make the same point?"""
+"""The questions about a claim: is it supported by related works (or the idea), and is its point in the gold?"""
 
 
 class Label(BaseModel):
-    """One person's answers about one claim; None for a question that was left out."""
+    """One person's answers about one claim, named `row`; None for a question that the person left out."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -39,7 +39,7 @@ class Label(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """A claim that the judge checked, with the judge's answers to QUESTIONS."""
+    """A claim that the judge checked; `row` is `sample/repeat/claim id`, `verdict` the judge's answers to QUESTIONS."""
 
     row: str
     sample: str
@@ -52,7 +52,7 @@ class _Claim:
 def review(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> list[Mapping[str, JSON]]:
-    """Return one row for every claim that was checked, with the two questions to answer by true or false."""
+    """Return one row for every claim that the judge checked; people answer both questions, None, by true or false."""
     return [
         {
             "row": claim.row,
@@ -67,7 +67,10 @@ def review(
 
 
 def people(traces: Sequence[Trace], labels: Sequence[Mapping[str, Any]]) -> Section | None:
-    """Return the section on accuracy, error rates and kappa of the judge against people, and on people among themselves."""
+    """Return the section on the judge's accuracy, error rates and kappa against people, and on people among themselves.
+
+    None without a label on a claim of the run.
+    """
     claims = {claim.row: claim for claim in _claims(traces)}
     by_row: dict[str, list[Label]] = {}
     for label in (Label.model_validate(row) for row in labels):
@@ -135,7 +138,7 @@ def _evidence_text(kind: str, item: Item, settings: Settings) -> str:
 def _against(
     question: str, kind: str, votes: Mapping[str, Mapping[str, bool]], claims: Mapping[str, _Claim]
 ) -> Iterator[tuple[Cell, ...]]:
-    """Yield the table row of the judge against the majority of people, for one question and kind; none without labels."""
+    """Yield the table row of the judge against the majority of people for a question and kind; none without labels."""
     if not votes:
         return
     majority = [2 * sum(answers.values()) > len(answers) for answers in votes.values()]
@@ -151,9 +154,9 @@ def _against(
 def _among(
     question: str, kind: str, votes: Mapping[str, Mapping[str, bool]], claims: Mapping[str, _Claim]
 ) -> Iterator[tuple[Cell, ...]]:
-    """Yield the rows of one person against another and of the judge against one person.
+    """Yield the table rows of one person against another and of the judge against one person.
 
-    There are none unless a claim has labels of two people.
+    No row unless two people answered about the same claim.
     """
     verdicts = {row: claims[row].verdict[question] for row in votes}
     rates = ceiling(votes, verdicts, {row: claims[row].sample for row in votes})

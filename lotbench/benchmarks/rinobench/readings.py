@@ -1,4 +1,4 @@
-"""Ideas to read in the report: the candidate's justification, argument by argument, with matches and grounds."""
+"""Ideas to read in the report: the candidate's justification, argument by argument, with gold matches and grounds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHOWN = 5
 
 
 def readings(traces: Sequence[Trace], evidence: Evidence) -> Section | None:
-    """Return the section with the arguments of the first few ideas; None without any."""
+    """Return the section with the arguments of the first SHOWN answered ideas; None without an answer."""
     # Traces are read from disk one at a time, since there may be many.
     every = (
         _make_reading(prediction, answer, evidence)
@@ -44,7 +44,7 @@ def _make_reading(prediction: Judged, answer: Answered, evidence: Evidence) -> E
 
 
 def _texts(answer: Answered, item: Any) -> Iterator[tuple[str, str]]:
-    """Yield named texts: both justifications, then every claim, then the gold arguments that no claim matched."""
+    """Yield (name, text): both justifications, then by kind the claims and the gold arguments that no claim matched."""
     if item is not None:
         yield "gold justification", item.novelty_reasoning
     yield "justification", answer.reasoning or "(none that could be read)"
@@ -63,7 +63,7 @@ def _texts(answer: Answered, item: Any) -> Iterator[tuple[str, str]]:
 
 
 def _claim_lines(text: str, check: Check, gold: Mapping[str, str], works: Mapping[str, str]) -> Iterator[str]:
-    """Yield a claim, its gold matches, its grounds, and the checker's reason."""
+    """Yield lines on a claim: its text, its gold matches, its grounds, and the judge's reason."""
     yield text
     for name in check.gold:
         yield f"= in the gold, {name}: {gold[name]}"

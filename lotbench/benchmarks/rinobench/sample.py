@@ -40,7 +40,7 @@ class Idea(BaseModel):
 
 
 class Work(BaseModel):
-    """A related work; `invented` marks a work that exists only in the data set."""
+    """A related work; `invented` says that it exists only in the data set."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -60,7 +60,7 @@ class Item(SampleRow, NoPicture):
     language: Literal["en"] = "en"
     field: str = ""
     block: str = ""
-    """The name of a block of rows that share an idea or a list of related works: two ideas, each beside the same two lists.
+    """The name of the row's block, or "". The rows of a block combine two ideas with the same two lists of related works.
     A block is one unit in every interval."""
     research_idea: Idea
     related_works: Annotated[tuple[Work, ...], Field(min_length=1)]
@@ -79,5 +79,5 @@ class Item(SampleRow, NoPicture):
 
 
 def _joined(text: Lines) -> str:
-    """Return a text, or its points as one text."""
+    """Return a text as it is, or a list of points as one text."""
     return text if isinstance(text, str) else "\n".join(f"- {point}" for point in text)

@@ -24,7 +24,7 @@ from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, by_sample, 
 from lotbench.types import JSON, Metric, Score, Trace
 
 Counts = Mapping[str, int]
-"""The counts of one kind of claims in one idea: gold, covered, generated, in_gold, additional, ungrounded, unfounded."""
+"""The counts for one answer and one kind of claims, by name; `count` has the names."""
 
 FARTHEST = (0.0, float(LABELS[-1] - LABELS[0]))
 """The smallest and the largest possible absolute error."""
@@ -32,15 +32,17 @@ FARTHEST = (0.0, float(LABELS[-1] - LABELS[0]))
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One answer to one idea.
+    """One answer to one idea, as grading stored it.
 
     Attributes:
-        said: The predicted score; None if it is not in the rubric.
+        gold: The gold score, 1 to 5.
+        said: The predicted score; None if it is not one of 1 to 5.
         status: The status of the candidate's reply: ok, invalid, unparsed, refused or truncated.
-        counts: Counts by kind of claims; None without a judged justification.
-        alignment: The mean of the k calls, 0..1.
-        shortened: How many abstracts of its related works were cut, out of `works`.
-        block: The block of the idea, if it has one. See `sample.Item`.
+        counts: The counts by kind of claims; None unless the justification was judged.
+        alignment: The mean score of the alignment calls, 0..1; None unless the justification was judged.
+        shortened: The number of abstracts that were cut in the prompt.
+        works: The number of related works.
+        block: The block of the idea, or "". See `sample.Item`.
     """
 
     sample: str
@@ -56,12 +58,15 @@ class Judged:
 
     @property
     def unit(self) -> str:
-        """The unit of intervals: the idea, or its block."""
+        """The unit of intervals: the block of the idea, else its sample id."""
         return self.block or self.sample
 
 
 def grade(episode: IdeaEpisode) -> Score:
-    """Return the score of one episode: 1 if the prediction equals the gold score, else 0; the parts hold the counts."""
+    """Return the score of one episode: 1 if the prediction equals the gold score, else 0; None unless it ended as scored.
+
+    The parts of the score are the fields of `Judged`.
+    """
     outcome, gold = episode.state["outcome"], episode.sample.novelty_score
     answer = read_answered(episode.state["steps"])
     if answer is None or outcome == "candidate_failed":
@@ -85,7 +90,7 @@ def grade(episode: IdeaEpisode) -> Score:
 
 
 def _justification(answer: Answered) -> tuple[dict[str, JSON] | None, float | None]:
-    """Return the counts by kind and the alignment; None for both where the justification was not judged."""
+    """Return the counts by kind and the mean alignment; None for both if the justification was not judged."""
     if answer.gold is None or answer.claims is None or not answer.alignments:
         return None, None
     counts: dict[str, JSON] = {
@@ -101,6 +106,10 @@ def count(gold: Iterable[str], checks: Sequence[Check]) -> dict[str, int]:
     Args:
         gold: Ids of the gold arguments of this kind.
         checks: The check of each claim.
+
+    Returns:
+        `gold` arguments, `covered` ones (that a claim matches), `generated` claims; of these `in_gold` (that match a gold
+        argument), `additional` (grounded, not in the gold), `ungrounded`, `unfounded` (neither grounded nor in the gold).
     """
     names = set(gold)
     return {
@@ -115,7 +124,7 @@ def count(gold: Iterable[str], checks: Sequence[Check]) -> dict[str, int]:
 
 
 def recall(counts: Counts) -> float:
-    """Return min(1, n_supported / n_gold), 0 without gold arguments (Eq. 1)."""
+    """Return min(1, claims in the gold / gold arguments), 0 without gold arguments (Eq. 1)."""
     return min(1.0, counts["in_gold"] / counts["gold"]) if counts["gold"] else 0.0
 
 
@@ -130,13 +139,13 @@ def additional(counts: Counts) -> float:
 
 
 def hallucination(counts: Counts, rule: str = "paper") -> float:
-    """Return the share of claims that are not grounded (Eq. 3); with rule `code`, that are not in the gold either."""
+    """Return the share of claims that are not grounded (Eq. 3); by the rule `code`, neither grounded nor in the gold."""
     wrong = counts["ungrounded" if rule == "paper" else "unfounded"]
     return wrong / counts["generated"] if counts["generated"] else 0.0
 
 
 def judged_answers(traces: Sequence[Trace]) -> list[Judged]:
-    """Return the answers of a run, without episodes in which the candidate never replied."""
+    """Return the answers of a run; an episode in which the candidate never replied has none."""
     rows = []
     for trace in traces:
         parts: Mapping[str, Any] = trace.score.parts
@@ -151,7 +160,10 @@ def answers(trace: Trace, settings: Settings) -> list[str]:
 
 
 def tables(answers: Sequence[Judged]) -> Floats:
-    """Return counts [units, 5, 6] of gold by predicted score, column 0 for no score; units in order of their names."""
+    """Return the answers of each unit by gold score and predicted score, as counts [units, 5, 6].
+
+    Units are ideas or blocks, in order of their names. Column 0 counts answers without a score.
+    """
     units: dict[str, list[Judged]] = {}
     for answer in answers:
         units.setdefault(answer.unit, []).append(answer)
@@ -168,12 +180,12 @@ def tables(answers: Sequence[Judged]) -> Floats:
 def of_scores(
     answers: Sequence[Judged], statistic: Callable[[Floats], Floats], ends: tuple[float, float] = (0.0, 1.0)
 ) -> Metric:
-    """Return a statistic of the table of scores, with its interval over ideas or blocks.
+    """Return a statistic of gold and predicted scores, with its interval over ideas or blocks.
 
     Args:
         answers: The answers of a run.
-        statistic: A function of the table [..., 5, 6].
-        ends: The lowest and the highest value it can have.
+        statistic: Maps counts [..., 5, 6] of gold by predicted score (`tables`) to values [...].
+        ends: The lowest and the highest possible value.
     """
     if not answers:
         return Metric(None, why="no idea has an answer, or none with a score of 1 to 5")
@@ -186,9 +198,9 @@ def of_scores(
 
 
 def macro_f1(answers: Sequence[Judged]) -> Metric:
-    """Return macro F1.
+    """Return the mean F1 of the five scores, with its interval.
 
-    A score that no idea of the run has as gold leaves its own F1 open, so it raises the interval's upper end.
+    If no idea of the run has a score as gold, its F1 could be anything up to 1; the interval's upper end is raised for it.
     """
     metric = of_scores(answers, classification.macro_f1)
     if metric.high is None:
@@ -198,9 +210,10 @@ def macro_f1(answers: Sequence[Judged]) -> Metric:
 
 
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
-    """Return macro F1, by idea or by block; an answer without a score of 1 to 5 counts as wrong.
+    """Return macro F1 as the primary metric, with one record for each idea or block.
 
-    A record is named after the ideas of a block that were played, so two runs are paired where these are the same.
+    An answer without a score of 1 to 5 counts as wrong. A record is named after the answered ideas of its block, so two
+    runs are paired where these are the same.
     """
     played = {name: judged_answers(episodes) for name, episodes in by_sample(traces)}
     units: dict[str, list[str]] = {}
@@ -233,8 +246,8 @@ def of_justifications(
 
     Args:
         answers: The answers of a run.
-        ratio: A function of an answer.
-        most: The highest value of the ratio; None if it has no bound.
+        ratio: Computes the ratio of an answer that has counts.
+        most: The highest possible value of the ratio; None if it has no bound.
         lower: Whether lower values are better.
     """
     rows = [answer for answer in answers if answer.counts is not None]
@@ -249,7 +262,7 @@ def of_justifications(
 
 
 def by_kind(kind: str, ratio: Callable[[Counts], float]) -> Callable[[Judged], float]:
-    """Return a function of an answer that gives the ratio of its counts of one kind."""
+    """Return a function that computes the ratio of an answer's claims of one kind, from a function of counts."""
 
     def of_answer(answer: Judged) -> float:
         assert answer.counts is not None
@@ -259,7 +272,7 @@ def by_kind(kind: str, ratio: Callable[[Counts], float]) -> Callable[[Judged], f
 
 
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
-    """Return the nine metrics with 95 % intervals over ideas, and the baselines of players that do not read."""
+    """Return the nine metrics by name, with 95 % intervals over ideas; macro F1 and MAE have `baselines`."""
     answers = judged_answers(traces)
     valid = [answer for answer in answers if answer.said is not None]
     trivial = baselines([answer.gold for answer in answers])
@@ -285,9 +298,10 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
 
 
 def baselines(gold: Sequence[int]) -> dict[str, tuple[float, float]]:
-    """Return macro F1 and MAE of players that do not read the idea.
+    """Return the expected macro F1 and MAE of guessing without reading the idea, by the name of the rule.
 
-    They answer the most frequent score, always 3, each score alike, or with the gold's frequencies.
+    The rules: always the most frequent gold score, always 3, each score with the same probability, or each with its
+    frequency in the gold. Empty without answers.
     """
     if not gold:
         return {}

@@ -1,7 +1,7 @@
-"""The report's sections of a RINoBench run: the paper's row, chance, classes, justifications, people, replies, readings.
+"""The sections of a RINoBench report: row of the paper's Table 3, chance, scores, justifications, people, replies, texts.
 
-Every share is shown with its counts. A reading shows each argument of an idea with its gold matches and its grounds,
-so that a number can be checked by hand.
+Every share is shown with its counts. The texts show each argument of an answer with its gold matches and its grounds, so
+that a number can be checked by hand.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COLUMNS = (
 def sections(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> tuple[Section, ...]:
-    """Return the sections of a report, the paper's row first."""
+    """Return the sections of a report that have data, first the row of the paper's Table 3."""
     answers = score.judged_answers(traces)
     parts = (
         _paper(answers, settings) if answers else None,
@@ -51,7 +51,7 @@ def sections(
 
 
 def _paper(answers: Sequence[Judged], settings: Settings) -> Section:
-    """Return the section with one row of the paper's Table 3, in the paper's units."""
+    """Return the section with the run as a row of the paper's Table 3, in the paper's units."""
     note = "F1, recall, additional ratio and hallucination rate in per cent, as the paper prints them."
     return Section(
         "The paper's columns", (note,), (Table(COLUMNS, (paper_row(answers, settings),)),), brief=True
@@ -59,7 +59,7 @@ def _paper(answers: Sequence[Judged], settings: Settings) -> Section:
 
 
 def paper_row(answers: Sequence[Judged], settings: Settings) -> tuple[Cell, ...]:
-    """Return the cells of COLUMNS for the answers of one run."""
+    """Return the cells of COLUMNS for the answers of one run; F1 and the ratios are in per cent."""
     by_class = classification.f1(score.tables(answers).sum(axis=0))
     valid = [answer for answer in answers if answer.said is not None]
     cells: list[Cell] = [
@@ -76,12 +76,12 @@ def paper_row(answers: Sequence[Judged], settings: Settings) -> tuple[Cell, ...]
 
 
 def class_f1(answers: Sequence[Judged]) -> list[Metric]:
-    """Return F1 of each score of the rubric, with its interval over ideas."""
+    """Return the F1 of each novelty score, 1 to 5, with its interval over ideas or blocks."""
     return [score.of_scores(answers, partial(_f1_of, place=place)) for place in range(len(LABELS))]
 
 
 def _against_gold(answers: Sequence[Judged]) -> Section:
-    """Return the section on agreement with the gold, beside players that read nothing."""
+    """Return the section on agreement with the gold scores, with the values of guessing beside it."""
     valid = [answer for answer in answers if answer.said is not None]
     rows = [
         _row("macro F1", score.macro_f1(answers)),
@@ -100,7 +100,7 @@ def _against_gold(answers: Sequence[Judged]) -> Section:
 
 
 def _classes(answers: Sequence[Judged]) -> Section:
-    """Return the section on F1 by score, with the confusion matrix."""
+    """Return the section on F1 of each novelty score, with the confusion matrix."""
     counts = score.tables(answers).sum(axis=0)
     rows = []
     for place, (label, metric) in enumerate(zip(LABELS, class_f1(answers), strict=True)):
@@ -125,7 +125,7 @@ def _f1_of(counts: Floats, place: int) -> Floats:
 
 
 def _justifications(answers: Sequence[Judged]) -> Section:
-    """Return the section on the ratios of Eq. 1-3, with both rules of hallucination, coverage, and the counts."""
+    """Return the section on the ratios of Eq. 1-3, with both rules of hallucination, coverage, and all counts."""
     rows = []
     for name, ratio in (
         ("recall (claims in the gold / gold arguments, at most 1)", score.recall),
@@ -155,7 +155,7 @@ def _justifications(answers: Sequence[Judged]) -> Section:
 def _replies(
     traces: Sequence[Trace], answers: Sequence[Judged], settings: Settings, evidence: Evidence
 ) -> Section:
-    """Return the section on the status of replies and on related works that were cut."""
+    """Return the section that counts replies by status, and abstracts of related works that were cut."""
     seen = Counter(answer.status for answer in answers)
     rows: list[tuple[Cell, ...]] = [(status, seen[status], len(answers)) for status in STATUSES]
     rows.append(("no reply", len(traces) - len(answers), len(traces)))

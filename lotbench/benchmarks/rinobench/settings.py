@@ -1,6 +1,6 @@
-"""The named settings of RINoBench: every row of the paper that can be read in two ways, with its default.
+"""The settings of RINoBench: one for each rule that the paper and its code leave open or state differently.
 
-`configs/paper/rinobench.toml` turns each to the paper's literal reading.
+`configs/paper/rinobench.toml` sets each as the paper literally says.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Settings(BaseModel):
 
 
 IdeaEpisode: TypeAlias = Episode[Item, Settings]
-"""An episode of this benchmark, with its types of sample and settings."""
+"""An episode of RINoBench: its sample is an `Item`."""
 
 
 def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
-    """Return settings and names unchanged, after a check of the judge.
+    """Return settings and model names unchanged, after a check that there is one judge if one is needed.
 
     Raises:
         UsageError: Justifications are to be judged and there is no judge, or there are several.

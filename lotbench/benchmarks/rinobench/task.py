@@ -36,9 +36,9 @@ ROLES = {
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
-    """Return the largest number of calls of one episode, by role, without repeated requests.
+    """Return the maximum number of calls of one episode, by role; repetitions after an unreadable reply are not counted.
 
-    Shared calls count as the episode's own.
+    Calls whose replies all runs share are counted as well.
     """
     checks = 1 if settings.grounding == "joint" else 2
     judging = 3 + checks + settings.alignment_calls if settings.justification else 0

@@ -1,8 +1,8 @@
-"""The check of the judge: claims that are known to be grounded or not, and gold justifications.
+"""Judge validation: the judge gets claims that are known to be grounded or not, and gold justifications.
 
-Each row of justifications.jsonl, a justification with its claims, is used twice: its claims go straight to the check,
-and the judge extracts claims from its text. Every data set adds its gold justifications: each takes the place of a
-candidate's, on its own idea (recall 1) and on another (recall near 0).
+Each row of justifications.jsonl, a justification with its claims, is used twice: the judge checks its claims, and the
+judge extracts claims from its text. Every data set adds its gold justifications: each takes the place of a candidate's
+justification, of its own idea (recall 1) and of another idea (recall near 0).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from lotbench.harness.state import State
 from lotbench.types import JSON
 
 CLAIMS, JUSTIFICATION, RECALL = "claims", "justification", "recall"
-"""The tasks of a probe: the claims themselves, a text with these claims, a gold justification."""
+"""The tasks of a probe: to check given claims, to extract them from a text, to find gold arguments in a justification."""
 
 
 class Claim(BaseModel):
-    """One claim of a justification."""
+    """One claim of a justification, labelled as grounded or not."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -70,9 +70,14 @@ ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {"judge": {"justifications.j
 def probes(
     role: str, rows: Sequence[Justification], data: Mapping[str, Any]
 ) -> tuple[list[Probe], list[str]]:
-    """Return two probes for each row, and the file's faults as `ROW: field: reason`, rows counted from 1.
+    """Return two probes for each row of a file, and the file's faults as `ROW: field: reason`, rows counted from 1.
 
-    Without rows, return the probes of the gold justifications.
+    Without rows, return the probes that the gold justifications of the data set make.
+
+    Args:
+        role: The role of the judge.
+        rows: The rows of the file.
+        data: The samples of the data set, by id.
     """
     if not rows:
         return _of_gold(role, data), []
@@ -91,7 +96,10 @@ def probes(
 
 
 def _of_gold(role: str, data: Mapping[str, Any]) -> list[Probe]:
-    """Return two probes for every sample: its gold justification on its own idea, and that of the next block on its idea."""
+    """Return two probes for every sample: its own gold justification, and that of another sample, for its idea.
+
+    The other sample is the next one in the data set of another block; without such a sample there is no second probe.
+    """
     names = list(data)
     all_probes = []
     for place, name in enumerate(names):
@@ -107,7 +115,7 @@ def _of_gold(role: str, data: Mapping[str, Any]) -> list[Probe]:
 
 
 def _ids(claims: Sequence[Claim]) -> dict[str, Claim]:
-    """Return the claims by id, with the ids that an extraction would give them."""
+    """Return the claims by id, k1.. for known and n1.. for novelty claims, as an extraction names them."""
     return {
         f"{kind[0]}{number}": claim
         for kind in KINDS
@@ -116,7 +124,7 @@ def _ids(claims: Sequence[Claim]) -> dict[str, Claim]:
 
 
 def _probe(role: str, sample: str, task: str, text: str, name: str, truth: Mapping[str, JSON]) -> Probe:
-    """Return a probe in which the judge extracts the claims from a justification."""
+    """Return a probe in which the judge extracts the claims from a justification, `text`, and checks them."""
     return Probe(
         id=name,
         role=role,
@@ -129,7 +137,7 @@ def _probe(role: str, sample: str, task: str, text: str, name: str, truth: Mappi
 
 
 def panels(role: str, models: int, settings: Settings, every: bool) -> list[JudgePanel]:
-    """Return one panel for each judge and task, without alignment calls."""
+    """Return a panel of its own for each judge and task; the judge makes no alignment calls."""
     checks_only = settings.model_copy(update={"justification": True, "alignment_calls": 0})
     return [
         JudgePanel(role, (index,), settings.grounding, checks_only, task=task)
@@ -139,7 +147,7 @@ def panels(role: str, models: int, settings: Settings, every: bool) -> list[Judg
 
 
 def probe_result(probe: Probe, state: State) -> ProbeResult:
-    """Return the gold arguments, the claims and their checks."""
+    """Return the gold arguments, the claims and their checks; the reason if the episode failed."""
     if state["outcome"] is not None:
         return ProbeResult(None, None, str(state["why"]))
     values = {name: state["turn"][name] for name in ("gold", "claims", "checks")}
@@ -147,7 +155,7 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
 
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
-    """Return the rulings on claims and gold arguments: grounded, recalled, and the counts of an extraction."""
+    """Return the rulings: whether claims are grounded, whether gold arguments are recalled, and counts of extractions."""
     by_task = {CLAIMS: _grounded_claims, JUSTIFICATION: _extracted_claims, RECALL: _recalled_arguments}
     return [
         Ruling(criterion, row, probe.sample, kind, probe.language, truth, verdict)
@@ -167,7 +175,7 @@ def _grounded_claims(probe: Probe, values: Mapping[str, Any] | None) -> Iterator
 
 
 def _extracted_claims(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:
-    """Yield how many claims the judge extracted from the text, and the share that it called ungrounded."""
+    """Yield the number of claims that the judge extracted from the text, and the share that it called ungrounded."""
     truth: Mapping[str, Any] = probe.known
     checks = values and list(values["checks"].values())
     share = sum(not check["grounded"] for check in checks) / len(checks) if checks else None
@@ -176,10 +184,10 @@ def _extracted_claims(probe: Probe, values: Mapping[str, Any] | None) -> Iterato
 
 
 def _recalled_arguments(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:
-    """Yield whether each gold argument was matched; for gold on its own idea also whether each claim was grounded.
+    """Yield whether each gold argument was matched; for an idea's own gold also whether each claim was grounded.
 
-    The official gold holds only claims that passed a grounding check, so claims that the judge calls ungrounded there
-    are an upper bound of its false alarms.
+    The official gold has only claims that passed a grounding check, so the share that the judge calls ungrounded is an
+    upper bound of its false alarms.
     """
     own = bool(probe.known["own"])
     if values is None:
@@ -195,16 +203,16 @@ def _recalled_arguments(probe: Probe, values: Mapping[str, Any] | None) -> Itera
 
 
 def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
-    """Return what a judge's verdicts depend on besides the model: facts of the setup, and prompts.
+    """Return the facts and the names of the prompts on which verdicts depend, besides the judge's model.
 
-    Ideas are not among them, since any idea may be judged.
+    Ideas are not among them, since answers to any idea may be judged.
     """
     checks = {"ground_joint"} if settings.grounding == "joint" else {"ground_known", "ground_novelty"}
     return {"benchmark": "rinobench", "grounding": settings.grounding}, {"extract", "lines", *checks}
 
 
 DECIDING = {"grounded": "", "recalled": ""}
-"""The criteria that the score depends on; the bounds of every judge apply to them."""
+"""The criteria that the score depends on, each with the name of its bounds in `report.trust.BOUNDS`."""
 
 
 CHECKED = Validation(

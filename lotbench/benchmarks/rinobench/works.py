@@ -1,7 +1,7 @@
-"""Related works in a prompt: titles are always whole, abstracts are cut evenly if they do not all fit.
+"""Related works in a prompt: titles are always whole, abstracts are cut if they do not all fit.
 
-The longest abstracts are cut first, each at the end of a sentence. Each cut is marked, the prompt says how many there
-are, and the trace counts them.
+The longest abstracts are cut first, each at the end of a sentence. Each cut is marked; the prompt and the trace give the
+number of cut abstracts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class WorksText:
 
 
 def show_works(works: Sequence[Work], budget: int) -> WorksText:
-    """Return the related works within a budget of characters.
+    """Return the related works as text for a prompt, within a budget of characters.
 
     Titles and ids are never cut, so a budget that is too small for them is exceeded.
 
@@ -44,7 +44,7 @@ def show_works(works: Sequence[Work], budget: int) -> WorksText:
 
 
 def even(lengths: Sequence[int], budget: int) -> int:
-    """Return the largest length L for which the sum of min(length, L) stays within a budget; at least 0."""
+    """Return the largest L, at least 0, such that the lengths, each cut to at most L, add up to at most the budget."""
     room = max(0, budget)
     for place, length in enumerate(sorted(lengths)):
         share = room // (len(lengths) - place)
@@ -57,7 +57,7 @@ def even(lengths: Sequence[int], budget: int) -> int:
 def shortened(text: str, limit: int) -> str:
     """Return a text of at most `limit` characters, cut at the end of a sentence or else of a word, and marked.
 
-    If there is no room for a word, it is the mark alone.
+    If there is no room for a word, the text is the mark alone.
     """
     if len(text) <= limit:
         return text

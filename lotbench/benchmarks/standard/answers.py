@@ -1,6 +1,6 @@
-"""The answer to a problem: letters in a form.
+"""The candidate's answer to a problem: a form with letters of options.
 
-A letter names a place in the order that was shown; the trace stores the option at that place.
+A letter names a place in the order in which the options were shown; the trace stores the index of the option there.
 """
 
 from __future__ import annotations
@@ -30,43 +30,43 @@ _BEGINS = re.compile(r"\W*([A-E])\s*[.:)、．：）]")
 
 
 class Notes(Form):
-    """Small questions with their answers (DDCoT)."""
+    """The candidate's notes before its answer: small questions with their answers (framework `ddcot`)."""
 
     notes: Annotated[str, prose(1200, "the small questions, each with its answer, and what follows")]
 
 
 class Caption(Form):
-    """The answer of the captioner."""
+    """The captioner's reply."""
 
     caption: Annotated[str, prose(400, "what can be seen, in one sentence")]
 
 
 class Rewrite(Form):
-    """The answer of the rewriter."""
+    """The rewriter's reply."""
 
     rewrite: Annotated[str, prose(400, "the same content in other words")]
 
 
 class Written(Form):
-    """A free response."""
+    """The candidate's reply with a response of its own (kind `generate`)."""
 
     response: Annotated[str, prose(300)]
 
 
 def _letter(value: object) -> object:
-    """Return the letter in a field ('b', '(B)', 'B. a response'); anything else as it is."""
+    """Return the letter in a field ('b', '(B)', 'B. a response') as a capital, and any other value unchanged."""
     match = _LETTER.fullmatch(value) if isinstance(value, str) else None
     return match[1].upper() if match else value
 
 
 @cache
 def choosing(options: int, picks: int, reasoned: bool) -> type[Form]:
-    """Return the form of a choice or a ranking, with one letter for each option that an answer names, in order.
+    """Return the class of the form of a choice or a ranking: one field for the letter of each option to name.
 
     Args:
         options: How many options there are.
         picks: How many of them an answer names.
-        reasoned: Whether a reasoning comes first.
+        reasoned: Whether a field for reasoning comes first.
     """
     letter: Any = Annotated[Literal[tuple(LETTERS[:options])], BeforeValidator(_letter)]
     fields: dict[str, Any] = {"reasoning": (Annotated[str, REASONING], ...)} if reasoned else {}
@@ -77,18 +77,23 @@ def choosing(options: int, picks: int, reasoned: bool) -> type[Form]:
 
 
 def names(picks: int) -> tuple[str, ...]:
-    """Return the names of the form's fields for this many picks."""
+    """Return the names of the form's fields for the letters of this many options."""
     return ("answer",) if picks == 1 else PLACES[:picks]
 
 
 def shuffled_order(episode: ProblemEpisode, problem: Problem) -> list[int]:
-    """Return the indexes of the options in the order in which they are shown."""
+    """Return the indices of the options in the order in which they are shown, drawn from seed, problem and repeat."""
     purpose = f"{episode.seed}:{problem.id}:{episode.repeat}:options"
     return Random(purpose).sample(range(len(problem.options)), len(problem.options))
 
 
 def written(reply: Reply, form: type[Form], order: Sequence[int]) -> tuple[list[int], dict[str, Any]]:
-    """Return the indexes of the options that a reply names, and the fields of the form.
+    """Return the indices of the options that a reply names, in its order, and the fields of the form.
+
+    Args:
+        reply: The candidate's reply.
+        form: The form from `choosing`.
+        order: The order in which the options were shown.
 
     Raises:
         Unread: The reply is not the form, or names an option twice.
@@ -109,7 +114,7 @@ def written(reply: Reply, form: type[Form], order: Sequence[int]) -> tuple[list[
 def _bare(text: str, form: type[Form]) -> dict[str, Any] | None:
     """Return the fields of a reply that is letters alone ("B > A > C"), or lines that each begin with a letter.
 
-    Only a form without reasoning may come like this; None for anything else.
+    None for any other reply, and for a form with reasoning.
     """
     fields = list(form.model_fields)
     letters = re.findall("[A-E]", text) if _LETTERS.fullmatch(text) else []
@@ -127,7 +132,14 @@ def _bare(text: str, form: type[Form]) -> dict[str, Any] | None:
 def agreed(answers: Sequence[Sequence[int] | None], ranking: bool) -> list[int] | None:
     """Return the joint answer of several draws: the most frequent choice, or the ranking by mean rank (Borda).
 
-    Draws that could not be read have no vote; the first readable draw breaks a tie. None if none could be read.
+    The first readable draw breaks a tie.
+
+    Args:
+        answers: The indices of the options that each draw names; None for a draw that could not be read.
+        ranking: Whether the answers are rankings.
+
+    Returns:
+        The indices of the options; None if no draw could be read.
     """
     read_ones = [list(answer) for answer in answers if answer is not None]
     if not read_ones:

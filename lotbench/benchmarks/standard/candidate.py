@@ -1,4 +1,4 @@
-"""The candidate's part: texts that other models write first, notes, then every draw of the answer.
+"""The candidate's part: texts that other models write first, the candidate's notes, then every draw of its answer.
 
 The frameworks of Fig. 9 differ in a line of the prompt, a field of the form, and the number of draws
 (`prompting.frameworks`); all use the same functions.
@@ -34,12 +34,16 @@ if TYPE_CHECKING:
 
 
 def draws(settings: Settings, problem: Problem) -> int:
-    """Return how many answers to a problem are drawn: the votes of cot_sc, else 1."""
+    """Return the number of answers to draw: `votes` with the framework cot_sc, else 1; for a free response always 1."""
     return settings.votes if FRAMEWORKS[settings.framework].votes and problem.kind != "generate" else 1
 
 
 async def respond(state: EpisodeState, runtime: Runtime[ProblemEpisode]) -> Update:
-    """Ask captioner and rewriter, then for notes if the framework has them, then for every draw of the answer."""
+    """Ask captioner and rewriter if needed, the candidate for notes if the framework has them, then for all draws.
+
+    Raises:
+        EpisodeFailed: A caption or a rewrite is missing, or a call brought no reply.
+    """
     episode, drafts = runtime.context, dict[str, str]()
     for name in _preparations(episode):
         drafts[name] = await _prepared(episode, name)
@@ -59,15 +63,15 @@ PREPARATIONS: dict[str, tuple[str, str, type[Form]]] = {
     "other_caption": ("captioner", "caption", Caption),
     "rewrite": ("rewriter", "rewrite", Rewrite),
 }
-"""The texts that a model writes before the candidate is asked: role, step and form of each."""
+"""The texts that another model writes before the candidate is asked, by name: role, step and form."""
 TASKS = {"5t2": "task_two"}
-"""The line of the prompt that says what to choose, by kind; for other kinds `task_one`."""
+"""The line of the prompt that says what to choose, by kind of problem; for other kinds of choice `task_one`."""
 WRITTEN = {"captioner": "caption", "other_captioner": "other_caption", "rewriter": "rewrite"}
-"""The preparation that fills an option, by the option's origin."""
+"""The name in PREPARATIONS of the text that becomes an option, by the option's origin."""
 
 
 def _preparations(episode: ProblemEpisode) -> list[str]:
-    """Return the names of the preparations that the problem needs."""
+    """Return the names of the texts in PREPARATIONS that the problem needs."""
     problem, settings, origins = episode.sample, episode.settings, {o.origin for o in episode.sample.options}
     seen = settings.arm == "caption" and settings.captions == "captioner" and problem.image is not None
     needed = {name for origin, name in WRITTEN.items() if origin in origins} | (
@@ -77,7 +81,7 @@ def _preparations(episode: ProblemEpisode) -> list[str]:
 
 
 async def _prepared(episode: ProblemEpisode, name: str) -> str:
-    """Ask for a caption or a rewrite; one for each picture or response is shared by all episodes and runs.
+    """Ask for a caption or a rewrite and return its text; all episodes and runs share it.
 
     Raises:
         EpisodeFailed: No readable text came, or the rewrite is the response itself.
@@ -118,7 +122,7 @@ async def _prepared(episode: ProblemEpisode, name: str) -> str:
 
 
 async def _notes(episode: ProblemEpisode, drafts: Mapping[str, str]) -> str:
-    """Ask for notes; "" if they cannot be read."""
+    """Ask the candidate for notes and return them; "" if they cannot be read."""
     reading = await episode.ask(
         "candidate",
         "decompose",
@@ -134,7 +138,7 @@ async def _notes(episode: ProblemEpisode, drafts: Mapping[str, str]) -> str:
 
 
 async def _response(episode: ProblemEpisode, draw: int, *, drafts: Mapping[str, str], notes: str) -> Any:
-    """Ask for one draw; return the options picked or the text written, or None.
+    """Ask for one draw; return the indices of the options named or the free response, None if it is unreadable.
 
     A reply that cannot be read is asked for once more, unless it is a refusal.
     """
@@ -168,7 +172,7 @@ async def _response(episode: ProblemEpisode, draw: int, *, drafts: Mapping[str, 
 
 
 def form_of(episode: ProblemEpisode) -> type[Form]:
-    """Return the form of the answer to a problem."""
+    """Return the class of the form of the answer to the episode's problem."""
     problem, framework = episode.sample, FRAMEWORKS[episode.settings.framework]
     if problem.kind == "generate":
         return framework.form(Written)
@@ -176,7 +180,11 @@ def form_of(episode: ProblemEpisode) -> type[Form]:
 
 
 def _parse_answer(episode: ProblemEpisode, answer: Answer) -> tuple[Any, dict[str, Any]]:
-    """Return the answer in a reply (indexes of options, or a free response), and the step value for the trace."""
+    """Return the answer in a reply (indices of options, or a free response), and the fields that the trace records.
+
+    Raises:
+        Unread: The reply is not the form, names an option twice, or its response is empty.
+    """
     problem, form = episode.sample, form_of(episode)
     if problem.kind == "generate":
         fields = read_form(answer.reply, form).model_dump()
@@ -189,7 +197,7 @@ def _parse_answer(episode: ProblemEpisode, answer: Answer) -> tuple[Any, dict[st
 
 
 def _scene(episode: ProblemEpisode, drafts: Mapping[str, str]) -> dict[str, Value]:
-    """Return the prompt values of picture and question: image, caption or nothing, as the arm says."""
+    """Return the prompt's values for the question and the picture: the image, its caption or nothing, as `arm` says."""
     problem, settings = episode.sample, episode.settings
     picture = episode.pictures.get(problem.id) if settings.arm == "image" else None
     caption = drafts.get("caption") or problem.caption
@@ -208,7 +216,7 @@ def _question_line(episode: ProblemEpisode) -> str | None:
 
 
 def _listed(episode: ProblemEpisode, drafts: Mapping[str, str]) -> str:
-    """Return the options as text, one line with a letter for each."""
+    """Return the options as text for a prompt: one line `A. text` for each, in the order shown."""
     texts = [option.text or drafts[WRITTEN[option.origin]] for option in episode.sample.options]
     order = shuffled_order(episode, episode.sample)
     return "\n".join(f"{LETTERS[place]}. {' '.join(texts[i].split())}" for place, i in enumerate(order))

@@ -1,7 +1,7 @@
 """The score of an answer, and the metrics over problems (Sec. 4, 6.1).
 
-An unreadable reply is a wrong answer; metrics over readable replies, and their share, are shown beside. An episode
-that broke off has no score and is left out. Intervals are over pictures and questions.
+An unreadable reply is a wrong answer; the report also shows the metrics over readable replies, and their share. An
+episode that broke off has no score and is left out. Intervals are over pictures and questions.
 """
 
 from __future__ import annotations
@@ -28,22 +28,23 @@ AVERAGES: Mapping[str, tuple[Kind, ...]] = {
     "average": ("3t1", "4t1", "5t2", "rank"),
     "average_with_2t1": ("2t1", "3t1", "4t1", "5t2", "rank"),
 }
-"""The kinds in each table's Avg., whose accuracies and NDCG are averaged type by type. Tables 2 and 4 leave out 2T1, Table 3
+"""The kinds whose accuracies and NDCG make up the column Avg. of the paper's tables. Tables 2 and 4 leave out 2T1, Table 3
 has it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A problem and the answer to it: indexes of the chosen options, or None for an unreadable answer."""
+    """A problem and the answer to it: the indices of the options named, in order; None for an unreadable answer."""
 
     problem: Problem
     answer: tuple[int, ...] | None
 
 
 def grade(episode: ProblemEpisode) -> Score:
-    """Return the score of one finished episode: 1 for the right choice, or the NDCG of the ranking.
+    """Return the score of one episode: 1 or 0 for a right or wrong choice, or the NDCG of a ranking.
 
-    The part `answers` holds the options named, by index; a free response has no score.
+    None for a free response, or if the episode did not end as scored. The part `answers` is a list of one
+    answer, on which most draws agree: the list of the indices of the options that the replies name.
     """
     outcome, problem, settings = episode.state["outcome"], episode.sample, episode.settings
     parts: dict[str, Any] = {name: getattr(problem, name) for name in ("kind", "type", "language", "group")}
@@ -59,7 +60,7 @@ def grade(episode: ProblemEpisode) -> Score:
 
 
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
-    """Return the metrics of a run, with 95 % intervals over pictures and questions.
+    """Return the metrics of a run by name, with 95 % intervals over pictures and questions.
 
     n counts pictures and questions, observations count problems.
     """
@@ -67,7 +68,7 @@ def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NO
 
 
 def measured(all_of: Sequence[Answered], settings: Settings) -> dict[str, Metric]:
-    """Return the metrics of answered problems."""
+    """Return the metrics of answered problems by name."""
     of = {kind: [entry for entry in all_of if entry.problem.kind == kind] for kind in (*CHOICES, "rank")}
     by_name = {f"accuracy_{kind}": accuracy(of[kind]) for kind in CHOICES}
     by_name |= {"rank_top1": top1(of["rank"], settings), "rank_ndcg": ndcg(of["rank"], settings)}
@@ -75,10 +76,10 @@ def measured(all_of: Sequence[Answered], settings: Settings) -> dict[str, Metric
 
 
 def average(entries: Sequence[Answered], settings: Settings, kinds: Sequence[Kind]) -> Metric:
-    """Return a table's Avg.: over each type's accuracies and NDCG, then over the types (Fig. 16).
+    """Return the column Avg. of the paper's tables: accuracy or NDCG averaged over kinds, then over types (Fig. 16).
 
-    Types have equal weights, however many problems each has. There is no value where a type lacks one of the kinds. n
-    counts pictures and questions.
+    Types have equal weights, however many problems each has. The value is None if a type lacks one of the kinds. n counts
+    pictures and questions.
     """
     chosen = [entry for entry in entries if entry.problem.kind in kinds]
     cells = [(type_, kind) for type_ in sorted({entry.problem.type for entry in entries}) for kind in kinds]
@@ -114,20 +115,25 @@ def average(entries: Sequence[Answered], settings: Settings, kinds: Sequence[Kin
 
 
 def _chance(entries: Sequence[Answered], settings: Settings) -> float:
-    """Return the chance level of problems of one kind: of the right choice, or of NDCG."""
+    """Return the chance level of problems of one kind: of a right choice, or of the mean NDCG of rankings."""
     kind = entries[0].problem.kind
     return CHOICES.get(kind) or _over(entries, lambda problem: ranking.chance(gain(problem, settings))) or 0.0
 
 
 def _averaged(sums: Floats) -> Floats:
-    """Return the mean over cells (type and kind) from sums and counts [..., cells, 2]; nan where a cell is empty."""
+    """Return the mean over cells of each cell's mean, [...]; NaN if a cell is empty.
+
+    Args:
+        sums: [..., cells, 2] sum of the scores, and number of problems, of each cell (a type and a kind).
+    """
     return np.asarray(ratio(sums).mean(axis=-1))
 
 
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
-    """Return the first metric that the run has problems for, by picture or question; an unread answer is wrong.
+    """Return the accuracy of one kind of choice, or the top-1 share of rankings, as the primary metric.
 
-    A record is named after the problems on a picture that were played, so two runs are paired where these are the same.
+    The kind is the first in CHOICES that was answered. An unreadable answer is wrong. A record is the marks of a picture or
+    question. It is named after the problems on it that were played, so two runs are paired where these are the same.
     """
     by_kind: dict[str, dict[str, list[float]]] = {}
     played: dict[str, dict[str, set[str]]] = {}
@@ -152,7 +158,7 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
 
 
 def _mark(trace: Trace) -> float:
-    """Return 1 if the choice was right, or the best response was ranked first, else 0."""
+    """Return 1 if the choice was right or, in a ranking, the best response was first; else 0."""
     parts: Mapping[str, Any] = trace.score.parts
     if parts["kind"] == "rank":
         (answer,) = parts["answers"]
@@ -161,7 +167,10 @@ def _mark(trace: Trace) -> float:
 
 
 def answers(trace: Trace, settings: Settings) -> list[str]:
-    """Return the answer to a problem in words: the response written, or the numbers of the options named."""
+    """Return the answers of an episode as texts: the free response, or the numbers of the options named, from 1.
+
+    Empty if the answer could not be read.
+    """
     parts: Mapping[str, Any] = trace.score.parts
     if parts.get("response"):
         return [str(parts["response"])]
@@ -171,7 +180,7 @@ def answers(trace: Trace, settings: Settings) -> list[str]:
 
 
 def answered(traces: Sequence[Trace], evidence: Evidence) -> list[Answered]:
-    """Return the problems with an answer, in data order, without free responses and broken episodes."""
+    """Return the answered problems in the order of the traces, without free responses and episodes that broke off."""
     return [
         Answered(evidence.samples[trace.sample], _answer(trace.score.parts["answers"]))
         for trace in traces
@@ -180,38 +189,38 @@ def answered(traces: Sequence[Trace], evidence: Evidence) -> list[Answered]:
 
 
 def accuracy(entries: Sequence[Answered], *, parsed: bool = False) -> Metric:
-    """Return the share of answers that name exactly the right options, of all answers or of those read (`parsed`)."""
+    """Return the share of answers that name exactly the right options; with `parsed`, among readable answers alone."""
     chance = CHOICES[entries[0].problem.kind] if entries else None
     return replace(_mean(entries, right, parsed), baselines={"chance": chance})
 
 
 def top1(entries: Sequence[Answered], settings: Settings, *, parsed: bool = False) -> Metric:
-    """Return the share of rankings that put the best response first."""
+    """Return the share of rankings that put the best response first; with `parsed`, among readable rankings alone."""
     metric = _mean(entries, lambda problem, answer: float(answer[0] == 0), parsed)
     chance = _over(entries, lambda problem: 1 / len(problem.options))
     return replace(metric, baselines={"chance": chance})
 
 
 def ndcg(entries: Sequence[Answered], settings: Settings, *, parsed: bool = False) -> Metric:
-    """Return the mean NDCG of the rankings; an unreadable reply has NDCG 0."""
+    """Return the mean NDCG of rankings; an unreadable one has NDCG 0 or, with `parsed`, is left out."""
     metric = _mean(entries, lambda problem, answer: _worth(problem, answer, settings), parsed)
     chance = _over(entries, lambda problem: ranking.chance(gain(problem, settings)))
     return replace(metric, baselines={"chance": chance})
 
 
 def spearman(entries: Sequence[Answered]) -> Metric:
-    """Return the mean rank correlation with the human order, over the rankings that were read (Fig. 14, left)."""
+    """Return the mean of Spearman's rank correlation with people's order over the readable rankings (Fig. 14, left)."""
     metric = _mean(entries, lambda problem, answer: ranking.spearman(answer), True, (-1.0, 1.0))
     return replace(metric, baselines={"chance": 0.0})
 
 
 def right(problem: Problem, answer: Sequence[int]) -> float:
-    """Return 1 if an answer names exactly the right options, else 0."""
+    """Return 1 if an answer names exactly the right options, in any order; else 0."""
     return float(set(answer) == set(range(problem.answer_size)))
 
 
 def gain(problem: Problem, settings: Settings) -> Floats:
-    """Return the gains of a ranking's options, best first."""
+    """Return the gains for NDCG of the options of a ranking, [options], best first."""
     return ranking.gains([option.relevance for option in problem.options], settings.gain)
 
 
@@ -229,9 +238,9 @@ def _mean(
     parsed: bool,
     ends: tuple[float, float] = (0.0, 1.0),
 ) -> Metric:
-    """Return the mean of a value over answers, clustered by picture or question.
+    """Return the mean of a value over answers, with its interval over pictures and questions.
 
-    An unread answer has the value 0, or is left out if `parsed`.
+    An unreadable answer has the value 0 or, with `parsed`, is left out. `ends` are the bounds of the value.
     """
     groups: dict[str, list[float]] = {}
     for entry in entries:
@@ -245,7 +254,7 @@ def _mean(
 
 
 def _over(entries: Sequence[Answered], value: Callable[[Problem], float]) -> float | None:
-    """Return the mean of a value over problems."""
+    """Return the mean of a value over problems; None without problems."""
     return sum(value(entry.problem) for entry in entries) / len(entries) if entries else None
 
 

@@ -1,4 +1,4 @@
-"""The report's sections of standard evaluation: by kind, type and language, and the origins of the options.
+"""The sections of a report on standard evaluation: scores by kind, type and language, and the origins of the options.
 
 The tables show the chance level beside each score, since most published scores lie below it.
 """
@@ -28,12 +28,12 @@ ORIGINS: Mapping[str, str] = {
     "other_captioner": "the captioner, of another picture",
 }
 STANDS_IN = (("caption", "elsewhere"), ("rewrite", "low"))
-"""Slots with an origin that replaces the one in the slot's name."""
+"""Pairs (slot, origin) in which a response stands in for the caption or the rewrite that the slot is named after."""
 READINGS = 5
 
 
 def sections(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> list[Section]:
-    """Return the sections of a report, without empty ones."""
+    """Return the sections of a report that have data."""
     if settings.kind == "generate":
         return [_written(traces, evidence)]
     entries = score.answered(traces, evidence)
@@ -87,7 +87,7 @@ def _rankings(ranked: Sequence[Answered], settings: Settings) -> Section:
 
 
 def _correlations(answers: Sequence[Sequence[int]]) -> Plot:
-    """Return the plot of the rankings' correlations with the human order (Fig. 14, left)."""
+    """Return the histogram of the rankings' correlations with people's order (Fig. 14, left)."""
     counts = Counter(round(ranking.spearman(answer), 1) for answer in answers)
     points = tuple((value, float(counts[value])) for value in sorted(counts))
     return Plot(
@@ -127,7 +127,7 @@ def _values(entries: Sequence[Answered], settings: Settings) -> tuple[Cell, ...]
 
 
 def origins(problems: Sequence[Problem]) -> Section:
-    """Return the section on where the options are from, and on the problems that could not be built."""
+    """Return the section on where the wrong options are from, and on the problems that could not be built."""
     counts = Counter(
         (problem.kind, option.slot, option.origin)
         for problem in problems
@@ -166,7 +166,7 @@ def origins(problems: Sequence[Problem]) -> Section:
 
 
 def _written(traces: Sequence[Trace], evidence: Evidence) -> Section:
-    """Return the section on free responses: how many came, and the first of them to read."""
+    """Return the section on free responses: how many came, and the texts of the first ones."""
     texts = [(trace, trace.score.parts.get("response")) for trace in traces]
     came = [(trace, text) for trace, text in texts if text]
     readings = tuple(

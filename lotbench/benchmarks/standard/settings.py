@@ -1,6 +1,6 @@
-"""The named settings of standard evaluation, and the problems that they make of a data set.
+"""The settings of standard evaluation, and the problems that are built from a data set under them.
 
-`configs/paper/standard.toml` turns each to the paper's literal reading where it has one.
+`configs/paper/standard.toml` sets each as the paper literally says, where the paper says it.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ class Settings(BaseModel):
 
 
 ProblemEpisode: TypeAlias = Episode[Problem, Settings]
-"""An episode of this benchmark, with its types of sample and settings."""
+"""An episode of standard evaluation: its sample is a `Problem`."""
 
 
 def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
-    """Return the settings with captions and rewrites decided by the models that are named.
+    """Return the settings, with `captions` and `rewrites` decided by the models that are named, and the names unchanged.
 
     Raises:
         UsageError: A setting needs a model that is not named.
@@ -94,10 +94,10 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
 
 
 def build(rows: Sequence[Row], settings: Settings, seed: int) -> tuple[Problem, ...]:
-    """Return the problems that a data set makes.
+    """Return the problems that are built from the rows of a data set.
 
     Raises:
-        UsageError: There are none, or a picture has no caption where the arm needs one.
+        UsageError: No problem can be built, or a picture has no caption and the setting `arm` needs one.
     """
     rules = Rules(
         kinds=KINDS[settings.kind],

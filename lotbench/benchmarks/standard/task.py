@@ -1,6 +1,6 @@
 """Standard evaluation on Oogiri data: choose, rank or write creative responses (lotbench.txt, Sec. 4, 6.1, 7.1).
 
-People's votes are the truth, so there is no judge. `candidate.py` asks, `answers.py` reads the answers.
+People's votes are the truth, so there is no judge. `candidate.py` asks the candidate, `answers.py` reads its answers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROLES = {
 
 
 def calls(settings: Settings) -> Mapping[str, int]:
-    """Return the largest number of calls of one problem, by role, without repeated requests."""
+    """Return the maximum number of calls for one problem, by role; repetitions after an unreadable reply are not counted."""
     framework = FRAMEWORKS[settings.framework]
     draws = settings.votes if framework.votes else 1
     counts = {"candidate": (1 if settings.kind == "generate" else draws) + framework.notes}
@@ -40,7 +40,7 @@ def calls(settings: Settings) -> Mapping[str, int]:
 
 
 def responses(traces: Sequence[Trace], samples: object, settings: Settings) -> Mapping[str, str] | None:
-    """Return the candidate's free responses by problem, for people to vote on; None for choices and rankings."""
+    """Return the free responses of the first repeat by problem, for people to vote on; None for choices and rankings."""
     if settings.kind != "generate":
         return None
     written = {trace.sample: trace.score.parts.get("response") for trace in traces if trace.repeat == 1}

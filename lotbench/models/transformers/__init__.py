@@ -20,22 +20,22 @@ from lotbench.storage.pictures.picture_file import decoded
 from lotbench.types import Image, Reply, Request
 
 BATCH = 16
-"""The largest batch."""
+"""Requests of a batch, at most."""
 
 Picture: TypeAlias = Callable[[str], bytes]
 """Maps the sha256 of a picture to its bytes, in any format that pillow reads."""
 
 
 class TransformersModel:
-    """A causal or vision-language model, optionally with an adapter.
+    """A causal or vision-language model of transformers, optionally with an adapter.
 
     A prompt that fills the context gives an empty, truncated reply. Schemas are not enforced: the prompt must show the form.
-    Draws use temperature and top_p only, not top_k.
+    Tokens are sampled by temperature and top_p only, not by top_k.
 
     Args:
         base: Name on the hub, or a local folder in the format of transformers.
         adapter: A peft adapter: name on the hub, or a local folder.
-        picture: The bytes of a picture, for vision models.
+        picture: Maps the sha256 of a picture to its bytes; used by vision models only.
         packing: How the weights are loaded.
 
     Raises:
@@ -55,7 +55,7 @@ class TransformersModel:
         self._last: asyncio.Task[list[Reply]] | None = None
 
     async def __call__(self, request: Request) -> Reply:
-        """Answer a request, in a batch with waiting requests of as many pictures.
+        """Answer a request, in a batch with waiting requests that have the same number of pictures.
 
         Raises:
             CallFailed: Out of memory.
@@ -81,7 +81,7 @@ class TransformersModel:
         return PreparedRequest(rendered(self._loaded, request.messages), pictures, request.sampling)
 
     async def _answer(self, batch: _Batch, before: asyncio.Task[list[Reply]] | None) -> list[Reply]:
-        """Wait for the previous batch, close this one, and generate."""
+        """Wait for the previous batch, let no more requests join this one, and return its replies in order."""
         if before is not None and not before.done():
             await asyncio.wait([before])
         self._open = {kind: other for kind, other in self._open.items() if other is not batch}
@@ -94,7 +94,7 @@ class TransformersModel:
 
 @dataclass(slots=True)
 class _Batch:
-    """A batch that takes requests until its turn; `halt` ends it at its next token."""
+    """Requests that are answered together; others may join until generation begins. `halt` ends it at the next token."""
 
     asked: list[PreparedRequest] = field(default_factory=list)
     task: asyncio.Task[list[Reply]] | None = None

@@ -21,11 +21,12 @@ REPLY_TOKENS = 1024
 """The maximum tokens of a reply if neither request nor model sets a limit."""
 
 Written: TypeAlias = tuple[list[int], Finish]
+"""The token ids of a reply, and its finish reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
-    """A prepared request: the text from the chat template, and pillow images."""
+    """A request in the form that the model takes: text from the chat template, pillow images, sampling parameters."""
 
     text: str
     pictures: tuple[Any, ...]
@@ -33,7 +34,10 @@ class PreparedRequest:
 
 
 def answer(loaded: Loaded, batch: Sequence[PreparedRequest], halt: threading.Event) -> list[Reply]:
-    """Answer a batch of requests with equally many pictures; `halt` ends it at the next token.
+    """Answer a batch of requests that have the same number of pictures; setting `halt` ends it at the next token.
+
+    Returns:
+        The replies in the order of the requests; an empty one with finish reason `length` if a prompt fills the context.
 
     Raises:
         CallFailed: Out of memory.
@@ -60,7 +64,10 @@ def answer(loaded: Loaded, batch: Sequence[PreparedRequest], halt: threading.Eve
 
 
 def inputs(loaded: Loaded, batch: Sequence[PreparedRequest]) -> Any:
-    """Return a batch as left-padded tensors on the model's device."""
+    """Return the tensors of a batch by name (`input_ids` [requests, tokens], ...), on the model's device.
+
+    A model that was loaded to generate pads prompts on the left.
+    """
     texts = [request.text for request in batch]
     if loaded.sees:
         # Some vision models add the opening token in the processor, others in the template.
@@ -87,7 +94,7 @@ def _lengths(tensors: Any) -> list[int]:
 def _generate(
     loaded: Loaded, samplings: Sequence[Sampling], tensors: Any, halt: threading.Event
 ) -> list[Written]:
-    """Return the generated tokens and the finish reason of each row."""
+    """Return the generated tokens and the finish reason of each request, in order."""
     model = loaded.model
     own = model.generation_config
     begin = tensors["input_ids"].shape[1]
@@ -106,7 +113,7 @@ def _generate(
 
 
 def _generation_config(loaded: Loaded, tokens: int) -> Any:
-    """Return the model's generation config, changed to take the argmax."""
+    """Return the model's generation config, changed to take the argmax and to generate at most `tokens` tokens."""
     config = copy.deepcopy(loaded.model.generation_config)
     config.do_sample, config.num_beams = False, 1
     config.temperature = config.top_p = config.top_k = config.max_length = None
@@ -116,7 +123,7 @@ def _generation_config(loaded: Loaded, tokens: int) -> Any:
 
 
 def _cut(tokens: list[int], ends: Sequence[int]) -> Written:
-    """Return the tokens up to and including the first end token, with the finish reason."""
+    """Return the tokens up to and including the first end token, and `stop`; all tokens and `length` if there is none."""
     for place, token in enumerate(tokens):
         if token in ends:
             return tokens[: place + 1], "stop"
@@ -141,7 +148,7 @@ class Draws:
     """A logits processor that samples each row with its own temperature, top_p and random stream.
 
     The argmax of its scores is the sample: among p_i / e_i with e_i ~ Exp(1), the largest is at i with probability p_i.
-    Missing parameters are taken from the model's own configuration.
+    Missing parameters are taken from `own`, the model's generation config.
     """
 
     def __init__(self, samplings: Sequence[Sampling], own: Any, device: Any) -> None:
@@ -161,14 +168,14 @@ class Draws:
             )
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
-        """Return scores whose argmax is the sampled token, [rows, vocabulary] to the same shape."""
+        """Return an array of the shape of `scores`, [rows, vocabulary]; its argmax in each row is the sampled token."""
         import torch
 
         return torch.stack([_raced(row, *how) for row, how in zip(scores, self._rows, strict=True)])
 
 
 def _raced(scores: Any, temperature: float, top_p: float, stream: Any) -> Any:
-    """Return the scores of one row with sampling noise; unchanged at temperature 0."""
+    """Return log-probabilities with sampling noise for the scores [vocabulary] of one row; at temperature 0 the scores."""
     if temperature == 0:
         return scores
     logs = (scores.float() / temperature).log_softmax(dim=-1)
@@ -180,13 +187,13 @@ def _raced(scores: Any, temperature: float, top_p: float, stream: Any) -> Any:
 
 
 class Until:
-    """A stopping criterion: ends each row at its own length, and all rows when `halt` is set."""
+    """A stopping criterion: ends each row at its own length, padded prompt included, and all if `halt` is set."""
 
     def __init__(self, lengths: Sequence[int], halt: threading.Event) -> None:
         self._lengths = lengths
         self._halt = halt
 
     def __call__(self, input_ids: Any, scores: Any, **more: Any) -> Any:
-        """Return which rows are done, booleans [rows]."""
+        """Return for each row whether it is done: booleans [rows]."""
         now = input_ids.shape[1]
         return input_ids.new_tensor([self._halt.is_set() or now >= end for end in self._lengths]).bool()

@@ -25,13 +25,13 @@ from lotbench.types import Message
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How weights are loaded.
+    """Options for loading weights.
 
     Attributes:
-        dtype: `auto` is bfloat16 where the GPU has it, else float32.
+        dtype: The number type; `auto` is bfloat16 where the GPU has it, else float32.
         quantize: `4bit` (NF4) or `8bit` by bitsandbytes; `none` for no quantization.
         attn_implementation: A name of transformers (`sdpa`, `flash_attention_2`); empty for its default.
-        trust_remote_code: Run code that comes with the weights.
+        trust_remote_code: Whether code that comes with the weights may run.
     """
 
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
@@ -49,10 +49,10 @@ class Loaded:
 
     Attributes:
         id: Base and adapter, with versions where known.
-        processor: Processes texts and pictures; the tokenizer for text models.
+        processor: Turns texts and pictures into tensors; the tokenizer itself for text models.
         sees: Whether the model takes pictures.
-        room: The maximum tokens of prompt and reply together.
-        ends: The tokens that end a reply.
+        room: The maximum number of tokens of prompt and reply together.
+        ends: The ids of the tokens that end a reply.
     """
 
     id: str
@@ -76,7 +76,7 @@ def load(
         train: Further arguments of `from_pretrained` for training; None to generate.
 
     Raises:
-        UsageError: A package is missing, or one of the two cannot be loaded.
+        UsageError: A package is missing, or the model or its adapter cannot be loaded.
     """
     name = f"hf:{base}+{adapter}" if adapter else f"hf:{base}"
     needed = ["torch", "transformers", "accelerate", *(["peft"] if adapter else [])]
@@ -131,7 +131,7 @@ def loading(name: str) -> Iterator[None]:
 
 
 def decided(packing: Packing) -> Any:
-    """Return the torch type of the weights; `auto` is bfloat16 where the GPU has it, else float32."""
+    """Return the torch dtype of the weights; `auto` is bfloat16 where the GPU has it, else float32."""
     import torch
 
     if packing.dtype != "auto":
@@ -141,7 +141,9 @@ def decided(packing: Packing) -> Any:
 
 
 def rendered(loaded: Loaded, messages: Sequence[Message]) -> str:
-    """Return the text of messages by the chat template; if it refuses a system message, that is put into the first turn.
+    """Return messages as one text, by the model's chat template.
+
+    If the template refuses a system message, the text of that message is put in front of the first turn.
 
     Raises:
         Unescapable: The template refuses the messages either way.
@@ -170,7 +172,7 @@ def adapted(model: Any, adapter: str, *, trainable: bool = False) -> Any:
 
     Raises:
         ValueError: The adapter's matrices do not fit the model; peft alone would load a part of them.
-        RuntimeError: Likewise.
+        RuntimeError: Peft itself finds that they do not fit.
     """
     import peft
 
@@ -235,7 +237,7 @@ def _load(base: str, adapter: str | None, packing: Packing, train: Mapping[str, 
 
 
 def _arguments(packing: Packing, *, training: bool) -> dict[str, Any]:
-    """Return the arguments of `from_pretrained`: type, device, quantization, attention."""
+    """Return the arguments of `from_pretrained` for number type, device, quantization and attention."""
     import torch
     import transformers
 
@@ -283,7 +285,7 @@ def _id(base: str, commit: str | None, adapter: str | None, packing: Packing) ->
 
 
 def _ends(*token_ids: int | Sequence[int] | None) -> tuple[int, ...]:
-    """Return all end tokens that the model's files name."""
+    """Return the distinct ids of end tokens, in ascending order; each argument is an id, several ids, or None."""
     ends: set[int] = set()
     for ids in token_ids:
         if ids is not None:

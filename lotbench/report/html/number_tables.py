@@ -49,7 +49,7 @@ def values(grid: Grid) -> list[list[str]]:
 
 
 def is_numeric(table: Table) -> list[bool]:
-    """Return for each column whether it has numbers and no texts."""
+    """Return for each column of a table whether it has numbers and no texts."""
     return [
         all(isinstance(value, int | float | None) for value in column) and any(v is not None for v in column)
         for column in zip(*table.rows, strict=True)

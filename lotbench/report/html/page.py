@@ -41,7 +41,15 @@ def rendered(template: str, values: Mapping[str, Any]) -> str:
 def sealed(
     engine: Environment, template: str, style: str, script: str, values: Mapping[str, Any]
 ) -> tuple[str, str]:
-    """Return a page with inline style sheet and script, and its content security policy, which allows both by digest."""
+    """Return a page with inline style sheet and script, and its content security policy, which allows both by digest.
+
+    Args:
+        engine: The template engine.
+        template: The file name of the template.
+        style: The style sheet.
+        script: The script; "" allows none.
+        values: The values of the template's variables.
+    """
     allowed = f"style-src 'sha256-{_digest(style)}'; "
     if script:
         allowed = (
@@ -57,7 +65,7 @@ def _digest(text: str) -> str:
 
 
 def harmless(begin: str) -> bool:
-    """Return whether a page begins like ours, with a policy that forbids all scripts and external resources."""
+    """Return whether a page, given its first characters, has our own beginning: a policy without scripts and outside resources."""
     return BEGIN.match(begin) is not None
 
 
@@ -72,7 +80,10 @@ def section_drawings(sections: Sequence[Section]) -> Iterator[tuple[str, Plot | 
 def files(
     drawings: Iterable[tuple[str, Plot | Grid]], form: str = "png"
 ) -> Iterator[tuple[str, str | bytes]]:
-    """Yield the files of drawings, by name: the data as CSV and, for plots, a picture; empty plots are skipped."""
+    """Yield the files of drawings, each with its name: the data as CSV and, for plots, a picture; empty plots are skipped.
+
+    `form` is the format of the pictures, `png` or `pdf`.
+    """
     draw = plots.pdf if form == "pdf" else plots.png
     for name, drawing in drawings:
         picture = draw(drawing) if isinstance(drawing, Plot) else b""
@@ -93,7 +104,7 @@ def _slug(title: str) -> str:
 
 
 class Drawings:
-    """Draws the plots of one page, with numbered element ids."""
+    """The drawings of one page: plots as SVG with numbered element ids, data as links, colours of heat maps."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -109,7 +120,7 @@ class Drawings:
         return Markup(f"data:text/csv;charset=utf-8;base64,{text}")
 
     def shades(self, grid: Grid) -> list[list[int | None]]:
-        """Return the number of the colour of each cell of a heat map."""
+        """Return the number of each cell's colour in a heat map, by row and column; None for a cell without a value."""
         values = [c.value for row in grid.cells for c in row if c and c.value is not None]
 
         def shade(value: float) -> int:
@@ -153,7 +164,7 @@ def _limit_text(value: object) -> object:
 
 
 def _long_text(text: str) -> Markup:
-    """Return a text cut to the length in report.md, for places where the page scrolls."""
+    """Return a text cut to `markdown.LONGEST` characters, for places where the page scrolls."""
     return Markup(str(escape(visible(markdown.cut(text, markdown.LONGEST)))))
 
 

@@ -128,7 +128,7 @@ class _Pen:
 
 
 def _drawable_points(plot: Plot, name: str) -> list[_Point]:
-    """Return the points of a series with finite coordinates."""
+    """Return the points of the series `name` that have finite coordinates."""
     bands, labels = plot.bands.get(name, ()), plot.labels.get(name, ())
     points = []
     for at, (x, y) in enumerate(plot.series[name]):
@@ -205,7 +205,7 @@ def _axes(axes: Axes, plot: Plot, down: bool) -> None:
 
 
 def place_of(value: float, among: Sequence[float]) -> float:
-    """Return where a value lies between the minimum (0) and the maximum (1); 0.5 if these are equal."""
+    """Return where a value lies between the minimum (0) and the maximum (1) of `among`; 0.5 if these are equal."""
     least, most = min(among), max(among)
     return (value - least) / (most - least) if most > least else 0.5
 

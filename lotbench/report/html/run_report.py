@@ -50,11 +50,7 @@ def page(report: Report) -> str:
 
 
 def lines(report: Report) -> Plot | None:
-    """Return a plot of the primary metric with its baselines and its value under the reference scoring.
-
-    Returns:
-        None if the metric has no value.
-    """
+    """Return a plot of the primary metric, its value under the reference scoring and its baselines; None without a value."""
     name = report.primary_metric
     metric = report.scores.get(name, Metric(None, why="no metric"))
     if metric.value is None:

@@ -48,7 +48,7 @@ def inline(text: str, name: str, title: str, description: str) -> str:
 
 
 def _bare(element: ElementTree.Element, used: set[str], name: str) -> None:
-    """Turn an element's style into attributes, its colours into the page's, and prefix its ids."""
+    """Turn an element's style into attributes and its colours into the page's; prefix ids in `used` with `name`, drop others."""
     for declaration in element.attrib.pop("style", "").split(";"):
         key, _, value = declaration.partition(":")
         if key.strip() and key.strip() != "font-family":

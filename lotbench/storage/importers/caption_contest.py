@@ -1,6 +1,7 @@
-"""Importer of human-rated cartoon caption contests: NNN.jpg with NNN_summary_METHOD.csv.
+"""Importer of caption contests that people rated: NNN.jpg is the cartoon of contest NNN, NNN_summary_METHOD.csv its rows.
 
-Each caption has votes in three classes, so its rating has a standard error. A row is refused if its votes do not add up.
+Each caption has votes in three classes, so its rating has a standard error. A row is refused if its votes
+do not add up to its count.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ COLUMNS = {"target_id", "funny", "somewhat_funny", "unfunny", "count", "caption"
 
 
 def rows(folder: Path, pictures: PictureFiles) -> Iterator[Raw]:
-    """Yield the captions of all contests in a folder, contest by contest.
+    """Yield the captions of all contests in a folder as unread rows, contest by contest.
+
+    A row that is read writes its picture to `pictures`.
 
     Raises:
         UsageError: There is no contest, or one has several summaries.
@@ -43,7 +46,7 @@ def rows(folder: Path, pictures: PictureFiles) -> Iterator[Raw]:
 def _row(
     cells: Mapping[str, str], contest: str, drawing: Path, pictures: PictureFiles, *, twice: bool
 ) -> Row:
-    """Return one caption as a row.
+    """Return one caption as a row; `drawing` is the picture file, `twice` tells whether its target_id occurred before.
 
     Raises:
         SkippedError: The caption cannot be used.

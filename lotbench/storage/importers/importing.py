@@ -31,16 +31,19 @@ Load: TypeAlias = Callable[[], bytes | None]
 
 
 class SkippedError(Exception):
-    """A row is skipped; the message is the reason under which it is counted."""
+    """A row cannot be used and is skipped; the message is the reason under which it is counted."""
 
 
 class BrokenError(Exception):
-    """A row is not valid; it is listed with its line."""
+    """A row is not valid; it is skipped, counted as broken, and listed with its line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """One unread row of a source: its file, its line number, and the function that reads it."""
+    """One unread row of a source: its file, its line number, and a function that reads it.
+
+    The function raises SkippedError, BrokenError or ValidationError for a row that cannot become a sample.
+    """
 
     path: str
     number: int
@@ -58,7 +61,7 @@ class Progress:
 
 
 def bring(source: str, rows: Iterable[Raw], dest: Path) -> Progress:
-    """Write the rows of a source as a data set, with a summary of the import in import.json.
+    """Write rows as a data set in `dest`, with a summary in import.json that names their `source`; return the counts.
 
     Raises:
         UsageError: The folder holds a data set already.
@@ -91,10 +94,10 @@ class PictureFiles:
     def __init__(self, dest: Path) -> None:
         self._folder = dest / "images"
         self._known: dict[str, str] = {}
-        """By name: the picture's path, or `!` and the reason why it was skipped."""
+        """For each picture name its path, or `!` and the reason why it was skipped."""
 
     def keep(self, name: str, load: Load) -> str:
-        """Write a picture if needed, and return its path relative to the data set's folder.
+        """Write the picture that `load` returns, unless it is there, and return its path relative to the data set's folder.
 
         Raises:
             SkippedError: The picture is missing, too large, not readable, or has an invalid name.

@@ -30,7 +30,7 @@ Find: TypeAlias = Callable[[str], bytes | None]
 
 
 def rows(folder: Path, pictures: PictureFiles) -> Iterator[Raw]:
-    """Yield the rows of all languages in a folder.
+    """Yield the unread rows of all languages in a folder; a row that is read writes its picture to `pictures`.
 
     Raises:
         UsageError: The folder has none of the files.
@@ -48,7 +48,7 @@ def rows(folder: Path, pictures: PictureFiles) -> Iterator[Raw]:
 
 
 def _pictures(folder: Path) -> Find:
-    """Return a function that finds pictures by stem, in a subfolder or in an archive."""
+    """Return a function that reads pictures by stem, from a subfolder or from the archive; it finds none without either."""
     for place in FOLDERS:
         if (folder / place).is_dir():
             files = {Path(entry.name).stem: entry.path for entry in os.scandir(folder / place)}
@@ -67,7 +67,11 @@ def _read_file(path: str) -> bytes | None:
 
 
 def _archive(path: Path) -> Find:
-    """Return a function that reads members of an archive by stem; the folders of members are ignored."""
+    """Return a function that reads files in a zip archive by stem, whatever their folder.
+
+    Raises:
+        UsageError: The archive cannot be read. (The function raises SkippedError for a damaged file in it.)
+    """
     try:
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, OSError) as error:
@@ -88,7 +92,7 @@ def _archive(path: Path) -> Find:
 
 
 def _row(line: bytes, language: Language, number: int, find: Find, pictures: PictureFiles) -> Row:
-    """Return one line of the published file as a row.
+    """Return one line of a published file as a row; `number` is its line number, `find` reads pictures.
 
     Raises:
         SkippedError: The row cannot be used.

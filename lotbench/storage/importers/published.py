@@ -26,7 +26,7 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """A published file or folder; implements `Source` of the harness."""
+    """A published file or folder; implements `harness.published.Source`. A `name` is that of a file in the folder."""
 
     path: Path
 
@@ -47,10 +47,10 @@ class Files:
         """Return the records of a JSON list.
 
         Args:
-            make: Makes a record of an id (such as `test-0001`) and a row.
+            make: Makes a record from an id (file stem and row number, such as `test-0001`) and a row.
 
         Raises:
-            DataError: The file cannot be read or is not a list; or every refused row, with its number.
+            DataError: The file cannot be read, is not a list, or has rows that `make` refuses; each is named by its number.
         """
         try:
             table = document(self.path.read_bytes())
@@ -73,7 +73,7 @@ class Files:
         """Return the rows of a CSV file, each with the number of its last line.
 
         Raises:
-            DataError: The file cannot be read, or lacks a column.
+            DataError: The file cannot be read, or lacks one of the `columns`.
         """
         path, text = self._text(name)
         reader = csv.DictReader(io.StringIO(text, newline=""), restval="")
@@ -96,7 +96,7 @@ class Files:
 
 
 def readers() -> Mapping[str, Callable[[Source], Sequence[BaseModel]]]:
-    """Return the function that reads each benchmark's published data, by the benchmark's name."""
+    """Return the function that reads each benchmark's published data, by the benchmark's name, for those that have one."""
     by_name = {name: benchmarks.get(name).published for name in benchmarks.names()}
     return {name: read for name, read in by_name.items() if read is not None}
 

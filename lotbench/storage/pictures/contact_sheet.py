@@ -1,6 +1,6 @@
 """Contact sheets: the pictures of a data set with caption, response and key text, nine per page.
 
-They let a person find pictures that are hard to understand.
+A person can look through them for pictures that are hard to understand.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _texts(item: Any) -> list[str]:
 
 
 def wrapped(text: str, width_px: float, length: Callable[[str], float]) -> list[str]:
-    """Return a text as lines of a maximum width, broken at spaces and next to Chinese characters.
+    """Return a text as lines of a maximum width (by `length`, in pixels), broken at spaces and at Chinese characters.
 
     A word that is wider than the maximum gets a line of its own.
     """

@@ -13,13 +13,14 @@ from lotbench.storage.pictures import picture_file
 from lotbench.types import Sample
 
 SIDE = 16
+"""The rows of a difference hash, and the bits of each row."""
 _NO_METADATA = {"gamma", "srgb", "transparency", "interlace", "dpi", "aspect", "chromaticity", "jfif",
                 "jfif_version", "jfif_unit", "jfif_density", "progressive", "progression", "adobe",
                 "adobe_transform", "background", "version", "duration", "loop", "extension"}  # fmt: skip
 
 
 def sights(folder: Path, items: Iterable[Sample]) -> tuple[dict[str, Sight], list[Finding]]:
-    """Return the hash and metadata of each sample's picture by sample id, and a finding for each undecodable picture."""
+    """Return hash and metadata of each sample's picture, by sample id, and a finding for each picture that is broken."""
     seen: dict[str, Sight] = {}
     broken: list[Finding] = []
     for item in items:
@@ -36,6 +37,7 @@ def sight(path: Path) -> Sight:
 
     Raises:
         PictureError: It cannot be decoded.
+        OSError: The file is missing or cannot be read.
     """
     with picture_file.opened(path) as opened:
         metadata = tuple(sorted(str(name) for name in opened.info if name not in _NO_METADATA))
@@ -43,7 +45,10 @@ def sight(path: Path) -> Sight:
 
 
 def difference_hash(picture: Any) -> int:
-    """Return the difference hash (dHash) of a picture: a bit for each of 16 x 16 patches, set if brighter than its left one."""
+    """Return the difference hash (dHash) of a picture, 256 bits: bit 1 where a patch is brighter than that on its left.
+
+    The picture is reduced to 16 rows of 17 patches.
+    """
     from PIL import Image
 
     small = np.asarray(picture.convert("L").resize((SIDE + 1, SIDE), Image.Resampling.BOX))

@@ -22,7 +22,7 @@ MAX_PIXELS = 50_000_000
 MAX_BYTES = 100_000_000
 """The maximum size of a picture file; a larger file is refused unread."""
 PIXELS = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT", b"pHYs"})
-"""The chunks of a PNG file that determine its look; others hold texts, times, profiles or further pictures."""
+"""The chunks of a PNG file that determine the picture; others hold texts, times, profiles or further pictures."""
 
 
 class PictureError(ValueError):

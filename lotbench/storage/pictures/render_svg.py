@@ -49,7 +49,7 @@ def faults(svg: str) -> list[str]:
 
 
 def _shape_faults(root: ElementTree.Element) -> list[str]:
-    """Return faults in the size that a drawing declares; the renderer allocates that size."""
+    """Return the faults of the size that a drawing declares, which the renderer allocates; [] if there are none."""
     box = re.split(r"[\s,]+", root.get("viewBox", "").strip())
     own = [root.get(name, "").removesuffix("px") for name in ("width", "height")]
     try:
@@ -88,7 +88,7 @@ def render(path: Path) -> bytes:
 
 
 def _reductions(picture: Any) -> Iterator[Any]:
-    """Yield the picture, and then versions of it with fewer and fewer colours."""
+    """Yield the picture, and then a version of it for each entry of PALETTES."""
     from PIL import Image
 
     yield picture

@@ -1,1 +1,1 @@
-"""Building a LoTbench data set from responses that people voted on (lotbench.txt, Sec. 5.3)."""
+"""Building a LoTbench data set from responses that people voted on (paper, Sec. 5.3)."""

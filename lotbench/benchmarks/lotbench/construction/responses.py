@@ -1,6 +1,6 @@
 """The responses of a picture for the construction: the best by the lower bound of their votes, without near-duplicates.
 
-The first becomes the high-quality human response of a sample; the others are candidates for its `points`.
+The best one becomes the response of the sample; the others may become its `points`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Z = 1.959964
 
 
 class Rules(BaseModel):
-    """How responses are chosen and samples made of them."""
+    """The settings of the construction: which responses are chosen, and how samples are made of them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -54,7 +54,10 @@ class Voted:
 class Scene:
     """A picture with its best responses, the best first: the sample of an episode.
 
-    `image` is the absolute path; `question` is the text beside the picture, if there was one.
+    Attributes:
+        group: The group of its rows in the source data set, such as a contest.
+        image: The absolute path of the picture.
+        question: The text beside the picture; None if there was none.
     """
 
     id: str
@@ -67,7 +70,10 @@ class Scene:
 
 
 def rated(unfunny: int, somewhat: int, funny: int) -> Votes:
-    """Return ratings from 1 to 3 as votes: their mean and the lower end of its 95 % interval."""
+    """Return at least two ratings from 1 to 3 as votes: their mean and the lower end of its 95 % interval.
+
+    The arguments are the numbers of ratings of 1, 2 and 3.
+    """
     n = unfunny + somewhat + funny
     mean = (unfunny + 2 * somewhat + 3 * funny) / n
     squares = sum(count * (vote - mean) ** 2 for vote, count in enumerate((unfunny, somewhat, funny), 1))
@@ -80,14 +86,14 @@ def liked(likes: int) -> Votes:
 
 
 def best(voted: Iterable[Voted], rules: Rules, language: str) -> tuple[Voted, ...]:
-    """Return the responses that the writer sees, best first.
+    """Return the responses that the writer sees, the best first.
 
     They have enough votes, could have been written by a player, and are not near-duplicates.
 
     Args:
         voted: The responses to one picture.
-        rules: How they are chosen.
-        language: The language they must have.
+        rules: The rules of the choice.
+        language: The language that the responses must have.
     """
     chosen: list[Voted] = []
     for entry in sorted(voted, key=lambda entry: (-entry.votes.low, entry.id)):

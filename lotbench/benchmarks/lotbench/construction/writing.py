@@ -1,7 +1,8 @@
-"""The texts that a model writes around people's best response: the puzzle, and the points of runners-up.
+"""The episode in which a model (the writer) makes a sample of a picture and the best response that people gave to it.
 
-A picture is an episode with two forms, puzzle and points. A reply that breaks a rule of samples is asked for once more
-with the reason; then the picture is dropped with it. People decide on the proposals.
+The writer fills two forms: the puzzle has the texts of the sample, and the points say why other responses are funny.
+If a reply makes no valid sample, the writer is asked once more with the reason; then the picture is dropped with that
+reason. People decide later on the proposed samples.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from langgraph.runtime import Runtime
 
 PictureEpisode: TypeAlias = Episode[Scene, Rules]
-"""An episode of the construction."""
+"""An episode of the construction: one picture."""
 
 ROLES = {
     "writer": Role(
@@ -44,7 +45,7 @@ _POINT = re.compile(r"^\W*([A-Z])\s*[|:：]\s*(\S.*)$")
 
 
 class Puzzle(Form):
-    """The answer to `puzzle`: the game around one response. Lists are texts, an entry a line."""
+    """The reply to the prompt `puzzle`: the texts of a sample around the best response. A list is a text, an entry a line."""
 
     usable: YesNo
     why: str = prose(300, "why it can be played, or not")
@@ -61,13 +62,16 @@ class Puzzle(Form):
 
 
 class Points(Form):
-    """The answer to `points`: the runners-up that make a point of their own."""
+    """The reply to the prompt `points`: the other responses (runners-up) that have a creative point of their own."""
 
     points: str = prose(3000, "a line each: LETTER | why it is funny")
 
 
 async def respond(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Update:
-    """Ask for the puzzle, then for the points of the runners-up; a picture that cannot be played is dropped."""
+    """Ask the writer for the puzzle, then for the points of the runners-up.
+
+    The episode ends if the picture cannot be played, or if a reply cannot be used.
+    """
     episode, scene = runtime.context, runtime.context.sample
     puzzle = await _puzzle(episode)
     if puzzle.value is None:
@@ -84,12 +88,12 @@ async def respond(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Upda
 
 
 async def nothing(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Update:
-    """Return no update: people judge the proposals later."""
+    """Return no update: the graph's node `judge` has nothing to do, since people judge the proposals later."""
     return {}
 
 
 async def propose(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Update:
-    """End the episode: a picture that was not dropped is proposed."""
+    """End the episode of a picture that was not dropped: its sample is proposed."""
     return {"outcome": "proposed"}
 
 
@@ -102,6 +106,11 @@ def _ended(step: str, reading: AskResult[Any]) -> Update:
 
 def item(scene: Scene, done: Mapping[str, Any], source: str) -> Item:
     """Return the sample made from a scene and the texts written about it.
+
+    Args:
+        scene: The picture and its responses; the first becomes the response of the sample.
+        done: The replies of the writer as dictionaries: `puzzle` and, if it was asked for, `points`.
+        source: The source to name in the sample.
 
     Raises:
         ValidationError: The texts make no valid sample.
@@ -117,7 +126,7 @@ def item(scene: Scene, done: Mapping[str, Any], source: str) -> Item:
         explanation=puzzle["explanation"],
         point=Fixed(part=puzzle["part"], likeness=puzzle["likeness"], effect=puzzle["effect"]),
         clues=tuple(_lines(puzzle["clues"])),
-        # A default until somebody has played it.
+        # A default until people have played the sample.
         tier="medium",
         leap=puzzle["leap"],
         accept=tuple(_lines(puzzle["accept"])),
@@ -190,7 +199,7 @@ async def _written(
 
 
 def _holds(scene: Scene, done: Mapping[str, Any]) -> None:
-    """Check that the texts make a valid sample without grave findings.
+    """Check that the writer's texts make a valid sample without grave findings; `done` is as for `item`.
 
     Raises:
         Unread: `no_sample`, with every fault.
@@ -204,10 +213,10 @@ def _holds(scene: Scene, done: Mapping[str, Any]) -> None:
 
 
 def _point(line: str, voted: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the letter of a runner-up, and why it is funny.
+    """Return the letter of a runner-up, and why it is funny, from a line of the writer.
 
     Raises:
-        Unread: `no_sample`; the line has another format.
+        Unread: `no_sample`; the line has another format, or a letter of no runner-up.
     """
     match = _POINT.match(line)
     if not match or match[1] not in voted or match[1] == "A":
@@ -217,7 +226,7 @@ def _point(line: str, voted: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _rejected(line: str) -> Rejected:
-    """Return a guess that should fail, from `TEXT | easy or hard | why`; hard by default."""
+    """Return a guess that should fail, from a line `TEXT | easy or hard | why`; hard unless the line says easy."""
     text, _, rest = line.partition("|")
     level, _, why = rest.partition("|")
     easy = level.strip().lower() == "easy"

@@ -81,7 +81,7 @@ class Cited(BaseModel):
 
 
 class Reply(BaseModel):
-    """A reply to a paper: a review, a comment, a decision."""
+    """A reply to a paper on OpenReview: a review, a comment or a decision."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -112,7 +112,7 @@ class Paper(BaseModel, NoPicture):
 
     @property
     def language(self) -> str:
-        """Papers are in English."""
+        """Always `en`."""
         return "en"
 
     @property
@@ -128,7 +128,7 @@ class Paper(BaseModel, NoPicture):
 
     @property
     def works(self) -> tuple[Cited, ...]:
-        """The works with an abstract that introduction or related work cite, each title once."""
+        """The works with an abstract that one of SECTIONS cites, each title once."""
         cited: dict[str, Cited] = {}
         for work in self.related_works:
             if work.abstract and any(map(section_counts, work.sections)):
@@ -138,7 +138,7 @@ class Paper(BaseModel, NoPicture):
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """A paper with the mean of its ratings and its score."""
+    """A paper with the mean of its ratings, 1 to 4, and its novelty score, 1 to 5."""
 
     paper: Paper
     mean: float
@@ -146,7 +146,7 @@ class Rated:
 
 
 def rating(reply: Reply, dimension: str) -> int | None:
-    """Return a reviewer's rating of one dimension, as in `3: significant ...`; None if it is not applicable."""
+    """Return a reviewer's rating of one dimension, 1 to 4, written as `3: significant ...`; None if there is none."""
     value = reply.content.get(dimension)
     if isinstance(value, int) and not isinstance(value, bool):
         return value if 1 <= value <= 4 else None
@@ -155,7 +155,7 @@ def rating(reply: Reply, dimension: str) -> int | None:
 
 
 def section_counts(title: str) -> bool:
-    """Return whether works cited in a section with this title count; see SECTIONS."""
+    """Return whether works count that a section with this title cites; see SECTIONS."""
     return _NUMBER.sub("", title.strip()).casefold() in SECTIONS
 
 
@@ -179,7 +179,7 @@ def poverty(paper: Paper, rules: Rules) -> str | None:
 
 
 def binned(papers: Sequence[Paper], rules: Rules) -> tuple[list[Rated], dict[str, Edges]]:
-    """Return the scores of papers, and the edges by venue (`*` for all venues)."""
+    """Return the papers with their scores, and the edges of the scores by venue (`*` for all venues)."""
     means = {paper.id: float(np.mean(paper.ratings)) for paper in papers}
     groups: dict[str, list[float]] = {}
     for paper in papers:
@@ -193,7 +193,7 @@ def binned(papers: Sequence[Paper], rules: Rules) -> tuple[list[Rated], dict[str
 
 
 def cut(means: Sequence[float], rules: Rules) -> Edges:
-    """Return the six edges that cut these means into five scores."""
+    """Return the six edges that cut these mean ratings into five scores."""
     low, high = min(means), max(means)
     if rules.binning == "edges":
         return (min(low, rules.edges[0]), *rules.edges, max(high, rules.edges[-1]))
@@ -205,18 +205,18 @@ def cut(means: Sequence[float], rules: Rules) -> Edges:
 
 
 def score(mean: float, edges: Edges) -> int:
-    """Return the score of a mean: 1 plus the number of inner edges below it, since intervals are closed on the right."""
+    """Return the score of a mean rating: 1 plus the number of inner edges below it (intervals are closed on the right)."""
     return 1 + int(np.searchsorted(edges[1:-1], mean, side="left"))
 
 
 def leak(text: str) -> str | None:
-    """Return a number in a text that would reveal the gold score; None if there is none."""
+    """Return the first passage with a score as a number in a text (`novelty score 4`, `3 out of 5`); None without one."""
     match = _LEAK.search(text)
     return match[0] if match else None
 
 
 def split(scores: Mapping[str, int], share: float, seed: int) -> set[str]:
-    """Return the ids of the test split: of each score, the share rounded to a whole number, drawn by the seed."""
+    """Return the ids of the test split: of each score, this share of the ids (rounded), drawn by the seed."""
     test: set[str] = set()
     for label in LABELS:
         ids = sorted(name for name, value in scores.items() if value == label)

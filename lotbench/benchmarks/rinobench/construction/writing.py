@@ -35,7 +35,7 @@ ROLES = {
 }
 _FIRST_PERSON = re.compile(r"\b(?:we|our|ours)\b", re.IGNORECASE)
 NO_GOLD: claims.Arguments = {kind: {} for kind in KINDS}
-"""The gold arguments of a check without gold: the justification will itself be the gold."""
+"""No gold arguments: the justification that is checked will itself be the gold justification."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ class Draft(NoPicture):
 
 
 PaperEpisode: TypeAlias = Episode[Draft, Rules]
-"""An episode of the construction."""
+"""An episode of the construction: its sample is a `Draft`."""
 
 
 class Synthesis(Form):
-    """The answer to `idea`."""
+    """The writer's reply to the prompt `idea`: a research idea in its three parts."""
 
     problem_statement: Annotated[str, prose(2000)]
     objective: Annotated[str, prose(1200)]
@@ -69,13 +69,13 @@ class Synthesis(Form):
 
 
 class Justification(Form):
-    """The answer to `justification`."""
+    """The writer's reply to the prompt `justification`."""
 
     justification: Annotated[str, prose(3000)]
 
 
 class Formal(Form):
-    """The answer to `formal`: faults in the wording of an idea and its justification."""
+    """The judge's reply to the prompt `formal` about the wording of an idea and its justification; see WANTED."""
 
     reason: Annotated[str, prose(600)]
     idea_in_first_person: YesNo
@@ -101,8 +101,8 @@ def item(draft: Draft, texts: Mapping[str, Any], writers: Sequence[str] = ()) ->
 
     Args:
         draft: The paper with its score.
-        texts: What the writer wrote: `idea` and `justification`.
-        writers: The models that wrote it.
+        texts: The writer's replies, by prompt: `idea` and `justification`.
+        writers: The models that wrote them.
     """
     return Item(
         id=f"idea-{draft.id}",
@@ -134,7 +134,7 @@ async def respond(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update
 
 
 async def look(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
-    """Ask the judge about the wording of both texts, then about the grounds of each argument; there is no gold."""
+    """Ask the judge about the wording of both texts, then whether each argument is grounded; drop the paper at a fault."""
     episode, turn = runtime.context, dict(state["turn"])
     sample, rules = item(episode.sample, turn), episode.settings
     values = {"idea": sample.research_idea.text(), "justification": sample.novelty_reasoning}
@@ -161,14 +161,18 @@ async def look(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
 
 
 async def keep(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
-    """End the episode: a paper that was not dropped is kept."""
+    """End the episode of a paper that was not dropped with the outcome `kept`, and put its texts into `memory`."""
     return {"outcome": "kept", "memory": state["turn"]}
 
 
 async def _written(
     episode: PaperEpisode, name: str, form: type[Form], values: Mapping[str, Value]
 ) -> dict[str, Any]:
-    """Ask the writer to fill in a form; none of its texts may be empty."""
+    """Ask the writer to fill in a form, with the prompt of this name, and return the fields.
+
+    Raises:
+        EpisodeFailed: No reply came, none was readable, or a field was empty.
+    """
 
     def parse(answer: Answer) -> dict[str, Any]:
         texts = read_form(answer.reply, form).model_dump()
@@ -181,13 +185,13 @@ async def _written(
 
 
 def _dropped(turn: Mapping[str, Any]) -> Update:
-    """Return the update that ends an episode with a fault; empty without one."""
+    """Return the update that ends an episode as `dropped` because of a fault; empty without a fault."""
     why = fault(turn)
     return {"outcome": "dropped", "why": why} if why else {}
 
 
 def fault(turn: Mapping[str, Any]) -> str | None:
-    """Return the first fault in the texts and checks so far; None without one."""
+    """Return the first fault in the texts and checks of an episode so far; None without a fault."""
     for name in ("idea", "justification"):
         if number := leak("\n".join(turn.get(name, {}).values())):
             return f"the {name} may give its score away: {number!r}"

@@ -1,4 +1,4 @@
-"""Problems built from Oogiri rows (lotbench.txt, Sec. 4; gaps settled in docs/standard.md).
+"""Problems built from Oogiri rows (lotbench.txt, Sec. 4; docs/standard.md says what the paper leaves open).
 
 Votes decide what is right. A wrong option from the same picture, and each pair of neighbours in a ranking, must differ
 clearly in votes. Problems that cannot be built are counted by reason.
@@ -27,13 +27,13 @@ from lotbench.benchmarks.standard.oogiri.problems import (
 from lotbench.benchmarks.standard.oogiri.row import Language, Row, Type, held_out
 
 LOW = 0.25
-"""The bottom share of a prompt's responses that counts as little liked."""
+"""The bottom share of the voted responses to a prompt that counts as little liked."""
 TRIES = 50
 
 
 @dataclass(frozen=True, slots=True)
 class _Prompt:
-    """A picture, a question or both, with the responses to it; `liked` holds those with votes, best first."""
+    """A picture, a question or both, with the responses to it, `rows`; `liked` are those with votes, best first."""
 
     first: Row
     rows: tuple[Row, ...]
@@ -41,7 +41,7 @@ class _Prompt:
 
     @property
     def name(self) -> str:
-        """An opaque name, since a group may hold any character and one picture may have several questions."""
+        """A hash as a name, since a group may hold any character and one picture may have several questions."""
         place = (self.first.language, self.first.type, self.first.group, self.first.question or "")
         return hashlib.sha256("\0".join(place).encode()).hexdigest()[:8]
 
@@ -55,16 +55,16 @@ class _Prompt:
 
 
 class _LeftOutError(Exception):
-    """The reason why a problem cannot be built."""
+    """A problem cannot be built; the message is the reason."""
 
 
 def problems(rows: Sequence[Row], rules: Rules, seed: int) -> tuple[Problem, ...]:
-    """Return the problems that rows make: for every prompt one of each kind, then a second of each, and so on.
+    """Return the problems built from rows: one of each kind for every prompt, then a second of each, and so on.
 
     Args:
         rows: In the order of the data set.
-        rules: How problems are built.
-        seed: Seed of the draws.
+        rules: The rules of building.
+        seed: The seed of all draws.
     """
     prompts = _prompts(rows, rules)
     cells: dict[tuple[Type, Language], list[_Prompt]] = {}
@@ -96,7 +96,7 @@ def _prompts(rows: Sequence[Row], rules: Rules) -> list[_Prompt]:
 
 
 def _liked(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Return the responses with ratings, or else those with likes, best first and each text once."""
+    """Return the responses that people rated or, if there are none, those with likes; best first, each text once."""
     rated = [row for row in rows if row.ratings and row.ratings.n > 1]
     voted = rated or [row for row in rows if row.star is not None]
     once: dict[str, Row] = {}
@@ -108,10 +108,18 @@ def _liked(rows: Sequence[Row]) -> tuple[Row, ...]:
 def _problem(
     prompt: _Prompt, kind: Kind, number: int, near: Sequence[_Prompt], rules: Rules, seed: int
 ) -> Iterator[Problem]:
-    """Yield the problem of this number; nothing if the kind allows only one.
+    """Yield the problem of this kind and number (from 0) for a prompt; no second one of the kind `generate`.
+
+    Args:
+        prompt: The prompt.
+        kind: The kind.
+        number: The number.
+        near: All prompts of its type and language.
+        rules: The rules of building.
+        seed: The seed of all draws.
 
     Raises:
-        _LeftOutError: The rows cannot make it.
+        _LeftOutError: The rows do not have the options that it needs.
     """
     if kind == "generate" and number:
         return
@@ -143,10 +151,15 @@ def _problem(
 
 @dataclass(frozen=True, slots=True)
 class _Making:
-    """A problem being built: its prompt, the other prompts of its type and language, and its random generator.
+    """A builder of one problem's options.
 
-    `taken` holds the normal forms of the texts used so far. `captioned` holds the prompt, one of the others, whose picture
-    gets a caption.
+    Attributes:
+        prompt: The prompt of the problem.
+        near: All prompts of its type and language.
+        rules: The rules of building.
+        rng: The source of all draws but those of the right options.
+        taken: The normal forms of the texts used so far.
+        captioned: The other prompt whose picture the captioner describes for an option; empty without such an option.
     """
 
     prompt: _Prompt
@@ -157,7 +170,16 @@ class _Making:
     captioned: list[_Prompt] = field(default_factory=list)
 
     def choice(self, kind: Kind, number: int, shuffled: Random) -> tuple[Option, ...]:
-        """Return the right options, then one wrong option for each slot of the kind; problems of a kind share no right option."""
+        """Return the right options, then one wrong option for each slot of the kind.
+
+        Args:
+            kind: A kind of choice.
+            number: The number of the problem; two numbers share no right option.
+            shuffled: Orders the right responses; seeded alike for all kinds and numbers.
+
+        Raises:
+            _LeftOutError: There are too few responses.
+        """
         count = 2 if kind == "5t2" else 1
         right = self._right(count)
         shuffled.shuffle(right)
@@ -168,7 +190,11 @@ class _Making:
         return (*options, *(self._wrong(slot, chosen) for slot in WRONG[kind]))
 
     def ranking(self) -> tuple[Option, ...]:
-        """Return five responses, best first, whose votes all differ clearly; they are drawn in random order."""
+        """Return five responses, drawn at random, whose votes all differ clearly; best first.
+
+        Raises:
+            _LeftOutError: No draw found five.
+        """
         liked = self.prompt.liked
         for _ in range(TRIES):
             chosen: list[Row] = []
@@ -181,7 +207,13 @@ class _Making:
         raise _LeftOutError("no five responses whose votes are apart")
 
     def _right(self, count: int) -> list[Row]:
-        """Return the responses that count as right: the top share of those with votes, at least `count`."""
+        """Return the responses that count as right: the top share of those with votes, or the top `count`.
+
+        Responses with fewer than `min_likes` likes are left out, if the votes are likes.
+
+        Raises:
+            _LeftOutError: No response has votes.
+        """
         liked, rules = self.prompt.liked, self.rules
         if not liked:
             raise _LeftOutError("nobody voted on the responses")
@@ -191,7 +223,7 @@ class _Making:
         return [row for row in top if rated or (row.star or 0) >= rules.min_likes]
 
     def _wrong(self, slot: Slot, right: Sequence[Row]) -> Option:
-        """Return the wrong option of a slot: the caption, a response to another prompt, a rewrite, or a substitute."""
+        """Return the wrong option of a slot: caption, rewrite or unrelated text; a response stands in for a missing one."""
         if slot == "caption" and self.prompt.first.image:
             if self.rules.captioner:
                 return Option(slot=slot, origin="captioner")
@@ -215,7 +247,7 @@ class _Making:
         raise _LeftOutError("no response that people like clearly less")
 
     def _other_caption(self, slot: Slot) -> Option:
-        """Return the caption of another picture (Sec. 4), or a response to one where captions are missing."""
+        """Return the caption of another picture (Sec. 4); a response to another prompt if no caption is found."""
         for _ in range(TRIES):
             other = self.rng.choice(self.near)
             if other.first.group == self.prompt.first.group:
@@ -229,7 +261,7 @@ class _Making:
         return self._option(self._elsewhere(), slot, "elsewhere")
 
     def _elsewhere(self) -> Row:
-        """Return a response to another picture or question, of the same type and language."""
+        """Return a random response to another picture or question of the same type and language."""
         for _ in range(TRIES):
             other = self.rng.choice(self.near)
             row = self.rng.choice(other.rows)

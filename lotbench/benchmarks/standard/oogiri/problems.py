@@ -16,13 +16,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from lotbench.benchmarks.standard.oogiri.row import Language, Ratings, Row, Type
 
 Kind: TypeAlias = Literal["2t1", "3t1", "4t1", "5t2", "rank", "generate"]
-"""mTn: choose n creative responses from m options; rank five responses; write one."""
+"""mtn (as in 5t2): choose the n creative responses among m options; rank: rank five responses; generate: write one."""
 Slot: TypeAlias = Literal["right", "caption", "unrelated", "rewrite", "ranked"]
 Origin: TypeAlias = Literal[
     "response", "elsewhere", "low", "caption", "captioner", "rewriter", "other_caption", "other_captioner"
 ]
-"""Where an option is from: a response to this prompt, to another prompt, or one that few liked; a caption in the data; a
-model's caption or rewrite; a caption of another picture."""
+"""Where an option is from. response: to this prompt; elsewhere: a response to another prompt; low: a little liked one to
+this prompt. caption: from the data; captioner, rewriter: from that model; other_caption, other_captioner: the caption of
+another picture, from the data or the captioner."""
 
 WRONG: Mapping[str, tuple[Slot, ...]] = {
     "2t1": ("caption",),
@@ -30,15 +31,15 @@ WRONG: Mapping[str, tuple[Slot, ...]] = {
     "4t1": ("caption", "unrelated", "rewrite"),
     "5t2": ("caption", "unrelated", "rewrite"),
 }
-"""The wrong options of each kind of choice."""
+"""The slots of the wrong options of each kind of choice."""
 RANKED = 5
 
 
 class Option(BaseModel):
     """One option to choose or to rank, with its origin.
 
-    `text` is None until a model has written it (a caption, a rewrite). `row` is the row of the response, or of the response
-    that is rewritten. `star` and `ratings` are people's votes, for options that are responses.
+    `text` is None for a caption or a rewrite that a model writes when the problem is played. `row` is the id of the row of
+    the response, or of the response that is rewritten. `star` (likes) and `ratings` are people's votes on a response.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -87,27 +88,34 @@ class Problem(BaseModel):
 
     @property
     def liked(self) -> tuple[str, ...]:
-        """The right options, or those to rank: responses that people wrote and liked."""
+        """The texts of the right options, or of those to rank: responses that people liked."""
         return tuple(
             option.text for option in self.options if option.slot in ("right", "ranked") and option.text
         )
 
     @property
     def answer_size(self) -> int:
-        """How many options an answer names."""
+        """The number of options that an answer names."""
         return sum(option.slot in ("right", "ranked") for option in self.options)
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How problems are built.
+    """The rules by which problems are built; a prompt is a picture, a question or both.
 
     Attributes:
-        per_prompt: Problems of each kind of choice, and rankings, for each picture or question.
-        top_ratings: The share of a prompt's rated responses that counts as right. `top_likes` is that of liked ones.
-        min_likes: The likes that a right response needs.
-        errors: How many standard errors two ratings must differ by. `factor` is the ratio two counts of likes need.
-        captioner: Whether a model writes the captions; `rewriter` likewise the rewrites.
+        kinds: The kinds of problems to build.
+        per_prompt: The maximum number of problems of each kind for a prompt.
+        top_ratings: The top share of a prompt's rated responses that counts as right.
+        top_likes: The top share of a prompt's responses with likes that counts as right, if none is rated.
+        min_likes: The number of likes that a right response needs.
+        errors: The number of standard errors by which two mean ratings must differ.
+        factor: The ratio that two numbers of likes must have.
+        captioner: Whether a model writes the captions.
+        rewriter: Whether a model writes the rewrites.
+        part: Whether all rows are used, or those of held-out prompts.
+        share: The share of prompts that is held out.
+        split_seed: The seed of that split.
         unrelated: The unrelated option: a response to another prompt, or the caption of another picture.
     """
 
@@ -126,7 +134,7 @@ class Rules:
     unrelated: Literal["response", "caption"]
 
     def apart(self, better: Row, worse: Row) -> bool:
-        """Return whether people liked one response more than another, beyond chance."""
+        """Return whether people clearly liked one response more than the other, by `errors` or by `factor`."""
         if better.ratings and worse.ratings:
             error = math.hypot(better.ratings.error, worse.ratings.error)
             gap = better.ratings.mean - worse.ratings.mean
@@ -135,6 +143,6 @@ class Rules:
 
 
 def same(text: str) -> str:
-    """Return the normal form of a text, without case, width, spaces and punctuation."""
+    """Return a text in a normal form in which case, width, spaces and punctuation do not differ."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     return "".join(letter for letter in plain if letter.isalnum()) or plain.strip()

@@ -17,7 +17,7 @@ Language: TypeAlias = Literal["en", "zh", "ja"]
 
 
 class Ratings(BaseModel):
-    """People's votes on a scale of three: unfunny 1, somewhat funny 2, funny 3."""
+    """The numbers of people's votes on a scale of three: unfunny (1), somewhat funny (2), funny (3)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -46,7 +46,7 @@ class Ratings(BaseModel):
 
 
 class Row(BaseModel):
-    """One response; a line of an Oogiri-shaped data set (`samples.jsonl`).
+    """One response; a line of samples.jsonl in a data set of Oogiri rows.
 
     `group` names the picture or question that the response answers; all rows of a group are on one side of the split.
     `star` counts likes; 22 % of the rows of Oogiri-GO have none.
@@ -94,8 +94,8 @@ class Row(BaseModel):
 def held_out(row: Row, *, share: float = 0.05, seed: int = 0) -> bool:
     """Return whether a row belongs to the part that is never trained on.
 
-    A hash of the group decides, so all responses to a picture or question are on one side, whatever other rows there are
-    and in whatever order.
+    A hash of `seed` and the row's group decides. So all responses to a picture or question are in the same part, and other
+    rows do not matter. `share` is the share of groups that is held out.
     """
     digest = hashlib.sha256(f"{seed}:split:{row.group}".encode()).digest()
     return int.from_bytes(digest[:8], "big") < share * 2**64
