@@ -4,6 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # Processes that take tests, a file at a time.
 WORKERS ?= 2
+START   := $(shell date +%s)
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 # A second thread that spins while it waits slows everything down where a core is busy.
@@ -16,13 +17,11 @@ export TOKENIZERS_PARALLELISM := false
 help:              ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / - /'
 
-evaluate:          ## watch a good game, and a model of this machine at one, without a key; makes .venv first
-	@test -e $(VENV)/local.done || echo "First, once: $(VENV) with lotbench and a model of 135 million parameters (about 90 MB). Then two games; about a minute in all."
-	@start=$$(date +%s); \
-	$(MAKE) --no-print-directory -s $(VENV)/local.done && ready=$$(date +%s) && $(BIN)/lotbench watch && end=$$(date +%s) && \
+evaluate: $(VENV)/local.done   ## watch a good game, and a model of this machine at one, without a key; makes .venv first
+	@ready=$$(date +%s) && $(BIN)/lotbench watch && end=$$(date +%s) && \
 	echo "view:    $(BIN)/lotbench view             every run, and every game round by round" && \
 	echo "play:    $(BIN)/lotbench play --browser   be the player yourself; no key needed" && \
-	echo "It took $$((end - start)) s: $$((ready - start)) s to install, $$((end - ready)) s for the games."
+	echo "It took $$((end - $(START))) s: $$((ready - $(START))) s to install, $$((end - ready)) s for the games."
 
 quick: $(VENV)/dev.done        ## the fast tests, under two minutes
 	$(BIN)/python -m pytest -q -n $(WORKERS)
@@ -63,13 +62,14 @@ else $(PIP) install -q -c constraints.txt $$what; fi
 endef
 
 $(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
+	@echo "First, once: $(VENV) with lotbench and a model of 135 million parameters (about 90 MB); under a minute."
+	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) install -q uv || echo "no uv: pip installs"
 
 $(VENV)/local.done: $(VENV)/bin/python pyproject.toml constraints.txt
 	@what='-e .[local]'; $(install)
-	$(BIN)/lotbench local install
-	touch $@
+	@$(BIN)/lotbench local install
+	@touch $@
 
 $(VENV)/dev.done: $(VENV)/bin/python pyproject.toml constraints.txt
 	@what='-e .[local,dev]'; $(install)

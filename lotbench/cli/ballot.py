@@ -58,11 +58,7 @@ def make(parsed: argparse.Namespace) -> int:
     if out.exists() and out.read_bytes() != lines.encode():
         raise UsageError(f"{out}: is another ballot, on which people may have voted: choose another --out")
     atomic_write.write(out, lines)
-    named = {
-        "schema": 1,
-        "models": key,
-        "scores": {name: _score(run) for name, run in runs.items()},
-    }
+    named = {"schema": 1, "models": key, "scores": {name: _score(run) for name, run in runs.items()}}
     atomic_write.write(_key(out), json.dumps(named, ensure_ascii=False, indent=1) + "\n")
     prompt_count = len({item.prompt or item.id for item in items})
     pairs = f" in {len(items)} pairs" if parsed.pairs else ""

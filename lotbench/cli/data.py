@@ -15,12 +15,11 @@ from lotbench import benchmarks
 from lotbench.checks import judge_check_plan
 from lotbench.config import experiment as config
 from lotbench.config.makers import PEOPLE
-from lotbench.errors import DataError, UsageError, at
+from lotbench.errors import DataError, UsageError
 from lotbench.harness.planted import PlantedRow
 from lotbench.report.markdown import visible
-from lotbench.run import calibration
+from lotbench.run import calibration, plan
 from lotbench.storage import datasets
-from lotbench.storage.pictures import picture_facts
 
 if TYPE_CHECKING:
     from lotbench.run.construction import Order
@@ -50,22 +49,14 @@ def check(parsed: argparse.Namespace) -> int:
     configuration = config.load(None, [pair if "." in pair else f"settings.{pair}" for pair in parsed.sets])
     settings = config.validate(declared.Settings, configuration.experiment.settings, prefix="settings.")
     folder = Path(parsed.path)
-    items = datasets.samples(folder, declared.Item)
-    path, lines = folder / "samples.jsonl", datasets.lines(folder)
-    sights, broken = picture_facts.sights(folder, items)
-    findings = [*broken, *declared.lints(items, settings, sights)]
-    texts = [
-        (finding, f"{at(path, lines.get(finding.sample), finding.field)}: {finding.text}")
-        for finding in findings
-    ]
-    for text in [text for finding, text in texts if not finding.grave]:
-        print(f"note: {text}")
-    faults = [text for finding, text in texts if finding.grave]
+    faults, notes = plan.findings(declared, settings, folder)
+    for note in notes:
+        print(f"note: {note}")
     if faults:
         raise DataError(faults)
     if parsed.benchmark == calibration.GAME and (plays := calibration.read_plays(folder)):
         print(f"{folder / calibration.FILE}: {_count_plays(plays)}")
-    print(f"{folder}: {len(items)} samples, no faults")
+    print(f"{folder}: {len(datasets.lines(folder))} samples, no faults")
     return 0
 
 

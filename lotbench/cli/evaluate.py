@@ -10,26 +10,23 @@ from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from lotbench import benchmarks
 from lotbench.calls.budget import refuse_tier
 from lotbench.cli.progress import watch
 from lotbench.config import experiment as config
 from lotbench.config import judge_panel, model_names
 from lotbench.config.experiment import Config
-from lotbench.errors import UsageError
-from lotbench.report import bounds
-from lotbench.report.markdown import duration, visible
+from lotbench.errors import DataError, UsageError
+from lotbench.report import bounds, trust
+from lotbench.report.markdown import duration, places, visible
 from lotbench.run import plan
 from lotbench.run.evaluate import begin
 from lotbench.run.loading import Run
 from lotbench.run.session import collect_rarely
 from lotbench.storage import run_folder
-from lotbench.storage.datasets import config_file
+from lotbench.storage.datasets import config_file, data_folder, data_sets
 
 T = TypeVar("T")
-EMBEDDED = "an embedded model played"
-"""The beginning of the reason why the score of an embedded model means nothing (see `report.trust`)."""
-FEW = 100
-"""The number of samples below which scores are printed with two decimals instead of three."""
 LIMITS = ("concurrency", "rpm", "tpm", "cost_limit", "token_limit", "time_limit")
 FIELDS = {
     **{name: name for name in ("benchmark", "model", "data", "limit", "repeats", "seed")},
@@ -51,6 +48,7 @@ def limits(parsed: argparse.Namespace) -> dict[str, Any]:
 def evaluate(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench evaluate`: play a run and print its result, or print its plan (`--dry-run`); return exit code 0."""
     run_config = configuration(parsed)
+    _refuse_faulty_data(run_config)
     if parsed.dry_run:
         from lotbench.cli.dry import show_plan
 
@@ -66,6 +64,17 @@ def evaluate(parsed: argparse.Namespace) -> int:
         shards=parsed.shards,
     )
     return print_result(interruptible(work))
+
+
+def _refuse_faulty_data(run_config: Config) -> None:
+    """Refuse a data set of one's own that `lotbench data check` refuses; raises DataError with its lines."""
+    asked = run_config.experiment
+    declared = benchmarks.get(asked.benchmark)
+    folder = data_folder(asked.data, declared.data_set)
+    if folder not in data_sets():
+        settings = config.validate(declared.Settings, asked.settings, prefix="settings.")
+        if faults := plan.findings(declared, settings, folder)[0]:
+            raise DataError(faults)
 
 
 def configuration(
@@ -146,18 +155,12 @@ def interruptible(work: Coroutine[Any, Any, T]) -> T:
 def print_result(run: Run) -> int:
     """Print the scores of a run, whether it is trusted, and the commands to go on with; return exit code 0."""
     summary = run.summary
-    if any(reason.startswith(EMBEDDED) for reason in summary["reasons"]):
-        # The score of an embedded model means nothing, so its digits are not printed.
-        counts = ", ".join(f"{count} {name}" for name, count in summary["outcomes"].items())
-        print(f"{summary['n_traces']} played: {counts} (the numbers of it are in the report)")
-    else:
-        _print_scores(run)
     name = summary["primary_metric"]
-    if (score := summary["scores"].get(name)) and (
-        sentence := bounds.moving(name, score.get("bounds", {}), score["low"], score["high"])
-    ):
+    score = summary["scores"].get(name)
+    # A server gives the name of its model, which is printed.
+    print(visible(f"{run.config.model}  {name} {_value(score)}  {_played(summary)}"))
+    if score and (sentence := bounds.moving(name, score.get("bounds", {}), score["low"], score["high"])):
         print(sentence)
-    # A server gives the name of its model, and reasons quote that name.
     print(visible(_trust(run)))
     if not run_folder.writable(run.path):
         print(f"{run.path} can only be read: nothing was written to it")
@@ -167,39 +170,37 @@ def print_result(run: Run) -> int:
     return 0
 
 
-def _print_scores(run: Run) -> None:
-    """Print the primary metric with its cost in one line, and the other metrics below."""
-    summary, cost = run.summary, run.summary["usage"]["cost_usd"]
-    scores = dict(summary["scores"])
-    solved, total = summary["outcomes"].get("solved"), summary["n_traces"]
-    parts = [run.config.model, _value(summary["primary_metric"], scores.pop(summary["primary_metric"], None))]
-    parts += [f"{solved}/{total} solved"] if solved is not None else [f"{total} played"]
-    parts += [] if cost is None else [f"${cost:.2f}"]
-    print(visible("  ".join([*parts, duration(summary["wall_s"])])))
-    for name, score in scores.items():
-        print(f"  {name:30} {_value('', score)}")
+def _played(summary: Mapping[str, Any]) -> str:
+    """Return how many tasks were played or solved, the cost and the time."""
+    outcomes, total, cost = summary["outcomes"], summary["n_traces"], summary["usage"]["cost_usd"]
+    game = {"solved", "unsolved"} & outcomes.keys()
+    parts = [f"{outcomes.get('solved', 0)}/{total} solved" if game else f"{total} played"]
+    return "  ".join([*parts, *([] if cost is None else [f"${cost:.2f}"]), duration(summary["wall_s"])])
 
 
 def _trust(run: Run) -> str:
-    """Return a line that says whether a run is trusted, or why not; and a second line if a judge check is missing."""
-    reasons = run.summary["reasons"]
+    """Return a line that says whether a run is trusted, or why not and which command checks its judges."""
     if run.summary["rankable"]:
         return "trusted: it has a place among runs that were measured alike"
-    names = [model_names.parse(name) for name in run.config.roles.get("judge", ())]
-    checkable = names and not {name.kind for name in names} & {"python", "local", "human"}
-    judges = " ".join(f"--judge {name.text}" for name in names)
-    unchecked = any("was never checked" in reason for reason in reasons)
-    earns = f"\nearn it: lotbench judge-check {judges}" if unchecked and checkable else ""
-    return f"not trusted: {'; '.join(reasons)}{earns}"
+    reasons = run.summary["reasons"]
+    unchecked = [
+        (role, model_names.parse(name))
+        for role in ("judge", "oracle")
+        if any(f"the {role}" in reason and "was never checked" in reason for reason in reasons)
+        for name in run.config.roles.get(role, ())
+    ]
+    checkable = unchecked and not {name.kind for _, name in unchecked} & {"python", "local", "human"}
+    named = [run.config.benchmark] * (run.config.benchmark != config.DEFAULT_BENCHMARK)
+    check = " ".join([*named, *(f"--{role} {name.text}" for role, name in unchecked)])
+    earns = f"lotbench judge-check {check}" if checkable else "the report says why"
+    return f"not trusted: {', '.join(trust.in_short(reasons))}; {earns}"
 
 
-def _value(name: str, score: dict[str, Any] | None) -> str:
-    """Return a score as text, with its name, interval and bounds: two decimals below `FEW` samples, else three."""
+def _value(score: Mapping[str, Any] | None) -> str:
+    """Return a score as text, with its interval and bounds."""
     if score is None or score["value"] is None:
-        return f"{name} none: {score['why'] if score else 'it was not computed'}".strip()
-    digits = 2 if score["n"] < FEW else 3
-    low, high = score["low"], score["high"]
+        return f"none: {score['why'] if score else 'it was not computed'}"
+    digits, low, high = places(score["n"]), score["low"], score["high"]
     span = "" if low is None or high is None else f" ({low:.{digits}f} to {high:.{digits}f})"
     words = bounds.in_words(score.get("bounds", {}))
-    bounds_text = f"  bounds {words}" if words else ""
-    return f"{name} {score['value']:.{digits}f}{span}{bounds_text}".strip()
+    return f"{score['value']:.{digits}f}{span}" + (f"  bounds {words}" if words else "")

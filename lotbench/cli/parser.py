@@ -14,7 +14,7 @@ Command = Callable[[argparse.Namespace], int]
 Commands: TypeAlias = "argparse._SubParsersAction[Any]"
 Declare = Callable[..., argparse.ArgumentParser]
 """The function `_command` with its first argument bound: it declares a command of one group."""
-A_RUN = "a path, a folder name in runs/, or latest"
+A_RUN = "a path, a folder name in runs/ or a part of it, or latest"
 DEFAULT_BENCHMARK = "lotbench"
 """Equal to `config.experiment.DEFAULT_BENCHMARK`, whose module takes too long to import for a parser."""
 LAST_PORT = 65535

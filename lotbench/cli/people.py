@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import datetime
-import sys
 import time
 import webbrowser
 from collections.abc import Awaitable, Callable, Mapping
@@ -35,7 +34,9 @@ NO_KEY = (
     "No key is set, so the lists of the samples judge; where they cannot tell, you do. Such games are in no board.\n"
     "With $OPENAI_API_KEY a model judges; --judge names another.\n"
 )
-NO_TERMINAL = "play: a person needs a terminal to play in; --browser serves pages"
+NO_TERMINAL = "play: a person needs a terminal to play in, or lines in a pipe; --browser serves pages"
+AGREE = """Your name, your guesses and your times go into {out} on this machine, and may be published.
+Do you agree? (yes, no, or more) """
 EVERYWHERE = ("0.0.0.0", "::")
 """Host addresses that mean all addresses of a machine; a browser cannot open them as they are."""
 
@@ -194,19 +195,24 @@ def _at_terminal(config: Config, out: Path, player_name: str | None, day: dateti
     from lotbench.site.people_runs import of_the_day, person, planned, play_next
     from lotbench.site.player import CONSENT
 
-    if not player_name and not sys.stdin.isatty():
-        raise UsageError(NO_TERMINAL)
-    name = person(player_name or input("Your name: "))
-    print(CONSENT)
-    if input("Do you agree? (yes or no) ").strip().lower() not in ("yes", "y"):
+    name = person(player_name or _line("Your name: "))
+    while (agreed := _line(AGREE.format(out=out)).strip().lower()) == "more":
+        print(CONSENT)
+    if agreed not in ("yes", "y"):
         print("Nothing was kept.")
         return 0
     chosen = of_the_day(config, day) if day else config
     if planned(chosen).benchmark.graph != "game":
         return print_result(interruptible(play_next(chosen, out, name)))
-    if not sys.stdin.isatty():
-        raise UsageError(NO_TERMINAL)
     return print_result(interruptible(play_here(chosen, out, name, Console())))
+
+
+def _line(prompt: str) -> str:
+    """Return a line from the terminal or a pipe; raises UsageError if there is none."""
+    try:
+        return input(prompt)
+    except (EOFError, OSError):
+        raise UsageError(NO_TERMINAL) from None
 
 
 def _game(parsed: argparse.Namespace, defaults: Mapping[str, Any] | None = None) -> Config:

@@ -193,7 +193,7 @@ class Terminal:
         often = view.clue_rounds[:1] == (1,)
         after = "each miss" if often else f"round {', '.join(map(str, view.clue_rounds))}"
         clues = f" Clues come after {after}." if view.clue_rounds else ""
-        rules = f"{what} {view.most} rounds. {FAILS}{clues} Type “{GIVE_UP}” to give up."
+        rules = f"{what} {view.most} rounds. {FAILS}{clues} Type “{GIVE_UP}” to give up. {self._player.hint}"
         self._console.print(Text(rules, style="dim"))
 
     def _news(self) -> None:

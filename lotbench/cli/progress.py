@@ -16,8 +16,6 @@ PIPE_S = 15.0
 STALL_S = 60.0
 """The seconds without any reply after which the calls in flight are listed."""
 SHOWN = 5
-BAR = 8
-"""The width of the progress bar in characters."""
 
 
 def watch(stream: TextIO) -> Watch:
@@ -27,17 +25,23 @@ def watch(stream: TextIO) -> Watch:
 
 def _in_pipe(stream: TextIO) -> Watch:
     async def show(status: Status) -> None:
-        started, begun = time.monotonic(), len(status.traces)
+        started, begun, shown = time.monotonic(), len(status.traces), ("", 0)
         _warn(status, lambda line: print(line, file=stream, flush=True))
         print(f"run: {status.path}", file=stream, flush=True)
+
+        def show_news() -> None:
+            nonlocal shown
+            news = counts(status), int((time.monotonic() - status.stats.replied) / STALL_S)
+            if news != shown:
+                shown = news
+                print(lines(status, started, begun), file=stream, flush=True)
+
         try:
             while True:
                 await asyncio.sleep(PIPE_S)
-                print(line(status, time.monotonic() - started, begun), file=stream, flush=True)
-                for waited in stalled(status.stats, time.monotonic()):
-                    print(waited, file=stream, flush=True)
+                show_news()
         finally:
-            print(line(status, time.monotonic() - started, begun), file=stream, flush=True)
+            show_news()
 
     return show
 
@@ -46,42 +50,59 @@ def _on_terminal(stream: TextIO) -> Watch:
     async def show(status: Status) -> None:
         from rich.console import Console
         from rich.live import Live
-        from rich.progress_bar import ProgressBar
-        from rich.table import Table
         from rich.text import Text
 
         # No markup: a path and a warning are only text.
         console, started, begun = Console(file=stream, markup=False), time.monotonic(), len(status.traces)
         _warn(status, console.print)
         console.print(f"run: {status.path}", highlight=False)
-
-        def table() -> Table:
-            grid = Table.grid(padding=(0, 1))
-            bar = ProgressBar(total=max(status.total, 1), completed=len(status.traces), width=BAR)
-            grid.add_row(bar, line(status, time.monotonic() - started, begun))
-            for waited in stalled(status.stats, time.monotonic()):
-                grid.add_row("", Text(waited))
-            return grid
-
-        with Live(table(), console=console, auto_refresh=False, transient=False) as live:
+        with Live(console=console, auto_refresh=False, transient=False) as live:
             try:
                 while True:
+                    live.update(Text(lines(status, started, begun)), refresh=True)
                     await asyncio.sleep(TERMINAL_S)
-                    live.update(table(), refresh=True)
             finally:
-                live.update(table(), refresh=True)
+                live.update(Text(lines(status, started, begun)), refresh=True)
 
     return show
 
 
+def lines(status: Status, started: float, begun: int) -> str:
+    """Return the progress of a run in one line, and a line for each thing that slows it down.
+
+    Args:
+        status: The state of the run.
+        started: The time at which this session began (monotonic seconds).
+        begun: The number of tasks that were finished before this session.
+    """
+    now, retries = time.monotonic(), status.models.waiting.retries
+    crowded = [pace for pace in status.models.paces.values() if pace.places < pace.most]
+    return "\n".join(
+        [
+            line(status, now - started, begun),
+            *([f"{retries} waiting on retries"] if retries else []),
+            *(f"an endpoint is crowded: {int(pace.places)} of {pace.most} places" for pace in crowded),
+            *stalled(status.stats, now),
+        ]
+    )
+
+
 def line(status: Status, seconds: float, begun: int = 0) -> str:
-    """Return the progress of a run in one line; beside the bar it fits 80 columns unless tasks fail or calls have to wait.
+    """Return the progress of a run in one line: counts, the time since this session began, and the remaining time.
 
     Args:
         status: The state of the run.
         seconds: The seconds since this session began.
         begun: The number of tasks that were finished before this session.
     """
+    parts, done = [counts(status), duration(seconds)], len(status.traces)
+    if done > begun and done < status.total:
+        parts.append(f"{duration(seconds / (done - begun) * (status.total - done))} left")
+    return ", ".join(parts)
+
+
+def counts(status: Status) -> str:
+    """Return the numbers of games or tasks, rounds and calls of a run so far, and its cost."""
     stats, traces = status.stats, list(status.traces.values())
     solved = sum(trace.outcome == "solved" for trace in traces)
     failed = sum(trace.outcome.endswith("_failed") for trace in traces)
@@ -91,17 +112,7 @@ def line(status: Status, seconds: float, begun: int = 0) -> str:
     rounds: Any = [trace.score.parts.get("attempts") or 0 for trace in traces]
     parts += [f"{sum(rounds):,} rounds"] if what == "games" else []
     parts.append(f"{stats.calls:,} calls")
-    if stats.cost:
-        parts.append(f"${stats.cost:.2f}")
-    fresh = len(traces) - begun
-    if fresh > 0 and len(traces) < status.total:
-        parts.append(f"{duration(seconds / fresh * (status.total - len(traces)))} left")
-    if status.models.waiting.retries:
-        parts.append(f"{status.models.waiting.retries} waiting on retries")
-    for pace in status.models.paces.values():
-        if pace.places < pace.most:
-            parts.append(f"an endpoint is crowded: {int(pace.places)} of {pace.most} places")
-    return ", ".join(parts)
+    return ", ".join([*parts, f"${stats.cost:.2f}"] if stats.cost else parts)
 
 
 def stalled(stats: CallStats, now: float) -> list[str]:

@@ -16,12 +16,10 @@ from lotbench import benchmarks
 from lotbench.cli.evaluate import interruptible, limits, print_result
 from lotbench.cli.progress import damage, watch
 from lotbench.config import experiment as config
-from lotbench.config.model_names import parse
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.report.markdown import visible
 from lotbench.run import plan, results
 from lotbench.run.evaluate import resume as go_on
-from lotbench.run.folder_shapes import read_run_json
 from lotbench.run.loading import Run, load_run
 from lotbench.run.preview import previewed
 from lotbench.storage import datasets, run_folder
@@ -59,10 +57,7 @@ def score(parsed: argparse.Namespace) -> int:
         wall_s = run.summary.get("wall_s", 0.0)
         scored, _ = results.write(scored, again.plan, place, wall_s, again.totals, embed=parsed.embed)
     if again.damaged:
-        print(
-            f"warning: {damage(again.damaged)}: those calls are missing",
-            file=sys.stderr,
-        )
+        print(f"warning: {damage(again.damaged)}: those calls are missing", file=sys.stderr)
     if again.kept:
         print(f"{len(again.kept)} tasks stand as they were: not all their calls are in the journal")
     return print_result(scored)
@@ -83,40 +78,7 @@ def report(parsed: argparse.Namespace) -> int:
         from lotbench.report.html.run_report import drawings
 
         write_drawings(run.path / "plots", drawings(document))
-    code = print_result(run)
-    print(_people(run, Path(parsed.kept) if parsed.kept else run.path.parent), end="")
-    return code
-
-
-def _people(run: Run, root: Path) -> str:
-    """Return the section on the scores of people under the same conditions as a run, as Markdown.
-
-    Args:
-        run: The run.
-        root: The folder with the runs of people.
-
-    Returns:
-        "" if no person played under these conditions, a person played the run, or the run has no scores.
-    """
-    from lotbench.report.leaderboard import board, differing
-    from lotbench.report.ranking_sections import sections
-    from lotbench.report.report import laid_out
-
-    entry = results.entry(run) if run.summary else None
-    if entry is None or entry.person:
-        return ""
-    folders = (place.parent for place in sorted(root.glob("*/run.json")))
-    played = [load_run(path) for path in folders if parse(str(_model(path))).kind == "human"]
-    people = [results.entry(other) for other in played if other.summary]
-    alike = [other for other in people if other.values and not differing(entry, other)]
-    if not alike or not entry.values:
-        return ""
-    blocks = laid_out(sections(board([entry, *alike]))[-1])
-    return "\n" + "\n\n".join(blocks) + "\n"
-
-
-def _model(path: Path) -> object:
-    return read_run_json(path)["experiment"].get("model")
+    return print_result(run)
 
 
 def export(parsed: argparse.Namespace) -> int:

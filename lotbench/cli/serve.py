@@ -35,13 +35,7 @@ def serve(parsed: argparse.Namespace) -> int:
     async def main() -> None:
         outside = Outside(config.experiment.model.removeprefix("python:"))
         async with opened(
-            config,
-            outside,
-            {},
-            folder,
-            Path(parsed.out),
-            fresh=parsed.fresh,
-            check=not parsed.no_preflight,
+            config, outside, {}, folder, Path(parsed.out), fresh=parsed.fresh, check=not parsed.no_preflight
         ) as games:
             print(f"{len(games.samples)} samples; games are kept in {games.path}", file=sys.stderr)
 

@@ -1,13 +1,13 @@
 """`lotbench watch`: a recorded good game, then a live game of the embedded model, both printed round by round.
 
-The word lists of the samples judge both games, so that a yes is meaningful although the model is tiny.
+The word lists of the samples judge both games, so that a yes is meaningful although the model is tiny. Both become runs.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import time
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,13 @@ from lotbench.cli.evaluate import interruptible
 from lotbench.cli.play_terminal import judged, news, show_picture, told_answer
 from lotbench.config import experiment as config
 from lotbench.run.evaluate import begin
-from lotbench.run.plan import Plan
+from lotbench.run.loading import Run
 from lotbench.run.session import Status
-from lotbench.site.host import HOST, Host, verdict
+from lotbench.site.host import HOST, Host
 from lotbench.site.people_runs import planned
 from lotbench.site.play_result import result
 from lotbench.site.player import Player
-from lotbench.types import Trace
+from lotbench.types import Reply, Request, Trace
 
 TICK_S = 0.1
 PACE_S = 0.45
@@ -54,55 +54,70 @@ ASKED: Mapping[str, Any] = {
     "sampling.candidate.temperature": 0.8,
     "settings.judge_mode": "zero_shot",
 }
+EXAMPLE: Mapping[str, Any] = {
+    **ASKED,
+    "model": "python:example",
+    "samples": [TOLD],
+    "roles.oracle": ["python:script"],
+    "settings.max_rounds": 15,
+    "settings.clue_interval": 5,
+    "settings.ask": True,
+}
+"""The configuration of the recorded game as a run, which `lotbench replay example` finds by its name."""
 
 
 def watch(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench watch`: print a recorded game, then a live one of the embedded model; return exit code 0."""
-    console, live_config = Console(highlight=False), config.load(None, (), {**ASKED, "samples": [LIVE]})
-    plan = planned(config.load(None, (), {**ASKED, "samples": [TOLD, LIVE]}))
-    tell(plan, console, PACE_S if console.is_terminal else 0.0)
+    console, out = Console(highlight=False), Path(parsed.out)
+    console.rule("A good game, told again")
+    tell(console, out, PACE_S if console.is_terminal else 0.0)
     console.rule("Now live: a model of 135 million parameters, on this machine")
-    scene(plan, LIVE, console)
-    host = {HOST: Host(plan.by_id.__getitem__)}
-    screen = Live(console)
-    run = interruptible(begin(live_config, out=Path(parsed.out), own=host, watch=screen.watched, check=False))
-    trace = run.traces[0]
-    screen.ends(trace)
-    console.print(
-        Text(result(trace, plan.settings.max_rounds).words, "bold"), told_answer(run.samples[LIVE]), sep="\n"
-    )
+    run = play({**ASKED, "samples": [LIVE]}, console, out)
     console.print("It is a tiny model: watch the game, not the score.", style="dim")
     console.print(Text(f"report:  {run.path / 'report.html'}"))
     return 0
 
 
-def scene(plan: Plan, sample: str, console: Console) -> None:
-    """Print the picture of a sample, its caption, and the joke with its blank."""
-    item: Any = plan.by_id[sample]
-    show_picture(console, plan.pictures.path(sample).read_bytes())
+def tell(console: Console, out: Path, pace_s: float = 0.0) -> Run:
+    """Play the recorded game and print it, with a pause before each reply."""
+    script = Script(pace_s)
+    return play(EXAMPLE, console, out, {"python:example": script, "python:script": script})
+
+
+def play(asked: Mapping[str, Any], console: Console, out: Path, own: Mapping[str, Any] | None = None) -> Run:
+    """Play a game of one sample and print it as it goes."""
+    run_config = config.load(None, (), asked)
+    plan = planned(run_config)
+    item: Any = plan.chosen[0]
+    show_picture(console, plan.pictures.path(item.id).read_bytes())
     console.print(Text(f"In the picture: {item.caption}", "dim"))
     before, _, after = item.frame.partition("<MASK>")
     console.print(Text.assemble("\n", before, ("______", "bold underline blue"), after, "\n"))
+    live = Live(console)
+    objects = {HOST: Host(plan.by_id.__getitem__), **(own or {})}
+    run = interruptible(begin(run_config, out=out, own=objects, watch=live.watched, check=False))
+    live.ends(run.traces[0])
+    ended = result(run.traces[0], plan.settings.max_rounds)
+    console.print(Text(f"\n{ended.words}", "bold"), told_answer(run.samples[item.id]), sep="\n")
+    return run
 
 
-def tell(plan: Plan, console: Console, pace_s: float) -> None:
-    """Print the recorded game line by line, with `pace_s` seconds before each line."""
-    sample: Any = plan.by_id[TOLD]
-    console.rule("A good game, told again")
-    scene(plan, TOLD, console)
-    for number, (guess, question, answer) in enumerate(ROUNDS, 1):
-        counts, why = verdict(sample, guess)
-        lines = [Text(f"round {number}", "dim"), judged(guess, bool(counts)), Text(f"    {why}", "dim")]
-        lines += [Text(f"  asks: {question}"), Text(f"  host: {answer}", "bold")] if question else []
-        for line in lines:
-            time.sleep(pace_s)
-            console.print(line)
-    console.print(
-        Text.assemble(
-            f"\nSolved in round {len(ROUNDS)} of 15. The words were: ", (sample.key_text, "bold green")
+class Script:
+    """A model that plays the candidate and the oracle of the recorded game, with a pause before each reply."""
+
+    takes_requests = True
+
+    def __init__(self, pace_s: float) -> None:
+        self._pace_s = pace_s
+
+    async def __call__(self, request: Request) -> Reply:
+        """Return the reply of the recorded game to a request, by its round and step."""
+        await asyncio.sleep(self._pace_s)
+        guess, question, answer = ROUNDS[request.key.round - 1]
+        said = {"respond": {"guess": guess}, "ask": {"question": question}, "answer": {"answer": answer}}
+        return Reply(
+            json.dumps(said[request.key.step]), "script" if request.key.step == "answer" else "example"
         )
-    )
-    console.print(Text(f"{sample.explanation}\n"))
 
 
 class Live:
@@ -115,11 +130,17 @@ class Live:
     async def watched(self, status: Status) -> None:
         """Print what is new in the run's game until this task is cancelled at the end of the run."""
         self._player.status = status
-        with self._console.status("the model is thinking"):
-            while True:
-                for text in news(self._player.view, self._drawn, with_questions=True):
-                    self._console.print(text)
-                await asyncio.sleep(TICK_S)
+        with self._console.status("thinking"):
+            try:
+                while True:
+                    self._print_news()
+                    await asyncio.sleep(TICK_S)
+            finally:
+                self._print_news()
+
+    def _print_news(self) -> None:
+        for text in news(self._player.view, self._drawn, with_questions=True):
+            self._console.print(text)
 
     def ends(self, trace: Trace) -> None:
         """Print the verdict on the last guess, which came too late for `watched`."""

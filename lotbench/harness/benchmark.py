@@ -97,9 +97,9 @@ class Benchmark:
         strata: Fields of samples over which `--limit` spreads its draw, the most important first.
         alike: Returns a key from a sample and the settings; samples with one key give the same requests, and a draw takes
             one of them. None for a sample like no other.
-        beside: The names of the fields (besides id and language) of all samples of the data set that nodes may read in
-            `episode.data`, for example to draw control guesses; a run folder keeps them. None: nodes see only the samples
-            that are played.
+        asked: The names of the fields of a sample that may hold its prompt; pages show the first that is not empty.
+        beside: The names of the fields (besides id and language) of all samples that nodes may read in `episode.data`, for
+            example to draw control guesses; a run folder keeps them. None: nodes see only the samples that are played.
         lints: Returns findings on weak samples, from the samples, the settings and facts about their pictures by id.
         published: Reads the samples from files that others have published; None if there are none.
         right: Returns the right answers of a sample; a candidate that was trained on one of them has seen the sample.
@@ -132,6 +132,7 @@ class Benchmark:
     composed: Composed | None = None
     strata: tuple[str, ...] = ("language",)
     alike: Callable[[Any, Any], str | None] = lambda sample, settings: None
+    asked: tuple[str, ...] = ()
     beside: tuple[str, ...] | None = None
     lints: Callable[[Sequence[Any], Any, Mapping[str, Sight]], Sequence[Finding]] = lambda *data: ()
     published: Callable[[Source], Sequence[BaseModel]] | None = None

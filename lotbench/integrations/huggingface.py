@@ -117,7 +117,7 @@ def _card(run: Run, name: str) -> str:
         Table(("metric", "value", "low", "high", "samples"), tuple(scores)),
         Table(("of", "sha256"), tuple(summary["digests"].items())),
     )
-    trust = "may be ranked" if summary["rankable"] else "may not be ranked: " + "; ".join(summary["reasons"])
+    trust = "trusted" if summary["rankable"] else f"not trusted: {'; '.join(summary['reasons'])}"
     return "\n\n".join(
         [
             f"---\n{_yaml(head)}---",
@@ -125,7 +125,7 @@ def _card(run: Run, name: str) -> str:
             f"{benchmarks.get(run.config.benchmark).about.capitalize()}. One line a task, one a step.",
             f"Do not train on them: they hold texts of samples. Canary: {plain(' '.join(canaries(run)) or 'none')}",
             f"Model: {plain(without_address(run.config.model))}. Variant: {plain(str(summary.get('arm')))}. "
-            f"The run {plain(trust)}.",
+            f"The run is {plain(trust)}.",
             *map(table, tables),
             "",
         ]

@@ -300,7 +300,8 @@ def lotbench() -> Scorer:
 def measured(run: Run, traces: Mapping[tuple[str, int], Trace]) -> dict[str, float]:
     """Return the metrics of a run from its traces by (sample, repeat), which may be part of it.
 
-    NAME is the value, NAME_low and NAME_high are the ends of the 95 % interval; missing values are left out.
+    NAME is the value, NAME_low and NAME_high are the ends of the 95 % interval; missing values are left out. The primary
+    metric is first, since inspect shows the first.
     """
     run_plan = planned(run, Limits())
     order = [(item.sample, item.repeat) for sequence in run_plan.sequences() for item in sequence]
@@ -309,7 +310,11 @@ def measured(run: Run, traces: Mapping[tuple[str, int], Trace]) -> dict[str, flo
     answers = declared.answers_by_sample(played, settings) if len(played) == len(order) else {}
     evidence = results.gather_evidence(run_plan, run.path, answers, embed=True)
     values: dict[str, float | None] = {}
-    for key, measure in declared.metrics(played, settings, evidence).items():
+    metrics, first = (
+        declared.metrics(played, settings, evidence),
+        declared.primary_metric(played, settings).name,
+    )
+    for key, measure in sorted(metrics.items(), key=lambda item: item[0] != first):
         values |= {key: measure.value, f"{key}_low": measure.low, f"{key}_high": measure.high}
     return {key: value for key, value in values.items() if value is not None}
 

@@ -32,6 +32,15 @@ LOCAL_SLOTS = 3
 """The number of requests that the embedded model processes together."""
 
 
+def reads_text_only(name: ModelName) -> bool:
+    """Return whether a model on this machine is known to take no pictures, before its weights are loaded."""
+    if name.kind != "hf":
+        return name.kind == "local"
+    from lotbench.models.transformers.loading import takes_pictures
+
+    return not takes_pictures(name.model)
+
+
 class Models:
     """The models of a run; a model that has several roles is built once, and a recording once for each role.
 

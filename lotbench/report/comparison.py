@@ -28,7 +28,7 @@ from lotbench.metrics.correlation import correlation
 from lotbench.report import bounds, leaderboard, likeness, ranking_sections
 from lotbench.report.leaderboard import Board, Entry
 from lotbench.report.likeness import Replies
-from lotbench.report.markdown import number, plain
+from lotbench.report.markdown import number, places, plain
 from lotbench.report.report import laid_out
 from lotbench.report.sections import Section, Table
 from lotbench.types import JSON
@@ -255,14 +255,14 @@ def side_by_side(runs: Sequence[Entry], apart: str = "") -> Section:
     )
     notes = (
         *([f"Not ranked: {apart}."] if apart else []),
-        *_not_rankable(runs),
+        *_untrusted(runs),
         "Each value has its 95 % interval. Intervals that overlap do not say that runs are alike: the samples "
         "are the same, so the runs are compared pair by pair.",
     )
     return Section(f"Runs by {setting}", notes, (Table(("run", setting, *metrics), rows),))
 
 
-def _not_rankable(runs: Sequence[Entry]) -> list[str]:
+def _untrusted(runs: Sequence[Entry]) -> list[str]:
     """Return lines that say why runs are not trusted; runs with the same reasons share a line."""
     by_reasons: dict[tuple[str, ...], list[str]] = {}
     for run in runs:
@@ -325,9 +325,9 @@ def _cell(score: Mapping[str, Any] | None) -> str | None:
         return None
     range_text = bounds.in_words(score.get("bounds", {}))
     suffix = f", bounds {range_text}" if range_text else ""
-    if None in (score["low"], score["high"]):
-        return number(score["value"]) + suffix
-    return f"{number(score['value'])} ({number(score['low'])} to {number(score['high'])}){suffix}"
+    digits, value, low, high = places(score["n"]), score["value"], score["low"], score["high"]
+    ends = "" if None in (low, high) else f" ({low:.{digits}f} to {high:.{digits}f})"
+    return f"{value:.{digits}f}{ends}{suffix}"
 
 
 def _setup_text(table: JSON | Mapping[str, JSON], name: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, zip_longest
 from statistics import fmean
 from typing import Any
 
@@ -304,12 +304,22 @@ def _pairs(order: Sequence[str], entries: Mapping[str, Entry]) -> tuple[Pair, ..
 
 
 def labels_of(entries: Sequence[Entry]) -> list[str]:
-    """Return a label of each run: the model's name, with the run's name if the model has several runs."""
-    models = [entry.model for entry in entries]
-    return [
-        entry.model if models.count(entry.model) == 1 else f"{entry.model} ({entry.name})"
-        for entry in entries
-    ]
+    """Return a label of each run: the model's name, with what tells its runs apart if the model has several runs."""
+    return told_apart([(entry.model, entry.name) for entry in entries])
+
+
+def told_apart(runs: Sequence[tuple[str, str]]) -> list[str]:
+    """Return a label of each run, from pairs of its model's name and its own name.
+
+    Runs of one model get the first part of their names that differs among all of them (the day, the time, the digest).
+    """
+    labels = []
+    for model, name in runs:
+        names = [other for other_model, other in runs if other_model == model]
+        columns = zip_longest(*(other.split("-") for other in names), fillvalue="1")
+        parts = next((column for column in columns if len({*column}) == len(names)), names)
+        labels.append(model if len(names) == 1 else f"{model} ({parts[names.index(name)]})")
+    return labels
 
 
 def at(table: JSON | Mapping[str, JSON], name: str) -> Any:

@@ -23,6 +23,7 @@ _MARKUP = re.compile(r"([\\`*\[\]<>|~$&#])|(?<![^\W_])_|_(?![^\W_])")
 _MARKER = re.compile(r"^()([-+=])|^(\d+)([.)])(?=\s|$)")
 """Line starts that make a list item, or a heading of the line above."""
 _NO_VALUE = "–"
+FEW = 100
 LONGEST = 20_000
 """The maximum length of a text in characters; longer texts are cut and marked. traces.jsonl and calls.jsonl are complete."""
 
@@ -47,6 +48,16 @@ def number(value: float) -> str:
     if isinstance(value, int):
         return str(value)
     return f"{value:.1f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number of things, as in `1 sample` and `2 samples`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def places(n: int) -> int:
+    """Return the decimals of a metric over `n` samples: of few samples, a third says nothing."""
+    return 2 if n < FEW else 3
 
 
 def share(count: int, of: int) -> float | None:

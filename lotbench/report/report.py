@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from lotbench.report import bounds
-from lotbench.report.markdown import bullets, number, plain, table
+from lotbench.report.markdown import bullets, counted, places, plain, table
 from lotbench.report.sections import Cell, Grid, Section, Table
 from lotbench.types import JSON, RUN_SCHEMA, Metric, Trace
 
@@ -247,8 +247,9 @@ def _head(report: Report) -> list[str]:
     blocks = [f"# {plain(facts.benchmark)}: {plain(candidate)}"]
     if not report.rankable:
         blocks.insert(0, f"**Not trusted:** {'; '.join(plain(reason) for reason in report.reasons)}")
-    scores = [table(scores_table(report)), bullets(score_notes(report))]
-    return [*blocks, _outcome_text(report), "## Scores", *scores]
+    scores = scores_table(report)
+    notes = bullets(score_notes(report))
+    return [*blocks, _outcome_text(report), "## Scores", plain(scores.caption), table(scores), notes]
 
 
 def _whole(report: Report) -> str:
@@ -286,7 +287,7 @@ def _outcome_text(report: Report) -> str:
             f"benchmark {facts.benchmark} version {facts.version}, reference preset {facts.preset}",
             *([f"variant: {facts.arm}"] if facts.arm is not None else []),
             *lines,
-            f"{report.n_traces} of {facts.n_episodes} tasks on {facts.n_samples} samples: {ended}",
+            f"{report.n_traces} of {counted(facts.n_episodes, 'task')} on {counted(facts.n_samples, 'sample')}: {ended}",
             f"time: {facts.wall_s:.1f} s{_total_cost(total(facts.spent))}",
         ]
     )
@@ -303,8 +304,11 @@ def scores_table(report: Report) -> Table:
     """Return a table with one row per metric, with columns for the reference scoring and the baselines if there are any."""
     metrics, reference = list(report.scores.values()), report.reference_scores
     columns: dict[str, list[Cell]] = {
-        "metric": [_full_name(name, metric, report.facts.arm) for name, metric in report.scores.items()],
-        "value": [metric.value for metric in metrics],
+        "metric": [
+            f"{name} ({metric.instrument})" if metric.instrument else name
+            for name, metric in report.scores.items()
+        ],
+        "value": [_rounded(metric) for metric in metrics],
         "95 % interval": [interval(metric) for metric in metrics],
     }
     if any(metric.bounds for metric in metrics):
@@ -312,19 +316,19 @@ def scores_table(report: Report) -> Table:
     columns["n"] = [metric.n for metric in metrics]
     if any(metric.observations for metric in metrics):
         columns["observations"] = [metric.observations or None for metric in metrics]
-    columns["n scored / n total"] = [f"{report.n_scored} / {report.facts.n_episodes}"] * len(metrics)
     columns["better"] = [metric.better for metric in metrics]
     if reference:
-        values = [reference[name].value if name in reference else None for name in report.scores]
+        values = [_rounded(reference[name]) if name in reference else None for name in report.scores]
         columns[f"as {report.facts.preset} scores"] = list(values)
     for baseline in dict.fromkeys(name for metric in metrics for name in metric.baselines):
         columns[baseline] = [metric.baselines.get(baseline) for metric in metrics]
-    return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)))
+    variant = f"variant {report.facts.arm}; " if report.facts.arm else ""
+    caption = f"{variant}{report.n_scored} of {counted(report.facts.n_episodes, 'task')} with a score"
+    return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)), caption)
 
 
-def _full_name(name: str, metric: Metric, arm: str | None) -> str:
-    """Return a metric's name with its instrument and arm in brackets."""
-    return " ".join([name, *(f"({part})" for part in (metric.instrument, arm) if part)])
+def _rounded(metric: Metric) -> float | None:
+    return None if metric.value is None else round(metric.value, places(metric.n))
 
 
 def score_notes(report: Report) -> list[str]:
@@ -390,7 +394,7 @@ def _describe_score(metric: Metric) -> str:
     if metric.value is None:
         return f"none: {metric.why}"
     ends = f"{interval(metric)}, " if interval(metric) else ""
-    return f"{number(metric.value)} ({ends}n = {metric.n})"
+    return f"{metric.value:.{places(metric.n)}f} ({ends}n = {metric.n})"
 
 
 def settings_table(report: Report) -> Table:
@@ -450,7 +454,9 @@ def interval(metric: Metric) -> str | None:
     """Return the 95 % interval as text, with open ends; None if both ends are open."""
     if metric.low is None and metric.high is None:
         return None
-    low, high = ("open" if end is None else number(end) for end in (metric.low, metric.high))
+    low, high = (
+        "open" if end is None else f"{end:.{places(metric.n)}f}" for end in (metric.low, metric.high)
+    )
     return f"{low} to {high}"
 
 

@@ -14,18 +14,31 @@ with a `Check` for each check of a judge or oracle.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, product
 
 from lotbench.config.makers import PEOPLE, one_maker
 from lotbench.config.model_names import Kind, related, without_address
 from lotbench.metrics.intervals import Z
+from lotbench.report.markdown import counted
 
 MOST_UNANSWERED = 0.05
 """The maximum share of samples that the primary metric may leave out, and of episodes that may fail or have no score."""
 KNOWS_NOTHING = "the primary metric knows nothing"
 """The beginning of the reason given if the primary metric leaves out more than `MOST_UNANSWERED`."""
+IN_SHORT = (
+    ("an embedded model played", "tiny model"), ("are a recording", "recorded answers"),
+    ("of one family", "judge of the candidate's family"), ("the family that wrote", "samples of the candidate's family"),
+    ("adapter was trained", "trained on samples"), ("the run is not complete", "not complete"),
+    ("tasks failed", "failed tasks"), (KNOWS_NOTHING, "missing answers"), ("the run is of ", "few samples"),
+    ("was never checked", "judge not checked"), ("was checked on", "judge failed its check"),
+    ("'s ", "judge failed its check"), ("no panel file", "no panel file"), ("only one judge", "few judges"),
+    ("judges that the benchmark", "few judges"), ("", "other reasons"),
+)  # fmt: skip
+"""Parts of reasons why a run is not trusted, each with a short form of the reason, the gravest first."""
+MINOR = frozenset({"not complete", "missing answers", "few samples", "judge not checked"})
+"""The short forms of reasons with which runs get provisional places if no run is trusted."""
 MIN_SAMPLES = 50
 """The minimum number of independent samples; a smaller data set must be played as a whole."""
 
@@ -167,6 +180,12 @@ def reasons(case: Case) -> tuple[str, ...]:
     """Return all reasons why a run is not trusted; empty if it is."""
     rules = (_players(case), case.demands, _kinship(case), _writers(case), _checks(case), _size(case))
     return tuple(dict.fromkeys(chain.from_iterable(rules)))
+
+
+def in_short(reasons: Iterable[str]) -> tuple[str, ...]:
+    """Return the short forms of reasons, two or three words each, the gravest first."""
+    found = {next(short for part, short in IN_SHORT if part in reason) for reason in reasons}
+    return tuple(dict.fromkeys(short for _, short in IN_SHORT if short in found))
 
 
 def sentence(check: Check) -> str:
@@ -311,7 +330,7 @@ def _size(case: Case) -> Iterator[str]:
     minimum = MIN_SAMPLES if case.whole is None else min(MIN_SAMPLES, case.whole)
     if case.samples < minimum:
         least = str(minimum) if minimum == MIN_SAMPLES else f"the data set's {minimum}"
-        yield f"the run is of {case.samples} samples, fewer than {least}"
+        yield f"the run is of {counted(case.samples, 'sample')}, fewer than {least}"
     if case.unanswered > MOST_UNANSWERED * case.samples:
         yield f"{KNOWS_NOTHING} of {case.unanswered} of the {case.samples} samples"
     done, total = case.episodes

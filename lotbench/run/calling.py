@@ -23,7 +23,8 @@ from lotbench.calls.descriptors import room
 from lotbench.calls.journal import Journal
 from lotbench.calls.store import Store
 from lotbench.config.experiment import Limits
-from lotbench.models.registry import Models
+from lotbench.errors import UsageError
+from lotbench.models.registry import Models, reads_text_only
 from lotbench.run.plan import Plan
 from lotbench.storage.run_folder import Folder
 
@@ -70,9 +71,11 @@ async def calling(
         before: See `journaled`.
 
     Raises:
-        UsageError: A key, a file, a package or the weights of a model are missing; no folder was made.
+        UsageError: A key, a file, a package or the weights of a model are missing, or a model of this machine would be shown
+            pictures and takes none; no folder was made.
         RunFolderError: The folder cannot be made or locked.
     """
+    _refuse_text_only(plan)
     limits, warning = _fit_limits(plan)
     async with Models(plan.pictures, limits, own or {}, plan.order) as models:
         models.warnings += filter(None, [warning])
@@ -80,6 +83,18 @@ async def calling(
         with folder() as place:
             async with journaled(plan, role_models, place.path, store or Store(), before) as caller:
                 yield Calls(plan, models, place, caller, limits)
+
+
+def _refuse_text_only(plan: Plan) -> None:
+    """Refuse models of this machine that take no pictures, in roles that are shown some."""
+    if not plan.benchmark.shows_pictures(plan.settings) or not any(sample.image for sample in plan.chosen):
+        return
+    for role, names in plan.names.items():
+        for name in names if plan.benchmark.roles[role].pictures else ():
+            if reads_text_only(name):
+                raise UsageError(
+                    f"{role}: {name.text} reads text only: to play without pictures, --set arm=caption"
+                )
 
 
 def _fit_limits(plan: Plan) -> tuple[Limits, str]:

@@ -16,13 +16,14 @@ from lotbench import benchmarks
 from lotbench.calls.caller import sampling
 from lotbench.config.experiment import Config, Experiment, Limits, digest, read_toml, validate
 from lotbench.config.model_names import ModelName, parse
-from lotbench.errors import UsageError
+from lotbench.errors import UsageError, at
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.episode import AnyEpisode, Call, Episode
 from lotbench.harness.loop import Planned, sequences
 from lotbench.harness.selection import select
 from lotbench.prompting.prompt import Pack
 from lotbench.storage import adapter_texts, datasets
+from lotbench.storage.pictures import picture_facts
 from lotbench.types import JSON, Sample, Sampling
 
 REPLY_TOKENS = 4096
@@ -219,6 +220,19 @@ def shared_rows(benchmark: Benchmark, data: Sequence[Any]) -> tuple[SimpleNamesp
     """Return the fields of all samples that every episode may see: id, language, and those that the benchmark names."""
     fields = {"id", "language", *(benchmark.beside or ())}
     return tuple(SimpleNamespace(**item.model_dump(mode="json", include=fields)) for item in data)
+
+
+def findings(benchmark: Benchmark, settings: Any, folder: Path) -> tuple[list[str], list[str]]:
+    """Return the faults of a data set, and the notes on it, each with its file and line."""
+    items = datasets.samples(folder, benchmark.Item)
+    path, lines = folder / "samples.jsonl", datasets.lines(folder)
+    sights, broken = picture_facts.sights(folder, items)
+    faults: list[str] = []
+    notes: list[str] = []
+    for finding in (*broken, *benchmark.lints(items, settings, sights)):
+        place = at(path, lines.get(finding.sample), finding.field)
+        (faults if finding.grave else notes).append(f"{place}: {finding.text}")
+    return faults, notes
 
 
 def reference(benchmark: Benchmark) -> tuple[str, Any]:

@@ -8,46 +8,36 @@ get provisional places. The functions are pure.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from lotbench.errors import UsageError
+from lotbench.report import trust
 from lotbench.report.bounds import ABOUT, in_words
-from lotbench.report.leaderboard import Entry, alike, board
+from lotbench.report.leaderboard import Entry, alike, board, labels_of
+from lotbench.report.markdown import counted
 from lotbench.report.ranking_sections import summed_up
-from lotbench.report.trust import KNOWS_NOTHING
 from lotbench.types import Metric
 
 WIDTH = 156
 """The length of the axis on which an interval is drawn, in units of its SVG."""
 DATE = re.compile(r"(20\d\d)(\d\d)(\d\d)-(\d\d)(\d\d)-")
-UNCHECKED = "not checked"
-TINY = "tiny model"
-BADGES = (
-    ("an embedded model played", TINY),
-    ("the run is of ", "partial"),
-    ("the run is not complete", "partial"),
-    (KNOWS_NOTHING, "partial"),
-    ("was never checked", UNCHECKED),
-)
-"""Parts of reasons why a run is not trusted, each with its badge; any other reason gives the badge `not trusted`."""
-PROVISIONAL = {
-    UNCHECKED: "a judge that was never checked",
-    "partial": "few samples or a judge that was never checked",
-}
-"""The badges of runs that get provisional places if no run is trusted, and what these runs lack, in words."""
-GRAVEST = (TINY, "not trusted", "partial", UNCHECKED)
-"""The badges, gravest first; if a run has several, only the gravest is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """A badge of one or two words on whether a run is trusted, with the reasons why not."""
+    """Whether a run is trusted, and why it is not."""
 
     name: str
     why: tuple[str, ...] = ()
+
+    @property
+    def in_short(self) -> tuple[str, ...]:
+        """Why it is not, in two or three words each."""
+        return trust.in_short(self.why)
 
     @property
     def look(self) -> str:
@@ -72,6 +62,7 @@ class Row:
     """
 
     run: str
+    model: str
     label: str
     badge: Badge
     value: float | None
@@ -81,7 +72,6 @@ class Row:
     provisional: bool = False
     """Whether the place is provisional: no run is trusted, and this one lacks only samples or a check of its judge."""
     n: int = 0
-    games: int = 0
     failed: int = 0
     cost: float | None = None
     person: bool = False
@@ -92,11 +82,6 @@ class Row:
     def mean(self) -> float:
         """The value, or 0 if there is none, for drawing and sorting."""
         return self.value or 0.0
-
-    @property
-    def each(self) -> float | None:
-        """The cost of one episode in US dollars; None if unknown."""
-        return None if self.cost is None or not self.games else self.cost / self.games
 
     @property
     def date(self) -> str:
@@ -187,8 +172,8 @@ def across(tables: Sequence[Board]) -> dict[str, list[Row | None]]:
     for at, table in enumerate(tables):
         for row in reversed(table.rows):
             if row.value is not None:
-                best.setdefault(row.label, [None] * len(tables))[at] = row
-    return {label: rows for label, rows in sorted(best.items()) if sum(row is not None for row in rows) > 1}
+                best.setdefault(row.model, [None] * len(tables))[at] = row
+    return {model: rows for model, rows in sorted(best.items()) if sum(row is not None for row in rows) > 1}
 
 
 def variant(entry: Entry) -> str | None:
@@ -198,15 +183,9 @@ def variant(entry: Entry) -> str | None:
     return None if value is None else str(value)
 
 
-def badge(reasons: Sequence[str], *, complete: bool = True) -> Badge:
-    """Return the badge of a run: the gravest of those that `reasons` give, or `trusted` without reasons.
-
-    An incomplete run has the badge `partial` at least.
-    """
-    words = {next((name for part, name in BADGES if part in reason), "not trusted") for reason in reasons}
-    if not complete:
-        words.add("partial")
-    return Badge(next((name for name in GRAVEST if name in words), "trusted"), tuple(reasons))
+def badge(reasons: Sequence[str]) -> Badge:
+    """Return whether a run is trusted, and every reason why it is not."""
+    return Badge("not trusted" if reasons else "trusted", tuple(reasons))
 
 
 def _board(
@@ -221,10 +200,14 @@ def _board(
 def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -> Group:
     trusted = [entry for entry in group if not entry.reasons]
     # If no run is trusted, runs that lack only samples or a check of their judge are ranked.
-    lacks = {entry.name: badge(entry.reasons).name for entry in group if entry.reasons}
-    provisional = [] if trusted else [entry for entry in group if lacks[entry.name] in PROVISIONAL]
+    minor = [entry for entry in group if trust.MINOR.issuperset(trust.in_short(entry.reasons))]
+    provisional = [] if trusted else minor
     ranked_of = trusted or (provisional if len(provisional) > 1 else [])
-    rows = {entry.name: _row(entry, summaries, entry.metric.whole()) for entry in group}
+    label = dict(zip((entry.name for entry in group), labels_of(group), strict=True))
+    rows = {
+        entry.name: replace(_row(entry, summaries, entry.metric.whole()), label=label[entry.name])
+        for entry in group
+    }
     order, sentence, notes = list(rows), "", []
     try:
         ranking = board(ranked_of) if ranked_of else None
@@ -232,23 +215,25 @@ def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -
         ranking, notes = None, [str(error)]
     if ranking is not None:
         ranked = [place.entry.name for place in ranking.places if not place.entry.abstained]
-        for number, place in enumerate(ranking.places, 1):
+        beaten = Counter(pair.other for pair in ranking.pairs if pair.apart)
+        for place in ranking.places:
             name = place.entry.name
             rows[name] = replace(
                 _row(place.entry, summaries, place.mean),
-                label=place.label,
-                place=number if name in ranked else None,
+                label=label[name],
+                # One place for models that are not clearly different.
+                place=1 + beaten[place.label] if name in ranked else None,
                 provisional=bool(provisional),
             )
         order = [place.entry.name for place in ranking.places]
-        sentence = summed_up(ranking) or _only_ranked(len(ranked))
+        alone = "Nobody to compare with yet: one trusted run." if len(ranked) == 1 else ""
+        sentence = summed_up(ranking) or alone
         if provisional and sentence:
-            why = PROVISIONAL["partial" if "partial" in map(lacks.get, lacks) else UNCHECKED]
-            sentence = f"Provisionally, with {why}: {sentence}"
+            why = trust.in_short(reason for entry in provisional for reason in entry.reasons)
+            sentence = f"Provisionally ({', '.join(why)}): {sentence}"
         which = "ranked" if provisional else "trusted"
-        notes += [f"{ranking.metric} over the {ranking.shared} samples that every {which} run has."] * (
-            len(ranked) > 1
-        )
+        shared = counted(ranking.shared, "sample")
+        notes += [f"{ranking.metric} over the {shared} that every {which} run has."] * (len(ranked) > 1)
     rest = sorted((name for name in rows if name not in order), key=lambda name: -rows[name].mean)
     every = [*order, *rest]
     # The best first, trusted or not; runs that abstained stay last.
@@ -257,22 +242,18 @@ def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -
     return Group(describe_group(group[0]), tuple(rows[name] for name in every), sentence, tuple(notes))
 
 
-def _only_ranked(trusted: int) -> str:
-    return "Nobody to compare with yet: one trusted run." if trusted == 1 else ""
-
-
 def _row(entry: Entry, summaries: Mapping[str, Mapping[str, Any]], metric: Metric) -> Row:
     """Return the row of a run; `metric` is its metric over its own samples, or over those that all ranked runs share."""
     summary = summaries.get(entry.name, {})
     return Row(
         run=entry.name,
+        model=entry.model,
         label=entry.model,
         value=metric.value,
         low=None if entry.person else metric.low,
         high=None if entry.person else metric.high,
-        badge=badge(entry.reasons, complete=bool(summary.get("complete", True))),
+        badge=badge(entry.reasons),
         n=metric.n,
-        games=int(summary.get("n_traces", 0)),
         failed=entry.failed,
         cost=summary.get("usage", {}).get("cost_usd"),
         person=entry.person,

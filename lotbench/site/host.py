@@ -1,6 +1,7 @@
 """The host: a judge and oracle without a model, which judges guesses by a sample's word lists and answers by its clues.
 
-The lists have few guesses. On any other guess the host gives no verdict, and the player decides.
+The lists have few guesses. On any other guess the host gives no verdict, and the player decides. It answers a question
+only if it is sure: it answers few of the labelled questions of `data/judge_sets`, and none wrongly.
 """
 
 from __future__ import annotations
@@ -36,12 +37,24 @@ PLAIN = re.compile(
 )
 """Words without content, which are left out when texts are compared."""
 _NO = re.compile(r"\b(?:no|not|never|nobody|nothing|without|hardly)\b|n['’]t\b|不|没", re.IGNORECASE)
-_OF_IT = re.compile(r"^(?:it|they|this|the (?:missing|hidden))\b", re.IGNORECASE)
+_OF_IT = re.compile(r"^(?:it|they|these|the (?:missing|hidden) \w+) (?:is|are|names?)\b", re.IGNORECASE)
 _QUOTED = re.compile(r"^[^\n:：\"“]+[:：]\s*[\"“](.*)[\"”]\s*$", re.MULTILINE)
 """A line of a prompt with a label, a colon and a quoted text; the last such line has the guess or the question."""
-_NUMBERS = {name: number for number, name in enumerate(("one", "two", "three", "four", "five", "six"), 1)}
-_COUNTED = re.compile(r"\b(?:(one|two|three|four|five|six|[1-6])|(?:a )?single) words?\b", re.IGNORECASE)
-_BEGINS = re.compile(r"\b(?:begin|start)\w* with (?:the letter |an? )?[\"'“‘]?([a-z])\b", re.IGNORECASE)
+_NUMBERS = {"single": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
+_ASKS = r"(?:is|are|does|do|has|have) (?:it|they|the (?:answer|blank|missing \w+))"
+_COUNTED = re.compile(
+    rf"{_ASKS}(?: made (?:up )?of| have| contain)?(?: (more|longer|fewer|less|shorter) than| exactly| just| only)?(?: an?)?"
+    rf" ({'|'.join(_NUMBERS)}|\d\d?) (word|letter)s?(?: long)?"
+)
+_LETTERED = re.compile(rf"{_ASKS} (begin|start|end|contain)s? (?:with |in )?(?:the letter |an? )?([a-z])")
+_COUNTED_ZH = re.compile(r"(?:它|答案)?(?:是|有)([一二两三四五六七八九]|\d\d?)个字[吗么]?")
+_PERSON = re.compile(rf"{_ASKS} (?:an? )?(?:persons?|human(?: being)?s?|somebody|someone|people)")
+_IS_PERSON = re.compile(
+    r"\b(?:names (?:a person|some(?:body|one))|(?:is|are) (?:a person|people|about people)|this (?:\w+ )?person)\b"
+)
+_IS_THING = re.compile(r"^(?:it|the missing \w+) is an? (?:\w+ )?thing\b")
+EXAMPLES = {"en": ("Is it one word?", "Does it begin with s?"), "zh": ("是两个字吗？", "是四个字吗？")}
+"""Questions that the host can answer, whatever the sample; by language."""
 
 
 def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
@@ -69,12 +82,14 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
 
 def answer(sample: Item, question: str) -> str:
     """Return the answer to a question on the key text: Yes or No if the key text, the lists or a clue decide, else Unclear."""
-    key = words.same(sample.key_text)
-    if sample.language == "en" and (match := _COUNTED.search(question)):
-        count = _NUMBERS.get((match[1] or "one").lower()) or int(match[1])
-        return "Yes" if len(key.split()) == count else "No"
-    if sample.language == "en" and (match := _BEGINS.search(question)):
-        return "Yes" if key.startswith(match[1].lower()) else "No"
+    asked = words.same(question)
+    decided = _of_words(words.same(sample.key_text), asked)
+    if decided is None and _PERSON.fullmatch(asked):
+        clues = [clue.lower() for clue in sample.clues]
+        person, thing = (any(map(told.search, clues)) for told in (_IS_PERSON, _IS_THING))
+        decided = person if person or thing else None
+    if decided is not None:
+        return "Yes" if decided else "No"
     question_stems = stems(question)
     if not question_stems:
         return "Unclear"
@@ -92,6 +107,26 @@ def answer(sample: Item, question: str) -> str:
         if question_stems <= set(within):
             return "No" if bool(_NO.search(clue)) != bool(_NO.search(question)) else "Yes"
     return "Unclear"
+
+
+def _of_words(key: str, asked: str) -> bool | None:
+    """Return what a key text says of a question about its words and letters; None of any other question."""
+    if match := _COUNTED_ZH.fullmatch(asked):
+        count = "一二三四五六七八九".find(match[1].replace("两", "二")) + 1 or int(match[1])
+        return len(key) == count if words.CJK.search(key) else None
+    if words.CJK.search(key):
+        return None
+    letters = re.sub(r"[^a-z]", "", key)
+    if match := _COUNTED.fullmatch(asked):
+        bound = _NUMBERS.get(match[2]) or int(match[2])
+        count = len(key.split()) if match[3] == "word" else len(letters)
+        if match[1]:
+            return count > bound if match[1] in ("more", "longer") else count < bound
+        return count == bound
+    if match := _LETTERED.fullmatch(asked):
+        way, letter = match.groups()
+        return letter in (letters if way == "contain" else letters[-1:] if way == "end" else letters[:1])
+    return None
 
 
 def alike(text: str, other: str) -> float:

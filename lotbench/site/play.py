@@ -251,6 +251,7 @@ class PlaySite:
             answer=player.model.version,
             phase=phase,
             view=view,
+            hint=player.hint,
             wait=round(player.waited_s),
             waiting=player.waiting,
             doubt=player.doubt,

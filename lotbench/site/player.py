@@ -17,6 +17,7 @@ from lotbench.models.person import PageModel
 from lotbench.prompting.person_form import Field, interview
 from lotbench.run.loading import Run
 from lotbench.run.session import Status
+from lotbench.site import host
 from lotbench.storage import atomic_write
 from lotbench.types import Trace
 
@@ -131,6 +132,15 @@ class Player:
         return interview(self.model.asked).fields if self.model.asked else ()
 
     @property
+    def hint(self) -> str:
+        """Which questions the host by lists can answer; "" where a model answers."""
+        status, game = self.status, self._game
+        if status is None or game is None or status.plan.experiment.roles.get("oracle") != (host.HOST,):
+            return ""
+        examples = " or ".join(f"“{example}”" for example in host.EXAMPLES[game.sample.language])
+        return f"I know its words, its letters and my clues: ask {examples}."
+
+    @property
     def ended(self) -> Trace | None:
         """The first finished game whose result the person has not seen; None if there is none."""
         return next((trace for place, trace in self.games.items() if place not in self.read), None)
@@ -176,6 +186,8 @@ class Player:
             for name, text in texts.items():
                 if text and (why := player_view.objection(episode, name, text)):
                     return why
+                if name == "question" and self.hint and host.answer(episode.sample, text) == "Unclear":
+                    return f"I can't tell. {self.hint} {player_view.FREE}"
         self.model.answer(version, fields)
         self._send(texts)
         return None

@@ -29,8 +29,6 @@ NAME = re.compile(r"\w[\w.-]*")
 FILES = ("run.json", "summary.json", "traces.jsonl")
 FILTERS = ("outcome", "language", "tier")
 """The fields by which the episodes of a run can be filtered."""
-ASKED = ("question", "keyword", "research_idea", "caption", "prompt", "text")
-"""The fields of a sample that may hold its prompt; the first that is not empty is shown."""
 LONGEST = 300
 """The maximum number of characters of a prompt or an answer in a row."""
 
@@ -90,6 +88,11 @@ class Shelf:
         """The benchmark and the start of the data's digest, as part of an address; runs on the same data share it."""
         return re.sub(r"[^\w.-]", "-", f"{self.run.config.benchmark}-{self.run.digests['data'][:12]}")
 
+    @property
+    def asked(self) -> Sequence[str]:
+        """The fields of its samples that may hold the prompt."""
+        return benchmarks.get(self.run.config.benchmark).asked
+
     @cached_property
     def played(self) -> bool:
         """Whether the benchmark is a game."""
@@ -147,7 +150,7 @@ class Shelf:
         if (around := game_rounds.masked(fields)) is not None:
             return "____".join(around)[:LONGEST]
         texts = dict(game_rounds.fields(fields, ("id", "image", "canary", "writer", "licence", "language")))
-        return next((texts[name] for name in (*ASKED, *texts) if name in texts), "")[:LONGEST]
+        return next((texts[name] for name in (*self.asked, *texts) if name in texts), "")[:LONGEST]
 
     def at(self, file: str) -> int:
         """Return the index of the episode whose page has this file name; raises LookupError if there is none."""

@@ -23,6 +23,7 @@ from lotbench.regular_file import regular
 from lotbench.report import trace_rows
 from lotbench.report.bounds import in_words
 from lotbench.report.html.page import harmless
+from lotbench.report.leaderboard import told_apart
 from lotbench.run import results
 from lotbench.run.calling import CALLS
 from lotbench.site import compared, home, said
@@ -163,7 +164,7 @@ class Gallery:
         summary, count = shelf.run.summary, len(shelf.rows)
         name, cost = summary.get("primary_metric"), summary.get("usage", {}).get("cost_usd")
         score = summary.get("scores", {}).get(name)
-        trust = home.badge(summary["reasons"], complete=summary["complete"]) if summary else None
+        trust = home.badge(summary["reasons"]) if summary else None
         return screen(
             "run",
             "../",
@@ -184,7 +185,7 @@ class Gallery:
     def compared_page(self, first: Shelf, second: Shelf) -> Served:
         """Return the page that compares two runs."""
         shelves = (first, second)
-        names = [_tell_apart(shelf, shelves) for shelf in shelves]
+        names = told_apart([(shelf.label, shelf.name) for shelf in shelves])
         values = compared.values(shelves, lambda shelf, sample: self.picture(shelf, sample, "thumb"))
         return screen("compare", "../../", names=names, **values)
 
@@ -250,6 +251,7 @@ class Gallery:
             calls=thought.calls(trace, used),
             parts=thought.fields(trace.score.parts),
             readings=results.readings(shelf.run, trace),
+            row=shelf.rows[shelf.at(page_file(trace.sample, trace.repeat))],
             **values,
         )
 
@@ -273,13 +275,14 @@ class Gallery:
         if around is None:
             raise LookupError(sample)
         most = max(1, MOST_SIDES // len(played))
+        names = [shelf.name for shelf in played]
         sides = [_side(shelf, place) for shelf in played for place in games[shelf][:most]]
         return screen(
             "sides",
             "../../",
             sample=played[0].samples[sample],
             games=sides[:MOST_SIDES],
-            runs=[(shelf.name, _tell_apart(shelf, played)) for shelf in played],
+            runs=list(zip(names, told_apart([(shelf.label, shelf.name) for shelf in played]), strict=True)),
             total=sum(map(len, games.values())),
             around=around,
             picture=self.picture(played[0], sample),
@@ -405,12 +408,6 @@ def _side(shelf: Shelf, place: int) -> Mapping[str, Any]:
         "href": f"game/{shelf.name}/{page_file(trace.sample, trace.repeat)}",
         "leaps": thought.thought(trace, {}).leaps,
     }
-
-
-def _tell_apart(shelf: Shelf, others: Sequence[Shelf]) -> str:
-    """Return the name of a run's candidate, with the name of the run if several of `others` have the same candidate."""
-    alone = sum(other.label == shelf.label for other in others) == 1
-    return shelf.label if alone else f"{shelf.label} ({shelf.name})"
 
 
 def _side_name(shelf: Shelf, repeat: int) -> str:

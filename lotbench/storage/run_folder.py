@@ -157,24 +157,25 @@ def find(run: str, root: str | Path | None = None) -> Path:
     """Return the path of a run folder.
 
     Args:
-        run: A path, the name of a folder in `root`, or `latest`.
+        run: A path, the name of a folder in `root`, `latest`, or a part of a name between hyphens: the latest run with it.
         root: The folder of runs, by default runs/. If that is empty, `latest` is the latest run made on this machine.
 
     Raises:
         RunFolderError: There is no such run.
     """
     folder = Path(RUNS if root is None else root)
-    if run == "latest":
-        runs = list(folder.glob("*/run.json"))
-        if not runs and root is None and (last := home.remembered()):
-            return last
-        if not runs:
-            raise RunFolderError(f"{folder}: no runs yet")
-        return max(runs, key=lambda path: path.stat().st_mtime).parent
     for path in (Path(run), folder / run):
         if (path / "run.json").is_file():
             return path
-    near = suggestion(run, [path.parent.name for path in folder.glob("*/run.json")])
+    runs = list(folder.glob("*/run.json"))
+    if run == "latest" and not runs:
+        if root is None and (last := home.remembered()):
+            return last
+        raise RunFolderError(f"{folder}: no runs yet")
+    named = [path for path in runs if run == "latest" or f"-{run}-" in path.parent.name]
+    if named:
+        return max(named, key=lambda path: path.stat().st_mtime).parent
+    near = suggestion(run, [path.parent.name for path in runs])
     raise RunFolderError(f"{run}: not a run folder (no run.json), nor one in {folder}{near}")
 
 

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -177,6 +178,12 @@ def test_every_make_target_shown_is_there(page: str) -> None:
     for line in shell_lines(page):
         if match := re.match(r"make ([a-z]+)\b", line.strip()):
             assert match[1] in targets, f"{page}: {line}"
+
+
+def test_make_shows_what_it_would_do_and_does_nothing(tmp_path: Path) -> None:
+    make = ["make", "-n", "-C", str(ROOT), "evaluate", f"VENV={tmp_path / 'venv'}"]
+    shown = subprocess.run(make, capture_output=True, text=True, check=True).stdout
+    assert "lotbench watch" in shown and not (tmp_path / "venv").exists()
 
 
 def tree(block: str) -> Iterator[str]:

@@ -32,6 +32,10 @@ from tests.pages import parsers
         ("show latest", "is a run: lotbench replay latest tells a game of it"),
         ("show latest", "latest: runs/20261122-1744-lotbench-ace-1b2b"),
         ("play", "a person needs a terminal"),
+        (
+            "evaluate --model local --limit 1",
+            "local reads text only: to play without pictures, --set arm=caption",
+        ),
         ("evaluate --fresch", "usage: lotbench evaluate --help"),
         ("view --port 80808", "'80808' is no port: 0 (a free one) to 65535"),
         ("play --browser --port -5", "is no port"),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lotbench.cli import watch
+from lotbench.cli import main, watch
 from lotbench.config import experiment as config
 from lotbench.run.evaluate import begin
 from lotbench.site.host import HOST, Host
@@ -21,12 +21,19 @@ def drawn() -> tuple[Console, io.StringIO]:
     return Console(file=written, width=80, force_terminal=False), written
 
 
-def test_the_game_that_is_told_is_judged_by_the_lists() -> None:
+def test_the_game_that_is_told_is_judged_by_the_lists_and_can_be_replayed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
     console, written = drawn()
-    watch.tell(planned(config.load(None, (), {**watch.ASKED, "samples": [watch.TOLD]})), console, 0.0)
+    watch.tell(console, tmp_path / "runs")
     shown = written.getvalue()
     assert shown.count("✕ not it") == 2 and "✓ it counts: snowboarding" in shown and "for ______." in shown
     assert "on a flat surface" in shown and max(map(len, shown.splitlines())) <= 80
+    assert main(["replay", "example"]) == 0
+    replayed = capsys.readouterr().out
+    answers = [line.split()[-1] for line in replayed.splitlines() if "is told" in line]
+    assert answers == ["Yes", "No"] and "solved, score 0.6703" in replayed
 
 
 @pytest.mark.parametrize("guesses", [["aquarium show", "recipe", "telly"], ["darts", "sitcom"]])

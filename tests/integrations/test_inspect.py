@@ -192,6 +192,7 @@ def agree(mine: Run, theirs: Run, log: Mapping[str, Any]) -> None:
     """That two runs went alike, and that the log says what the run says."""
     assert episodes(theirs) == episodes(mine)
     assert theirs.summary["scores"] == mine.summary["scores"]
+    assert next(iter(log["metrics"])) == theirs.summary["primary_metric"], "inspect shows the first one"
     for name, score in mine.summary["scores"].items():
         told = [log["metrics"].get(f"{name}{end}") for end in ("", "_low", "_high")]
         assert told == [score["value"], score["low"], score["high"]], name

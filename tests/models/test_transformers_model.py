@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 
+from lotbench.config.model_names import parse
 from lotbench.errors import Unescapable, UsageError
 from lotbench.models import transformers
+from lotbench.models.registry import reads_text_only
 from lotbench.models.transformers import TransformersModel, loading
 from lotbench.models.transformers.generation import answer
 from lotbench.types import Image, Key, Message, Reply, Request, Sampling
@@ -299,7 +301,8 @@ def test_an_interrupted_loop_ends_at_the_next_token(random: TransformersModel) -
 
 
 @pytest.mark.slow
-async def test_a_blind_model_names_the_other_arm(random: TransformersModel) -> None:
+async def test_a_blind_model_names_the_other_arm(random: TransformersModel, tiny: Tiny) -> None:
+    assert reads_text_only(parse(f"hf:{tiny.base}"))
     with pytest.raises(Unescapable, match="--set arm=caption"):
         await random(request("what is it? ", Image("0" * 64)))
 

@@ -62,7 +62,7 @@ JUDGED: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (
 )
 """What was found of a judge that bars a run, and what just does not."""
 ASKED: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (
-    ({"samples": 1}, {"samples": 50}, "the run is of 1 samples, fewer than 50"),
+    ({"samples": 1}, {"samples": 50}, "the run is of 1 sample, fewer than 50"),
     (
         {"samples": 19, "whole": 20},
         {"samples": 20, "whole": 20},

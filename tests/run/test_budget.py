@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -12,6 +15,7 @@ from lotbench.calls.budget import Budget, refuse_tier
 from lotbench.calls.caller import CallStats
 from lotbench.calls.journal import DISCARDED, read_journal
 from lotbench.calls.prices import price
+from lotbench.cli import progress
 from lotbench.cli.progress import STALL_S, stalled
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
@@ -185,6 +189,34 @@ def test_a_stall_says_what_is_waited_for() -> None:
     assert said[-1] == "  and 3 more"
     tally.replied = now - 1
     assert stalled(tally, now) == []
+
+
+def status(done: int, calls: int) -> Any:
+    trace = SimpleNamespace(outcome="solved", score=SimpleNamespace(parts={"attempts": 10}))
+    return SimpleNamespace(
+        traces=dict.fromkeys(range(done), trace), total=120, path="runs/x", damaged=(),
+        stats=CallStats(calls=calls, cost=0.4), plan=SimpleNamespace(benchmark=SimpleNamespace(graph="game")),
+        models=SimpleNamespace(warnings=(), paces={}, waiting=SimpleNamespace(retries=0)),
+    )  # fmt: skip
+
+
+def test_a_line_of_progress_fits_a_terminal() -> None:
+    said = progress.line(status(119, 5678), 714.0)
+    assert said == "119/120 games, 119 solved, 1,190 rounds, 5,678 calls, $0.40, 12 min, 6 s left"
+    assert len(said) < 80 and "left" not in progress.line(status(0, 3), 10.0)
+
+
+async def test_a_pipe_gets_a_line_where_something_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PIPE_S", 0.01)
+    written, now = io.StringIO(), status(1, 5)
+    task = asyncio.create_task(progress.watch(written)(now))
+    await asyncio.sleep(0.1)
+    now.stats.calls = 6
+    await asyncio.sleep(0.1)
+    task.cancel()
+    await asyncio.wait({task})
+    first, *lines = written.getvalue().splitlines()
+    assert first == "run: runs/x" and [" 5 calls" in line for line in lines] == [True, False]
 
 
 async def test_the_tally_knows_the_calls_in_flight(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_a_folder_of_files_has_no_ticks(root: Path) -> None:
 
 
 def test_words_that_only_we_know_are_gone(root: Path) -> None:
-    assert badge(("an embedded model played: its numbers mean nothing",)).name == "tiny model"
+    assert badge(("an embedded model played: its numbers mean nothing",)).in_short == ("tiny model",)
     page = text(Gallery(root), f"game/one/{load_run(root / 'one').traces[0].sample}-1.html").split(
         "<script>"
     )[0]

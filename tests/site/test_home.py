@@ -45,7 +45,7 @@ def test_where_nobody_is_trusted_places_are_provisional_and_the_sentence_says_wh
         ("a", 1, True),
         ("b", 2, True),
     ]
-    assert group.said.startswith("Provisionally, with a judge that was never checked: a beats b")
+    assert group.said.startswith("Provisionally (judge not checked): a beats b")
     (board,) = boards([*few, run("t", *[0.5] * 9)])
     assert [(row.label, row.place) for row in board.rows if row.place] == [("t", 1)]
 
@@ -56,18 +56,29 @@ def test_models_that_played_several_benchmarks_stand_across_them() -> None:
     assert label == "a" and [row and row.value for row in rows] == [0.5, 0.25]
 
 
-def test_a_run_without_a_reason_is_trusted_unless_it_is_not_complete() -> None:
+def test_a_run_without_a_reason_is_trusted_and_reasons_have_short_forms() -> None:
     assert badge(()) == Badge("trusted")
-    assert badge((), complete=False) == Badge("partial")
+    assert badge(("the run is of 24 samples, fewer than 50", *UNCHECKED)).in_short == (
+        "few samples",
+        "judge not checked",
+    )
 
 
-def test_a_row_says_when_it_was_begun_and_what_a_game_cost() -> None:
+def test_models_that_are_not_clearly_different_share_a_place() -> None:
+    ace, pro = ([0.9, 0.8] * 5, [0.8, 0.9] * 5)
+    (board,) = boards([run("ace", *ace), run("pro", *pro), run("dud", *[0.1, 0.15] * 5)])
+    assert [(row.label, row.place) for row in board.rows] == [("ace", 1), ("pro", 1), ("dud", 3)]
+    same = [run(f"20261122-082{at}-b-ace-{at}f", *ace, answered=("ace",)) for at in (6, 7)]
+    assert {row.label for row in boards(same)[0].rows} == {"ace (0826)", "ace (0827)"}
+
+
+def test_a_row_says_when_it_was_begun_and_what_it_cost() -> None:
     name = "20261122-0826-lotbench-b-ace"
     (board,) = boards([run(name, 0.5)], {name: {"usage": {"cost_usd": 3.0}, "n_traces": 12}})
     (row,) = board.rows
-    assert (row.date, row.cost, row.each) == ("2026-11-22 08:26", 3.0, 0.25)
+    assert (row.date, row.cost) == ("2026-11-22 08:26", 3.0)
     (board,) = boards([run("x", 0.5)])
-    assert (board.rows[0].date, board.rows[0].each) == ("", None)
+    assert board.rows[0].date == ""
 
 
 def test_a_report_is_shown_only_if_nothing_in_it_can_run(tmp_path: Path) -> None:

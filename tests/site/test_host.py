@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import io
+import json
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -20,9 +21,10 @@ from lotbench.cli.play_terminal import play_here
 from lotbench.config import experiment as config
 from lotbench.config.experiment import Config
 from lotbench.run.loading import Run
-from lotbench.site.host import OWN_WORD, answer, verdict
+from lotbench.site.host import EXAMPLES, OWN_WORD, answer, verdict
 from lotbench.site.people_runs import of_a_day, planned
 from lotbench.site.play import PlaySite
+from lotbench.site.player import CONSENT
 from lotbench.storage import datasets
 from tests.site.test_view import client, given, joined, sent, until
 
@@ -68,12 +70,30 @@ def test_near_forms_of_a_guess(guess: str, counts: bool | None) -> None:
         ("Does it need special gear?", "Yes"),
         ("Is it something people do for fun?", "Yes"),
         ("Is it chess?", "No"),
+        ("Is it longer than five letters?", "Yes"),
+        ("Does it end with g?", "Yes"),
+        ("Does it contain the letter x?", "No"),
+        ("Isn't it one word?", "Unclear"),
+        ("Is it one word and an animal?", "Unclear"),
         ("Is it an animal?", "Unclear"),
         ("Is it it?", "Unclear"),
     ],
 )
 def test_a_question_is_answered_where_the_sample_decides(question: str, said: str) -> None:
     assert answer(SLOPE, question) == said
+
+
+def test_no_labelled_question_is_answered_wrongly() -> None:
+    lines = (datasets.shipped("data", "judge_sets") / "oracle.jsonl").read_text("utf-8").splitlines()
+    rows = list(map(json.loads, lines))
+    said = [(answer(EASY[row["sample"]], row["question"]), row["label"]) for row in rows]
+    answered = [(told == "Yes", label) for told, label in said if told != "Unclear"]
+    assert len(answered) >= 11 and all(told == label for told, label in answered)
+
+
+@pytest.mark.parametrize("sample", [SLOPE, next(item for item in EASY.values() if item.language == "zh")])
+def test_the_examples_can_be_answered(sample: Item) -> None:
+    assert "Unclear" not in [answer(sample, question) for question in EXAMPLES[sample.language]]
 
 
 def test_the_order_of_a_day_has_short_blanks_first_and_no_picture_twice_running() -> None:
@@ -94,10 +114,18 @@ async def played(tmp_path: Path, lines: Iterator[str]) -> tuple[Run, str]:
 
 
 async def test_the_player_decides_where_the_lists_cannot_tell(tmp_path: Path) -> None:
-    lines = iter(["knitting", "Is it an animal?", "sailing", "", "", "kiting", "show", "yes"])
+    lines = iter(
+        ["knitting", "Is it an animal?", "Is it one word?", "sailing", "", "", "kiting", "show", "yes"]
+    )
     run, shown = await played(tmp_path, lines)
     assert run.traces[0].outcome == "solved" and "Solved in round 3 of 6, by your own word" in shown
-    assert "host: I can't tell" in shown and "✕ not it: sailing" in shown and "clue: It is something" in shown
+    flat = " ".join(shown.split())
+    assert (
+        "I can't tell. I know its words" in flat
+        and "host: Yes" in flat
+        and flat.count("“Is it one word?”") == 2
+    )
+    assert "✕ not it: sailing" in shown and "clue: It is something" in shown
     assert run.summary["rankable"] is False
     checks = [step["value"] for step in run.traces[0].steps if step["step"] == "check"]
     assert [OWN_WORD in repr(one) for one in checks] == [False, False, True]
@@ -126,6 +154,19 @@ async def test_on_a_page_the_answer_comes_only_when_it_is_asked_for(tmp_path: Pa
         page = await until(browser, index, "by your own word")
         assert "with your words" in page
         await table.close()
+
+
+def test_a_pipe_may_play_and_the_consent_is_short_until_more_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.StringIO("Ann\nmore\nyes\nto ski\n"))
+    assert main(["play", "--sample", "lot-0034"]) == 0
+    shown = capsys.readouterr().out
+    assert (
+        CONSENT in shown and "Solved in round 1 of 6" in shown and "may be published.\nDo you agree?" in shown
+    )
 
 
 def test_play_without_a_key_says_who_judges_and_names_its_own_way(

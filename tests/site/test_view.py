@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 from urllib.parse import unquote
 
 import pytest
@@ -100,7 +101,7 @@ async def test_from_the_runs_to_a_game_and_its_picture(played: Path) -> None:
     ember = named(played, "ember")
     async with client(Gallery(played)) as browser:
         index = await text(browser, "")
-        assert ">partial<" in index and "the judge was never checked" in index
+        assert ">not trusted<" in index and "the judge was never checked" in index
         run = await text(browser, f"run/{ember}.html")
         game = re.findall(r'href="\.\./(game/[^"]+)"', run)[0]
         page = await text(browser, game)
@@ -463,15 +464,17 @@ class Ready:
         return Reply('{"guess": "sunbathers", "question": "Is it alive?"}', request.model)
 
 
-async def test_a_report_has_the_lines_of_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_comparison_has_the_lines_of_people(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with FakeServer(game_rule(solve=0.0)) as server:
         one = {"settings.max_rounds": 1}
         for name in ("Ann", "Bob", "Cleo"):
             await play_next(game(server, **one), tmp_path, name, Ready())
         mine = game(server, model=f"candidate@{server.url}", repeats=1, **one)
-        run = await begin(mine, out=tmp_path)
+        await begin(mine, out=tmp_path)
     # The command has a loop of its own.
-    assert await asyncio.to_thread(main, ["report", str(run.path), "--runs", str(tmp_path)]) == 0
+    assert await asyncio.to_thread(main, ["report", *map(str, tmp_path.glob("2*"))]) == 0
     shown = capsys.readouterr().out
     assert re.search(r"people, high \| 0.5 ", shown) and re.search(r"people, low \| 0.5 ", shown)
 
@@ -507,7 +510,8 @@ def test_the_terminal_asks_for_agreement_first(
     assert main(["play", "--name", "Ann", *flags]) == 0
     assert "Nothing was kept." in capsys.readouterr().out
     assert not list(tmp_path.iterdir())
-    assert main(["play", *flags]) == 2
+    monkeypatch.setattr("builtins.input", Mock(side_effect=EOFError))
+    assert main(["play", *flags]) == 2 and "a person needs a terminal" in capsys.readouterr().err
 
 
 # Vote

@@ -94,6 +94,7 @@ benchmark = Benchmark(
     sections=sections,
     cast=cast,
     strata=("field",),
+    asked=("question",),
     published=published,
     sequences=lambda settings: settings.order if settings.dhp else "each",
     validation=CHECKED,

@@ -67,6 +67,7 @@ benchmark = Benchmark(
     sections=sections,
     cast=cast,
     strata=("category",),
+    asked=("keyword",),
     beside=(),
     lints=lints,
     published=published,

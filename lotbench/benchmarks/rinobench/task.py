@@ -59,6 +59,7 @@ benchmark = Benchmark(
     sections=sections,
     cast=cast,
     strata=("novelty_score",),
+    asked=("research_idea",),
     beside=(),
     lints=lints,
     published=published,

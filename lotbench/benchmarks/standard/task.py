@@ -62,6 +62,7 @@ benchmark = Benchmark(
     cast=cast,
     composed=Composed(Problem, build, "oogiri"),
     strata=("language", "kind", "type"),
+    asked=("question", "caption"),
     right=lambda problem: problem.liked,
     ballot=Ballot("evaluate standard with --set kind=generate", responses, Problem.model_validate),
     primary_metric=primary_metric,

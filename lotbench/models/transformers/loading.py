@@ -98,6 +98,20 @@ def load(
         return _load(base, adapter, packing, train)
 
 
+def takes_pictures(base: str) -> bool:
+    """Return whether a model takes pictures, by its configuration and without its weights.
+
+    Raises:
+        UsageError: The configuration cannot be read.
+    """
+    if find_spec("transformers") is None:
+        return True
+    with loading(f"hf:{base}"):
+        from transformers import AutoConfig
+
+        return _sees(AutoConfig.from_pretrained(base))
+
+
 @contextmanager
 def loading(name: str) -> Iterator[None]:
     """Turn any exception inside the block into a UsageError that names the model.

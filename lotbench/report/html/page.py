@@ -143,7 +143,9 @@ def environment() -> Environment:
     jinja.filters |= {
         "number": number,
         "cell": cell,
+        "counted": markdown.counted,
         "interval": interval,
+        "rounded": lambda metric: f"{metric.value:.{markdown.places(metric.n)}f}",
         "breakable": _breakable,
         "whole": _long_text,
         "data": data,

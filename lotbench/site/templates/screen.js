@@ -94,7 +94,7 @@ function show() {
     section.hidden = !left;
     count += left;
   }
-  document.getElementById("shown").textContent = count === total ? `${total} runs` : `${count} of ${total} runs`;
+  document.getElementById("shown").textContent = `${count === total ? total : `${count} of ${total}`} run${total === 1 ? "" : "s"}`;
   const two = ticks.filter((one) => one.checked), names = two.map((one) => one.dataset.tick);
   for (const one of ticks) one.disabled = !one.checked && two.length > 0 && (two.length > 1 || board(one) !== board(two[0]));
   if (pair) {

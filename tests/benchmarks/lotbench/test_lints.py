@@ -235,8 +235,9 @@ def folder(tmp_path: Path, *rows: dict[str, Any]) -> Path:
 
 def test_check_names_file_line_and_field(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = folder(tmp_path, EN, ZH | {"image": "s2.png", "explanation": "没有原由。"})
-    assert main(["data", "check", str(path)]) == 2
-    assert f"{path / 'samples.jsonl'}:3: explanation: names no cause" in capsys.readouterr().err
+    for command in (["data", "check", str(path)], ["evaluate", "--data", str(path), "--model", "human"]):
+        assert main(command) == 2
+        assert f"{path / 'samples.jsonl'}:3: explanation: names no cause" in capsys.readouterr().err
 
 
 def test_notes_are_printed_and_are_no_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
