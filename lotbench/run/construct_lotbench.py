@@ -71,7 +71,7 @@ async def build(order: Order, own: Mapping[str, Any] | None = None) -> BuiltGame
         models = construction.models(calls)
         rest = f"the rest proposed by {models['writer']}"
         done = construction.finished("proposed", scenes, traces, dropped, lambda scene: f"{scene.group}: ")
-        items = [item(s, memory, f"{s.group}: response {s.responses[0].id}; {rest}") for s, memory in done]
+        items = [item(s, memory, f"{s.group}: response {s.response.id}; {rest}") for s, memory in done]
         left_out: Counter[str] = Counter()
         images = {scene.id: Path(scene.image) for scene in scenes}
         accepted = _apply_review(order.out, items, images, left_out)
@@ -116,19 +116,11 @@ def _scenes(sources: Sequence[Path], rules: Rules, dropped: list[Dropped]) -> It
                 voted = _read_votes(row, rules)
                 voted_on += [voted] if voted else []
         for (language, group, question), (image, voted_on) in groups.items():
-            scene = Scene(
-                id=f"ppl-{hashlib.sha256(repr((language, group, question)).encode()).hexdigest()[:8]}",
-                group=group,
-                language=language,
-                image=str((folder / image).resolve()),
-                question=question,
-                licence=LICENCE,
-                responses=responses.best(voted_on, rules, language),
-            )
-            if scene.responses:
-                yield scene
+            name = f"ppl-{hashlib.sha256(repr((language, group, question)).encode()).hexdigest()[:8]}"
+            if best := responses.best(voted_on, rules, language):
+                yield Scene(name, group, language, str((folder / image).resolve()), question, LICENCE, best)
             else:
-                dropped.append(Dropped(scene.id, "votes", f"{group}: no response has enough votes"))
+                dropped.append(Dropped(name, "votes", f"{group}: no response has enough votes"))
 
 
 def _read_votes(row: Row, rules: Rules) -> Voted | None:
