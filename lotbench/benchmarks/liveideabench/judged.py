@@ -139,13 +139,11 @@ class Keyword:
 
         Args:
             version: The rules of the version.
-            unit: `keyword` for one composite, `idea` for one of each idea, `row` for one of each verdict.
+            unit: `keyword` for one composite, `row` for one of each verdict.
         """
         fluency = self.fluency(version)
         if unit == "keyword":
             means = [self.composite(version)]
-        elif unit == "idea":
-            means = [whole([*map(idea.mean, version.dimensions), fluency]) for idea in self.ideas]
         else:
             rows = [row for idea in self.ideas for row in idea.rows]
             means = [

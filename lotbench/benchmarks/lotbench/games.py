@@ -23,7 +23,6 @@ SETUP = ("chain", "chain_check", "chain_accepted")
 """The steps in which a judge builds its causal chain; they belong to the sample, not to a round."""
 TEXTS = (
     "intervened_chain",
-    "difference",
     "point_reason",
     "function_reason",
     "explanation",

@@ -62,13 +62,3 @@ class Summary(Form):
 
     SUMMARY: Annotated[Literal["Yes", "No"], BeforeValidator(in_words)]
     EXPLANATION: Annotated[str, prose(900, "entities, relations and causal chains, and why")]
-
-
-class Confirmation(Form):
-    """A second opinion of the same judge: first what the guess changes, then the criteria in reverse order."""
-
-    difference: Annotated[str, prose(REASON, "what is different with the candidate")]
-    function_reason: Annotated[str, prose(REASON, "does the chain end in the same effect")]
-    same_function: YesNo
-    point_reason: Annotated[str, prose(REASON, "is the same part matched by the same likeness")]
-    same_creative_point: YesNo

@@ -26,11 +26,6 @@ STATUSES = ("ok", "unparsed", "not_a_phrase", "refused", "truncated")
 CONFIRM = {
     "never": "No positive verdict was confirmed: a game ends on the judge's first yes, false ones included.",
     "other_judge": "A positive verdict ended a game only if a second judge, another model, agreed.",
-    "same_judge": (
-        "A positive verdict ended a game only if the same judge agreed when asked a second time. The two "
-        "verdicts are not independent: one model errs alike twice, so fewer false stops are removed than "
-        "two judges would remove."
-    ),
 }
 
 
