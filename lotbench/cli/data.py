@@ -52,8 +52,8 @@ def check(parsed: argparse.Namespace) -> int:
     folder = Path(parsed.path)
     items = datasets.samples(folder, declared.Item)
     path, lines = folder / "samples.jsonl", datasets.lines(folder)
-    sights, broken = picture_facts.sights(folder, items)
-    findings = [*broken, *declared.lints(items, settings, sights)]
+    metadata, broken = picture_facts.metadata(folder, items)
+    findings = [*broken, *declared.lints(items, settings, metadata)]
     texts = [
         (finding, f"{at(path, lines.get(finding.sample), finding.field)}: {finding.text}")
         for finding in findings

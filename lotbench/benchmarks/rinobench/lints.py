@@ -14,15 +14,17 @@ from sklearn.pipeline import make_pipeline
 from lotbench.benchmarks.rinobench.construction.papers import leak
 from lotbench.benchmarks.rinobench.sample import LABELS, Item
 from lotbench.benchmarks.rinobench.settings import Settings
-from lotbench.harness.data_findings import Finding, Sight
+from lotbench.harness.data_findings import Finding
 
 FEWEST = 20
 """The minimum number of ideas, or of blocks of ideas, for a classifier to learn from."""
 FOLDS = 5
 
 
-def lints(items: Sequence[Item], settings: Settings, sights: Mapping[str, Sight]) -> Sequence[Finding]:
-    """Return the findings about a data set; `sights` is not used, since ideas have no pictures."""
+def lints(
+    items: Sequence[Item], settings: Settings, metadata: Mapping[str, Sequence[str]]
+) -> Sequence[Finding]:
+    """Return the findings about a data set; `metadata` is not used, since ideas have no pictures."""
     leaks = (finding for item in items for finding in _leaks(item))
     return [*_unbalanced(items), *leaks, *_shortcuts(items)]
 
