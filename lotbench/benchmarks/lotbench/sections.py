@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.games import FAILED, Game, game
 from lotbench.benchmarks.lotbench.readings import worth_reading
 from lotbench.benchmarks.lotbench.score import estimate, parts, solve_rate, tally
@@ -18,7 +17,7 @@ from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bounded
-from lotbench.report.markdown import out_of, share
+from lotbench.report.markdown import share
 from lotbench.report.sections import Cell, Plot, Section, Table
 from lotbench.types import Metric, Trace
 
@@ -145,7 +144,6 @@ def _rounds(games: Sequence[Game], settings: Settings) -> Section:
     decided = [round_.check for round_ in rounds if round_.check and round_.check.how != "none"]
     first = [round_ for played in games for round_ in played.rounds[:1]]
     exact = [round_.decision == "exact" for round_ in first if round_.status == "ok"]
-    several, alike = _openings(games)
     asks = [round_ for round_ in rounds if round_.asked is not None]
     leaks = [round_.leak for round_ in asks if round_.question]
     answers = [round_.answer for round_ in rounds if round_.answered]
@@ -160,7 +158,6 @@ def _rounds(games: Sequence[Game], settings: Settings) -> Section:
             sum(check.how == "repeat" for check in decided),
             decided,
         ),
-        ("samples whose repeats all open with the same guess", alike, several),
         ("first guesses that are the very key text", sum(exact), exact),
         ("rounds that were to have a question and have none", len(asks) - len(leaks), asks),
         ("oracle_leaks: questions with the key text or a tried guess", sum(leaks), leaks),
@@ -175,26 +172,8 @@ def _rounds(games: Sequence[Game], settings: Settings) -> Section:
         f"creativity_score over games without a leak: {_with_interval(score)}, n = {score.n} samples. These games are the "
         "shorter: it is not what the model would get if it did not leak.",
     ]
-    if several and 2 * alike > len(several):
-        notes.append(
-            f"WARNING: {out_of(alike, len(several))} samples open with the same guess in every repeat, so the repeats are "
-            "hardly independent."
-        )
     rows = tuple((what, count, len(of), share(count, len(of))) for what, count, of in counts)
     return Section("Rounds", tuple(notes), (Table(("what", "count", "of", "share"), rows),))
-
-
-def _openings(games: Sequence[Game]) -> tuple[Sequence[Any], int]:
-    """Return the first guesses of each sample with several games, and the number of samples in which these are all the same.
-
-    Guesses are compared in normal form (`words.same`).
-    """
-    samples: dict[str, list[str]] = {}
-    for played in games:
-        if played.rounds and (opening := played.rounds[0].guess) is not None:
-            samples.setdefault(played.sample, []).append(words.same(opening))
-    several = [openings for openings in samples.values() if len(openings) > 1]
-    return several, sum(len(set(openings)) == 1 for openings in several)
 
 
 def _judging(games: Sequence[Game], settings: Settings) -> Section:
