@@ -1,4 +1,4 @@
-"""The sections of a RINoBench report: row of the paper's Table 3, chance, scores, justifications, people, replies, texts.
+"""The sections of a RINoBench report: row of the paper's Table 3, chance, scores, justifications, replies, texts.
 
 Every share is shown with its counts. The texts show each argument of an answer with its gold matches and its grounds, so
 that a number can be checked by hand.
@@ -14,7 +14,6 @@ import numpy as np
 
 from lotbench.benchmarks.rinobench import score
 from lotbench.benchmarks.rinobench.claims import KINDS
-from lotbench.benchmarks.rinobench.people import people
 from lotbench.benchmarks.rinobench.readings import readings
 from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.benchmarks.rinobench.score import Judged
@@ -43,7 +42,6 @@ def sections(
         _against_gold(answers) if answers else None,
         _classes(answers) if answers else None,
         _justifications(answers) if any(answer.counts for answer in answers) else None,
-        people(traces, evidence.labels),
         _replies(traces, answers, settings, evidence),
         readings(traces, evidence),
     )
