@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 from lotbench.benchmarks.standard import score, sections
+from lotbench.benchmarks.standard.building import build
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.score import Answered
-from lotbench.benchmarks.standard.settings import Settings, build, cast
+from lotbench.benchmarks.standard.settings import Settings, cast
 from lotbench.benchmarks.standard.task import benchmark
 from lotbench.config.arm import arm as arm_of
 from lotbench.config.experiment import load
