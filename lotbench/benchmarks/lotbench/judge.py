@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from lotbench.benchmarks.lotbench import whole, words
-from lotbench.benchmarks.lotbench.judge_forms import Causal, Explained, Summary, VerdictFirst
+from lotbench.benchmarks.lotbench.forms import Causal, Explained, Summary, VerdictFirst
 from lotbench.benchmarks.lotbench.sample import Fixed
 from lotbench.benchmarks.lotbench.settings import GameEpisode, Settings, prompt
 from lotbench.harness.episode import AskResult

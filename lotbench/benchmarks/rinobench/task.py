@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lotbench.benchmarks.rinobench import candidate, judge
-from lotbench.benchmarks.rinobench.across import across
 from lotbench.benchmarks.rinobench.lints import lints
 from lotbench.benchmarks.rinobench.official import published
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.score import answers, grade, metrics, primary_metric
-from lotbench.benchmarks.rinobench.sections import sections
+from lotbench.benchmarks.rinobench.sections import across, sections
 from lotbench.benchmarks.rinobench.settings import Settings, cast
 from lotbench.benchmarks.rinobench.validation import CHECKED
 from lotbench.harness.benchmark import Benchmark, Role
