@@ -44,7 +44,6 @@ def sections(
             _readings(rated, settings),
             answers.spread(rated, settings, evidence),
             answers.likeness(rated, settings, evidence),
-            answers.fields(rated, settings),
         ]
     if rated.texts and evidence.labels:
         parts.append(reviewing.section(rated, settings, evidence.labels))

@@ -1,7 +1,7 @@
 """Findings about weak samples, from the texts of a data set and from its pictures.
 
 A sample that gives its key text away measures reading, not creativity, which is a grave finding. A finding that a
-person must decide on (a word that begins like the key text) is a note.
+person must decide on (a guess in another language) is a note.
 """
 
 from __future__ import annotations
@@ -41,8 +41,6 @@ _EMPTY_ZH = frozenset("的了着是在有和与就都也还又不没个一这那
 _HAN_RUN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-_PREFIX = 5
-"""The smallest number of letters of a stem that may give the key text away at the beginning of another stem."""
 
 
 def lints(items: Sequence[Item], settings: Settings, metadata: Mapping[str, Sequence[str]]) -> list[Finding]:
@@ -87,18 +85,12 @@ def guesses(item: Item) -> Iterator[tuple[str, str]]:
 
 
 def given_away(item: Item) -> Iterator[Finding]:
-    """Yield a finding for each word stem or pair of Chinese characters of the key text in a text that the candidate reads.
-
-    A stem that begins a stem of the key text, or is begun by one, is only a note.
-    """
+    """Yield a finding for each word stem or pair of Chinese characters of the key text in a text that the candidate reads."""
     for field, text in texts(item):
         for word in pairs(item.key_text) & pairs(text):
             yield Finding(item.id, field, f"has {word!r} of the key text {item.key_text!r}")
-        key, read = stems(item.key_text), stems(text)
-        for stem in sorted(key & read):
+        for stem in sorted(stems(item.key_text) & stems(text)):
             yield Finding(item.id, field, f"has the stem {stem!r} of the key text {item.key_text!r}")
-        for stem, other in sorted((k, r) for k in key for r in read - key if _begins(k, r)):
-            yield Finding(item.id, field, f"has {other!r}, near {stem!r} of the key text", grave=False)
 
 
 def accepted_in_clue(item: Item) -> Iterator[Finding]:
@@ -221,11 +213,6 @@ def pairs(text: str) -> frozenset[str]:
         for place in range(len(run) - 1)
         if not _EMPTY_ZH & set(run[place : place + 2])
     )
-
-
-def _begins(word: str, other: str) -> bool:
-    short, long = sorted((word, other), key=len)
-    return len(short) >= _PREFIX and long.startswith(short)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The sections of a RINoBench report (Table 3, chance, scores, justifications, replies, texts) and of a comparison.
+"""The sections of a RINoBench report (Table 3, scores, justifications, replies, texts) and of a comparison.
 
 Every share is shown with its counts. The texts show each argument of an answer with its gold matches and its grounds, so
 that a number can be checked by hand.
@@ -40,7 +40,6 @@ def sections(
     answers = score.judged_answers(traces)
     parts = (
         _paper(answers, settings) if answers else None,
-        _against_gold(answers) if answers else None,
         _classes(answers) if answers else None,
         _justifications(answers) if any(answer.counts for answer in answers) else None,
         _replies(traces, answers, settings, evidence),
@@ -97,25 +96,6 @@ def across(runs: Runs) -> Sequence[Section]:
 def _class_f1(answers: Sequence[Judged]) -> list[Metric]:
     """Return the F1 of each novelty score, 1 to 5, with its interval over ideas or blocks."""
     return [score.of_scores(answers, partial(_f1_of, place=place)) for place in range(len(LABELS))]
-
-
-def _against_gold(answers: Sequence[Judged]) -> Section:
-    """Return the section on agreement with the gold scores, with the values of guessing beside it."""
-    valid = [answer for answer in answers if answer.said is not None]
-    rows = [
-        _row("macro F1", score.macro_f1(answers)),
-        _row("MAE of valid scores", score.of_scores(valid, classification.mae, score.FARTHEST)),
-        _row("accuracy", score.of_scores(answers, classification.accuracy)),
-    ]
-    trivial = [(name, *pair) for name, pair in score.baselines([answer.gold for answer in answers]).items()]
-    notes = (
-        "An answer without a score of 1 to 5 is wrong in macro F1 and in accuracy. n counts ideas, or blocks of them.",
-        "Guessing: the exact expectation of drawing each score independently, any score alike (uniform) or with "
-        "the gold's own shares (prior).",
-    )
-    columns = ("measure", "value", "low", "high", "n", "answers")
-    guess_table = Table(("player that reads nothing", "macro F1", "MAE"), tuple(trivial))
-    return Section("Scores against the gold", notes, (Table(columns, tuple(rows)), guess_table))
 
 
 def _classes(answers: Sequence[Judged]) -> Section:
@@ -188,7 +168,7 @@ def _replies(
     )
     notes = [
         f"Abstracts cut to keep related works within {settings.works_chars:,} characters: {cut} of {works}, in "
-        f"{some} of {len(answers)} prompts; the longest gave way first, each at the end of a sentence.",
+        f"{some} of {len(answers)} prompts; the longest gave way first, each at the end of a word.",
         f"Justifications with {settings.max_claims} arguments of a kind, the most that are looked for: {full}.",
         "An answer that could not be read has no claims and no part in the justification metrics.",
     ]
@@ -198,7 +178,3 @@ def _replies(
             "WARNING: predictions were joined to ideas by position; nothing shows that they are of these ideas.",
         )
     return Section("Replies", tuple(notes), (Table(("what", "count", "of"), tuple(rows)),))
-
-
-def _row(name: str, metric: Metric) -> tuple[Cell, ...]:
-    return (name, metric.value, metric.low, metric.high, metric.n, metric.observations)

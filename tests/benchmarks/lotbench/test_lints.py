@@ -146,7 +146,6 @@ def test_a_tier_is_given_not_left_to_the_default() -> None:
 @pytest.mark.parametrize(
     ("changed", "field"),
     [
-        ({"caption": "An alarmclock seller with a fish."}, "caption"),
         ({"accept": ["réveil", "будильник"]}, "accept.1"),
         ({"reject": []}, "reject"),
     ],
