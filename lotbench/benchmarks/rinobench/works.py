@@ -57,4 +57,4 @@ def shortened(text: str, limit: int) -> str:
     """Return a text of at most `limit` characters, cut at the end of a word and marked; the mark alone if no word fits."""
     if len(text) <= limit:
         return text
-    return textwrap.shorten(text, max(limit, len(MARK)), placeholder=f" {MARK}")
+    return textwrap.shorten(text, limit, placeholder=f" {MARK}") if limit >= len(MARK) else MARK
