@@ -208,9 +208,9 @@ def _refusals(runs: Read) -> Section:
     rows: list[tuple[Cell, ...]] = []
     for name, (keywords, _) in runs.items():
         ideas = [idea for keyword in keywords for idea in keyword.ideas]
-        first = sum(idea.declined is not None or _refuses(idea) for idea in ideas)
+        first = sum(idea.declined is not None or idea.refuses for idea in ideas)
         again = sum(idea.declined is not None for idea in ideas)
-        still = sum(idea.declined is not None and _refuses(idea) for idea in ideas)
+        still = sum(idea.declined is not None and idea.refuses for idea in ideas)
         share = first / len(ideas) if ideas else None
         rows.append((name, len(ideas), first, share, again, again - still, still))
     columns = ("run", "requests", "refused", "share", "asked again", "of these answered", "refused again")
@@ -218,10 +218,6 @@ def _refusals(runs: Read) -> Section:
         "A refused keyword is offered once more in an academic frame (v2, Methods: Handling refused responses).",
     )
     return Section("Refusals of runs", notes, (Table(columns, tuple(rows)),))
-
-
-def _refuses(idea: Idea) -> bool:
-    return idea.status == "refused" or idea.declines
 
 
 def metric_cell(metric: Metric) -> str | None:

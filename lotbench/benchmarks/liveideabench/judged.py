@@ -70,6 +70,11 @@ class Idea:
         """Whether the reply has an idea."""
         return self.status == "ok"
 
+    @property
+    def refuses(self) -> bool:
+        """Whether the last reply is a refusal, or an idea with a refusal phrase."""
+        return self.status == "refused" or self.declines
+
     def mean(self, dimension: str) -> float | None:
         """Return the mean score of the idea in a dimension over its judges; None without verdicts."""
         return mean(row.scores[dimension] for row in self.rows)

@@ -68,7 +68,7 @@ def _refusals(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
     """Return the section on the requests that were refused and put again, with both replies."""
     ideas = [(keyword, idea) for keyword in keywords for idea in keyword.ideas]
     asked_again = [(keyword, idea) for keyword, idea in ideas if idea.declined is not None]
-    still = sum(idea.status == "refused" or idea.declines for _, idea in asked_again)
+    still = sum(idea.refuses for _, idea in asked_again)
     rows = tuple(
         (keyword_of(keyword, evidence), idea.number, idea.declined, idea.status, idea.text)
         for keyword, idea in asked_again
@@ -180,7 +180,7 @@ def _readings(keywords: Sequence[Keyword], version: Version, evidence: Evidence)
     titles = {last: "Worst", last // 2: "Median", 0: "Best"} if judged else {}
     texts = [_make_reading(titles[place], *judged[place], version, evidence) for place in sorted(titles)]
     every = [(keyword, idea) for keyword in keywords for idea in keyword.ideas]
-    refused = [pair for pair in every if pair[1].status == "refused" or pair[1].declines]
+    refused = [pair for pair in every if pair[1].refuses]
     for keyword, idea in refused[:REFUSED_READ]:
         title = f"Refused: {keyword_of(keyword, evidence)}"
         texts.append(Excerpt(title, (("reply", idea.text),), keyword.sample, keyword.repeat))

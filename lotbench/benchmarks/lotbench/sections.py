@@ -92,34 +92,25 @@ def _band(tallies: Floats, k: int) -> tuple[float, float]:
 
 
 def _leaps(games: Sequence[Game], settings: Settings) -> tuple[Section, ...]:
-    """Return the section on leaps and on the attempts after the solve; empty without an encore."""
+    """Return the section on leaps; empty without an encore."""
     if not settings.encore:
         return ()
     over = [played for played in games if not played.broke_off]
     counts = Counter(len(played.leaps) for played in over)
     shares = tuple((k, counts[k], counts[k] / len(over)) for k in sorted(counts))
-    solved = [played for played in games if played.solved is not None]
-    after = [round_ for played in solved for round_ in played.rounds if round_.number > (played.solved or 0)]
-    seen = Counter(round_.decision if not round_.leap else "leap" for round_ in after if round_.opinions)
-    names = ("leap", "alike", "overturned", "refused", "none")
-    rows = tuple((name, seen[name], seen[name] / len(after) if after else None) for name in names)
     notes = (
-        "A leap is an answer that counted: the first is the solve. Games that broke off are not in the first table; they "
+        "A leap is an answer that counted: the first is the solve. Games that broke off are not in the table; they "
         "are in leaps and leap_score, for the rounds in which they were watched.",
         "leap_score: the sum over leaps of beta exp(-alpha t), t the failed attempts before the leap "
         f"(alpha {settings.alpha:g}, beta {settings.beta:g}); five leaps without a failed attempt among them are worth 5 beta.",
-        "After the solve: leap; alike, a match that was no other idea than one before; overturned by a second judge; "
-        "refused, no match; none, said before, the key text, or no answer at all.",
     )
-    tables = (
-        Table(("leaps", "games", "share"), shares, "Games by leaps"),
-        Table(("after the solve", "attempts", "share"), rows, "Attempts after the solve"),
+    return (
+        Section("Leaps", notes, (Table(("leaps", "games", "share"), shares, "Games by leaps"),), brief=True),
     )
-    return (Section("Leaps", notes, tables, brief=True),)
 
 
 def _outcomes(games: Sequence[Game]) -> Section:
-    """Return the section on the outcomes of games, with unsolved games without a valid guess and solves before any clue."""
+    """Return the section on the outcomes of games, with unsolved games without a valid guess."""
     seen = Counter(played.outcome for played in games)
     rows: list[tuple[Cell, ...]] = [
         (outcome, seen[outcome], share(seen[outcome], len(games)))
@@ -127,8 +118,6 @@ def _outcomes(games: Sequence[Game]) -> Section:
     ]
     mute = sum(played.outcome == "unsolved" and not played.valid for played in games)
     rows.append(("of the unsolved: no valid guess", mute, share(mute, len(games))))
-    unaided = sum(_unaided(played) for played in games)
-    rows.append(("of the solved: before any clue", unaided, share(unaided, len(games))))
     note = (
         "A failed game broke off because a call brought no reply or no readable verdict. Failed by judge or oracle it counts "
         "as broken off, not scored; failed by the candidate it is unsolved."
@@ -211,12 +200,6 @@ def _groups(traces: Sequence[Trace], games: Sequence[Game], settings: Settings) 
     columns = ("by", "group", "samples", "games", "creativity_score", "low", "high", "solve_rate")
     note = "Low and high: 95 % interval over the group's samples; none for a single sample."
     return Section("By language and tier", (note,), (Table(columns, tuple(rows)),))
-
-
-def _unaided(played: Game) -> bool:
-    """Return whether a game was solved before any clue."""
-    solved = played.solved
-    return solved is not None and not any(round_.clues for round_ in played.rounds if round_.number < solved)
 
 
 def _with_interval(metric: Metric) -> str:

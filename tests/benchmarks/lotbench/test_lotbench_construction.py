@@ -11,11 +11,12 @@ import pytest
 from PIL import Image
 from scipy import stats
 
-from lotbench.benchmarks.lotbench.construction.responses import Rules, Voted, best, liked, rated
+from lotbench.benchmarks.lotbench.construction.responses import Rules, Voted, best, liked
 from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.cli import main
 from lotbench.errors import DataError
-from lotbench.run.construct_lotbench import BuiltGames, _scenes, build
+from lotbench.run.construct_lotbench import BuiltGames, _read_votes, _scenes, build
 from lotbench.run.construction import Dropped, Order
 from lotbench.storage import datasets
 from tests.fakes import RuleModel, text_of
@@ -124,22 +125,25 @@ def decide(made: BuiltGames, **decided: Any) -> Item:
     return item
 
 
-def voted(*texts: tuple[str, float]) -> list[Voted]:
-    rows = []
-    for number, (text, share) in enumerate(texts):
-        funny = round(100 * share)
-        rows.append(Voted(str(number), text, rated(100 - funny, 0, funny)))
-    return rows
+def voted(id: str, text: str, *votes: int) -> Voted:
+    row = contest("rows", (text, (votes[0], votes[1], votes[2])))[0] | {"id": id}
+    entry = _read_votes(Row.model_validate(row), Rules())
+    assert entry is not None
+    return entry
 
 
 def test_a_response_that_no_player_could_write_is_not_chosen() -> None:
-    rows = voted(("That is not my fish.", 0.9), ("x " * 40, 0.95), ("那不是我的鱼。", 0.99))
+    rows = [
+        voted("short", "That is not my fish.", 10, 0, 90),
+        voted("long", "x " * 40, 5, 0, 95),
+        voted("zh", "那不是我的鱼。", 1, 0, 99),
+    ]
     assert best(rows, Rules(), "en") == rows[0]
     assert best(rows[1:], Rules(), "en") is None
 
 
 def test_a_response_with_few_votes_stands_behind_a_sure_one() -> None:
-    sure, lucky = Voted("sure", "One thing.", rated(40, 40, 320)), Voted("lucky", "Another.", rated(4, 0, 28))
+    sure, lucky = voted("sure", "One thing.", 40, 40, 320), voted("lucky", "Another.", 4, 0, 28)
     assert lucky.votes.mean and sure.votes.mean and lucky.votes.mean > sure.votes.mean
     assert best([lucky, sure], Rules(), "en") == sure
 
@@ -147,7 +151,7 @@ def test_a_response_with_few_votes_stands_behind_a_sure_one() -> None:
 def test_lower_bounds_are_those_of_scipy() -> None:
     votes = [1] * 30 + [2] * 40 + [3] * 130
     expected = sum(votes) / 200 - stats.norm.ppf(0.975) * stats.sem(votes)
-    assert rated(30, 40, 130).low == pytest.approx(expected, abs=1e-6)
+    assert voted("id", "text", 30, 40, 130).votes.low == pytest.approx(expected, abs=1e-6)
     # The exact lower end for 20 events is where 20 or more are seen once in forty times.
     assert stats.poisson.sf(19, liked(20).low) == pytest.approx(0.025)
     assert liked(0).low == 0.0

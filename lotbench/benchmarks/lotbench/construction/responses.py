@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -14,9 +13,6 @@ from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.responses import response
 from lotbench.benchmarks.lotbench.sample import Votes
 from lotbench.errors import Unread
-
-Z = 1.959964
-"""The 97.5 % quantile of the normal distribution."""
 
 
 class Rules(BaseModel):
@@ -60,17 +56,6 @@ class Scene:
     question: str | None
     licence: str
     response: Voted
-
-
-def rated(unfunny: int, somewhat: int, funny: int) -> Votes:
-    """Return at least two ratings from 1 to 3 as votes: their mean and the lower end of its 95 % interval.
-
-    The arguments are the numbers of ratings of 1, 2 and 3.
-    """
-    n = unfunny + somewhat + funny
-    mean = (unfunny + 2 * somewhat + 3 * funny) / n
-    squares = sum(count * (vote - mean) ** 2 for vote, count in enumerate((unfunny, somewhat, funny), 1))
-    return Votes(n=n, mean=mean, low=mean - Z * math.sqrt(squares / (n - 1) / n))
 
 
 def liked(likes: int) -> Votes:
