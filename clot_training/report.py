@@ -38,8 +38,8 @@ from lotbench.types import Metric
 def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
     """Score the base and all tuned stages on the held-out split, and write report.md and report.json.
 
-    Captions and rewrites among the options come from the models that `instructions` names. Without such a model other
-    responses stand in for them.
+    Each problem has options. The models in `config.instructions` write the captions and rewrites among them; without
+    such a model, other responses take their place.
 
     Args:
         config: The configuration.

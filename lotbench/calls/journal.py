@@ -78,7 +78,7 @@ class Total:
 
     @property
     def usage(self) -> Usage:
-        """The token counts."""
+        """The token counts of the reply."""
         return Usage(self.input_tokens, self.cached_input_tokens, self.output_tokens)
 
 

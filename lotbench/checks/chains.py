@@ -46,9 +46,10 @@ async def replay(prepared: Prepared, caller: Caller, rows: Sequence[Probe]) -> d
     """Judge the rows of `draw_rows` with the stored chain and with each new one.
 
     Returns:
-        A table: `chains`, the number of new chains for each sample; `samples`, the number of samples; `changed`, the number of
-        pairs of verdicts on one row that differ between chains, and of all such pairs; `accepted`, a list [samples, chains, 2]
-        of the shares of right and of wrong rows that the judge accepted. Samples in which a chain lacks a share are left out.
+        A table: `chains`, the number of new chains for each sample; `samples`, the number of samples; `changed`, two
+        numbers of pairs of verdicts on one row under two chains: those that differ, and all; `accepted`, a list
+        [samples, chains, 2] of the shares of right and of wrong rows that the judge accepted. `accepted` leaves out a
+        sample if some chain has no verdict on its right rows, or none on its wrong rows.
     """
     chains = range(prepared.wanted.chains + 1)
     rulings: list[tuple[str, int, Ruling]] = []

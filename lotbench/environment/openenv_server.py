@@ -33,7 +33,7 @@ class GameAction(Action):
 
 
 class GameObservation(Observation):
-    """The client's view; the fields are empty when the game is over."""
+    """What an OpenEnv client sees of a game after a reset or a step; the fields are empty when the game is over."""
 
     messages: list[dict[str, Any]] = Field(default_factory=list)
     """Messages in OpenAI's format, with pictures as data URLs."""

@@ -81,7 +81,7 @@ class Loop:
     Attributes:
         course: How episodes are played.
         done: The traces of earlier sessions, by sample and repeat; these episodes are not played again.
-        concurrency: The number of sequences that are played at the same time.
+        concurrency: The number of sequences (episodes that follow one another) that are played at the same time.
         max_failed: The number of episodes that may end as ROLE_failed.
         crashed: The errors of episodes that hit a bug; they have no trace, and a resumed run plays them again.
         in_flight: The number of episodes that are being played.

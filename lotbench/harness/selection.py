@@ -45,8 +45,8 @@ def select(
 def spread(data: Sequence[Any], strata: Sequence[str], seed: int | str) -> list[Any]:
     """Return all samples in an order in which every prefix is spread over the strata in proportion.
 
-    Among the first n samples, each value of the first field has its share, rounded up or down; within a value the same
-    holds for the next field. Inside a stratum samples are ordered by hash, so a draw changes little when data are added.
+    `strata` names fields of the samples. Among the first n samples, each value of the first of these fields has its
+    share, rounded up or down; within a value the same holds for the next field. Inside a stratum samples are ordered by hash, so a draw changes little when data are added.
     """
     if not strata:
         return sorted(data, key=lambda sample: _chance(seed, sample.id))

@@ -152,7 +152,7 @@ class Field:
 def agreement(
     labels: Sequence[bool], verdicts: Sequence[bool], clusters: Sequence[str], seed: int = 0
 ) -> Agreement:
-    """Return the agreement of verdicts with labels, row by row; `clusters` names the cluster of each row.
+    """Return how well verdicts agree with labels over all rows; verdict i, label i and cluster i belong to one row.
 
     Raises:
         ValueError: The lengths differ.

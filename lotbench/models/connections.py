@@ -45,7 +45,7 @@ class Connections(httpx2.AsyncBaseTransport):
     Args:
         url: The address.
         timeout_s: The time limit of a whole exchange in seconds.
-        openai_itself: Whether the address is OpenAI's, which gets all headers of its client.
+        openai_itself: Whether the address is OpenAI's; only OpenAI gets all headers of the client `openai`.
 
     Raises:
         UsageError: The environment names a proxy that is not HTTP.

@@ -51,7 +51,7 @@ class Comparison:
 
     Attributes:
         runs: The names of the run folders.
-        said: A sentence with the ranking of each benchmark (or group of its runs), and one for each run that is left out.
+        said: For each benchmark (or group of its runs) a sentence that ranks its models, and one for each run left out.
     """
 
     title: str

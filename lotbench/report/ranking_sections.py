@@ -96,7 +96,10 @@ def _ranking(ranking: Board) -> Section:
 
 
 def summed_up(ranking: Board) -> str:
-    """Return a ranking in one sentence: neighbours compared, the number of clear pairs, runs that abstained; "" without any."""
+    """Return a ranking in one sentence: who beats whom, the number of clear pairs, and the runs that stand last.
+
+    It is "" if there is nothing to say, as for a single run.
+    """
     pairs = {frozenset((pair.better, pair.other)): pair for pair in ranking.pairs}
     ranked = [place.label for place in ranking.places if not place.entry.abstained]
     sentences = []

@@ -328,7 +328,10 @@ def _full_name(name: str, metric: Metric, arm: str | None) -> str:
 
 
 def score_notes(report: Report) -> list[str]:
-    """Return notes on the scores: why metrics have no value, what bounds and missing intervals mean, and the facts' notes."""
+    """Return notes on the scores: why metrics have no value, what bounds and missing intervals mean.
+
+    The notes of `report.facts` follow.
+    """
     notes = [
         f"{name} has no value: {metric.why}" for name, metric in report.scores.items() if metric.value is None
     ]

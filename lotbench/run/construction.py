@@ -88,7 +88,9 @@ def plan(order: Order, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan:
 
 
 async def played(calls: Calls, *, preflight: bool) -> dict[str, Trace]:
-    """Play the episodes of all drafts, and return their traces by id.
+    """Play one episode for each draft (a picture or paper to write a sample about); return the traces by id.
+
+    With `preflight`, each model is tested with one call first.
 
     Raises:
         LotbenchError: A model cannot be reached, or a limit is reached.

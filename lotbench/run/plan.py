@@ -85,7 +85,7 @@ class Plan:
         return tuple(item.id for item in self.beside) if joined else ()
 
     def sequences(self) -> list[list[Planned]]:
-        """Return the sequences of this plan's share, each a list of episodes in order of play."""
+        """Return the sequences of episodes that this plan plays (one shard's if it is one); a sequence is in order of play."""
         how, (first, shares) = self.benchmark.sequences(self.settings), self.share
         # Sequences of several samples belong to the first share.
         samples = self.chosen[first::shares] if how == "each" else () if first else self.chosen

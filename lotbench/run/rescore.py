@@ -237,7 +237,7 @@ def _sequences(plan: Plan, run: Run) -> list[list[Planned]]:
 
 
 async def find_request(run: Run, key: str) -> Request:
-    """Return the request with a key of the journal.
+    """Return the request whose key in the journal is `key`.
 
     Raises:
         UsageError: No episode of the run has a request with that key.

@@ -286,7 +286,7 @@ def synchronously(work: Coroutine[Any, Any, T]) -> T:
 
 @asynccontextmanager
 async def watched(watch: Callable[[T], Awaitable[None]] | None, status: T) -> AsyncIterator[None]:
-    """Run a progress display during a block, and let it end in order."""
+    """Run the progress display `watch`, which reads `status`, during a block; wait after it until the display has ended."""
     watching = asyncio.ensure_future(watch(status)) if watch else None
     try:
         yield

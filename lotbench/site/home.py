@@ -182,7 +182,7 @@ def boards(entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]] 
 
 
 def across(tables: Sequence[Board]) -> dict[str, list[Row | None]]:
-    """Return the models with a value in two or more tables: by name, the model's first row in each table, or None."""
+    """Return, by the name of each model with a value in two or more tables, its first row in each table (None if absent)."""
     best: dict[str, list[Row | None]] = {}
     for at, table in enumerate(tables):
         for row in reversed(table.rows):
@@ -199,7 +199,10 @@ def variant(entry: Entry) -> str | None:
 
 
 def badge(reasons: Sequence[str], *, complete: bool = True) -> Badge:
-    """Return the badge of a run: the gravest that its reasons give, `trusted` without any, `partial` if it is not complete."""
+    """Return the badge of a run: the gravest of those that `reasons` give, or `trusted` without reasons.
+
+    An incomplete run has the badge `partial` at least.
+    """
     words = {next((name for part, name in BADGES if part in reason), "not trusted") for reason in reasons}
     if not complete:
         words.add("partial")

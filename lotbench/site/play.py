@@ -47,7 +47,7 @@ GONE = "Nobody was there for a while"
 
 
 class PlaySite:
-    """The pages on which people play, one or more at once.
+    """The pages on which one or more people play at the same time.
 
     Args:
         config: What to play, and who judges.

@@ -164,7 +164,7 @@ def test_runs_of_one_private_order_are_a_duel_and_others_are_none(
         ]
 
     def look(runs: Sequence[object]) -> SimpleNamespace:
-        return SimpleNamespace(at=2, of=4, level=0.003, said=["a beats b"])
+        return SimpleNamespace(at=2, of=4, level=0.003, lines=["a beats b"])
 
     monkeypatch.setattr(compared, "last_look", look)
     [(about, both, lines)] = duels(ordered("lot-0070", "lot-0001", "lot-0003"))

@@ -13,7 +13,7 @@ import pytest
 from lotbench.calls.journal import read_journal
 from lotbench.cli import main
 from lotbench.run.loading import load_run
-from lotbench.run.rescore import sent
+from lotbench.run.rescore import find_request
 from lotbench.site.runs import Gallery
 from tests.recorded import FOLDER as OLD
 
@@ -40,7 +40,7 @@ async def test_every_call_of_an_episode_has_its_messages_and_its_reply(name: str
     for at, key in asked:
         assert f'id="c{at}"' in page and key in page
         assert replies[key] in page
-    request = await sent(run, asked[-1][1])
+    request = await find_request(run, asked[-1][1])
     texts = [part for part in request.messages[-1].parts if isinstance(part, str)]
     assert all(line.strip() in page for text in texts for line in text.splitlines())
     assert "cannot be put together" not in page

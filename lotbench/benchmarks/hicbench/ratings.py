@@ -30,7 +30,7 @@ READINGS: tuple[Classes, ...] = ("exclusive", "overlapping")
 
 
 class Rating(NamedTuple):
-    """A judge's rating of an answer: three marks, 1 to 5, and 1 for a hallucination or 0."""
+    """A judge's rating of an answer: three marks from 1 to 5, and a flag that is 1 for a hallucination, else 0."""
 
     originality: float
     feasibility: float

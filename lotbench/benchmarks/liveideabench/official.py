@@ -23,7 +23,7 @@ def published(source: Source) -> list[Item]:
 
 
 def categories(source: Source) -> dict[str, tuple[str, float]]:
-    """Return by keyword its category and its similarity to it, from keyword_classifications.csv; empty without the file.
+    """Return the category of each keyword, and how similar they are, from keyword_classifications.csv; empty without it.
 
     Raises:
         DataError: The file cannot be read or lacks a column, or a similarity is not a number.

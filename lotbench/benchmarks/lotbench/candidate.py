@@ -102,8 +102,7 @@ async def answer(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 async def reveal(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
     """Close the round: its guess, question and answer join the history I_t (Alg. 1 line 9).
 
-    After every `clue_interval` failed rounds, the next clues join it too, and with `frame=earned` a part of the
-    frame.
+    After every `clue_interval` failed rounds, the next clues and a part of an earned frame join it too.
     """
     episode, turn = runtime.context, state["turn"]
     sample, settings = episode.sample, episode.settings
@@ -125,14 +124,7 @@ async def reveal(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 async def _draw(
     episode: GameEpisode, number: int, *, notes: str, unread: str | None = None
 ) -> AskResult[dict[str, Any]]:
-    """Ask the candidate for one guess; `number` is the index of the draw in the round.
-
-    Args:
-        episode: The episode.
-        number: The index of the draw.
-        notes: The candidate's notes of `ddcot`; "" without.
-        unread: The reason why an earlier draw could not be read; None at the first attempt.
-    """
+    """Ask the candidate for draw `number` of a guess; `unread` is the reason why an earlier draw could not be read."""
     form, _ = _guess_form(episode)
     return await episode.ask(
         "candidate",
@@ -177,10 +169,7 @@ def _guess_form(episode: GameEpisode) -> tuple[type[Form], str]:
 
 
 async def _notes(episode: GameEpisode, draw: int = 0) -> str:
-    """Ask the candidate for notes, which are sub-questions with answers (framework `ddcot`).
-
-    Return "" if they cannot be read.
-    """
+    """Ask the candidate for notes: sub-questions with answers (framework `ddcot`); "" if they cannot be read."""
     reading = await episode.ask(
         "candidate",
         "decompose",

@@ -110,11 +110,7 @@ async def is_daeso(state: State, episode: GameEpisode, target: int, chains: Chai
 
 
 async def is_another_idea(state: State, episode: GameEpisode) -> bool:
-    """Ask a judge whether an accepted guess is another idea than the earlier answers that counted (in an encore).
-
-    Raises:
-        EpisodeFailed: No judge gave a readable verdict.
-    """
+    """Ask a judge whether an accepted guess is another idea than the earlier answers that counted (in an encore)."""
     _, verdict = await first_readable(range(episode.models["judge"]), partial(encore.opinion, state, episode))
     return verdict.accepted
 

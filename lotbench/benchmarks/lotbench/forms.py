@@ -99,7 +99,7 @@ class Explained(Form):
 
 
 class Causal(Form):
-    """A verdict with a chain (steps 2, 3): the intervened chain (Eq. 5), then each criterion (Eq. 6, 7), reason first."""
+    """A causal judge's verdict: the intervened chain (Eq. 5), then for each criterion (Eq. 6, 7) a reason and an answer."""
 
     intervened_chain: Annotated[str, prose(CHAIN, "the caption's chain with the candidate in it")]
     point_reason: Annotated[str, prose(REASON, "is the creative point the same, and why")]

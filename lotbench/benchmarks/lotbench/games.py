@@ -131,7 +131,7 @@ class Round:
         """The kind of the round's verdict.
 
         `accepted` and `refused` are those of a judge, and `exact` is an acceptance without a judge. `overturned`: a
-        second opinion did not confirm a yes. `alike`: accepted, but no other idea than earlier answers of an encore.
+        second opinion did not confirm a yes. `alike`: accepted, but in an encore it repeats an earlier idea.
         `none`: none of these, for instance without a guess or after a repeated one.
         """
         check, confirm = self.check, self.confirm
@@ -333,7 +333,7 @@ def read_rounds(steps: Steps) -> tuple[Round, ...]:
 
 
 def read_chains(steps: Steps) -> tuple[CausalChain, ...]:
-    """Return the last causal chain of each judge and target in the steps of an episode."""
+    """Return the last causal chain that each judge wrote for each target response in the steps of an episode."""
     chains: dict[tuple[int, int], CausalChain] = {}
     for step in steps:
         value = _value(step)

@@ -135,7 +135,7 @@ def corrected(
 def at_error(
     games: Sequence[Game], labels: Mapping[Place, bool], settings: Settings, error: float
 ) -> float | None:
-    """Return the corrected creativity score if the share `error` of the right and of the wrong guesses were mislabelled.
+    """Return the corrected creativity score if people mislabelled the share `error` of right guesses, and of wrong ones.
 
     It corrects the shares of right guesses as Rogan and Gladen (1978) do. None if a kind of verdict has no label.
     """

@@ -125,6 +125,8 @@ def estimate(
 ) -> Metric:
     """Return S_c over games (Eq. 8): the sum over rounds k of (S_{k-1} - S_k) worth(t_k), plus S_N times `unsolved_worth`.
 
+    S_k is the (Kaplan-Meier) share of games still unsolved after round k; t_k counts the failed attempts before round k's.
+
     Args:
         games: The games.
         settings: The settings of the run.

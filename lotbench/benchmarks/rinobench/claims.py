@@ -28,7 +28,7 @@ ARGUMENT = 400
 
 
 class Strict(Form):
-    """A form that refuses unknown fields."""
+    """The base of schemas of replies that refuse unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -193,9 +193,9 @@ def _recalled_arguments(probe: Probe, values: Mapping[str, Any] | None) -> Itera
 
 
 def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
-    """Return the facts and the names of the prompts on which verdicts depend, besides the judge's model.
+    """Return the settings and the names of the prompts that can change a verdict, besides the judge's model.
 
-    Ideas are not among them, since answers to any idea may be judged.
+    They do not name ideas: a check of a judge holds for answers to any idea.
     """
     checks = {"ground_joint"} if settings.grounding == "joint" else {"ground_known", "ground_novelty"}
     return {"benchmark": "rinobench", "grounding": settings.grounding}, {"extract", "lines", *checks}

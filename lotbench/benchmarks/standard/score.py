@@ -43,8 +43,8 @@ class Answered:
 def grade(episode: ProblemEpisode) -> Score:
     """Return the score of one episode: 1 or 0 for a right or wrong choice, or the NDCG of a ranking.
 
-    None for a free response, or if the episode did not end as scored. The part `answers` is a list with the joint answer:
-    the indices of the options named.
+    None for a free response, or if the episode did not end as scored. The part `answers` is a list of one
+    answer, on which most draws agree: the list of the indices of the options that the replies name.
     """
     outcome, problem, settings = episode.state["outcome"], episode.sample, episode.settings
     parts: dict[str, Any] = {name: getattr(problem, name) for name in ("kind", "type", "language", "group")}
