@@ -221,5 +221,5 @@ def test_a_row_that_the_checker_read_otherwise_is_contested_and_left_out(tmp_pat
 async def test_a_limit_takes_triples_whole(tmp_path: Path) -> None:
     checked = await check("liveideabench", "perfect", tmp_path, limit=4)
     # A pair of each relation; of one triple each two versions both ways.
-    assert {"alike", "letter"} < {one.what for one in checked.measures}
-    assert sorted(one.of for one in checked.measures) == [3, 3, 6]
+    assert "alike" in {one.what for one in checked.measures}
+    assert sorted(one.of for one in checked.measures) == [3, 6]
