@@ -22,10 +22,11 @@ from clot_training.exploring.policy import TransformersPolicy, transformers_poli
 from clot_training.records import Prompt, Work
 from clot_training.tuning.tune import ADAPTER
 from lotbench.benchmarks.standard import score, sections
+from lotbench.benchmarks.standard.building import build
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.score import Answered
-from lotbench.benchmarks.standard.settings import Settings, build
+from lotbench.benchmarks.standard.settings import Settings
 from lotbench.metrics.intervals import clustered_mean
 from lotbench.report import markdown
 from lotbench.report.sections import Table

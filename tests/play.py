@@ -77,7 +77,6 @@ CONTROLS = tuple(other.key_text for other in OTHERS)
 def verdict(point: bool, function: bool) -> dict[str, Any]:
     """What a judge says; the fields of every form, since each takes its own."""
     return {
-        "difference": "it sounds different",
         "intervened_chain": "it swells -> it rings",
         "point_reason": "the rhythm",
         "same_creative_point": point,

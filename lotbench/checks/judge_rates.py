@@ -7,19 +7,18 @@ row; further judgings show only how often a verdict flips.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from statistics import fmean
-from typing import Any, TypeAlias, TypeVar
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias
 
 from lotbench.harness.judge_standing import tested
 from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ruling, decided
 from lotbench.metrics.agreement import Agreement, Rate, agreement, flips, kappa
-from lotbench.metrics.correlation import pearson, spearman
 from lotbench.report.markdown import bullets, number, plain, table
 from lotbench.report.report import RoleUsage, laid_out, usage_table
 from lotbench.report.sections import Cell, Section, Table
 from lotbench.report.trust import Check, sentence
-from lotbench.types import JSON, Metric
+from lotbench.types import JSON
 
 LABELS = {
     "author": "author labels: no other people have reviewed them yet",
@@ -39,36 +38,17 @@ class JudgedProbe:
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
-    """The marks (numbers) that a judge gave, compared with the true ones.
-
-    Attributes:
-        n: The number of readable marks.
-        spearman: Spearman's correlation of the judge's marks with the true ones; `pearson` likewise.
-        mean: The mean of the judge's marks; None without marks.
-        truth: The mean of the true marks; None without marks.
-    """
-
-    n: int
-    spearman: Metric
-    pearson: Metric
-    mean: float | None
-    truth: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Measure:
     """The rates of one panel (a judge, or several that judge together) on all its rows, by one criterion.
 
     Attributes:
         what: The criterion; if the panel has only one, `answer` for an oracle, or which of a judge's verdicts decide.
         settings: The settings under which the panel judged.
-        groups: The agreement of decisions with labels, by group of rows; `all` is first. Empty if verdicts are marks.
+        groups: The agreement of decisions with labels, by group of rows; `all` is first.
         unreadable: The number of verdicts of all repeats that could not be read or never came.
         of: The number of verdicts of all repeats.
         flips: The number of pairs of verdicts on the same row that differ, and of all such pairs.
         criterion: The name of the criterion in rulings; "" if there is only one.
-        marks: The comparison of marks, by group of rows; empty if verdicts are decisions.
     """
 
     role: str
@@ -81,7 +61,6 @@ class Measure:
     of: int
     flips: tuple[int, int]
     criterion: str = ""
-    marks: Mapping[str, Marks] = field(default_factory=dict)
 
 
 Rule: TypeAlias = Callable[[Sequence[tuple[Probe, ProbeResult]]], Sequence[Ruling]]
@@ -131,50 +110,31 @@ def measure(rulings: Sequence[Ruling], panel: JudgePanel, what: str, seed: int) 
     decisions: dict[str, list[bool]] = {}
     for ruling in rulings:
         first.setdefault(ruling.row, ruling)
-        if isinstance(ruling.said, bool):
+        if ruling.said is not None:
             decisions.setdefault(ruling.row, []).append(ruling.said)
     readable = [ruling for ruling in first.values() if ruling.said is not None]
-    decides = all(isinstance(ruling.truth, bool) for ruling in rulings)
     return Measure(
         role=panel.role,
         indexes=panel.indexes,
         variant=panel.variant,
         what=what,
         settings=panel.settings,
-        groups=_group(readable, lambda chosen: _agreement(chosen, seed)) if decides else {},
+        groups=_group(readable, seed),
         unreadable=sum(ruling.said is None for ruling in rulings),
         of=len(rulings),
         flips=flips(list(decisions.values())),
         criterion=rulings[0].criterion,
-        marks={} if decides else _group(readable, _marks),
     )
 
 
 def _agreement(chosen: Sequence[Ruling], seed: int) -> Agreement:
-    labels, verdicts = [bool(ruling.truth) for ruling in chosen], [bool(ruling.said) for ruling in chosen]
+    labels, verdicts = [ruling.truth for ruling in chosen], [bool(ruling.said) for ruling in chosen]
     return agreement(labels, verdicts, [ruling.item for ruling in chosen], seed)
 
 
-def _marks(chosen: Sequence[Ruling]) -> Marks:
-    truth, numbers = (
-        [float(ruling.truth) for ruling in chosen],
-        [float(ruling.said or 0) for ruling in chosen],
-    )
-    items = [ruling.item for ruling in chosen]
-    return Marks(
-        n=len(chosen),
-        spearman=spearman(truth, numbers, items),
-        pearson=pearson(truth, numbers, items),
-        mean=fmean(numbers) if numbers else None,
-        truth=fmean(truth) if truth else None,
-    )
-
-
-T = TypeVar("T")
-
-
-def _group(readable: Sequence[Ruling], rated: Callable[[Sequence[Ruling]], T]) -> dict[str, T]:
-    """Return `rated` of all rows, of the rows of each language, and of those of each kind together with those without a kind."""
+def _group(readable: Sequence[Ruling], seed: int) -> dict[str, Agreement]:
+    """Return the agreement on all rows, on those of each language, and on those of each kind together with those without one."""
+    rated = partial(_agreement, seed=seed)
     groups = {"all": rated(readable)}
     for language in sorted({ruling.language for ruling in readable}):
         groups[language] = rated([ruling for ruling in readable if ruling.language == language])
@@ -209,7 +169,6 @@ def counted(result: Measure) -> dict[str, Any]:
     return {
         "what": result.what,
         "groups": {name: asdict(group) for name, group in result.groups.items()},
-        "marks": {name: asdict(group) for name, group in result.marks.items()},
         "unreadable": result.unreadable,
         "of": result.of,
         "flips": list(result.flips),

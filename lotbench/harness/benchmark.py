@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from lotbench.config.model_names import Names
 from lotbench.harness.ballot import Ballot
-from lotbench.harness.data_findings import Finding, Sight
+from lotbench.harness.data_findings import Finding
 from lotbench.harness.episode import Node
 from lotbench.harness.evidence import Evidence
 from lotbench.harness.judge_validation import Validation
@@ -100,7 +100,7 @@ class Benchmark:
         asked: The names of the fields of a sample that may hold its prompt; pages show the first that is not empty.
         beside: The names of the fields (besides id and language) of all samples that nodes may read in `episode.data`, for
             example to draw control guesses; a run folder keeps them. None: nodes see only the samples that are played.
-        lints: Returns findings on weak samples, from the samples, the settings and facts about their pictures by id.
+        lints: Returns findings on weak samples, from the samples, the settings and the metadata of their pictures by id.
         published: Reads the samples from files that others have published; None if there are none.
         right: Returns the right answers of a sample; a candidate that was trained on one of them has seen the sample.
         repeats: The default number of repeats.
@@ -134,7 +134,7 @@ class Benchmark:
     alike: Callable[[Any, Any], str | None] = lambda sample, settings: None
     asked: tuple[str, ...] = ()
     beside: tuple[str, ...] | None = None
-    lints: Callable[[Sequence[Any], Any, Mapping[str, Sight]], Sequence[Finding]] = lambda *data: ()
+    lints: Callable[[Sequence[Any], Any, Mapping[str, Sequence[str]]], Sequence[Finding]] = lambda *data: ()
     published: Callable[[Source], Sequence[BaseModel]] | None = None
     right: Callable[[Any], Sequence[str]] = lambda sample: ()
     repeats: int = 1

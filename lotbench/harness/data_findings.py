@@ -1,21 +1,8 @@
-"""Records for `data check`: facts about pictures, and findings of lints."""
+"""The record of a finding of `data check`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """Facts about a picture file.
-
-    Attributes:
-        hash: The difference hash, an integer of 256 bits; similar pictures differ in few bits.
-        metadata: The names of the metadata entries in the file.
-    """
-
-    hash: int
-    metadata: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

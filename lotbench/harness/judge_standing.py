@@ -88,9 +88,6 @@ def _checks(judge: str, records: Mapping[str, Record], bounds: Mapping[str, str]
 def tested(record: Record) -> Rates:
     """Return the rates over all rows of a check in the store."""
     unreadable = record["unreadable"] / record["of"] if record["of"] else 0.0
-    if marks := record.get("marks", {}).get("all"):
-        rho = marks["spearman"]["value"]
-        return Rates(None, None, None, 0, marks["n"], unreadable, rho=0.0 if rho is None else rho)
     if "all" not in record["groups"]:
         # A record of field labels only: the judge was never checked on a judge set.
         return Rates(fpr=None, fnr=None, kappa=None, negatives=0, positives=0)
@@ -153,14 +150,14 @@ def _section(records_by_index: Mapping[int, Mapping[str, Record]], context: Judg
             rates = tested(record)
             about = record["set"]
             counts = (rates.negatives, rates.positives)
-            values = (rates.fpr, rates.fnr, rates.kappa, rates.rho, rates.unreadable)
+            values = (rates.fpr, rates.fnr, rates.kappa, rates.unreadable)
             rows.append((judge, criterion, about.get("data"), about.get("labels"), *counts, *values))
             if note := elsewhere(record):
                 notes.append(note)
             if (most := ceiling(record)) and most not in notes:
                 notes.append(f"{about.get('data')}: {most}.")
     columns = (
-        "judge", "criterion", "set", "labels", "negatives", "positives", "FPR", "FNR", "kappa", "rho", "unreadable",
+        "judge", "criterion", "set", "labels", "negatives", "positives", "FPR", "FNR", "kappa", "unreadable",
     )  # fmt: skip
     table = Table(columns, tuple(rows), "Checked on the judge set")
     return Section("Judge", tuple(dict.fromkeys(notes)), (table,), brief=True)

@@ -77,13 +77,13 @@ class ProbeResult:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """A judge's decision or mark, with the known truth.
+    """A judge's decision, with the known truth.
 
     Attributes:
         criterion: The name of the criterion; each has its own rates. "" if there is only one.
         row: The id of what is ruled on, unique in its criterion.
         item: The cluster for intervals (a story, a task): errors of rulings on one item are correlated.
-        said: The judge's decision or mark; None if it could not be read.
+        said: The judge's decision; None if it could not be read.
     """
 
     criterion: str
@@ -91,8 +91,8 @@ class Ruling:
     item: str
     kind: str | None
     language: str
-    truth: bool | float
-    said: bool | float | None
+    truth: bool
+    said: bool | None
 
 
 @dataclass(frozen=True, slots=True)

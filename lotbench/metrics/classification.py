@@ -44,12 +44,6 @@ def mae(counts: Floats) -> Floats:
     return divided((valid * distances(valid.shape[-1])).sum(axis=(-2, -1)), valid.sum(axis=(-2, -1)))
 
 
-def accuracy(counts: Floats) -> Floats:
-    """Return the share of all answers that are right, [...], from counts of `table` [..., L, L + 1]; invalid answers are wrong."""
-    right = np.trace(counts[..., 1:], axis1=-2, axis2=-1)
-    return divided(right, counts.sum(axis=(-2, -1)))
-
-
 def distances(labels: int) -> Floats:
     """Return the absolute difference of every two of L labels, [L, L]."""
     places = np.arange(labels, dtype=float)

@@ -32,9 +32,6 @@ class Difference:
             `high` are Student's 95 % interval; None below two samples, or if all differences are equal.
         p: The two-sided p of the paired t test or the exact permutation test; None below two samples.
         sd: The standard deviation of the n differences or pseudo-values; None if they do not vary.
-        noise: The part of the difference's variance that more samples would not reduce: people have labelled only a part of
-            the judges' verdicts, from which the metrics are estimated. 0 if the metrics use no such labels.
-        judgements: The mean number of such labels of the two runs; 0 without noise.
     """
 
     n: int
@@ -43,8 +40,6 @@ class Difference:
     high: float | None
     p: float | None
     sd: float | None = None
-    noise: float = 0.0
-    judgements: int = 0
 
 
 def difference(first: Mapping[str, float], other: Mapping[str, float]) -> Difference:
@@ -73,11 +68,8 @@ def of_primary_metrics(first: PrimaryMetric, other: PrimaryMetric, fpr: float = 
     if not shared:
         return difference({}, {})
     records = [run.records[name] for run in (first, other) for name in shared]
-    noise = sum(_noise(run, shared) for run in (first, other))
-    result = of_metric(first.weighted(records), len(shared), noise)
-    if result.mean and result.mean > 0:
-        result = _at_worst(result, first, other, shared, fpr)
-    return replace(result, judgements=(first.judgements + other.judgements) // 2) if noise else result
+    result = of_metric(first.weighted(records), len(shared))
+    return _at_worst(result, first, other, shared, fpr) if result.mean and result.mean > 0 else result
 
 
 def _at_worst(
@@ -85,29 +77,23 @@ def _at_worst(
 ) -> Difference:
     """Return the difference with the larger of two p: as measured, and with everything unknown counted against `first`."""
     weighted, least, most = first.weighted, first.least, other.most
-    if not result.mean or result.p is None or weighted is None or least is None or most is None:
+    if result.p is None or weighted is None or least is None or most is None:
         return result
     counted = [[run.records[name] for name in shared] for run in (first, other)]
     moved = [*least(counted[0], fpr), *most(counted[1])]
     if all(now is before for now, before in zip(moved, counted[0] + counted[1], strict=True)):
         return result
-    worst = of_metric(weighted(moved), len(shared), result.noise)
+    worst = of_metric(weighted(moved), len(shared))
     holds = worst.mean is not None and worst.mean > 0 and worst.p is not None
     return replace(result, p=max(result.p, worst.p or 0.0) if holds else 1.0)
 
 
-def _noise(run: PrimaryMetric, shared: Sequence[str]) -> float:
-    """Return the part of the variance of a run's metric that more samples would not reduce (`PrimaryMetric.noise`)."""
-    return 0.0 if run.noise is None else float(run.noise([run.records[name] for name in shared]).var())
-
-
-def of_metric(metric: Weighted, n: int, noise: float = 0.0) -> Difference:
+def of_metric(metric: Weighted, n: int) -> Difference:
     """Return the difference of a metric between n records and the n records paired with them.
 
     Args:
         metric: The metric by the weights of 2 n records: those of the first run, then those of the other in the same order.
         n: The number of pairs.
-        noise: A variance to add to that of the difference.
     """
     seen = float(_ahead(metric, np.ones((1, n)), np.zeros((1, n)))[0])
     if not math.isfinite(seen):
@@ -122,25 +108,23 @@ def of_metric(metric: Weighted, n: int, noise: float = 0.0) -> Difference:
         return _permuted((np.zeros(n), np.ones(n)), exchanged)
 
     # For a mean, the pseudo-values equal the differences of the pairs.
-    return tested(n * seen - (n - 1) * _one_left_out(metric, n), seen, exact, noise)
+    return tested(n * seen - (n - 1) * _one_left_out(metric, n), seen, exact)
 
 
-def tested(values: Floats, mean: float, exact: Callable[[], float], noise: float = 0.0) -> Difference:
+def tested(values: Floats, mean: float, exact: Callable[[], float]) -> Difference:
     """Return the result of the paired t test.
 
     Args:
         values: The differences or pseudo-values, [n].
         mean: The difference to report and to test.
         exact: Returns the p of the exact test; called for fewer than eight values, or if they do not vary.
-        noise: A variance to add to that of the mean.
     """
     n = len(values)
     if n < 2:
         return Difference(n, mean, None, None, None)
     sd = float(values.std(ddof=1))
-    varies = math.isfinite(sd) and sd > 1e-12
-    error = math.hypot(sd if varies else 0.0, math.sqrt(n * noise)) / math.sqrt(n)
-    if not error:
+    error = sd / math.sqrt(n)
+    if not (math.isfinite(sd) and sd > 1e-12):
         return Difference(n, mean, None, None, exact() if mean else 1.0)
     p = 2 * float(scipy.special.stdtr(n - 1, -abs(mean) / error))
     half = float(scipy.special.stdtrit(n - 1, 1 - ALPHA / 2)) * error
@@ -150,8 +134,7 @@ def tested(values: Floats, mean: float, exact: Callable[[], float], noise: float
         low=mean - half,
         high=mean + half,
         p=max(p, exact()) if n < EXACT else p,
-        sd=sd if varies else None,
-        noise=noise,
+        sd=sd,
     )
 
 

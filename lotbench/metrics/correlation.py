@@ -7,7 +7,7 @@ all orders: rho = 1 of three pairs has p = 1/3, where approximations give 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -101,25 +101,9 @@ def spearman(first: Sequence[float], other: Sequence[float], clusters: Sequence[
     Raises:
         ValueError: The three sequences differ in length.
     """
-    return _over_clusters(first, other, clusters, scipy.stats.rankdata)
-
-
-def pearson(first: Sequence[float], other: Sequence[float], clusters: Sequence[str]) -> Metric:
-    """Return Pearson's r with a bootstrap interval over the clusters of pairs.
-
-    Raises:
-        ValueError: The three sequences differ in length.
-    """
-    # Centred, since sums of squares far from 0 lose the variance to rounding.
-    return _over_clusters(first, other, clusters, lambda each: np.asarray(each, dtype=float) - np.mean(each))
-
-
-def _over_clusters(
-    first: Sequence[float], other: Sequence[float], clusters: Sequence[str], values: Callable[..., Floats]
-) -> Metric:
     if why := _none(first, other):
         return Metric(None, n=len(first), why=why)
-    x, y = values(first), values(other)
+    x, y = scipy.stats.rankdata(first), scipy.stats.rankdata(other)
     places = {name: index for index, name in enumerate(dict.fromkeys(clusters))}
     sums = np.zeros((len(places), 6))
     for name, a, b in zip(clusters, x, y, strict=True):

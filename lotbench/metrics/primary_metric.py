@@ -34,9 +34,6 @@ class PrimaryMetric:
             runs, one after the other. None if records are numbers and the metric is their mean.
         unanswered: The number of played samples without a record; a sample that lacks some of its answers counts in part
             (`missing`).
-        noise: Returns draws [draws] of the error that comes from estimating the metric with few labels of people, which more
-            samples would not reduce, from records; None if there is no such error.
-        judgements: The number of these labels.
         may_differ: Conditions in which two runs may differ and still be compared, by dotted name.
         played: The number of played samples; None if each of them has a record or counts as unanswered.
         least: Returns the records as if every game that broke off had got the lowest score, and as if the judge had wrongly
@@ -45,8 +42,6 @@ class PrimaryMetric:
         unit: The name of what has a record: `sample`, or a group of correlated samples.
         ends: The smallest and largest possible score.
         lacks: Requirements of the benchmark for a ranked run that the settings do not meet (beside `report.trust`).
-        by_labels: Returns the metric with people's labels in place of the judges' verdicts, from the labels by sample, repeat
-            and round; None if the labels do not suffice. The field is None if the benchmark has no such metric.
     """
 
     name: str
@@ -54,8 +49,6 @@ class PrimaryMetric:
     measure: Callable[[Sequence[Any]], Metric]
     weighted: Callable[[Sequence[Any]], Weighted] | None = None
     unanswered: int = 0
-    noise: Callable[[Sequence[Any]], Floats] | None = None
-    judgements: int = 0
     may_differ: frozenset[str] = frozenset()
     played: int | None = None
     least: Callable[[Sequence[Any], float], Sequence[Any]] | None = None
@@ -63,7 +56,6 @@ class PrimaryMetric:
     unit: str = "sample"
     ends: tuple[float, float] = (0.0, 1.0)
     lacks: Sequence[str] = ()
-    by_labels: Callable[[Mapping[tuple[str, int, int], bool]], PrimaryMetric | None] | None = None
 
     @property
     def counted(self) -> str:

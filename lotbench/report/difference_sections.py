@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,7 +22,7 @@ def _detectable(pair: Pair) -> float | None:
     seen = pair.difference
     if seen.sd is None or seen.n < 2 or smallest_p(seen.n) >= pair.level:
         return None
-    return what_it_shows.detectable(seen.n, pair.level) * math.sqrt(seen.sd**2 + seen.n * seen.noise)
+    return what_it_shows.detectable(seen.n, pair.level) * seen.sd
 
 
 def _differences(ranking: Board) -> Section:
@@ -68,15 +67,6 @@ def _judge(ranking: Board) -> list[str]:
     ]
     if not rates and any(place.entry.metric.least for place in ranking.places):
         notes.append("The judge was not checked: what it accepts wrongly may be the whole difference.")
-    if ranking.unlabelled:
-        notes.append(
-            f"Some runs have labels of their own guesses, and these have none: {', '.join(ranking.unlabelled)}."
-        )
-    if any(pair.difference.judgements for pair in ranking.pairs):
-        notes.append(
-            "Scores are corrected by people's labels of each run's own guesses; what so few labels leave open is in "
-            "the intervals and in p."
-        )
     return notes
 
 

@@ -8,7 +8,7 @@ with other runs and stands last.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations, zip_longest
 from statistics import fmean
 from typing import Any
@@ -61,7 +61,6 @@ class Entry:
         reasons: Why the run is not trusted; empty if it is.
         arm: The variant (arm) of the benchmark; None if the benchmark has one arm only.
         primary_metric: The metric of the ranking; None for the mean of `values`.
-        by_labels: The primary metric corrected by people's labels of the run's own verdicts; None without labels.
         checked: The judge's FPR on hard negatives from its latest check (`value`, `low`, `high`, `n`); None without a check.
         answers: The candidate's answers.
     """
@@ -79,7 +78,6 @@ class Entry:
     reasons: tuple[str, ...] = ()
     arm: str | None = None
     primary_metric: PrimaryMetric | None = None
-    by_labels: PrimaryMetric | None = None
     checked: Mapping[str, Any] | None = None
     answers: Replies = field(default_factory=Replies)
 
@@ -160,7 +158,6 @@ class Board:
     Attributes:
         people: Runs played by people; they are not ranked.
         shared: How many samples all ranked runs share.
-        unlabelled: The runs without labels of their verdicts, if other runs have them; then no score is corrected.
     """
 
     benchmark: str
@@ -169,7 +166,6 @@ class Board:
     pairs: tuple[Pair, ...]
     people: tuple[Entry, ...]
     shared: int
-    unlabelled: tuple[str, ...] = ()
 
 
 def sample_scores(traces: Iterable[Trace]) -> SampleScores:
@@ -239,7 +235,6 @@ def board(entries: Sequence[Entry]) -> Board:
     for member, other in combinations(entries, 2):
         if lines := differing(member, other):
             raise UsageError(f"{member.name} and {other.name} cannot be compared: {'; '.join(lines)}")
-    entries, unlabelled = _corrected(entries)
     if len(names := {entry.metric.name for entry in entries}) > 1:
         raise UsageError(f"the runs have no metric in common: {', '.join(sorted(names))}")
     models = [entry for entry in entries if not entry.person]
@@ -259,18 +254,7 @@ def board(entries: Sequence[Entry]) -> Board:
     letters = compare.ties(order[: len(paired)], {(pair.better, pair.other) for pair in pairs if pair.apart})
     places = tuple(Place(label, named[label], scores[label], letters.get(label, "")) for label in order)
     people = tuple(entry for entry in entries if entry.person)
-    return Board(entries[0].benchmark, names.pop(), places, pairs, people, len(shared), unlabelled)
-
-
-def _corrected(entries: Sequence[Entry]) -> tuple[Sequence[Entry], tuple[str, ...]]:
-    """Return the runs with their corrected metrics if all models have one; else unchanged, with the runs that lack it."""
-    models = [entry for entry in entries if not entry.person]
-    without = tuple(entry.name for entry in models if entry.by_labels is None)
-    if without or not models:
-        return entries, without if len(without) < len(models) else ()
-    return [
-        replace(entry, primary_metric=entry.by_labels) if entry.by_labels else entry for entry in entries
-    ], ()
+    return Board(entries[0].benchmark, names.pop(), places, pairs, people, len(shared))
 
 
 def _rank(score: Metric) -> tuple[bool, float]:

@@ -51,7 +51,6 @@ class Bounds:
         max_fpr: The maximum false positive rate.
         max_fnr: The maximum false negative rate.
         min_kappa: The minimum of Cohen's kappa with the labels.
-        min_rho: The minimum of Spearman's rho with people's marks.
         max_unreadable: The maximum share of unreadable verdicts.
         min_negatives: The minimum number of labelled negatives.
         min_positives: The minimum number of labelled positives.
@@ -61,7 +60,6 @@ class Bounds:
     max_fpr: float = 0.05
     max_fnr: float = 0.3
     min_kappa: float = 0.6
-    min_rho: float = 0.3
     max_unreadable: float = 0.05
     min_negatives: int = 30
     min_positives: int = 30
@@ -87,11 +85,10 @@ class Rates:
         fnr: The share of labelled positives that were not accepted; None if unknown.
         kappa: Cohen's kappa with the labels; None if unknown.
         negatives: The number of labelled negatives with a readable verdict.
-        positives: The number of labelled positives with a readable verdict; if verdicts are marks, of all rows with one.
+        positives: The number of labelled positives with a readable verdict.
         unreadable: The share of all verdicts that could not be read.
         most_fpr: The upper end of the 95 % interval of the FPR on hard negatives; None if unknown.
         hard: The number of hard negatives.
-        rho: Spearman's rho with the labels, if verdicts are marks and not decisions; it replaces fpr, fnr and kappa.
         where: The rows that the rates are from: `on the judge set`, `in the field`.
     """
 
@@ -103,7 +100,6 @@ class Rates:
     unreadable: float = 0.0
     most_fpr: float | None = None
     hard: int = 0
-    rho: float | None = None
     where: str = "on the judge set"
 
 
@@ -193,9 +189,7 @@ def sentence(check: Check) -> str:
     rates, name = check.rates, f"{check.who}" + (f", {check.task}" if check.task else "")
     if rates is None:
         return f"{name}: never checked."
-    if rates.rho is not None:
-        says = f"its marks go together with the labels by a rho of {rates.rho:.2f}"
-    elif rates.fpr is None or rates.fnr is None:
+    if rates.fpr is None or rates.fnr is None:
         says = "one of its error rates is not known"
     else:
         says = f"wrongly accepts {_in_100(rates.fpr)} in 100 and misses {_in_100(rates.fnr)}"
@@ -274,10 +268,7 @@ def faults(check: Check) -> Iterator[str]:
     if rates is None:
         yield f"{name} was never checked (unchecked: {check.who})"
         return
-    if rates.rho is not None:
-        yield from _marks(name, rates, bounds)
-    else:
-        yield from _decisions(name, rates, bounds)
+    yield from _decisions(name, rates, bounds)
     if rates.unreadable > bounds.max_unreadable:
         yield (
             f"{rates.unreadable:.1%} of the verdicts of {name}'s check could not be read, above max_unreadable "
@@ -314,15 +305,6 @@ def _decisions(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
     ):
         if n < least:
             yield f"{name} was checked on {n} {what} only, fewer than {least}"
-
-
-def _marks(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
-    """Yield violations of a check of marks: Spearman's rho, and the number of rows."""
-    assert rates.rho is not None
-    if rates.rho < bounds.min_rho:
-        yield f"{name}'s rho with the labels is {rates.rho:.3f}, below min_rho {bounds.min_rho:g}"
-    if rates.positives < bounds.min_positives:
-        yield f"{name} was checked on {rates.positives} rows only, fewer than {bounds.min_positives}"
 
 
 def _size(case: Case) -> Iterator[str]:

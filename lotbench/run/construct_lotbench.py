@@ -19,7 +19,7 @@ from lotbench import benchmarks
 from lotbench.benchmarks.lotbench.construction import responses
 from lotbench.benchmarks.lotbench.construction.responses import Rules, Scene, Voted
 from lotbench.benchmarks.lotbench.construction.writing import benchmark, item
-from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.benchmarks.lotbench.sample import Item, Votes
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.errors import DataError
 from lotbench.run import construction
@@ -30,6 +30,8 @@ from lotbench.storage import datasets, review_decisions, run_folder
 LICENCE = "not cleared: the picture and the responses are their owners'"
 """The licence field of the samples; whoever publishes a set must clear the rights."""
 PROPOSALS, DATASET = "proposals", "dataset"
+Z = 1.959964
+"""The 97.5 % quantile of the normal distribution."""
 Language: TypeAlias = Literal["en", "zh"]
 
 
@@ -71,7 +73,7 @@ async def build(order: Order, own: Mapping[str, Any] | None = None) -> BuiltGame
         models = construction.models(calls)
         rest = f"the rest proposed by {models['writer']}"
         done = construction.finished("proposed", scenes, traces, dropped, lambda scene: f"{scene.group}: ")
-        items = [item(s, memory, f"{s.group}: response {s.responses[0].id}; {rest}") for s, memory in done]
+        items = [item(s, memory, f"{s.group}: response {s.response.id}; {rest}") for s, memory in done]
         left_out: Counter[str] = Counter()
         images = {scene.id: Path(scene.image) for scene in scenes}
         accepted = _apply_review(order.out, items, images, left_out)
@@ -116,27 +118,19 @@ def _scenes(sources: Sequence[Path], rules: Rules, dropped: list[Dropped]) -> It
                 voted = _read_votes(row, rules)
                 voted_on += [voted] if voted else []
         for (language, group, question), (image, voted_on) in groups.items():
-            scene = Scene(
-                id=f"ppl-{hashlib.sha256(repr((language, group, question)).encode()).hexdigest()[:8]}",
-                group=group,
-                language=language,
-                image=str((folder / image).resolve()),
-                question=question,
-                licence=LICENCE,
-                responses=responses.best(voted_on, rules, language),
-            )
-            if scene.responses:
-                yield scene
+            name = f"ppl-{hashlib.sha256(repr((language, group, question)).encode()).hexdigest()[:8]}"
+            if best := responses.best(voted_on, rules, language):
+                yield Scene(name, group, language, str((folder / image).resolve()), question, LICENCE, best)
             else:
-                dropped.append(Dropped(scene.id, "votes", f"{group}: no response has enough votes"))
+                dropped.append(Dropped(name, "votes", f"{group}: no response has enough votes"))
 
 
 def _read_votes(row: Row, rules: Rules) -> Voted | None:
     """Return a row's response with its votes, from ratings or else from likes; None if there are too few."""
-    counts, likes = row.ratings, row.star or 0
-    if counts is not None and counts.n > 1:
-        rated = counts.n >= rules.min_votes
-        votes = responses.rated(counts.unfunny, counts.somewhat, counts.funny) if rated else None
+    ratings, likes = row.ratings, row.star or 0
+    if ratings is not None and ratings.n > 1:
+        low = ratings.mean - Z * ratings.error
+        votes = Votes(n=ratings.n, mean=ratings.mean, low=low) if ratings.n >= rules.min_votes else None
     else:
         votes = responses.liked(likes) if likes >= rules.min_likes else None
     return Voted(row.id, row.text, votes) if votes else None

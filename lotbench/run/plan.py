@@ -226,10 +226,10 @@ def findings(benchmark: Benchmark, settings: Any, folder: Path) -> tuple[list[st
     """Return the faults of a data set, and the notes on it, each with its file and line."""
     items = datasets.samples(folder, benchmark.Item)
     path, lines = folder / "samples.jsonl", datasets.lines(folder)
-    sights, broken = picture_facts.sights(folder, items)
+    pictures, broken = picture_facts.metadata(folder, items)
     faults: list[str] = []
     notes: list[str] = []
-    for finding in (*broken, *benchmark.lints(items, settings, sights)):
+    for finding in (*broken, *benchmark.lints(items, settings, pictures)):
         place = at(path, lines.get(finding.sample), finding.field)
         (faults if finding.grave else notes).append(f"{place}: {finding.text}")
     return faults, notes

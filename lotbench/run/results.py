@@ -26,7 +26,7 @@ from lotbench.errors import RunFolderError, UsageError
 from lotbench.harness import judge_standing
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.evidence import Evidence
-from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place
+from lotbench.harness.judge_validation import JudgeContext, JudgeQuality
 from lotbench.metrics.likeness import Answers
 from lotbench.metrics.primary_metric import PrimaryMetric
 from lotbench.regular_file import is_file
@@ -372,8 +372,6 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
     settings = validate(declared.Settings, config.settings)
     primary_metric = declared.primary_metric(run.traces, settings)
     checks = read_checks(run.path)
-    labels = _labelled_verdicts(checks, run.path.name)
-    by_labels = primary_metric.by_labels(labels) if labels and primary_metric.by_labels else None
     return Entry(
         name=run.path.name,
         asked=config.model,
@@ -393,7 +391,6 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
         reasons=tuple(run.summary["reasons"]),
         arm=run.summary["arm"],
         primary_metric=primary_metric,
-        by_labels=by_labels,
         checked=judge_standing.fpr(checks[0]) if checks else None,
         answers=_answers(run.path, run.traces, declared, settings) if answers else likeness.Replies(),
     )
@@ -427,13 +424,3 @@ def _answers(path: Path, traces: Sequence[Trace], declared: Benchmark, settings:
     all_texts = [text for texts in answers.values() for text in texts]
     vectors = embeddings.read_vectors(path / VECTORS, encoder, all_texts) if encoder else {}
     return likeness.Replies(answers, vectors, encoder)
-
-
-def _labelled_verdicts(records: Sequence[Mapping[str, Any]], run: str) -> dict[Place, bool]:
-    """Return people's labels of the run's own guesses, by sample, repeat and round, from the first record that has them."""
-    field_records = [own for record in records for own in record.get("field", ()) if own["run"] == run]
-    return {
-        (sample, repeat, at): right
-        for own in field_records[:1]
-        for sample, repeat, at, right in own.get("labels", ())
-    }

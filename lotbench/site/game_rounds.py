@@ -246,11 +246,7 @@ def _reasons(opinion: Opinion) -> Iterator[tuple[str, str]]:
         decided, why = opinion.criteria.get(criterion), opinion.texts.get(reason)
         if decided is not None or why:
             yield criterion if decided is None else f"{criterion}: {_text(decided)}", why or "no reason given"
-    yield from (
-        (name, opinion.texts[name])
-        for name in ("difference", "explanation", "closest")
-        if name in opinion.texts
-    )
+    yield from ((name, opinion.texts[name]) for name in ("explanation", "closest") if name in opinion.texts)
 
 
 def _call(

@@ -16,7 +16,7 @@ from lotbench.errors import DataError
 from lotbench.harness.benchmark import Benchmark
 from lotbench.storage import atomic_write
 from lotbench.storage.jsonl import rows, tables
-from lotbench.storage.pictures.picture_facts import sights
+from lotbench.storage.pictures.picture_facts import metadata
 from lotbench.storage.pictures.picture_file import encoded
 
 MAX_PX = 1024
@@ -118,10 +118,10 @@ def accepted(
             items.append(declared.Item.model_validate({**item.model_dump(mode="json"), **line.changes}))
         except ValidationError:
             left_out["no sample after the edit"] += 1
-    seen, broken = sights(folder, items)
+    entries, broken = metadata(folder, items)
     grave = {
         finding.sample: finding
-        for finding in (*declared.lints(items, declared.Settings(), seen), *broken)
+        for finding in (*declared.lints(items, declared.Settings(), entries), *broken)
         if finding.grave and finding.sample
     }
     for finding in grave.values():

@@ -165,35 +165,6 @@ async def test_a_constant_judge_gets_what_arithmetic_says(benchmark: str, tmp_pa
         assert one.kappa.value == pytest.approx(0.0)
 
 
-async def test_of_n_claims_a_judge_takes_n_and_calls_the_k_planted_ones_ungrounded(tmp_path: Path) -> None:
-    planted = {
-        row["justification"]: row["claims"]
-        for row in rows("rinobench", "justifications.jsonl")
-        if all(one["blind_grounded"] in (None, one["grounded"]) for one in row["claims"])
-    }
-
-    def exact(request: Any) -> Mapping[str, Any]:
-        if "novelty" not in hear(request).form or (whole := justified(hear(request).text)) not in planted:
-            return JUDGES["rinobench"]["perfect"](request)
-        return {
-            kind: [one["text"] for one in planted[whole] if one["kind"] == kind]
-            for kind in ("known", "novelty")
-        }
-
-    marks = {
-        one.what: one.marks["all"]
-        for one in (await check("rinobench", exact, tmp_path)).measures
-        if one.marks
-    }
-    n = [len(claims) for claims in planted.values()]
-    k = [sum(not one["grounded"] for one in claims) for claims in planted.values()]
-    shares = [few / all_ for few, all_ in zip(k, n, strict=True)]
-    for what, truth in (("claims taken", n), ("share ungrounded", shares)):
-        assert marks[what].n == len(planted)
-        assert marks[what].mean == marks[what].truth == pytest.approx(sum(truth) / len(truth))
-        assert marks[what].spearman.value == pytest.approx(1.0)
-
-
 @pytest.mark.parametrize("benchmark", PLANTED)
 def test_the_shipped_sets_have_no_faults_and_no_sample_in_both_splits(
     benchmark: str, capsys: pytest.CaptureFixture[str]
@@ -250,5 +221,5 @@ def test_a_row_that_the_checker_read_otherwise_is_contested_and_left_out(tmp_pat
 async def test_a_limit_takes_triples_whole(tmp_path: Path) -> None:
     checked = await check("liveideabench", "perfect", tmp_path, limit=4)
     # A pair of each relation; of one triple each two versions both ways.
-    assert {"alike", "letter"} < {one.what for one in checked.measures}
-    assert sorted(one.of for one in checked.measures) == [3, 3, 6]
+    assert "alike" in {one.what for one in checked.measures}
+    assert sorted(one.of for one in checked.measures) == [3, 6]

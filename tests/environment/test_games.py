@@ -39,7 +39,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "encore": {"encore": True},
     "encore, frame earned": {"encore": True, "frame": "earned", "arm": "caption"},
     "conversation": {"conversation": "growing"},
-    "conversation, frame earned": {"conversation": "growing", "frame": "earned", "confirm": "same_judge"},
+    "conversation, frame earned": {"conversation": "growing", "frame": "earned"},
     "several draws": {"framework": "cot_sc", "votes": 3, "chain": "per_call"},
     "notes": {"framework": "ddcot"},
 }

@@ -1,29 +1,39 @@
 """Episodes that broke off: what the score may be is printed with it as the primary metric, with sampling error."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from lotbench.benchmarks.lotbench.primary_metric import by_labels
+from lotbench.benchmarks.lotbench.games import game
+from lotbench.benchmarks.lotbench.labelled import corrected
+from lotbench.benchmarks.lotbench.primary_metric import primary_metric
 from lotbench.benchmarks.lotbench.score import metrics
 from lotbench.cli.evaluate import print_result
 from lotbench.report import bounds
 from lotbench.report.html.run_report import page
-from lotbench.report.leaderboard import board
+from lotbench.report.leaderboard import Entry, board
 from lotbench.report.ranking_sections import sections
 from lotbench.report.report import build, laid_out, to_markdown, to_summary
 from lotbench.run.loading import Run
 from lotbench.site.home import boards
 from lotbench.types import Trace
 from tests.games import Rules, broken, unsolved, won
-from tests.report.test_judge_errors import entry
+from tests.report.test_leaderboard import CONDITIONS
 from tests.report.test_report import FACTS, TRACES, report, row
 
 RULES = Rules(max_rounds=3)
+
+
+def entry(name: str, run: Sequence[Trace], **other: Any) -> Entry:
+    fields: dict[str, Any] = {"asked": name, "answered": (name,), "benchmark": "b", "failed": 0, "values": {}}
+    fields |= {"conditions": CONDITIONS, "primary_metric": primary_metric(run, Rules())}
+    return Entry(name=name, **fields | other)
 
 
 def test_bounds_are_the_score_if_a_broken_game_was_solved_at_once_or_never() -> None:
@@ -97,8 +107,8 @@ def test_bounds_stand_beside_the_score_in_every_primary_metric_place(
 
 def test_rankings_have_bounds_too(informative: list[Trace]) -> None:
     runs = [
-        entry("broken", informative, None),
-        entry("whole", failing(np.random.default_rng(4), 60, 0.0), None),
+        entry("broken", informative),
+        entry("whole", failing(np.random.default_rng(4), 60, 0.0)),
     ]
     ranking = sections(board(runs))[0]
     place = next(row for row in ranking.tables[0].rows if row[0] == "broken")
@@ -114,9 +124,20 @@ def test_rankings_have_bounds_too(informative: list[Trace]) -> None:
 def test_a_corrected_score_has_the_bounds_of_its_games_by_hand() -> None:
     # a/2 broke off in round 2. Never: right stops 1 of 4, 1 of 3, none of 2; at once: two of three in round 2.
     labels = {("a", 0, 1): True, ("b", 0, 2): True, ("a", 1, 1): False, ("b", 1, 1): False}
-    made = by_labels(TRACES, RULES, labels)
-    assert made is not None
-    found = made.whole().bounds
+    found = corrected([game(trace) for trace in TRACES], labels, RULES)[1].bounds
     assert found["least"] == pytest.approx((1 + math.exp(-0.2)) / 4)
     assert found["most"] == pytest.approx((1 + 2 * math.exp(-0.2)) / 4)
     assert found["broken"] == 1 and report().scores["creativity_score"].bounds["of"] == 4
+
+
+def test_differences_say_what_is_known_of_the_judge(informative: list[Trace]) -> None:
+    checked = {"value": 0.021, "low": 0.012, "high": 0.034, "hits": 12, "n": 571}
+    runs = [entry("one", informative, checked=checked), entry("other", informative)]
+    section = next(part for part in sections(board(runs)) if part.title == "Differences")
+    assert (
+        "The judge's FPR, checked on hard negatives: 0.021 (0.012 to 0.034), n = 571; p allows for its upper end."
+        in section.notes
+    )
+    unchecked = [entry("one", informative), runs[1]]
+    section = next(part for part in sections(board(unchecked)) if part.title == "Differences")
+    assert any("The judge was not checked" in note for note in section.notes)

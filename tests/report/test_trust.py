@@ -57,8 +57,6 @@ JUDGED: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (
     ({"unreadable": 450 / 1102}, {"unreadable": 0.05}, "40.8% of the verdicts of the judge's check"),
     ({"negatives": 29}, {"negatives": 30}, "was checked on 29 negatives only, fewer than 30"),
     ({"positives": 29}, {"positives": 30}, "was checked on 29 positives only, fewer than 30"),
-    ({"rho": 0.29}, {"rho": 0.3}, "the judge's rho with the labels is 0.290, below min_rho 0.3"),
-    ({"rho": 0.5, "positives": 10}, {"rho": 0.5}, "the judge was checked on 10 rows only, fewer than 30"),
 )
 """What was found of a judge that bars a run, and what just does not."""
 ASKED: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (

@@ -1,21 +1,19 @@
-"""Report sections on the answers themselves: variance over tasks, similarity, scientific fields, and some answers to read.
+"""Report sections on the answers themselves: variance over tasks, similarity, and some answers to read.
 
 Where a measure has two definitions, the table shows both, and a note explains each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from lotbench.benchmarks.hicbench import reviewing, similarity
 from lotbench.benchmarks.hicbench.keywords import keywords, named_keywords, precision
-from lotbench.benchmarks.hicbench.ratings import MARKS, Ratings, classes_of, together
-from lotbench.benchmarks.hicbench.score import MEASURES, by_field, ifs, sampling_part, task_originality
+from lotbench.benchmarks.hicbench.ratings import Ratings, classes_of, together
+from lotbench.benchmarks.hicbench.score import sampling_part, task_originality
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.harness.evidence import Evidence
-from lotbench.report.sections import Cell, Excerpt, Plot, Section, Table
+from lotbench.report.sections import Cell, Excerpt, Section, Table
 
 SHOWN = 3
 """The number of IH, and of DH, whose texts the report prints, at most."""
@@ -82,28 +80,6 @@ def likeness(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
         "The class of an answer is that of the judges' mean marks, exclusive or overlapping as set.",
     )
     return Section(title, notes, (Table(columns, tuple(rows)),), brief=True)
-
-
-def fields(rated: Ratings, settings: Settings) -> Section:
-    """Return the section on every measure by scientific field, as a table and as bars (Fig. 3 and 5)."""
-    metrics = by_field(rated, settings)
-    rows: list[tuple[Cell, ...]] = []
-    for name, measured in metrics.items():
-        values = [measured[measure].value for measure in MEASURES]
-        ih, dh = values[-2:]
-        balance = None if ih is None or dh is None else ifs(ih, dh, settings.w1)
-        rows.append((name, measured[MARKS[0]].observations, *values, balance))
-    measures = (*MEASURES, "IFS")
-    plots = tuple(
-        Plot("bar", "field", measure, {measure: _bars(rows, at)}, f"{measure} by field", tuple(metrics))
-        for at, measure in enumerate(measures, 2)
-    )
-    return Section("Fields", (), (Table(("field", "answers", *measures), tuple(rows)),), plots)
-
-
-def _bars(rows: Sequence[Sequence[Cell]], column: int) -> tuple[tuple[float, float], ...]:
-    """Return a column of a table as points (row index, number); rows without a number are left out."""
-    return tuple((float(x), row[column]) for x, row in enumerate(rows) if isinstance(row[column], float))  # type: ignore[misc]
 
 
 def to_read(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:

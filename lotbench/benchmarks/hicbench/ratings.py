@@ -19,13 +19,13 @@ from lotbench.types import Trace
 
 Floats: TypeAlias = NDArray[np.float64]
 Booleans: TypeAlias = NDArray[np.bool_]
-Rule: TypeAlias = Literal["mean_of_rates", "mean_then_threshold", "majority"]
+Rule: TypeAlias = Literal["mean_of_rates", "mean_then_threshold"]
 Classes: TypeAlias = Literal["exclusive", "overlapping"]
 
 MARKS = ("originality", "feasibility", "value")
 LEAST = np.array([4.0, 3.0, 4.0])
 """The lowest marks of an IH, in the order of MARKS."""
-RULES: tuple[Rule, ...] = ("mean_of_rates", "mean_then_threshold", "majority")
+RULES: tuple[Rule, ...] = ("mean_of_rates", "mean_then_threshold")
 READINGS: tuple[Classes, ...] = ("exclusive", "overlapping")
 
 
@@ -197,18 +197,13 @@ def select_answers(rated: Ratings, chosen: Booleans) -> Ratings:
 def counts(ratings: Ratings, rule: Rule, classes: Classes) -> Floats:
     """Return four counts of each answer, 0 or 1, [A, R, 4]: readable verdict, IH, DH, and both IH and DH.
 
-    R is the number of judges under `mean_of_rates`. The other rules take the panel as one judge, so that R is 1.
+    R is the number of judges under `mean_of_rates`. The other rule takes the panel as one judge, so that R is 1.
     """
     marks, hallucinated = ratings.marks, ratings.hallucinated
     if rule == "mean_then_threshold":
         marks, hallucinated = together(marks, hallucinated)
     ih, dh = classify(marks, hallucinated, classes)
-    readable = ~np.isnan(hallucinated)
-    if rule == "majority":
-        half = readable.sum(axis=1, keepdims=True) / 2
-        ih, dh = (np.asarray(of.sum(axis=1, keepdims=True) > half) for of in (ih, dh))
-        readable = np.asarray(readable.any(axis=1, keepdims=True))
-    return np.stack([readable, ih, dh, ih & dh], axis=-1).astype(float)
+    return np.stack([~np.isnan(hallucinated), ih, dh, ih & dh], axis=-1).astype(float)
 
 
 def by_task(values: Floats, ratings: Ratings) -> Floats:

@@ -65,12 +65,6 @@ def ifs(ih: float, dh: float, w1: float) -> float:
     return w1 * ih + (1 - w1) * (1 - dh - ih)
 
 
-def rescaled(value: float, w1: float, classes: Classes) -> float:
-    """Return an IFS rescaled so that its lowest possible value is 0 and its highest 1 (`ends`)."""
-    least, most = ends(w1, classes)
-    return (value - least) / (most - least)
-
-
 def ends(w1: float, classes: Classes) -> tuple[float, float]:
     """Return the lowest and the highest possible IFS.
 

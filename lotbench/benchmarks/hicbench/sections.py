@@ -1,4 +1,4 @@
-"""The sections of a HIC-Bench report: replies, judges, panel rules, weights, and the sections of `answers`.
+"""The sections of a HIC-Bench report: replies, judges, panel rules, and the sections of `answers`.
 
 Every share is shown with its counts, and a note under each table gives the definition.
 """
@@ -23,16 +23,13 @@ from lotbench.benchmarks.hicbench.ratings import (
     ratings,
     read_answered,
 )
-from lotbench.benchmarks.hicbench.score import ifs, mean_mark, overlap, rescaled, shares
+from lotbench.benchmarks.hicbench.score import ifs, mean_mark, overlap, shares
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.agreement import kappa
 from lotbench.report.markdown import share
 from lotbench.report.sections import Cell, Section, Table
 from lotbench.types import Trace
-
-VARIANTS = {"IIFS": 0.9, "RIFS": 0.1}
-"""The weight w1 of IH in two variants of IFS: IIFS weighs invention higher, RIFS reliability."""
 
 
 def sections(
@@ -45,10 +42,8 @@ def sections(
         parts += [
             _judges(rated, settings),
             _readings(rated, settings),
-            _balance(rated, settings),
             answers.spread(rated, settings, evidence),
             answers.likeness(rated, settings, evidence),
-            answers.fields(rated, settings),
         ]
     if rated.texts and evidence.labels:
         parts.append(reviewing.section(rated, settings, evidence.labels))
@@ -120,25 +115,7 @@ def _readings(rated: Ratings, settings: Settings) -> Section:
         "hallucinated answer is a DH and no IH; overlapping: it can be both, and overlap is the share of "
         "answers that are. IFS takes 1 - DH - IH as the neutral share in either reading (Eq. 3).",
         "mean_of_rates: each judge classifies, ratios are averaged. mean_then_threshold: marks are averaged, "
-        "and half of the judges make a hallucination. majority: a class needs more than half of the judges, "
-        "which is both of two.",
+        "and half of the judges make a hallucination.",
     )
     columns = ("panel rule", "classes", "IH", "DH", "overlap", "neutral", "IFS", "")
     return Section("Readings of IH and DH", notes, (Table(columns, tuple(rows)),), brief=True)
-
-
-def _balance(rated: Ratings, settings: Settings) -> Section:
-    """Return the section on IFS under each weight of IH, as it is and rescaled to 0..1."""
-    ih, dh = shares(rated, settings.panel_rule, settings.classes)
-    if np.isnan(ih):
-        return Section("IFS by weight", ("No verdict could be read.",))
-    named = {"IFS": settings.w1, **VARIANTS}
-    rows = tuple(
-        (name, w1, 1 - w1, ifs(ih, dh, w1), rescaled(ifs(ih, dh, w1), w1, settings.classes))
-        for name, w1 in named.items()
-    )
-    notes = (
-        f"IFS = w1 IH + w2 (1 - DH - IH); here IH = {ih:.4g} and DH = {dh:.4g}. Rescaled: 0 is the least and "
-        "1 the most that the weights can give.",
-    )
-    return Section("IFS by weight", notes, (Table(("variant", "w1", "w2", "value", "rescaled"), rows),))

@@ -36,10 +36,8 @@ class Settings(BaseModel):
     """Whether a judge that is the candidate or its sibling leaves the panel."""
     judges: int | None = Field(default=None, ge=1)
     """How many judges must be left after exclude_self; by default any number."""
-    panel_rule: Annotated[Literal["mean_of_rates", "mean_then_threshold", "majority"], SCORES_ONLY] = (
-        "mean_of_rates"
-    )
-    """How judges make one ratio: the mean of each judge's; from mean scores (the paper's); or by more than half."""
+    panel_rule: Annotated[Literal["mean_of_rates", "mean_then_threshold"], SCORES_ONLY] = "mean_of_rates"
+    """How judges make one ratio: the mean of each judge's, or from mean scores (the paper's)."""
     classes: Annotated[Literal["exclusive", "overlapping"], ScoresOnly(unless="dhp")] = "exclusive"
     """Whether a hallucinated answer can still be an IH (Algorithm 1); decides on the examples of dhp too."""
     w1: Annotated[float, SCORES_ONLY] = Field(default=0.6, ge=0, le=1)

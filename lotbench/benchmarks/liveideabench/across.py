@@ -109,23 +109,7 @@ def _quality(runs: Read) -> Section:
         "Quality: the mean of the judged dimensions of an idea (Fig. 6a); its length is in words, a CJK character half a "
         "word (Fig. 6b); then each dimension (Fig. 6c-e). Means over ideas, 95 % intervals over keywords.",
     )
-    plots = tuple(
-        Plot(
-            "bar",
-            "run",
-            measure,
-            {
-                measure: tuple(
-                    (float(at), own[measure].value or 0.0) for at, own in enumerate(metrics.values())
-                )
-            },
-            f"{measure} by run",
-            tuple(runs),
-            {measure: tuple(_ends(own[measure]) for own in metrics.values())},
-        )
-        for measure in measures
-    )
-    return Section("Quality and length of ideas", notes, (Table(("run", *measures), rows),), plots)
+    return Section("Quality and length of ideas", notes, (Table(("run", *measures), rows),))
 
 
 def _measures(
@@ -179,28 +163,16 @@ def _pooled(runs: Read) -> Section:
         for name, source in {"all runs": pooled, **ours}.items()
         for row in correlated(source, pairs)
     ]
-    ideas = {
-        name: [
-            (length(idea), idea.quality(settings.rules))
-            for keyword in keywords
-            for idea in keyword.ideas
-            if idea.rows
-        ]
-        for name, (keywords, settings) in runs.items()
+    lengths = {
+        name: [length(idea) for keyword in keywords for idea in keyword.ideas if idea.rows]
+        for name, (keywords, _) in runs.items()
     }
     return Section(
         "Length and quality over runs",
         (f"All runs: every verdict on every run, as the papers pool them. {ABOUT}",),
         (Table(("ideas of", *COLUMNS), tuple(rows)),),
         (
-            Plot(
-                "scatter",
-                "length (words)",
-                "mean of the judged dimensions",
-                {name: tuple(points) for name, points in ideas.items()},
-                "Length and quality",
-            ),
-            _histogram("length (words)", {name: [x for x, _ in own] for name, own in ideas.items()}, BIN),
+            _histogram("length (words)", lengths, BIN),
             _histogram(
                 "mean of the judged dimensions",
                 {name: run.measures[QUALITY].tolist() for name, run in ours.items()},
@@ -236,9 +208,9 @@ def _refusals(runs: Read) -> Section:
     rows: list[tuple[Cell, ...]] = []
     for name, (keywords, _) in runs.items():
         ideas = [idea for keyword in keywords for idea in keyword.ideas]
-        first = sum(idea.declined is not None or _refuses(idea) for idea in ideas)
+        first = sum(idea.declined is not None or idea.refuses for idea in ideas)
         again = sum(idea.declined is not None for idea in ideas)
-        still = sum(idea.declined is not None and _refuses(idea) for idea in ideas)
+        still = sum(idea.declined is not None and idea.refuses for idea in ideas)
         share = first / len(ideas) if ideas else None
         rows.append((name, len(ideas), first, share, again, again - still, still))
     columns = ("run", "requests", "refused", "share", "asked again", "of these answered", "refused again")
@@ -248,10 +220,6 @@ def _refusals(runs: Read) -> Section:
     return Section("Refusals of runs", notes, (Table(columns, tuple(rows)),))
 
 
-def _refuses(idea: Idea) -> bool:
-    return idea.status == "refused" or idea.declines
-
-
 def metric_cell(metric: Metric) -> str | None:
     """Return a metric as text for a table cell: value, interval and n; None without a value."""
     if metric.value is None:
@@ -259,9 +227,3 @@ def metric_cell(metric: Metric) -> str | None:
     if metric.low is None or metric.high is None:
         return f"{metric.value:.2f} (n = {metric.n})"
     return f"{metric.value:.2f} ({metric.low:.2f} to {metric.high:.2f}, n = {metric.n})"
-
-
-def _ends(metric: Metric) -> tuple[float, float]:
-    if metric.low is None or metric.high is None:
-        return float("nan"), float("nan")
-    return metric.low, metric.high

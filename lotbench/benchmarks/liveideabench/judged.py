@@ -70,6 +70,11 @@ class Idea:
         """Whether the reply has an idea."""
         return self.status == "ok"
 
+    @property
+    def refuses(self) -> bool:
+        """Whether the last reply is a refusal, or an idea with a refusal phrase."""
+        return self.status == "refused" or self.declines
+
     def mean(self, dimension: str) -> float | None:
         """Return the mean score of the idea in a dimension over its judges; None without verdicts."""
         return mean(row.scores[dimension] for row in self.rows)
@@ -139,13 +144,11 @@ class Keyword:
 
         Args:
             version: The rules of the version.
-            unit: `keyword` for one composite, `idea` for one of each idea, `row` for one of each verdict.
+            unit: `keyword` for one composite, `row` for one of each verdict.
         """
         fluency = self.fluency(version)
         if unit == "keyword":
             means = [self.composite(version)]
-        elif unit == "idea":
-            means = [whole([*map(idea.mean, version.dimensions), fluency]) for idea in self.ideas]
         else:
             rows = [row for idea in self.ideas for row in idea.rows]
             means = [

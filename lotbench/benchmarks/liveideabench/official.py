@@ -16,24 +16,10 @@ def published(source: Source) -> list[Item]:
     """Return the official keywords, from the folder of kws.csv and keyword_classifications.csv.
 
     Raises:
-        DataError: A file cannot be read or lacks a column, a keyword comes twice, or a similarity is not a number.
+        DataError: A file cannot be read or lacks a column, or a similarity is not a number.
     """
-    keywords = "kws.csv"
-    lines = [(line, row["Keyword"].strip()) for line, row in source.table({"Keyword"}, keywords)]
-    words = {word: line for line, word in reversed(lines)}
-    faults = [
-        at(source.path / keywords, line) + f": {word!r} comes twice"
-        for line, word in lines
-        if words[word] != line
-    ]
-    try:
-        by_word = categories(source)
-    except DataError as error:
-        raise DataError([*faults, *error.faults]) from None
-    if faults:
-        raise DataError(faults)
-    chosen = [word for _, word in lines if word]
-    return items(chosen, by_word)
+    words = [row["Keyword"].strip() for _, row in source.table({"Keyword"}, "kws.csv")]
+    return items([word for word in words if word], categories(source))
 
 
 def categories(source: Source) -> dict[str, tuple[str, float]]:

@@ -66,7 +66,7 @@ class Sheet:
     Attributes:
         names: The names of the judged dimensions, then fluency.
         values: [keywords, names] means over repeats, NaN where missing.
-        composites: [units] composites in rising order; a unit is a keyword, an idea or a verdict.
+        composites: [units] composites in rising order; a unit is a keyword or a verdict.
         owner: [units] index of each unit's keyword.
     """
 
@@ -140,7 +140,7 @@ class Sheet:
 
 
 def sheet(keywords: Sequence[Keyword], version: Version, unit: str) -> Sheet:
-    """Return the sheet of these keywords; `unit` is the unit of flexibility: `keyword`, `idea` or `row` (a verdict)."""
+    """Return the sheet of these keywords; `unit` is the unit of flexibility: `keyword` or `row` (a verdict)."""
     samples: dict[str, list[Keyword]] = {}
     for keyword in keywords:
         samples.setdefault(keyword.sample, []).append(keyword)

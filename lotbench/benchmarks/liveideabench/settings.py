@@ -81,7 +81,7 @@ class Settings(BaseModel):
     """A refusal is judged like any answer (the papers'), or left out if it is short and nothing else."""
     fluency_orders: Literal["both", "one"] = "both"
     """Whether each pair is compared in both orders, or in one (the paper's)."""
-    flexibility_unit: Annotated[Literal["keyword", "idea", "row"], SCORES_ONLY] = "keyword"
+    flexibility_unit: Annotated[Literal["keyword", "row"], SCORES_ONLY] = "keyword"
     """What the 30th percentile is taken over; row, a single verdict, is the public code's."""
     encoder: Annotated[str, SCORES_ONLY] = "minilm"
     """What embeds the ideas of several models, to compare them."""

@@ -19,7 +19,7 @@ from lotbench.benchmarks.liveideabench.sections import answers, sections
 from lotbench.benchmarks.liveideabench.settings import Settings, cast
 from lotbench.benchmarks.liveideabench.validation import CHECKED
 from lotbench.harness.benchmark import Benchmark, Review, Role
-from lotbench.harness.data_findings import Finding, Sight
+from lotbench.harness.data_findings import Finding
 from lotbench.harness.episode import Node
 from lotbench.types import Sampling
 
@@ -43,7 +43,7 @@ def calls(settings: Settings) -> Mapping[str, int]:
     }
 
 
-def lints(items: Sequence[Item], settings: Settings, sights: Mapping[str, Sight]) -> list[Finding]:
+def lints(items: Sequence[Item], settings: Settings, metadata: Mapping[str, Sequence[str]]) -> list[Finding]:
     """Return a finding for each keyword that an earlier sample has already, ignoring case."""
     first: dict[str, str] = {}
     return [

@@ -175,7 +175,7 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
 
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
-    """Return the rulings: whether the ideas of a pair are alike, their letter, and which of two versions is better."""
+    """Return the rulings: whether the ideas of a pair are alike, and which of two versions is better."""
     triples: dict[str, dict[int, tuple[Probe, Mapping[str, Any]]]] = {}
     output: list[Ruling] = []
     for probe, result in judged:
@@ -188,13 +188,12 @@ def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
 
 
 def _compared(probe: Probe, values: Mapping[str, Any]) -> Iterator[Ruling]:
-    """Yield the rulings on a pair by the mean of the letters in both orders (A 0 to D 3); alike is a mean above 1.5."""
+    """Yield whether the ideas of a pair are alike: the mean of the letters in both orders (A 0 to D 3) is above 1.5."""
     letter = str(probe.known["letter"])
     numbers = [_number(values[name]) for name in ("letter 0", "letter 1") if name in values]
     mean = sum(numbers) / len(numbers) if numbers else None
     place = probe.id, probe.sample, probe.kind, probe.language
     yield Ruling("alike", *place, letter in ALIKE, None if mean is None else mean > _number("B") + 0.5)
-    yield Ruling("letter", *place, _number(letter), mean)
 
 
 def _ordered(versions: Mapping[int, tuple[Probe, Mapping[str, Any]]]) -> Iterator[Ruling]:

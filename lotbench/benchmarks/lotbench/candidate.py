@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lotbench.benchmarks.lotbench import encore, responses, whole, words
-from lotbench.benchmarks.lotbench.answer_forms import ANSWERS, Asking, Guess, Notes, Word
+from lotbench.benchmarks.lotbench.forms import ANSWERS, Asking, Guess, Notes, Word, Written
 from lotbench.benchmarks.lotbench.questions import asks_letters, question
 from lotbench.benchmarks.lotbench.scene import request, unclear
 from lotbench.benchmarks.lotbench.settings import GameEpisode, prompt, reveals
@@ -166,7 +166,7 @@ def _guess_form(episode: GameEpisode) -> tuple[type[Form], str]:
     """Return the form of the reply to `respond`, and the name of the field with the guess or whole response."""
     framework, settings = FRAMEWORKS[episode.settings.framework], episode.settings
     if settings.whole:
-        return framework.form(whole.Written), "response"
+        return framework.form(Written), "response"
     if settings.wording == "paper":
         return framework.form(Word), "WORD"
     return framework.form(Guess), "guess"

@@ -14,7 +14,7 @@ from random import Random
 from typing import Any, TypeAlias
 
 from lotbench.benchmarks.lotbench import judge, whole, words
-from lotbench.benchmarks.lotbench.judge_forms import Chain
+from lotbench.benchmarks.lotbench.forms import Chain
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import GameEpisode, Settings
 from lotbench.errors import Unread

@@ -92,7 +92,7 @@ async def is_daeso(state: State, episode: GameEpisode, target: int, chains: Chai
     Raises:
         EpisodeFailed: No judge gave a readable verdict.
     """
-    every, confirm = range(episode.models["judge"]), episode.settings.confirm
+    every = range(episode.models["judge"])
 
     async def ask(step: str, index: int, once: bool) -> AskResult[Verdict]:
         try:
@@ -103,8 +103,8 @@ async def is_daeso(state: State, episode: GameEpisode, target: int, chains: Chai
         return await judge.opinion(episode, step, guess, index=index, chain=chain, target=target, once=once)
 
     first, verdict = await first_readable(every, partial(ask, "check"))
-    if verdict.accepted and confirm != "never":
-        others = [first] if confirm == "same_judge" else [index for index in every if index != first]
+    if verdict.accepted and episode.settings.confirm != "never":
+        others = [index for index in every if index != first]
         _, verdict = await first_readable(others, partial(ask, "confirm"))
     return verdict.accepted
 

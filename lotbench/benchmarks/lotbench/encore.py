@@ -8,25 +8,17 @@ another idea.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Any
 
 from lotbench.benchmarks.lotbench import whole, words
+from lotbench.benchmarks.lotbench.forms import Different
 from lotbench.benchmarks.lotbench.judge import quotable, verdict_value
-from lotbench.benchmarks.lotbench.judge_forms import REASON
 from lotbench.benchmarks.lotbench.settings import GameEpisode
 from lotbench.harness.episode import AskResult
 from lotbench.harness.state import State
 from lotbench.prompting.prompt import Value
-from lotbench.prompting.reply import Form, YesNo, prose, verdict
+from lotbench.prompting.reply import verdict
 from lotbench.types import Verdict
-
-
-class Different(Form):
-    """A judge's decision whether an answer is another idea than the known ones, after the nearest of them and the reason."""
-
-    closest: Annotated[str, prose(120, "the known one that is nearest")]
-    difference_reason: Annotated[str, prose(REASON, "what picture each of the two brings to mind")]
-    different_approach: YesNo
 
 
 def leaps(state: State) -> list[Mapping[str, Any]]:

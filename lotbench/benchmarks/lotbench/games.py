@@ -23,7 +23,6 @@ SETUP = ("chain", "chain_check", "chain_accepted")
 """The steps in which a judge builds its causal chain; they belong to the sample, not to a round."""
 TEXTS = (
     "intervened_chain",
-    "difference",
     "point_reason",
     "function_reason",
     "explanation",
@@ -53,7 +52,6 @@ class Opinion:
         status: `ok`, or the reason why the judge's reply could not be read.
         criteria: The decision on each criterion (Eq. 6, 7), by the names in CRITERIA.
         texts: The texts that the judge wrote, by the names in TEXTS.
-        overlap: `contains` if the guess contains the key text, `shortens` if it is a part of it, else "".
         target: The index of the target response that the guess was compared with; `of` is the number of targets.
     """
 
@@ -64,7 +62,6 @@ class Opinion:
     status: str
     criteria: Mapping[str, bool]
     texts: Mapping[str, str]
-    overlap: str = ""
     target: int = 0
     of: int = 1
 
@@ -184,14 +181,12 @@ class CausalChain:
         judge: The index of the judge.
         text: The last chain that could be read.
         accepted: Whether a chain was accepted; None if the trial of the chain did not end.
-        builds: The number of builds; 0 if the trial did not end.
         target: The index of the target response.
     """
 
     judge: int
     text: str = ""
     accepted: bool | None = None
-    builds: int = 0
     target: int = 0
 
 
@@ -345,7 +340,7 @@ def read_chains(steps: Steps) -> tuple[CausalChain, ...]:
         if step["step"] == "chain" and value.get("chain"):
             change: dict[str, Any] = {"text": str(value["chain"])}
         elif step["step"] == "chain_accepted":
-            change = {"accepted": bool(value["accepted"]), "builds": int(value["builds"])}
+            change = {"accepted": bool(value["accepted"])}
         else:
             continue
         place = int(value.get("judge", 0)), int(value.get("target", 0))
@@ -387,7 +382,6 @@ def _opinion(step: str, value: Mapping[str, Any]) -> Opinion:
         status=str(value.get("status", "ok")),
         criteria={name: bool(value[name]) for name in CRITERIA if value.get(name) is not None},
         texts={name: str(value[name]) for name in TEXTS if value.get(name)},
-        overlap=str(value.get("overlap", "")),
         target=int(value.get("target", 0)),
         of=int(value.get("of", 1)),
     )

@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any
 
 from lotbench.benchmarks.lotbench import whole, words
-from lotbench.benchmarks.lotbench.judge_forms import Causal, Confirmation, Explained, Summary, VerdictFirst
+from lotbench.benchmarks.lotbench.forms import Causal, Explained, Summary, VerdictFirst
 from lotbench.benchmarks.lotbench.sample import Fixed
-from lotbench.benchmarks.lotbench.settings import GameEpisode, prompt
+from lotbench.benchmarks.lotbench.settings import GameEpisode, Settings, prompt
 from lotbench.harness.episode import AskResult
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, verdict
@@ -163,7 +163,7 @@ async def _ask_verdict(
 ) -> AskResult[Verdict]:
     """Ask a judge for a verdict on a guess; `how` are further arguments of `Episode.ask`."""
     settings, sample, goal = episode.settings, episode.sample, whole.targets(episode.sample)[target]
-    name, form = _prompt_and_form(episode, step)
+    name, form = _prompt_and_form(episode.settings)
     values: dict[str, Value] = {"caption": sample.caption, "response": goal.response}
     if settings.whole:
         values["guess"] = quotable(guess)
@@ -174,18 +174,15 @@ async def _ask_verdict(
     if name != "check_zero_shot":
         explained = settings.judge_mode != "zero_shot"
         values["explanation"] = episode.line("explanation", text=goal.explanation) if explained else None
-    if name in ("check_causal", "confirm") or settings.whole:
+    if name == "check_causal" or settings.whole:
         values["chain"] = episode.line("chain", text=labelled(episode, chain)) if chain else None
     values |= fixed(episode, name, target, "point")
     read = partial(verdict, form=form, decide=daeso)
     return await episode.ask("judge", step, prompt(episode, name), form, values, read=read, **how)
 
 
-def _prompt_and_form(episode: GameEpisode, step: str) -> tuple[str, type[Form]]:
-    """Return the name of the prompt that asks for a verdict in a step, and the form of the reply."""
-    settings = episode.settings
-    if step == "confirm" and settings.confirm == "same_judge":
-        return whole.prompt("confirm", settings), Confirmation
+def _prompt_and_form(settings: Settings) -> tuple[str, type[Form]]:
+    """Return the name of the prompt that asks for a verdict, and the form of the reply."""
     per_call = settings.judge_mode == "causal" and settings.chain == "per_call"
     name = "per_call" if per_call else settings.judge_mode
     if per_call and settings.wording == "paper":

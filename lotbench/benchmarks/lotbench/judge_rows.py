@@ -19,6 +19,9 @@ from lotbench.harness.judge_validation import Probe
 from lotbench.harness.sample_row import Text
 from lotbench.types import JSON
 
+ANSWERS = ("guess", "response", "question")
+"""The fields of a row that stand in for words of a candidate; a row has one of them."""
+
 
 class _Row(BaseModel):
     """The fields that all rows of a judge set have; `label` is the truth that the judge or oracle should say."""
@@ -38,6 +41,11 @@ class _Row(BaseModel):
     """Who wrote the row: a model's name or family, or `people`."""
     canary: str = ""
 
+    @property
+    def text(self) -> str:
+        """The guess, response or question that stands in for the candidate's words."""
+        return str(next(value for name in ANSWERS if (value := getattr(self, name, None))))
+
     @model_validator(mode="after")
     def _labels_agree(self) -> _Row:
         if (len(set(self.labels)) > 1) is not self.contested:
@@ -48,7 +56,7 @@ class _Row(BaseModel):
 
 
 class _Judged(_Row):
-    """A row with an answer that the judge decides on by both criteria, creative point and function."""
+    """A row with an answer that a judge decides on."""
 
     difficulty: Literal["easy", "hard"] | None
     fails: Literal["point", "function", "both"] | None = None
@@ -58,8 +66,6 @@ class _Judged(_Row):
     def _negatives_are_easy_or_hard(self) -> _Judged:
         if not self.contested and (self.difficulty is None) is not self.label:
             raise ValueError("difficulty: a negative is easy or hard, a positive is null")
-        if self.fails and (self.label or self.contested):
-            raise ValueError("fails: only an uncontested negative fails a criterion")
         return self
 
 
@@ -68,21 +74,11 @@ class Filled(_Judged):
 
     guess: Text
 
-    @property
-    def text(self) -> str:
-        """The guess."""
-        return self.guess
-
 
 class Responded(_Judged):
     """A row with a whole response; the label says whether it is a DAESO of the sample's response."""
 
     response: Text
-
-    @property
-    def text(self) -> str:
-        """The response."""
-        return self.response
 
 
 class QuestionRow(_Row):
@@ -93,13 +89,8 @@ class QuestionRow(_Row):
         "plain", "negation", "double", "edge", "picture", "scene", "either_or", "figurative", "guess"
     ]
 
-    @property
-    def text(self) -> str:
-        """The question."""
-        return self.question
 
-
-class Compared(_Row):
+class Compared(_Judged):
     """A row with an answer; the label says whether it is another idea than the `known` answers.
 
     The answer is a `guess` where the frame is shown, else a whole `response`.
@@ -108,22 +99,14 @@ class Compared(_Row):
     known: Annotated[tuple[Text, ...], Field(min_length=1)]
     guess: Text | None = None
     response: Text | None = None
-    difficulty: Literal["easy", "hard"] | None
 
     @model_validator(mode="after")
     def _one_answer(self) -> Compared:
         if (self.guess is None) is (self.response is None):
             raise ValueError("guess: a row has a guess or a response, not both")
-        if not self.contested and (self.difficulty is None) is not self.label:
-            raise ValueError("difficulty: a negative is easy or hard, a positive is null")
         if words.same(self.text) in map(words.same, self.known):
             raise ValueError("known: has the answer itself")
         return self
-
-    @property
-    def text(self) -> str:
-        """The answer."""
-        return self.guess or self.response or ""
 
 
 Row: TypeAlias = Filled | Responded | QuestionRow | Compared

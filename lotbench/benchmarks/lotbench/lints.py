@@ -1,7 +1,7 @@
 """Findings about weak samples, from the texts of a data set and from its pictures.
 
 A sample that gives its key text away measures reading, not creativity, which is a grave finding. A finding that a
-person must decide on (a word that begins like the key text, a picture that two samples share) is a note.
+person must decide on (a guess in another language) is a note.
 """
 
 from __future__ import annotations
@@ -9,19 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import combinations
 from typing import Any
 
 from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.sample import Fixed, Item
 from lotbench.benchmarks.lotbench.settings import Settings, reveals
 from lotbench.errors import Unread
-from lotbench.harness.data_findings import Finding, Sight
+from lotbench.harness.data_findings import Finding
 
-NEAR_BITS = 30
-"""Pictures are near-duplicates if their hashes differ in at most this many of 256 bits (the nearest two of ours: in 82)."""
-NEAR_RESPONSES = 0.6
-"""Two responses are near-duplicates if both have at least this share of the triples of characters that either has."""
 LEAST_WORDS = {"en": 3, "zh": 4}
 """The smallest number of words (Chinese: characters) that a response must have beside the mask, by language."""
 CAUSE = {
@@ -46,26 +41,20 @@ _EMPTY_ZH = frozenset("的了着是在有和与就都也还又不没个一这那
 _HAN_RUN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-_PREFIX = 5
-"""The smallest number of letters of a stem that may give the key text away at the beginning of another stem."""
 
 
-def lints(items: Sequence[Item], settings: Settings, sights: Mapping[str, Sight]) -> list[Finding]:
-    """Return all findings: on clues that are never shown, then sample by sample, then on pairs of samples.
+def lints(items: Sequence[Item], settings: Settings, metadata: Mapping[str, Sequence[str]]) -> list[Finding]:
+    """Return all findings: on clues that are never shown, then sample by sample.
 
-    `sights` are the facts about the samples' picture files, by sample id.
+    `metadata` has the names of the metadata entries in the samples' picture files, by sample id.
     """
     findings = unseen_clues(items, settings)
     for item in items:
         for lint in LINTS:
             findings.extend(lint(item))
-        findings.extend(picture_faults(item.id, sights.get(item.id)))
-    # A picture that several samples share is compared once.
-    first: dict[str, str] = {}
-    for item in items:
-        first.setdefault(item.image, item.id)
-    apart = {name: sights[name] for name in first.values() if name in sights}
-    return [*findings, *near_pictures(apart), *shared_pictures(items), *near_responses(items)]
+        if entries := metadata.get(item.id):
+            findings.append(Finding(item.id, "image", f"holds metadata: {', '.join(entries)}"))
+    return findings
 
 
 def unseen_clues(items: Sequence[Item], settings: Settings) -> list[Finding]:
@@ -96,18 +85,12 @@ def guesses(item: Item) -> Iterator[tuple[str, str]]:
 
 
 def given_away(item: Item) -> Iterator[Finding]:
-    """Yield a finding for each word stem or pair of Chinese characters of the key text in a text that the candidate reads.
-
-    A stem that begins a stem of the key text, or is begun by one, is only a note.
-    """
+    """Yield a finding for each word stem or pair of Chinese characters of the key text in a text that the candidate reads."""
     for field, text in texts(item):
         for word in pairs(item.key_text) & pairs(text):
             yield Finding(item.id, field, f"has {word!r} of the key text {item.key_text!r}")
-        key, read = stems(item.key_text), stems(text)
-        for stem in sorted(key & read):
+        for stem in sorted(stems(item.key_text) & stems(text)):
             yield Finding(item.id, field, f"has the stem {stem!r} of the key text {item.key_text!r}")
-        for stem, other in sorted((k, r) for k in key for r in read - key if _begins(k, r)):
-            yield Finding(item.id, field, f"has {other!r}, near {stem!r} of the key text", grave=False)
 
 
 def accepted_in_clue(item: Item) -> Iterator[Finding]:
@@ -213,45 +196,6 @@ LINTS: tuple[Callable[[Item], Iterable[Finding]], ...] = (
 )
 
 
-def picture_faults(sample: str, sight: Sight | None) -> Iterator[Finding]:
-    """Yield a finding if the picture file of a sample holds metadata; none if nothing is known of the file."""
-    if sight is None:
-        return
-    if sight.metadata:
-        yield Finding(sample, "image", f"holds metadata: {', '.join(sight.metadata)}")
-
-
-def near_pictures(sights: Mapping[str, Sight]) -> Iterator[Finding]:
-    """Yield a finding for each pair of near-duplicate pictures; `sights` is by sample id."""
-    for (name, first), (other, second) in combinations(sights.items(), 2):
-        if (bits := (first.hash ^ second.hash).bit_count()) <= NEAR_BITS:
-            yield Finding(other, "image", f"is nearly the picture of {name} ({bits} of 256 bits differ)")
-
-
-def shared_pictures(items: Sequence[Item]) -> Iterator[Finding]:
-    """Yield a note for each sample whose picture an earlier sample has too.
-
-    A player who has played one of them knows the scene of the other.
-    """
-    first: dict[str, str] = {}
-    for item in items:
-        if (other := first.setdefault(item.image, item.id)) != item.id:
-            yield Finding(item.id, "image", f"is the picture of {other} too", grave=False)
-
-
-def nearly(text: str, other: str) -> bool:
-    """Return whether two responses are near-duplicates; see NEAR_RESPONSES."""
-    first, second = _triples(text), _triples(other)
-    return len(first & second) >= NEAR_RESPONSES * len(first | second) > 0
-
-
-def near_responses(items: Sequence[Item]) -> Iterator[Finding]:
-    """Yield a finding for each pair of near-duplicate responses."""
-    for item, other in combinations(items, 2):
-        if nearly(item.response, other.response):
-            yield Finding(other.id, "response", f"is nearly the response of {item.id}")
-
-
 def stems(text: str) -> frozenset[str]:
     """Return the stems of a text's words, without Chinese words and words that have no meaning of their own."""
     tokens = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
@@ -269,17 +213,6 @@ def pairs(text: str) -> frozenset[str]:
         for place in range(len(run) - 1)
         if not _EMPTY_ZH & set(run[place : place + 2])
     )
-
-
-def _begins(word: str, other: str) -> bool:
-    short, long = sorted((word, other), key=len)
-    return len(short) >= _PREFIX and long.startswith(short)
-
-
-@cache
-def _triples(text: str) -> frozenset[str]:
-    text = words.same(text)
-    return frozenset(text[place : place + 3] for place in range(len(text) - 2))
 
 
 @cache

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lotbench.benchmarks.lotbench import whole, words
-from lotbench.benchmarks.lotbench.answer_forms import Asking, Guess
+from lotbench.benchmarks.lotbench.forms import Asking, Guess, Written
 from lotbench.benchmarks.lotbench.settings import GameEpisode, prompt
 from lotbench.harness.episode import Render
 from lotbench.prompting.frameworks import FRAMEWORKS
@@ -137,7 +137,7 @@ def _tips(episode: GameEpisode) -> list[str]:
 def _grown(episode: GameEpisode, step: str, form: type[Form]) -> list[Message]:
     """Return the conversation of a game so far, up to the host's turn that asks for `step`."""
     framework = FRAMEWORKS[episode.settings.framework]
-    responding: type[Form] = whole.Written if episode.settings.whole else Guess
+    responding: type[Form] = Written if episode.settings.whole else Guess
     shapes: dict[str, type[Form]] = {
         "respond": framework.form(responding),
         "ask": framework.form(Asking),

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.games import FAILED, Game, game
 from lotbench.benchmarks.lotbench.readings import worth_reading
 from lotbench.benchmarks.lotbench.score import estimate, parts, solve_rate, tally
@@ -18,7 +17,7 @@ from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bounded
-from lotbench.report.markdown import out_of, share
+from lotbench.report.markdown import share
 from lotbench.report.sections import Cell, Plot, Section, Table
 from lotbench.types import Metric, Trace
 
@@ -26,11 +25,6 @@ STATUSES = ("ok", "unparsed", "not_a_phrase", "refused", "truncated")
 CONFIRM = {
     "never": "No positive verdict was confirmed: a game ends on the judge's first yes, false ones included.",
     "other_judge": "A positive verdict ended a game only if a second judge, another model, agreed.",
-    "same_judge": (
-        "A positive verdict ended a game only if the same judge agreed when asked a second time. The two "
-        "verdicts are not independent: one model errs alike twice, so fewer false stops are removed than "
-        "two judges would remove."
-    ),
 }
 
 
@@ -98,34 +92,25 @@ def _band(tallies: Floats, k: int) -> tuple[float, float]:
 
 
 def _leaps(games: Sequence[Game], settings: Settings) -> tuple[Section, ...]:
-    """Return the section on leaps and on the attempts after the solve; empty without an encore."""
+    """Return the section on leaps; empty without an encore."""
     if not settings.encore:
         return ()
     over = [played for played in games if not played.broke_off]
     counts = Counter(len(played.leaps) for played in over)
     shares = tuple((k, counts[k], counts[k] / len(over)) for k in sorted(counts))
-    solved = [played for played in games if played.solved is not None]
-    after = [round_ for played in solved for round_ in played.rounds if round_.number > (played.solved or 0)]
-    seen = Counter(round_.decision if not round_.leap else "leap" for round_ in after if round_.opinions)
-    names = ("leap", "alike", "overturned", "refused", "none")
-    rows = tuple((name, seen[name], seen[name] / len(after) if after else None) for name in names)
     notes = (
-        "A leap is an answer that counted: the first is the solve. Games that broke off are not in the first table; they "
+        "A leap is an answer that counted: the first is the solve. Games that broke off are not in the table; they "
         "are in leaps and leap_score, for the rounds in which they were watched.",
         "leap_score: the sum over leaps of beta exp(-alpha t), t the failed attempts before the leap "
         f"(alpha {settings.alpha:g}, beta {settings.beta:g}); five leaps without a failed attempt among them are worth 5 beta.",
-        "After the solve: leap; alike, a match that was no other idea than one before; overturned by a second judge; "
-        "refused, no match; none, said before, the key text, or no answer at all.",
     )
-    tables = (
-        Table(("leaps", "games", "share"), shares, "Games by leaps"),
-        Table(("after the solve", "attempts", "share"), rows, "Attempts after the solve"),
+    return (
+        Section("Leaps", notes, (Table(("leaps", "games", "share"), shares, "Games by leaps"),), brief=True),
     )
-    return (Section("Leaps", notes, tables, brief=True),)
 
 
 def _outcomes(games: Sequence[Game]) -> Section:
-    """Return the section on the outcomes of games, with unsolved games without a valid guess and solves before any clue."""
+    """Return the section on the outcomes of games, with unsolved games without a valid guess."""
     seen = Counter(played.outcome for played in games)
     rows: list[tuple[Cell, ...]] = [
         (outcome, seen[outcome], share(seen[outcome], len(games)))
@@ -133,8 +118,6 @@ def _outcomes(games: Sequence[Game]) -> Section:
     ]
     mute = sum(played.outcome == "unsolved" and not played.valid for played in games)
     rows.append(("of the unsolved: no valid guess", mute, share(mute, len(games))))
-    unaided = sum(_unaided(played) for played in games)
-    rows.append(("of the solved: before any clue", unaided, share(unaided, len(games))))
     note = (
         "A failed game broke off because a call brought no reply or no readable verdict. Failed by judge or oracle it counts "
         "as broken off, not scored; failed by the candidate it is unsolved."
@@ -150,7 +133,6 @@ def _rounds(games: Sequence[Game], settings: Settings) -> Section:
     decided = [round_.check for round_ in rounds if round_.check and round_.check.how != "none"]
     first = [round_ for played in games for round_ in played.rounds[:1]]
     exact = [round_.decision == "exact" for round_ in first if round_.status == "ok"]
-    several, alike = _openings(games)
     asks = [round_ for round_ in rounds if round_.asked is not None]
     leaks = [round_.leak for round_ in asks if round_.question]
     answers = [round_.answer for round_ in rounds if round_.answered]
@@ -165,7 +147,6 @@ def _rounds(games: Sequence[Game], settings: Settings) -> Section:
             sum(check.how == "repeat" for check in decided),
             decided,
         ),
-        ("samples whose repeats all open with the same guess", alike, several),
         ("first guesses that are the very key text", sum(exact), exact),
         ("rounds that were to have a question and have none", len(asks) - len(leaks), asks),
         ("oracle_leaks: questions with the key text or a tried guess, or on letters", sum(leaks), leaks),
@@ -180,26 +161,8 @@ def _rounds(games: Sequence[Game], settings: Settings) -> Section:
         f"creativity_score over games without a leak: {_with_interval(score)}, n = {score.n} samples. These games are the "
         "shorter: it is not what the model would get if it did not leak.",
     ]
-    if several and 2 * alike > len(several):
-        notes.append(
-            f"WARNING: {out_of(alike, len(several))} samples open with the same guess in every repeat, so the repeats are "
-            "hardly independent."
-        )
     rows = tuple((what, count, len(of), share(count, len(of))) for what, count, of in counts)
     return Section("Rounds", tuple(notes), (Table(("what", "count", "of", "share"), rows),))
-
-
-def _openings(games: Sequence[Game]) -> tuple[Sequence[Any], int]:
-    """Return the first guesses of each sample with several games, and the number of samples in which these are all the same.
-
-    Guesses are compared in normal form (`words.same`).
-    """
-    samples: dict[str, list[str]] = {}
-    for played in games:
-        if played.rounds and (opening := played.rounds[0].guess) is not None:
-            samples.setdefault(played.sample, []).append(words.same(opening))
-    several = [openings for openings in samples.values() if len(openings) > 1]
-    return several, sum(len(set(openings)) == 1 for openings in several)
 
 
 def _judging(games: Sequence[Game], settings: Settings) -> Section:
@@ -237,12 +200,6 @@ def _groups(traces: Sequence[Trace], games: Sequence[Game], settings: Settings) 
     columns = ("by", "group", "samples", "games", "creativity_score", "low", "high", "solve_rate")
     note = "Low and high: 95 % interval over the group's samples; none for a single sample."
     return Section("By language and tier", (note,), (Table(columns, tuple(rows)),))
-
-
-def _unaided(played: Game) -> bool:
-    """Return whether a game was solved before any clue."""
-    solved = played.solved
-    return solved is not None and not any(round_.clues for round_ in played.rounds if round_.number < solved)
 
 
 def _with_interval(metric: Metric) -> str:

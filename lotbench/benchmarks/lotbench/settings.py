@@ -45,9 +45,9 @@ class Settings(BaseModel):
     """Whether a round knows the rounds before it; without, N independent attempts."""
     clue_interval: Annotated[int, SETS_ARM] = Field(default=5, gt=0, le=1000)
     """Failed rounds between two reveals."""
-    clue_reveal: Annotated[Literal["spread", "next", "all", "grouped"], SETS_ARM] = "spread"
+    clue_reveal: Annotated[Literal["spread", "next", "grouped"], SETS_ARM] = "spread"
     """spread: all clues over the usable reveals. grouped: the same, one entry a reveal (the paper's). next: one
-    a reveal. all: at the first."""
+    a reveal."""
     framework: Annotated[Literal["direct", "cot", "cot_sc", "ddcot", "plot"], SETS_ARM] = "direct"
     """How the candidate thinks when it responds and asks (Sec. 7.4)."""
     votes: int = Field(default=5, gt=0, le=1000)
@@ -70,8 +70,8 @@ class Settings(BaseModel):
     """Whether the causal chain is built once for a sample and judge, or in each verdict (the paper's)."""
     verdict: Literal["last", "first"] = "last"
     """Whether the judge decides after its reasons, or before them (the paper's)."""
-    confirm: Literal["never", "other_judge", "same_judge"] | None = None
-    """A second yes that a first yes needs; by default of another judge if there is one."""
+    confirm: Literal["never", "other_judge"] | None = None
+    """Whether a first yes needs a second one of another judge; by default if there is another judge."""
     oracle_sees: Literal["key_text", "response", "scene"] = "scene"
     """What the oracle knows: the key text (the paper's), with the response, with the caption too."""
     oracle_says: Literal["yes_no", "yes_no_unclear"] = "yes_no_unclear"
@@ -151,8 +151,6 @@ def reveals(clues: Sequence[str], settings: Settings) -> list[list[str]]:
     usable = usable_reveals(settings)
     if not (settings.clues and settings.feedback) or usable == 0:
         return []
-    if settings.clue_reveal == "all":
-        return [list(clues)] + [[] for _ in range(usable - 1)]
     if settings.clue_reveal == "next":
         return [[clue] for clue in clues[:usable]] + [[] for _ in range(usable - len(clues))]
     size, extra = divmod(len(clues), usable)

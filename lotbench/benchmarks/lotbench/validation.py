@@ -121,8 +121,6 @@ def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
             heard = {"lines", "reasons", *checks}
         if settings.whole:
             heard = {"lines", "check_whole"} | ({"chain_whole"} if "chain" in heard else set())
-        if settings.confirm == "same_judge":
-            heard.add(whole.prompt("confirm", settings))
         chosen["confirm"] = settings.confirm or "never"
         if settings.encore:
             heard.add(whole.prompt("different", settings))

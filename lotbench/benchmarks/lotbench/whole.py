@@ -1,4 +1,4 @@
-"""Whole responses: the candidate's answer where no frame is shown, and the target responses it is compared with.
+"""Whole responses, the candidate's answers where no frame is shown: the targets that they are compared with.
 
 The targets are the sample's own response and its `points`. This module also names the prompts of these games, and
 gives the part of an earned frame that a reveal shows.
@@ -7,21 +7,10 @@ gives the part of an earned frame that a reveal shows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
 from lotbench.benchmarks.lotbench.responses import half
 from lotbench.benchmarks.lotbench.sample import Fixed, Item
 from lotbench.benchmarks.lotbench.settings import LADDERS, Settings, usable_reveals
-from lotbench.prompting.reply import Form, prose
-
-LONGEST = 300
-"""The largest number of characters of a response in the schema."""
-
-
-class Written(Form):
-    """The candidate's whole response."""
-
-    response: Annotated[str, prose(LONGEST)]
 
 
 @dataclass(frozen=True, slots=True)

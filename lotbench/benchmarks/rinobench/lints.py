@@ -12,27 +12,21 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 
 from lotbench.benchmarks.rinobench.construction.papers import leak
-from lotbench.benchmarks.rinobench.sample import LABELS, Item
+from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.settings import Settings
-from lotbench.harness.data_findings import Finding, Sight
+from lotbench.harness.data_findings import Finding
 
 FEWEST = 20
 """The minimum number of ideas, or of blocks of ideas, for a classifier to learn from."""
 FOLDS = 5
 
 
-def lints(items: Sequence[Item], settings: Settings, sights: Mapping[str, Sight]) -> Sequence[Finding]:
-    """Return the findings about a data set; `sights` is not used, since ideas have no pictures."""
+def lints(
+    items: Sequence[Item], settings: Settings, metadata: Mapping[str, Sequence[str]]
+) -> Sequence[Finding]:
+    """Return the findings about a data set; `metadata` is not used, since ideas have no pictures."""
     leaks = (finding for item in items for finding in _leaks(item))
-    return [*_unbalanced(items), *leaks, *_shortcuts(items)]
-
-
-def _unbalanced(items: Sequence[Item]) -> Iterator[Finding]:
-    """Yield a finding if the five scores are not equally frequent among the rows that belong to blocks."""
-    counts = Counter(int(item.novelty_score) for item in items if item.block)
-    if len({counts[label] for label in LABELS}) > 1:
-        text = ", ".join(f"{label}: {counts[label]}" for label in LABELS)
-        yield Finding("", "novelty_score", f"the classes of rows in blocks are not balanced ({text})")
+    return [*leaks, *_shortcuts(items)]
 
 
 def _leaks(item: Item) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""The sections of a RINoBench report: row of the paper's Table 3, chance, scores, justifications, people, replies, texts.
+"""The sections of a RINoBench report (Table 3, scores, justifications, replies, texts) and of a comparison.
 
 Every share is shown with its counts. The texts show each argument of an answer with its gold matches and its grounds, so
 that a number can be checked by hand.
@@ -14,11 +14,11 @@ import numpy as np
 
 from lotbench.benchmarks.rinobench import score
 from lotbench.benchmarks.rinobench.claims import KINDS
-from lotbench.benchmarks.rinobench.people import people
 from lotbench.benchmarks.rinobench.readings import readings
 from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.benchmarks.rinobench.score import Judged
 from lotbench.benchmarks.rinobench.settings import Settings
+from lotbench.harness.benchmark import Runs
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import classification
 from lotbench.metrics.intervals import Floats
@@ -40,10 +40,8 @@ def sections(
     answers = score.judged_answers(traces)
     parts = (
         _paper(answers, settings) if answers else None,
-        _against_gold(answers) if answers else None,
         _classes(answers) if answers else None,
         _justifications(answers) if any(answer.counts for answer in answers) else None,
-        people(traces, evidence.labels),
         _replies(traces, answers, settings, evidence),
         readings(traces, evidence),
     )
@@ -54,11 +52,11 @@ def _paper(answers: Sequence[Judged], settings: Settings) -> Section:
     """Return the section with the run as a row of the paper's Table 3, in the paper's units."""
     note = "F1, recall, additional ratio and hallucination rate in per cent, as the paper prints them."
     return Section(
-        "The paper's columns", (note,), (Table(COLUMNS, (paper_row(answers, settings),)),), brief=True
+        "The paper's columns", (note,), (Table(COLUMNS, (_paper_row(answers, settings),)),), brief=True
     )
 
 
-def paper_row(answers: Sequence[Judged], settings: Settings) -> tuple[Cell, ...]:
+def _paper_row(answers: Sequence[Judged], settings: Settings) -> tuple[Cell, ...]:
     """Return the cells of COLUMNS for the answers of one run; F1 and the ratios are in per cent."""
     by_class = classification.f1(score.tables(answers).sum(axis=0))
     valid = [answer for answer in answers if answer.said is not None]
@@ -75,35 +73,36 @@ def paper_row(answers: Sequence[Judged], settings: Settings) -> tuple[Cell, ...]
     return tuple(cells)
 
 
-def class_f1(answers: Sequence[Judged]) -> list[Metric]:
+def across(runs: Runs) -> Sequence[Section]:
+    """Return the section with Table 3 and a heat map of F1 by run and score; runs without an answer are left out."""
+    answered = {
+        name: (answers, settings)
+        for name, (traces, settings) in runs.items()
+        if (answers := score.judged_answers(traces))
+    }
+    if not answered:
+        return ()
+    rows = tuple((name, *_paper_row(answers, settings)) for name, (answers, settings) in answered.items())
+    cells = tuple(tuple(_class_f1(answers)) for answers, _ in answered.values())
+    names = tuple(f"F1 {label}" for label in LABELS)
+    grid = Grid("score", "run", names, tuple(answered), cells, "F1 by score")
+    notes = (
+        "F1, recall, additional ratio and hallucination rate in per cent, as the paper prints them. KA: known aspects, "
+        "NA: novelty aspects. The heat map has F1 as a share, with 95 % intervals over ideas.",
+    )
+    return (Section("Table 3 of the paper", notes, (Table(("run", *COLUMNS), rows),), grids=(grid,)),)
+
+
+def _class_f1(answers: Sequence[Judged]) -> list[Metric]:
     """Return the F1 of each novelty score, 1 to 5, with its interval over ideas or blocks."""
     return [score.of_scores(answers, partial(_f1_of, place=place)) for place in range(len(LABELS))]
-
-
-def _against_gold(answers: Sequence[Judged]) -> Section:
-    """Return the section on agreement with the gold scores, with the values of guessing beside it."""
-    valid = [answer for answer in answers if answer.said is not None]
-    rows = [
-        _row("macro F1", score.macro_f1(answers)),
-        _row("MAE of valid scores", score.of_scores(valid, classification.mae, score.FARTHEST)),
-        _row("accuracy", score.of_scores(answers, classification.accuracy)),
-    ]
-    trivial = [(name, *pair) for name, pair in score.baselines([answer.gold for answer in answers]).items()]
-    notes = (
-        "An answer without a score of 1 to 5 is wrong in macro F1 and in accuracy. n counts ideas, or blocks of them.",
-        "Guessing: the exact expectation of drawing each score independently, any score alike (uniform) or with "
-        "the gold's own shares (prior).",
-    )
-    columns = ("measure", "value", "low", "high", "n", "answers")
-    guess_table = Table(("player that reads nothing", "macro F1", "MAE"), tuple(trivial))
-    return Section("Scores against the gold", notes, (Table(columns, tuple(rows)), guess_table))
 
 
 def _classes(answers: Sequence[Judged]) -> Section:
     """Return the section on F1 of each novelty score, with the confusion matrix."""
     counts = score.tables(answers).sum(axis=0)
     rows = []
-    for place, (label, metric) in enumerate(zip(LABELS, class_f1(answers), strict=True)):
+    for place, (label, metric) in enumerate(zip(LABELS, _class_f1(answers), strict=True)):
         predicted = int(counts[:, label].sum())
         rows.append((label, int(counts[place].sum()), predicted, metric.value, metric.low, metric.high))
     table = Table(("score", "gold", "predicted", "F1", "low", "high"), tuple(rows), "F1 by score")
@@ -169,7 +168,7 @@ def _replies(
     )
     notes = [
         f"Abstracts cut to keep related works within {settings.works_chars:,} characters: {cut} of {works}, in "
-        f"{some} of {len(answers)} prompts; the longest gave way first, each at the end of a sentence.",
+        f"{some} of {len(answers)} prompts; the longest gave way first, each at the end of a word.",
         f"Justifications with {settings.max_claims} arguments of a kind, the most that are looked for: {full}.",
         "An answer that could not be read has no claims and no part in the justification metrics.",
     ]
@@ -179,7 +178,3 @@ def _replies(
             "WARNING: predictions were joined to ideas by position; nothing shows that they are of these ideas.",
         )
     return Section("Replies", tuple(notes), (Table(("what", "count", "of"), tuple(rows)),))
-
-
-def _row(name: str, metric: Metric) -> tuple[Cell, ...]:
-    return (name, metric.value, metric.low, metric.high, metric.n, metric.observations)

@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lotbench.benchmarks.rinobench import candidate, judge
-from lotbench.benchmarks.rinobench.across import across
 from lotbench.benchmarks.rinobench.lints import lints
 from lotbench.benchmarks.rinobench.official import published
-from lotbench.benchmarks.rinobench.people import Label, review
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.benchmarks.rinobench.score import answers, grade, metrics, primary_metric
-from lotbench.benchmarks.rinobench.sections import sections
+from lotbench.benchmarks.rinobench.sections import across, sections
 from lotbench.benchmarks.rinobench.settings import Settings, cast
 from lotbench.benchmarks.rinobench.validation import CHECKED
-from lotbench.harness.benchmark import Benchmark, Review, Role
+from lotbench.harness.benchmark import Benchmark, Role
 from lotbench.harness.episode import Node
 from lotbench.types import Sampling
 
@@ -64,7 +62,6 @@ benchmark = Benchmark(
     lints=lints,
     published=published,
     validation=CHECKED,
-    review=Review(review, Label),
     primary_metric=primary_metric,
     answers=answers,
     across=across,

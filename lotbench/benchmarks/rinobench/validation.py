@@ -1,8 +1,8 @@
 """Judge validation: the judge gets claims that are known to be grounded or not, and gold justifications.
 
-Each row of justifications.jsonl, a justification with its claims, is used twice: the judge checks its claims, and the
-judge extracts claims from its text. Every data set adds its gold justifications: each takes the place of a candidate's
-justification, of its own idea (recall 1) and of another idea (recall near 0).
+Of each row of justifications.jsonl, a justification with its claims, the judge checks the claims. Every data set adds its
+gold justifications: each takes the place of a candidate's justification, of its own idea (recall 1) and of another idea
+(recall near 0).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from lotbench.harness.sample_row import Text
 from lotbench.harness.state import State
 from lotbench.types import JSON
 
-CLAIMS, JUSTIFICATION, RECALL = "claims", "justification", "recall"
-"""The tasks of a probe: to check given claims, to extract them from a text, to find gold arguments in a justification."""
+CLAIMS, RECALL = "claims", "recall"
+"""The tasks of a probe: to check given claims, or to find gold arguments in a justification."""
 
 
 class Claim(BaseModel):
@@ -70,7 +70,7 @@ ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {"judge": {"justifications.j
 def probes(
     role: str, rows: Sequence[Justification], data: Mapping[str, Any]
 ) -> tuple[list[Probe], list[str]]:
-    """Return two probes for each row of a file, and the file's faults as `ROW: field: reason`, rows counted from 1.
+    """Return one probe for each row of a file, and the file's faults as `ROW: field: reason`, rows counted from 1.
 
     Without rows, return the probes that the gold justifications of the data set make.
 
@@ -88,10 +88,9 @@ def probes(
             kind: {name: claim.text for name, claim in ids.items() if claim.kind == kind} for kind in KINDS
         }
         truth: dict[str, JSON] = {name: [claim.grounded, claim.how] for name, claim in ids.items()}
-        for task, done in ((CLAIMS, {"claims": claims}), (JUSTIFICATION, {})):
-            probe = _probe(role, row.sample, task, row.justification, f"{row.id}/{task}", truth)
-            turn = {**probe.turn, **done}
-            all_probes.append(replace(probe, turn=turn, split=row.split, contested=row.contested))
+        probe = _probe(role, row.sample, CLAIMS, row.justification, f"{row.id}/{CLAIMS}", truth)
+        turn = {**probe.turn, "claims": claims}
+        all_probes.append(replace(probe, turn=turn, split=row.split, contested=row.contested))
     return all_probes, faults_of_rows(rows, data.keys())
 
 
@@ -142,7 +141,7 @@ def panels(role: str, models: int, settings: Settings, every: bool) -> list[Judg
     return [
         JudgePanel(role, (index,), settings.grounding, checks_only, task=task)
         for index in range(models)
-        for task in (CLAIMS, JUSTIFICATION, RECALL)
+        for task in (CLAIMS, RECALL)
     ]
 
 
@@ -155,8 +154,8 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
 
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
-    """Return the rulings: whether claims are grounded, whether gold arguments are recalled, and counts of extractions."""
-    by_task = {CLAIMS: _grounded_claims, JUSTIFICATION: _extracted_claims, RECALL: _recalled_arguments}
+    """Return the rulings: whether claims are grounded, and whether gold arguments are recalled."""
+    by_task = {CLAIMS: _grounded_claims, RECALL: _recalled_arguments}
     return [
         Ruling(criterion, row, probe.sample, kind, probe.language, truth, verdict)
         for probe, result in judged
@@ -164,7 +163,7 @@ def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
     ]
 
 
-Found = tuple[str, str, str | None, bool | float, bool | float | None]
+Found = tuple[str, str, str | None, bool, bool | None]
 
 
 def _grounded_claims(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:
@@ -172,15 +171,6 @@ def _grounded_claims(probe: Probe, values: Mapping[str, Any] | None) -> Iterator
     for name, (grounded, how) in truth.items():
         verdict = None if values is None else bool(values["checks"][name]["grounded"])
         yield "grounded", f"{probe.id}/{name}", how or None, grounded, verdict
-
-
-def _extracted_claims(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:
-    """Yield the number of claims that the judge extracted from the text, and the share that it called ungrounded."""
-    truth: Mapping[str, Any] = probe.known
-    checks = values and list(values["checks"].values())
-    share = sum(not check["grounded"] for check in checks) / len(checks) if checks else None
-    yield "claims taken", probe.id, None, float(len(truth)), None if checks is None else float(len(checks))
-    yield "share ungrounded", probe.id, None, sum(not pair[0] for pair in truth.values()) / len(truth), share
 
 
 def _recalled_arguments(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:

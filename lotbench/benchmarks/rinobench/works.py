@@ -1,12 +1,12 @@
 """Related works in a prompt: titles are always whole, abstracts are cut if they do not all fit.
 
-The longest abstracts are cut first, each at the end of a sentence. Each cut is marked; the prompt and the trace give the
+The longest abstracts are cut first, each at the end of a word. Each cut is marked; the prompt and the trace give the
 number of cut abstracts.
 """
 
 from __future__ import annotations
 
-import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +14,6 @@ from lotbench.benchmarks.rinobench.sample import Work
 
 MARK = "[...]"
 """Marks the place where the rest of an abstract was cut off."""
-_END = re.compile(r"[.!?][\"')\]]*(?=\s)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +54,7 @@ def even(lengths: Sequence[int], budget: int) -> int:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Return a text of at most `limit` characters, cut at the end of a sentence or else of a word, and marked.
-
-    If there is no room for a word, the text is the mark alone.
-    """
+    """Return a text of at most `limit` characters, cut at the end of a word and marked; the mark alone if no word fits."""
     if len(text) <= limit:
         return text
-    room = text[: max(0, limit - len(MARK) - 1) + 1]
-    ends = [match.end() for match in _END.finditer(room)]
-    beginning = room[: ends[-1]] if ends else room.rpartition(" ")[0]
-    return f"{beginning} {MARK}".strip()
+    return textwrap.shorten(text, limit, placeholder=f" {MARK}") if limit >= len(MARK) else MARK

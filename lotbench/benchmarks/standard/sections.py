@@ -74,16 +74,14 @@ def _rankings(ranked: Sequence[Answered], settings: Settings) -> Section:
         "problem.",
     )
     answers = [entry.answer for entry in ranked if entry.answer is not None]
-    tables, plots = [Table(columns, tuple(rows))], []
+    tables, plots = [Table(columns, tuple(rows))], tuple[Plot, ...]()
     if answers:
         shares = ranking.misplaced(answers)
         caption = "Share misplaced at each true rank (Fig. 14, right); chance 0.8"
         table = tuple((rank, float(share)) for rank, share in enumerate(shares, 1))
         tables.append(Table(("true rank", "share misplaced"), table, caption))
-        points = tuple((float(rank), float(share)) for rank, share in enumerate(shares, 1))
-        plots.append(Plot("bar", "true rank", "share misplaced", {"misplaced": points}, caption))
-        plots.append(_correlations(answers))
-    return Section("Ranking", notes, tuple(tables), tuple(plots), brief=True)
+        plots = (_correlations(answers),)
+    return Section("Ranking", notes, tuple(tables), plots, brief=True)
 
 
 def _correlations(answers: Sequence[Sequence[int]]) -> Plot:

@@ -1,18 +1,16 @@
-"""The settings of standard evaluation, and the problems that are built from a data set under them.
+"""The settings of standard evaluation.
 
 `configs/paper/standard.toml` sets each as the paper literally says, where the paper says it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from lotbench.benchmarks.standard.oogiri import Row
-from lotbench.benchmarks.standard.oogiri.building import problems
-from lotbench.benchmarks.standard.oogiri.problems import Kind, Problem, Rules
+from lotbench.benchmarks.standard.oogiri.problems import Kind, Problem
 from lotbench.config.arm import SCORES_ONLY, SETS_ARM
 from lotbench.config.model_names import Names
 from lotbench.errors import UsageError
@@ -74,6 +72,11 @@ class Settings(BaseModel):
     gain: Annotated[Literal["linear", "exponential"], SCORES_ONLY] = "linear"
     """Gain of NDCG: the relevance, or 2^rel - 1."""
 
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of problems to build."""
+        return KINDS[self.kind]
+
 
 ProblemEpisode: TypeAlias = Episode[Problem, Settings]
 """An episode of standard evaluation: its sample is a `Problem`."""
@@ -91,30 +94,3 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
         if role != "rows" and not names.get(role):
             raise UsageError(f"{setting}={role} needs a model: give --role {role}=MODEL")
     return settings.model_copy(update={"captions": captions, "rewrites": rewrites}), names
-
-
-def build(rows: Sequence[Row], settings: Settings, seed: int) -> tuple[Problem, ...]:
-    """Return the problems that are built from the rows of a data set.
-
-    Raises:
-        UsageError: No problem can be built, or a picture has no caption and the setting `arm` needs one.
-    """
-    rules = Rules(
-        kinds=KINDS[settings.kind],
-        captioner=settings.captions == "captioner",
-        rewriter=settings.rewrites == "rewriter",
-        **settings.model_dump(include=set(Rules.__slots__) & set(Settings.model_fields)),
-    )
-    result = problems(rows, rules, seed)
-    if not result:
-        raise UsageError(
-            f"no problem of kind={settings.kind} can be made of {len(rows)} rows ({settings.part})"
-        )
-    if settings.arm == "caption" and not rules.captioner:
-        bare = sum(problem.image is not None and problem.caption is None for problem in result)
-        if bare:
-            raise UsageError(
-                f"arm=caption: the pictures of {bare} of {len(result)} problems have no caption: give a `caption` in "
-                "the rows, --role captioner=MODEL, or --set arm=blind"
-            )
-    return result

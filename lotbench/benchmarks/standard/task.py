@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lotbench.benchmarks.standard import candidate
+from lotbench.benchmarks.standard.building import build
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.score import answers, grade, metrics, primary_metric
 from lotbench.benchmarks.standard.sections import sections
-from lotbench.benchmarks.standard.settings import Settings, build, cast
+from lotbench.benchmarks.standard.settings import Settings, cast
 from lotbench.harness.ballot import Ballot
 from lotbench.harness.benchmark import Benchmark, Composed, Role
 from lotbench.harness.episode import Node, scored

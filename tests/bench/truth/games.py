@@ -11,7 +11,7 @@ from lotbench.benchmarks.lotbench.games import Game, Opinion, Round
 from lotbench.harness.judge_validation import Place
 from lotbench.types import Trace
 from tests.bench.truth import worlds
-from tests.bench.truth.worlds import PLAYERS, ROUNDS, Errors, Fixed, Player
+from tests.bench.truth.worlds import PLAYERS, ROUNDS, Errors, Player
 from tests.games import check, respond, trace, unread
 
 STRONG, WEAK, NEVER = PLAYERS.values()
@@ -22,15 +22,9 @@ __all__ = [
     "WEAK",
     "Errors",
     "Player",
-    "on_the_same_samples",
     "played",
     "traces",
 ]
-
-
-def on_the_same_samples(player: Player, samples: int, rng: Generator) -> Player:
-    """The player with its chance on each sample drawn once and for all: runs of it are of equal models."""
-    return Fixed(player.a, player.b, tuple(player.chances(samples, rng)))
 
 
 def traces(games: Sequence[Game]) -> list[Trace]:

@@ -52,18 +52,6 @@ class Player:
         return _score(self.a, self.b)
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed(Player):
-    """A player whose chance on each sample is known."""
-
-    own: tuple[float, ...]
-
-    def chances(self, samples: int, rng: Generator) -> Floats:
-        """[samples]; of that many and no more."""
-        assert samples == len(self.own)
-        return np.array(self.own)
-
-
 @cache
 def _score(a: float, b: float) -> float:
     if not a:

@@ -87,7 +87,7 @@ def test_a_run_without_traces_has_a_report() -> None:
 @pytest.mark.parametrize("name", sorted(score_settings(Settings())))
 async def test_settings_that_change_the_score_only_change_no_question(name: str) -> None:
     others = {
-        "panel_rule": "majority",
+        "panel_rule": "mean_then_threshold",
         "classes": "overlapping",
         "w1": 0.5,
         "flexibility": "variance",

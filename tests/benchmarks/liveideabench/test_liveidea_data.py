@@ -60,7 +60,6 @@ def test_the_official_files_become_a_data_set(tmp_path: Path, capsys: pytest.Cap
     ("keywords", "classes", "message"),
     [
         ("Word\nmoss\n", CLASSES, "Keyword: the column is missing"),
-        ("Keyword\nmoss\nmoss\n", CLASSES, "kws.csv:3: 'moss' comes twice"),
         (
             KEYWORDS,
             "keyword,category,similarity_score\nmoss,Biology,near\n",

@@ -13,10 +13,10 @@ import pytest
 import scipy
 
 from lotbench.benchmarks.liveideabench.judged import Comparison, Idea, Keyword, Row, read_keyword
-from lotbench.benchmarks.liveideabench.panelists import severity
 from lotbench.benchmarks.liveideabench.people import review
 from lotbench.benchmarks.liveideabench.relations import lengths
 from lotbench.benchmarks.liveideabench.score import average, dimensions, sheet
+from lotbench.benchmarks.liveideabench.sections import severity
 from lotbench.benchmarks.liveideabench.settings import VERSIONS, Settings
 from lotbench.report.sections import Section
 from tests.liveidea import ideas, items, judge, panel, play

@@ -24,8 +24,8 @@ def items(folder: Path) -> tuple[Item, ...]:
 
 
 def test_the_samples_are_clean_under_their_own_lints(folder: Path, items: tuple[Item, ...]) -> None:
-    sights = picture_facts.sights(folder, items)[0]
-    assert [finding for finding in lints.lints(items, Settings(), sights) if finding.grave] == []
+    metadata = picture_facts.metadata(folder, items)[0]
+    assert [finding for finding in lints.lints(items, Settings(), metadata) if finding.grave] == []
 
 
 def test_no_picture_file_is_without_a_sample(folder: Path, items: tuple[Item, ...]) -> None:

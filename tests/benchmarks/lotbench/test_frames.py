@@ -107,15 +107,6 @@ async def test_each_judge_mode_shows_the_judge_of_responses_what_it_shows_that_o
     assert bool(checker.heard("chain")) is (mode == "causal")
 
 
-async def test_a_second_opinion_on_a_response_has_its_own_prompt() -> None:
-    checker = judge(YES, confirms=[NO])
-    game = await play(candidate(SNOOZE), checker, frame="hidden", max_rounds=1, confirm="same_judge")
-    assert game.outcome == "unsolved"
-    (second,) = checker.heard("confirm")
-    assert "Be the second opinion" in second
-    assert f"REFERENCE: {SAMPLE.response}" in second
-
-
 async def test_the_oracle_knows_the_response_and_is_asked_about_it() -> None:
     teller = oracle("Yes")
     player = candidate(HEART, SNOOZE, asks=["Is it about time?"])

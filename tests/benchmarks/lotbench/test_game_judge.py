@@ -75,20 +75,17 @@ JUDGING = (
 )
 
 
-@pytest.mark.parametrize("confirm", ["never", "same_judge"])
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("settings", JUDGING)
 async def test_the_criteria_are_the_same_word_for_word_however_the_judge_is_asked(
-    settings: dict[str, Any], language: str, confirm: str
+    settings: dict[str, Any], language: str
 ) -> None:
-    checker = judge(YES, confirms=[NO])
+    checker = judge(YES)
     sample = SAMPLE.model_copy(update={"language": language})
-    await play(candidate(), checker, sample=sample, max_rounds=1, confirm=confirm, **settings)
+    await play(candidate(), checker, sample=sample, max_rounds=1, **settings)
     rules = PROMPTS.get(language, "criteria").sections["rules"]
-    heard = checker.heard("check") + checker.heard("confirm")
-    assert len(heard) == (2 if confirm == "same_judge" else 1)
-    assert [text.count(rules) for text in heard] == [1] * len(heard)
-    assert not any("{{" in text for text in heard)
+    (text,) = checker.heard("check")
+    assert text.count(rules) == 1 and "{{" not in text
 
 
 def test_every_hard_case_of_the_criteria_has_an_example_in_both_languages() -> None:
@@ -226,55 +223,11 @@ async def test_with_confirm_never_the_first_yes_ends_the_game() -> None:
     assert (game.outcome, second.asked) == ("solved", [])
 
 
-async def test_the_same_judge_is_asked_what_differs_first_and_the_criteria_in_the_other_order() -> None:
-    checker = judge(YES, confirms=[NO, YES])
-    game = await play(candidate(), checker, confirm="same_judge")
-    assert (game.outcome, game.attempts) == ("solved", 2)
-    confirmed = at(checker, "confirm")[0]
-    assert shape(confirmed) == [
-        "difference",
-        "function_reason",
-        "same_function",
-        "point_reason",
-        "same_creative_point",
-    ]
-    assert "weak spot" in text_of(confirmed)
-    assert SAMPLE.explanation in text_of(confirmed)
-    assert "CAUSAL CHAINS" in text_of(confirmed)
-
-
-@pytest.mark.parametrize("mode", ["zero_shot", "explained"])
-async def test_the_same_judge_knows_no_more_when_it_confirms_than_its_mode_says(mode: str) -> None:
-    checker = judge(YES, confirms=[YES])
-    await play(candidate(), checker, confirm="same_judge", judge_mode=mode)
-    (text,) = checker.heard("confirm")
-    assert (SAMPLE.explanation in text) is (mode == "explained")
-    assert "CAUSAL CHAINS" not in text
-
-
-def test_a_confirmation_by_the_same_judge_is_labelled_as_not_independent() -> None:
-    shown = benchmark.sections([], Settings(confirm="same_judge"))
-    assert any("not independent" in note for section in shown for note in section.notes)
-
-
 async def test_a_second_opinion_that_cannot_be_read_is_a_judge_failure() -> None:
     first, second = judge(YES, name="a"), judge(confirms=[GARBAGE], name="b")
     game = await play(candidate(), [first, second])
     assert (game.outcome, game.trace.score.parts["unsolved_through"]) == ("judge_failed", 0)
     assert len(at(second, "confirm")) == 2
-
-
-async def test_the_same_judge_that_cannot_be_read_gives_way_to_nobody() -> None:
-    first, second = judge(YES, confirms=[GARBAGE], name="a"), judge(YES, confirms=[YES], name="b")
-    game = await play(candidate(), [first, second], confirm="same_judge")
-    assert (game.outcome, second.asked) == ("judge_failed", [])
-
-
-async def test_a_judge_that_took_over_confirms_itself() -> None:
-    first, second = judge(GARBAGE, name="a"), judge(YES, confirms=[YES], name="b")
-    game = await play(candidate(), [first, second], confirm="same_judge")
-    assert game.outcome == "solved"
-    assert (len(at(first, "confirm")), len(at(second, "confirm"))) == (0, 1)
 
 
 async def test_a_third_judge_may_give_the_second_opinion() -> None:
@@ -283,16 +236,12 @@ async def test_a_third_judge_may_give_the_second_opinion() -> None:
 
 
 async def test_check_and_confirm_never_share_a_journal_line(tmp_path: Path) -> None:
-    for number, (judges, confirm) in enumerate(
-        [
-            ([judge(YES, confirms=[NO])], "same_judge"),
-            ([judge(YES, name="a"), judge(confirms=[NO], name="b")], "other_judge"),
-            ([judge(YES, confirms=[NO])] * 2, "other_judge"),
-        ]
+    for number, judges in enumerate(
+        [[judge(YES, name="a"), judge(confirms=[NO], name="b")], [judge(YES, confirms=[NO])] * 2]
     ):
         folder = tmp_path / str(number)
         folder.mkdir()
-        room = Room(folder, candidate(), judges, oracle(), max_rounds=3, confirm=confirm)
+        room = Room(folder, candidate(), judges, oracle(), max_rounds=3)
         with room.journal:
             (game,) = await room.games(("lot-1", 1))
         lines = [str(entry.key) for entry in room.calls()]

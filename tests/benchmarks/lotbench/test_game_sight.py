@@ -33,14 +33,12 @@ def pictures(messages: tuple[Message, ...]) -> list[Image]:
 
 async def check_of(item: Item, *guesses: str, **settings: Any) -> list[tuple[Message, ...]]:
     """All that the judge is shown until the verdict on the last of the guesses."""
-    confirm = settings.get("confirm") == "same_judge"
     verdicts = [NO] * (len(guesses) - 1) + [YES]
     player = candidate(*guesses, "the end", asks=["Is it blue?", "Is it green?", "Is it red?"])
     player.model_id = f"model-of-{item.image}-{len(guesses)}"
-    checker = judge(*verdicts, confirms=[YES] if confirm else ())
+    checker = judge(*verdicts)
     await play(player, checker, oracle("Yes"), sample=item, **settings)
-    steps = ("chain", "chain_check", "confirm")
-    return [asked.messages for asked in (*at(checker, *steps), at(checker, "check")[-1])]
+    return [asked.messages for asked in (*at(checker, "chain", "chain_check"), at(checker, "check")[-1])]
 
 
 JUDGING: list[dict[str, Any]] = [
@@ -49,7 +47,6 @@ JUDGING: list[dict[str, Any]] = [
     {"judge_mode": "zero_shot"},
     {"chain": "per_call"},
     {"chain": "per_call", "verdict": "first"},
-    {"confirm": "same_judge"},
     {"arm": "caption"},
 ]
 

@@ -12,7 +12,7 @@ from lotbench.benchmarks.lotbench import lints
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.cli import main
-from lotbench.harness.data_findings import Finding, Sight
+from lotbench.harness.data_findings import Finding
 from lotbench.storage.pictures import contact_sheet, picture_facts
 
 EN: dict[str, Any] = {
@@ -50,8 +50,8 @@ def item(base: dict[str, Any] = EN, **changed: Any) -> Item:
     return Item.model_validate(base | changed)
 
 
-def found(*items: Item, sights: dict[str, Sight] | None = None) -> list[Finding]:
-    return lints.lints(items, Settings(), sights or {})
+def found(*items: Item, metadata: dict[str, tuple[str, ...]] | None = None) -> list[Finding]:
+    return lints.lints(items, Settings(), metadata or {})
 
 
 def places(findings: list[Finding], grave: bool = True) -> list[str]:
@@ -146,7 +146,6 @@ def test_a_tier_is_given_not_left_to_the_default() -> None:
 @pytest.mark.parametrize(
     ("changed", "field"),
     [
-        ({"caption": "An alarmclock seller with a fish."}, "caption"),
         ({"accept": ["réveil", "будильник"]}, "accept.1"),
         ({"reject": []}, "reject"),
     ],
@@ -157,21 +156,9 @@ def test_what_a_person_must_weigh_is_a_note(changed: dict[str, Any], field: str)
     assert field in places(findings, grave=False)
 
 
-def test_near_duplicate_responses_are_found() -> None:
-    near = item(id="s9", response="What a vibrant alarm clock you have here", key_text="vibrant")
-    far = item(id="s9", response="Somebody should switch off that vibrant thing", key_text="vibrant")
-    assert places(found(item(), near)) == ["response"]
-    assert places(found(item(), far)) == []
-
-
-def test_what_was_seen_of_a_picture_becomes_findings() -> None:
-    assert found(item(), sights={"s1": Sight(0)}) == []
-    assert places(found(item(), sights={"s1": Sight(0, ("exif",))})) == ["image"]
-    both = {"s1": Sight((1 << 256) - 1), "s2": Sight((1 << 250) - 1)}
-    assert [finding.sample for finding in found(item(), item(ZH, image="s2.png"), sights=both)] == ["s2"]
-    assert found(item(), item(ZH, image="s2.png"), sights=both | {"s2": Sight((1 << 128) - 1)}) == []
-    # One picture of two samples is no copy of itself.
-    assert places(found(item(), item(ZH), sights=both)) == []
+def test_metadata_of_a_picture_is_a_finding() -> None:
+    assert found(item(), metadata={"s1": ()}) == []
+    assert places(found(item(), metadata={"s1": ("exif",)})) == ["image"]
 
 
 def test_words_that_say_nothing_may_stand_in_a_long_key_text_and_in_a_clue() -> None:
@@ -183,13 +170,6 @@ def test_words_that_say_nothing_may_stand_in_a_long_key_text_and_in_a_clue() -> 
     assert [(one.field, one.text) for one in found(long) if one.grave] == [
         ("clues.1", "has the stem 'stay' of the key text 'he still has all of you staying'")
     ]
-
-
-def test_a_second_sample_of_a_picture_is_a_note() -> None:
-    other = item(id="s3", response="My dear rooster, who has let you in", key_text="rooster", accept=[])
-    notes = [(one.sample, one.field, one.text) for one in found(item(), other) if one.field == "image"]
-    assert notes == [("s3", "image", "is the picture of s1 too")]
-    assert places(found(item(), other)) == []
 
 
 # Pictures
@@ -204,22 +184,13 @@ def picture(colour: str = "white", spot: tuple[int, int] = (10, 10), **more: Any
     return out.getvalue()
 
 
-def test_a_near_copy_has_a_near_hash_and_another_picture_has_not() -> None:
-    def hashed(data: bytes) -> int:
-        return picture_facts.difference_hash(Image.open(io.BytesIO(data)))
-
-    one = hashed(picture())
-    assert (one ^ hashed(picture(colour="#f4f4f4"))).bit_count() <= 8
-    assert (one ^ hashed(picture(spot=(110, 140)))).bit_count() > lints.NEAR_BITS
-
-
 def test_metadata_of_a_picture_is_seen(tmp_path: Path) -> None:
     told = PngImagePlugin.PngInfo()
     told.add_text("Description", "an alarm clock")
     (tmp_path / "a.png").write_bytes(picture(pnginfo=told))
     (tmp_path / "b.png").write_bytes(picture(dpi=(72, 72)))
-    assert picture_facts.sight(tmp_path / "a.png").metadata == ("Description",)
-    assert picture_facts.sight(tmp_path / "b.png").metadata == ()
+    assert picture_facts.entries_of(tmp_path / "a.png") == ("Description",)
+    assert picture_facts.entries_of(tmp_path / "b.png") == ()
 
 
 # The commands

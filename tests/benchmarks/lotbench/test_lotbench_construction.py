@@ -1,4 +1,4 @@
-"""Games built of contests that never were: votes, near-duplicates, the puzzle, points, review, and every reason."""
+"""Games built of contests that never were: votes, the puzzle, review, and every reason."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import pytest
 from PIL import Image
 from scipy import stats
 
-from lotbench.benchmarks.lotbench.construction.responses import Rules, Voted, best, liked, rated
+from lotbench.benchmarks.lotbench.construction.responses import Rules, Voted, best, liked
 from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.cli import main
 from lotbench.errors import DataError
-from lotbench.run.construct_lotbench import BuiltGames, _scenes, build
+from lotbench.run.construct_lotbench import BuiltGames, _read_votes, _scenes, build
 from lotbench.run.construction import Dropped, Order
 from lotbench.storage import datasets
 from tests.fakes import RuleModel, text_of
@@ -83,11 +84,7 @@ def writer(**told: Any) -> RuleModel:
             return {"word": "ready"}
         if step in told:
             return told[step](request) if callable(told[step]) else told[step]
-        return (
-            PUZZLE
-            if step == "puzzle"
-            else {"points": "B | Because it smells of work.\nC | So it eats at work."}
-        )
+        return PUZZLE
 
     return RuleModel(rule, model_id="writer-1")
 
@@ -105,9 +102,7 @@ def dropped(folder: Path) -> list[dict[str, str]]:
     return [json.loads(line) for line in (folder / "out" / "dropped.jsonl").read_text().splitlines()]
 
 
-async def test_the_best_response_by_its_lower_bound_becomes_a_sample_and_runners_up_its_points(
-    tmp_path: Path,
-) -> None:
+async def test_the_best_response_by_its_lower_bound_becomes_a_sample(tmp_path: Path) -> None:
     model = writer()
     made = await built(tmp_path, model=model)
     said = "\n".join(text_of(request) for request in model.asked)
@@ -116,8 +111,6 @@ async def test_the_best_response_by_its_lower_bound_becomes_a_sample_and_runners
     assert item.response == WHALE[0]["text"] and item.key_text == "a bigger tank"
     assert item.writer == "people" and "writer-1" in item.source
     assert item.votes and (item.votes.n, item.votes.mean) == (100, pytest.approx(2.6))
-    assert [point.response for point in item.points] == [WHALE[2]["text"], WHALE[3]["text"]]
-    assert item.points[0].votes and item.points[0].votes.n == 100
     assert item.clues == ("Think of pay rises.", "It is about room.", "Where do such animals live in a zoo?",
                           "Glass and water.")  # fmt: skip
     assert [(one.text, one.difficulty) for one in item.reject] == [("a raise", "easy"), ("a harpoon", "hard")]
@@ -132,36 +125,33 @@ def decide(made: BuiltGames, **decided: Any) -> Item:
     return item
 
 
-def voted(*texts: tuple[str, float]) -> list[Voted]:
-    rows = []
-    for number, (text, share) in enumerate(texts):
-        funny = round(100 * share)
-        rows.append(Voted(str(number), text, rated(100 - funny, 0, funny)))
-    return rows
+def voted(id: str, text: str, *votes: int) -> Voted:
+    row = contest("rows", (text, (votes[0], votes[1], votes[2])))[0] | {"id": id}
+    entry = _read_votes(Row.model_validate(row), Rules())
+    assert entry is not None
+    return entry
 
 
-def test_near_duplicates_long_ones_and_those_with_few_votes_are_not_shown() -> None:
-    few = Voted("few", "Hardly anybody saw this.", rated(0, 1, 4))
-    rows = voted(
-        ("That is not my fish.", 0.9),
-        ("That is not my fish!!", 0.8),
-        ("A sock, at last", 0.5),
-        ("x " * 40, 0.95),
-    )
-    assert [one.id for one in best([*rows, few], Rules(), "en")] == ["0", "2"]
-    assert [one.id for one in best([*rows, few], Rules(shown=1), "en")] == ["0"]
+def test_a_response_that_no_player_could_write_is_not_chosen() -> None:
+    rows = [
+        voted("short", "That is not my fish.", 10, 0, 90),
+        voted("long", "x " * 40, 5, 0, 95),
+        voted("zh", "那不是我的鱼。", 1, 0, 99),
+    ]
+    assert best(rows, Rules(), "en") == rows[0]
+    assert best(rows[1:], Rules(), "en") is None
 
 
 def test_a_response_with_few_votes_stands_behind_a_sure_one() -> None:
-    sure, lucky = Voted("sure", "One thing.", rated(40, 40, 320)), Voted("lucky", "Another.", rated(4, 0, 28))
+    sure, lucky = voted("sure", "One thing.", 40, 40, 320), voted("lucky", "Another.", 4, 0, 28)
     assert lucky.votes.mean and sure.votes.mean and lucky.votes.mean > sure.votes.mean
-    assert [one.id for one in best([lucky, sure], Rules(), "en")] == ["sure", "lucky"]
+    assert best([lucky, sure], Rules(), "en") == sure
 
 
 def test_lower_bounds_are_those_of_scipy() -> None:
     votes = [1] * 30 + [2] * 40 + [3] * 130
     expected = sum(votes) / 200 - stats.norm.ppf(0.975) * stats.sem(votes)
-    assert rated(30, 40, 130).low == pytest.approx(expected, abs=1e-6)
+    assert voted("id", "text", 30, 40, 130).votes.low == pytest.approx(expected, abs=1e-6)
     # The exact lower end for 20 events is where 20 or more are seen once in forty times.
     assert stats.poisson.sf(19, liked(20).low) == pytest.approx(0.025)
     assert liked(0).low == 0.0
@@ -198,17 +188,6 @@ async def test_a_picture_that_cannot_be_played_or_has_few_votes_is_dropped_with_
         ("quality", "cannot be played: It names a mayor."),
     }
     assert made.stages["pictures"] == 2
-    assert not any(request.key.step == "points" for request in model.asked)
-
-
-async def test_points_name_shown_runners_up_alone(tmp_path: Path) -> None:
-    model = writer(
-        points=lambda request: {"points": "A | the best" if request.key.attempt == 0 else "D: why so"}
-    )
-    made = await built(tmp_path, model=model)
-    [item] = datasets.samples(made.proposals, Item)
-    assert [point.response for point in item.points] == [WHALE[4]["text"]]
-    assert any("with a letter of B, C, D" in said for said in model.heard())
 
 
 async def test_a_second_build_asks_nothing_again_and_after_a_review_it_makes_the_data_set(
@@ -271,12 +250,11 @@ async def test_likes_and_chinese_rows_are_built_of_too(tmp_path: Path) -> None:
         "clues": "想想清晨。\n与职场有关。\n赖床的人会说什么？\n机器旁边排着队。", "accept": "出门挣钱\n赶早班车",
         "reject": "吃鱼 | easy | 与赖床无关\n起床 | hard | 没有身份互换",
     }  # fmt: skip
-    model = writer(puzzle=puzzle, points={"points": "B | 因为开会取消，所以能继续睡。"})
+    model = writer(puzzle=puzzle)
     made = await built(tmp_path, *rows, model=model)
     [item] = datasets.samples(made.proposals, Item)
     assert item.point and item.point.likeness == "像赖床的人"
     assert item.language == "zh" and item.votes and (item.votes.n, item.votes.mean) == (90, None)
-    assert [point.response for point in item.points] == ["今天的会议取消了。"]
     assert any("这只猫在想什么" in text_of(request) for request in model.asked)
 
 
@@ -315,6 +293,6 @@ def test_of_many_rows_those_are_held_that_enough_people_voted_on(tmp_path: Path)
     [scene] = _scenes(*wanted)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert scene.responses[0].text == WHALE[0]["text"]
+    assert scene.response.text == WHALE[0]["text"]
     # Four thousand rows with their texts would be ten megabytes.
     assert peak < 3e6

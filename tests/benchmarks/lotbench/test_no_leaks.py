@@ -149,7 +149,7 @@ def test_no_shipped_sample_shows_a_secret_or_its_frame_where_that_is_not_shown(
             assert "CHAIN" not in text
 
 
-@pytest.mark.parametrize("how", ["spread", "next", "all"])
+@pytest.mark.parametrize("how", ["spread", "next"])
 def test_no_round_shows_a_clue_before_its_time(how: Any) -> None:
     for interval, item in product((1, 4, 5), SHIPPED):
         chosen = Settings(clue_reveal=how, clue_interval=interval, arm="caption")
@@ -206,7 +206,7 @@ SETTINGS = st.builds(
     arm=st.sampled_from(ARMS),
     framework=st.sampled_from(sorted(FRAMEWORKS)),
     votes=st.just(2),
-    clue_reveal=st.sampled_from(["spread", "next", "all"]),
+    clue_reveal=st.sampled_from(["spread", "next"]),
     clue_interval=st.integers(1, 7),
     max_rounds=st.integers(15, 20),
     clues=st.booleans(),

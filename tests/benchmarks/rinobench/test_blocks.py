@@ -84,11 +84,6 @@ def test_a_block_of_two_ideas_and_two_lists_is_clean() -> None:
     assert benchmark.lints(blocks(10), Settings(), {}) == []
 
 
-def test_classes_out_of_balance_are_a_fault() -> None:
-    (found,) = benchmark.lints(block(1, 1, 2), Settings(), {})
-    assert "not balanced (1: 2, 2: 2, 3: 0, 4: 0, 5: 0)" in found.text and found.grave
-
-
 def test_a_judge_is_tried_on_the_justification_of_another_block_not_on_one_of_the_same_idea() -> None:
     rows = blocks(3)
     tried, _ = probes(

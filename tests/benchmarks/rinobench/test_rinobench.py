@@ -116,7 +116,7 @@ async def test_long_related_works_are_cut_evenly_marked_and_counted() -> None:
     assert played.steps("respond")[0]["shortened"] == 1
     (text,) = judging.heard("ground_known")
     assert "One sentence.\n" in text
-    assert "First sentence. [...]" in text
+    assert "First sentence. First" in text and " [...]" in text
     assert "1 of 2 abstracts are shortened" in text
     assert "1 of 2, in 1 of 1 prompts" in played.section("replies").notes[0]
     whole = await play(judge([], [], {}), items=items)

@@ -12,8 +12,8 @@ import pytest
 from sklearn.metrics import f1_score, mean_absolute_error
 
 from lotbench import evaluate
-from lotbench.benchmarks.rinobench.across import across
 from lotbench.benchmarks.rinobench.sample import Item
+from lotbench.benchmarks.rinobench.sections import across
 from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.cli import main
 from lotbench.errors import UsageError

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from lotbench.benchmarks.standard.building import build
 from lotbench.benchmarks.standard.oogiri import Ratings, Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
-from lotbench.benchmarks.standard.settings import Settings, build, cast
+from lotbench.benchmarks.standard.settings import Settings, cast
 from lotbench.errors import UsageError
 from tests.choosing import FOUR, liked
 from tests.episodes import resolved

@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 from lotbench.benchmarks.standard import score, sections
+from lotbench.benchmarks.standard.building import build
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.score import Answered
-from lotbench.benchmarks.standard.settings import Settings, build, cast
+from lotbench.benchmarks.standard.settings import Settings, cast
 from lotbench.benchmarks.standard.task import benchmark
 from lotbench.config.arm import arm as arm_of
 from lotbench.config.experiment import load
@@ -171,7 +172,7 @@ async def test_the_report_has_spearman_what_is_misplaced_and_the_papers_average(
         "Spearman",
     ]
     assert [row[0] for row in ranking.tables[1].rows] == [1, 2, 3, 4, 5]
-    assert len(ranking.plots) == 2
+    assert len(ranking.plots) == 1
     for row in (one for one in played.section("by type and language").tables[0].rows if one[0] != "all"):
         values = [value for value in (*row[3:7], row[8]) if isinstance(value, float)]
         assert row[-2:] == pytest.approx((sum(values[1:]) / 4, sum(values) / 5))

@@ -1,11 +1,7 @@
-"""The responses of a picture for the construction: the best by the lower bound of their votes, without near-duplicates.
-
-The best one becomes the response of the sample; the others may become its `points`.
-"""
+"""The best response of a picture for the construction, by the lower bound of people's votes."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -13,24 +9,17 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 from scipy.stats import chi2
 
-from lotbench.benchmarks.lotbench import lints, words
+from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.responses import response
 from lotbench.benchmarks.lotbench.sample import Votes
 from lotbench.errors import Unread
 
-Z = 1.959964
-"""The 97.5 % quantile of the normal distribution."""
-
 
 class Rules(BaseModel):
-    """The settings of the construction: which responses are chosen, and how samples are made of them."""
+    """The settings of the construction: which responses may become samples."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    shown: int = Field(default=8, ge=1, le=26)
-    """Responses of a picture that the writer sees, the best first."""
-    points: int = Field(default=4, ge=0)
-    """Runners-up that make points of their own, at most."""
     min_votes: int = Field(default=30, ge=2)
     """Ratings that a response needs."""
     min_likes: int = Field(default=5, ge=1)
@@ -52,7 +41,7 @@ class Voted:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A picture with its best responses, the best first: the sample of an episode.
+    """A picture with its best response: the sample of an episode.
 
     Attributes:
         group: The group of its rows in the source data set, such as a contest.
@@ -66,18 +55,7 @@ class Scene:
     image: str
     question: str | None
     licence: str
-    responses: tuple[Voted, ...]
-
-
-def rated(unfunny: int, somewhat: int, funny: int) -> Votes:
-    """Return at least two ratings from 1 to 3 as votes: their mean and the lower end of its 95 % interval.
-
-    The arguments are the numbers of ratings of 1, 2 and 3.
-    """
-    n = unfunny + somewhat + funny
-    mean = (unfunny + 2 * somewhat + 3 * funny) / n
-    squares = sum(count * (vote - mean) ** 2 for vote, count in enumerate((unfunny, somewhat, funny), 1))
-    return Votes(n=n, mean=mean, low=mean - Z * math.sqrt(squares / (n - 1) / n))
+    response: Voted
 
 
 def liked(likes: int) -> Votes:
@@ -85,26 +63,10 @@ def liked(likes: int) -> Votes:
     return Votes(n=likes, mean=None, low=float(chi2.ppf(0.025, 2 * likes) / 2) if likes else 0.0)
 
 
-def best(voted: Iterable[Voted], rules: Rules, language: str) -> tuple[Voted, ...]:
-    """Return the responses that the writer sees, the best first.
-
-    They have enough votes, could have been written by a player, and are not near-duplicates.
-
-    Args:
-        voted: The responses to one picture.
-        rules: The rules of the choice.
-        language: The language that the responses must have.
-    """
-    chosen: list[Voted] = []
-    for entry in sorted(voted, key=lambda entry: (-entry.votes.low, entry.id)):
-        least = rules.min_likes if entry.votes.mean is None else rules.min_votes
-        if entry.votes.n < least or not _fits(entry.text, rules, language):
-            continue
-        if not any(lints.nearly(entry.text, other.text) for other in chosen):
-            chosen.append(entry)
-        if len(chosen) == rules.shown:
-            break
-    return tuple(chosen)
+def best(voted: Iterable[Voted], rules: Rules, language: str) -> Voted | None:
+    """Return the best response that a player could have written in this language; None without one."""
+    able = [entry for entry in voted if _fits(entry.text, rules, language)]
+    return min(able, key=lambda entry: (-entry.votes.low, entry.id), default=None)
 
 
 def _fits(text: str, rules: Rules, language: str) -> bool:

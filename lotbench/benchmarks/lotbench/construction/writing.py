@@ -1,27 +1,25 @@
 """The episode in which a model (the writer) makes a sample of a picture and the best response that people gave to it.
 
-The writer fills two forms: the puzzle has the texts of the sample, and the points say why other responses are funny.
-If a reply makes no valid sample, the writer is asked once more with the reason; then the picture is dropped with that
-reason. People decide later on the proposed samples.
+The writer fills in the texts of the sample. If its reply makes no valid sample, it is asked once more with the reason;
+then the picture is dropped with that reason. People decide later on the proposed samples.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from string import ascii_uppercase
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic import ValidationError
 
 from lotbench.benchmarks.lotbench.construction.responses import Rules, Scene
 from lotbench.benchmarks.lotbench.lints import LINTS
-from lotbench.benchmarks.lotbench.sample import Fixed, Item, Point, Rejected
+from lotbench.benchmarks.lotbench.sample import Fixed, Item, Rejected
 from lotbench.errors import Unread, faults_of
 from lotbench.harness.benchmark import Benchmark, Role
-from lotbench.harness.episode import AskResult, Episode
+from lotbench.harness.episode import Episode
 from lotbench.harness.state import EpisodeState, Update
-from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, YesNo, prose, read_form
 from lotbench.types import Answer, Sampling, Score
 
@@ -41,7 +39,6 @@ ROLES = {
 NO_SAMPLE = "no_sample"
 """The status of a reply that can be read but makes no valid sample."""
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)、])\s*")
-_POINT = re.compile(r"^\W*([A-Z])\s*[|:：]\s*(\S.*)$")
 
 
 class Puzzle(Form):
@@ -61,30 +58,28 @@ class Puzzle(Form):
     reject: str = prose(1200, "guesses that fail, a line each: TEXT | easy or hard | why")
 
 
-class Points(Form):
-    """The reply to the prompt `points`: the other responses (runners-up) that have a creative point of their own."""
-
-    points: str = prose(3000, "a line each: LETTER | why it is funny")
-
-
 async def respond(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Update:
-    """Ask the writer for the puzzle, then for the points of the runners-up.
-
-    The episode ends if the picture cannot be played, or if a reply cannot be used.
-    """
+    """Ask the writer for the puzzle; the episode ends if the picture cannot be played, or if the reply cannot be used."""
     episode, scene = runtime.context, runtime.context.sample
-    puzzle = await _puzzle(episode)
+    question = episode.prompt("labels").line("beside", text=scene.question) if scene.question else None
+    puzzle = await episode.ask(
+        "writer",
+        "puzzle",
+        episode.prompt("puzzle"),
+        Puzzle,
+        {"image": episode.pictures[scene.id], "question": question, "response": scene.response.text},
+        read=partial(_parse, scene),
+        value=lambda fields: {"status": "ok", **fields},
+        missing=lambda error: {"status": error.kind, "reason": error.reason},
+        shared=True,
+    )
     if puzzle.value is None:
-        return _ended("puzzle", puzzle)
+        # A valid reply that makes no sample drops one picture; an unreadable reply is a failure of the writer.
+        outcome = "dropped" if puzzle.status == NO_SAMPLE else "writer_failed"
+        return {"outcome": outcome, "why": f"puzzle: {puzzle.reason}"}
     if not puzzle.value["usable"]:
         return {"outcome": "dropped", "why": f"cannot be played: {puzzle.value['why']}"}
-    texts = {"puzzle": puzzle.value}
-    if episode.settings.points and len(scene.responses) > 1:
-        points = await _runners_up(episode, puzzle.value)
-        if points.value is None:
-            return _ended("points", points)
-        texts["points"] = points.value
-    return {"memory": texts}
+    return {"memory": puzzle.value}
 
 
 async def nothing(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Update:
@@ -97,31 +92,18 @@ async def propose(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Upda
     return {"outcome": "proposed"}
 
 
-def _ended(step: str, reading: AskResult[Any]) -> Update:
-    """Return the update that ends an episode after a reply that cannot be used."""
-    # A valid reply that makes no sample drops one picture; an unreadable reply is a failure of the writer.
-    outcome = "dropped" if reading.status == NO_SAMPLE else "writer_failed"
-    return {"outcome": outcome, "why": f"{step}: {reading.reason}"}
-
-
-def item(scene: Scene, done: Mapping[str, Any], source: str) -> Item:
-    """Return the sample made from a scene and the texts written about it.
-
-    Args:
-        scene: The picture and its responses; the first becomes the response of the sample.
-        done: The replies of the writer as dictionaries: `puzzle` and, if it was asked for, `points`.
-        source: The source to name in the sample.
+def item(scene: Scene, puzzle: Mapping[str, Any], source: str) -> Item:
+    """Return the sample made from a scene and the fields of `Puzzle`; it names the `source`.
 
     Raises:
         ValidationError: The texts make no valid sample.
     """
-    best, puzzle = scene.responses[0], done["puzzle"]
     return Item(
         id=scene.id,
         language=scene.language,
         image=f"images/{scene.id}.png",
         caption=puzzle["caption"],
-        response=best.text.strip(),
+        response=scene.response.text.strip(),
         key_text=puzzle["key_text"].strip(),
         explanation=puzzle["explanation"],
         point=Fixed(part=puzzle["part"], likeness=puzzle["likeness"], effect=puzzle["effect"]),
@@ -131,98 +113,29 @@ def item(scene: Scene, done: Mapping[str, Any], source: str) -> Item:
         leap=puzzle["leap"],
         accept=tuple(_lines(puzzle["accept"])),
         reject=tuple(_rejected(line) for line in _lines(puzzle["reject"])),
-        points=_points(scene, done.get("points", {})),
-        votes=best.votes,
+        votes=scene.response.votes,
         writer="people",
         source=source,
         licence=scene.licence,
     )
 
 
-def _points(scene: Scene, reasons: Mapping[str, str]) -> tuple[Point, ...]:
-    voted = dict(zip(ascii_uppercase, scene.responses, strict=False))
-    return tuple(
-        Point(response=voted[letter].text.strip(), explanation=why, votes=voted[letter].votes)
-        for letter, why in reasons.items()
-    )
-
-
-async def _puzzle(episode: PictureEpisode) -> AskResult[dict[str, Any]]:
-    scene = episode.sample
-
-    def parse(answer: Answer) -> dict[str, Any]:
-        puzzle = read_form(answer.reply, Puzzle).model_dump()
-        if puzzle["usable"]:
-            _holds(scene, {"puzzle": puzzle})
-        return puzzle
-
-    return await _written(episode, "puzzle", Puzzle, {"response": scene.responses[0].text}, parse)
-
-
-async def _runners_up(episode: PictureEpisode, puzzle: Mapping[str, Any]) -> AskResult[dict[str, Any]]:
-    scene, most = episode.sample, episode.settings.points
-    voted = dict(zip(ascii_uppercase, scene.responses, strict=False))
-    listed = [f"{letter}. {response.text}" for letter, response in voted.items()]
-    values: dict[str, Value] = {
-        "best": listed[0],
-        "explanation": puzzle["explanation"],
-        "responses": "\n".join(listed[1:]),
-        "most": str(most),
-    }
-
-    def parse(answer: Answer) -> dict[str, Any]:
-        lines = read_form(answer.reply, Points).points.splitlines()
-        points = dict(_point(line, voted) for line in lines if line.strip(" -"))
-        chosen = {letter: points[letter] for letter in sorted(points)[:most]}
-        _holds(scene, {"puzzle": puzzle, "points": chosen})
-        return chosen
-
-    return await _written(episode, "points", Points, values, parse)
-
-
-async def _written(
-    episode: PictureEpisode, name: str, form: type[Form], values: Mapping[str, Value], read: Any
-) -> AskResult[dict[str, Any]]:
-    scene = episode.sample
-    question = episode.prompt("labels").line("beside", text=scene.question) if scene.question else None
-    return await episode.ask(
-        "writer",
-        name,
-        episode.prompt(name),
-        form,
-        {"image": episode.pictures[scene.id], "question": question, **values},
-        read=read,
-        value=lambda fields: {"status": "ok", **fields},
-        missing=lambda error: {"status": error.kind, "reason": error.reason},
-        shared=True,
-    )
-
-
-def _holds(scene: Scene, done: Mapping[str, Any]) -> None:
-    """Check that the writer's texts make a valid sample without grave findings; `done` is as for `item`.
+def _parse(scene: Scene, answer: Answer) -> dict[str, Any]:
+    """Return the fields of the writer's reply, which make a valid sample without grave findings if it calls itself usable.
 
     Raises:
-        Unread: `no_sample`, with every fault.
+        Unread: The reply is not the form, or `no_sample`, with every fault.
     """
+    puzzle = read_form(answer.reply, Puzzle).model_dump()
+    if not puzzle["usable"]:
+        return puzzle
     try:
-        sample = item(scene, done, "a proposal")
+        sample = item(scene, puzzle, "a proposal")
     except ValidationError as error:
         raise Unread(NO_SAMPLE, "; ".join(faults_of(error))) from None
     if grave := [finding for lint in LINTS for finding in lint(sample) if finding.grave]:
         raise Unread(NO_SAMPLE, "; ".join(f"{finding.field} {finding.text}" for finding in grave))
-
-
-def _point(line: str, voted: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the letter of a runner-up, and why it is funny, from a line of the writer.
-
-    Raises:
-        Unread: `no_sample`; the line has another format, or a letter of no runner-up.
-    """
-    match = _POINT.match(line)
-    if not match or match[1] not in voted or match[1] == "A":
-        letters = ", ".join(list(voted)[1:])
-        raise Unread(NO_SAMPLE, f"points: {line.strip()!r} is not LETTER | why, with a letter of {letters}")
-    return match[1], match[2].strip()
+    return puzzle
 
 
 def _rejected(line: str) -> Rejected:
@@ -246,5 +159,5 @@ benchmark = Benchmark(
     nodes={"respond": respond, "judge": nothing, "grade": propose},
     grade=lambda episode: Score(None, why=episode.state["outcome"]),
     metrics=lambda traces, settings, evidence: {},
-    calls=lambda settings: {"writer": 2 if settings.points else 1},
+    calls=lambda settings: {"writer": 1},
 )

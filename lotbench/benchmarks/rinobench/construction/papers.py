@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.harness.published import Source
@@ -43,10 +43,8 @@ class Rules(BaseModel):
 
     max_disagreement: int = Field(default=1, ge=0, le=3)
     """Between any two ratings of a paper, within and across both dimensions."""
-    binning: Literal["blend", "equal_width", "edges"] = "blend"
-    """blend: 0.7 quantile + 0.3 equal width over all years; equal_width: in each venue; edges: those given."""
-    edges: tuple[float, ...] = ()
-    """The four inner edges of binning=edges, ascending."""
+    binning: Literal["blend", "equal_width"] = "blend"
+    """blend: 0.7 quantile + 0.3 equal width over all years; equal_width: in each venue."""
     quantile_share: float = Field(default=0.7, ge=0, le=1)
     """Weight of the quantiles in binning=blend."""
     min_works: int = Field(default=5, gt=0)
@@ -57,12 +55,6 @@ class Rules(BaseModel):
     """Arguments of one kind that are checked in one justification."""
     test_share: float = Field(default=0.2, gt=0, lt=1)
     """Of each score, the share that goes into the test split."""
-
-    @model_validator(mode="after")
-    def _edges_where_they_are_used(self) -> Rules:
-        if self.binning == "edges" and (len(self.edges) != 4 or sorted(set(self.edges)) != list(self.edges)):
-            raise ValueError("binning=edges needs edges: four inner ones, ascending")
-        return self
 
 
 def _one_or_many(value: object) -> object:
@@ -194,10 +186,7 @@ def binned(papers: Sequence[Paper], rules: Rules) -> tuple[list[Rated], dict[str
 
 def cut(means: Sequence[float], rules: Rules) -> Edges:
     """Return the six edges that cut these mean ratings into five scores."""
-    low, high = min(means), max(means)
-    if rules.binning == "edges":
-        return (min(low, rules.edges[0]), *rules.edges, max(high, rules.edges[-1]))
-    width = np.linspace(low, high, len(LABELS) + 1)
+    width = np.linspace(min(means), max(means), len(LABELS) + 1)
     if rules.binning == "equal_width":
         return tuple(map(float, width))
     quantiles = np.quantile(means, np.linspace(0, 1, len(LABELS) + 1))

@@ -1,4 +1,4 @@
-"""The Oogiri game as data: rows, the held-out split, and the problems built from rows.
+"""The Oogiri game as data: rows, the held-out split, and problems.
 
 Evaluation and training share this code, so that training never sees held-out rows.
 """

@@ -8,12 +8,11 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from lotbench.benchmarks.standard.oogiri.row import Language, Ratings, Row, Type
+from lotbench.benchmarks.standard.oogiri.row import Language, Ratings, Type
 
 Kind: TypeAlias = Literal["2t1", "3t1", "4t1", "5t2", "rank", "generate"]
 """mtn (as in 5t2): choose the n creative responses among m options; rank: rank five responses; generate: write one."""
@@ -97,49 +96,6 @@ class Problem(BaseModel):
     def answer_size(self) -> int:
         """The number of options that an answer names."""
         return sum(option.slot in ("right", "ranked") for option in self.options)
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """The rules by which problems are built; a prompt is a picture, a question or both.
-
-    Attributes:
-        kinds: The kinds of problems to build.
-        per_prompt: The maximum number of problems of each kind for a prompt.
-        top_ratings: The top share of a prompt's rated responses that counts as right.
-        top_likes: The top share of a prompt's responses with likes that counts as right, if none is rated.
-        min_likes: The number of likes that a right response needs.
-        errors: The number of standard errors by which two mean ratings must differ.
-        factor: The ratio that two numbers of likes must have.
-        captioner: Whether a model writes the captions.
-        rewriter: Whether a model writes the rewrites.
-        part: Whether all rows are used, or those of held-out prompts.
-        share: The share of prompts that is held out.
-        split_seed: The seed of that split.
-        unrelated: The unrelated option: a response to another prompt, or the caption of another picture.
-    """
-
-    kinds: tuple[Kind, ...]
-    per_prompt: int
-    top_ratings: float
-    top_likes: float
-    min_likes: int
-    errors: float
-    factor: float
-    captioner: bool
-    rewriter: bool
-    part: Literal["all", "held_out"]
-    share: float
-    split_seed: int
-    unrelated: Literal["response", "caption"]
-
-    def apart(self, better: Row, worse: Row) -> bool:
-        """Return whether people clearly liked one response more than the other, by `errors` or by `factor`."""
-        if better.ratings and worse.ratings:
-            error = math.hypot(better.ratings.error, worse.ratings.error)
-            gap = better.ratings.mean - worse.ratings.mean
-            return gap > 0 and gap >= self.errors * error
-        return (better.star or 0) >= self.factor * max(worse.star or 0, 1)
 
 
 def same(text: str) -> str:

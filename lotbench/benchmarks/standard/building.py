@@ -20,11 +20,12 @@ from lotbench.benchmarks.standard.oogiri.problems import (
     Option,
     Origin,
     Problem,
-    Rules,
     Slot,
     same,
 )
 from lotbench.benchmarks.standard.oogiri.row import Language, Row, Type, held_out
+from lotbench.benchmarks.standard.settings import Settings
+from lotbench.errors import UsageError
 
 LOW = 0.25
 """The bottom share of the voted responses to a prompt that counts as little liked."""
@@ -58,26 +59,41 @@ class _LeftOutError(Exception):
     """A problem cannot be built; the message is the reason."""
 
 
-def problems(rows: Sequence[Row], rules: Rules, seed: int) -> tuple[Problem, ...]:
-    """Return the problems built from rows: one of each kind for every prompt, then a second of each, and so on.
+def build(rows: Sequence[Row], settings: Settings, seed: int) -> tuple[Problem, ...]:
+    """Return the problems built from the rows of a data set; `seed` is the seed of all draws.
 
-    Args:
-        rows: In the order of the data set.
-        rules: The rules of building.
-        seed: The seed of all draws.
+    Raises:
+        UsageError: No problem can be built, or a picture has no caption and the setting `arm` needs one.
     """
-    prompts = _prompts(rows, rules)
+    result = _problems(rows, settings, seed)
+    if not result:
+        raise UsageError(
+            f"no problem of kind={settings.kind} can be made of {len(rows)} rows ({settings.part})"
+        )
+    if settings.arm == "caption" and settings.captions != "captioner":
+        bare = sum(problem.image is not None and problem.caption is None for problem in result)
+        if bare:
+            raise UsageError(
+                f"arm=caption: the pictures of {bare} of {len(result)} problems have no caption: give a `caption` in "
+                "the rows, --role captioner=MODEL, or --set arm=blind"
+            )
+    return result
+
+
+def _problems(rows: Sequence[Row], settings: Settings, seed: int) -> tuple[Problem, ...]:
+    """Return one problem of each kind for every prompt, then a second of each, and so on."""
+    prompts = _prompts(rows, settings)
     cells: dict[tuple[Type, Language], list[_Prompt]] = {}
     for prompt in prompts:
         cells.setdefault(prompt.cell, []).append(prompt)
     failures: dict[tuple[Type, Language, Kind], Counter[str]] = {}
     result: list[Problem] = []
-    for number in range(rules.per_prompt):
+    for number in range(settings.per_prompt):
         for prompt in prompts:
-            for kind in rules.kinds:
+            for kind in settings.kinds:
                 counts = failures.setdefault((*prompt.cell, kind), Counter())
                 try:
-                    result += _problem(prompt, kind, number, cells[prompt.cell], rules, seed)
+                    result += _problem(prompt, kind, number, cells[prompt.cell], settings, seed)
                 except _LeftOutError as reason:
                     counts[str(reason)] += 1
     counted = {place: dict(counts) for place, counts in failures.items()}
@@ -86,10 +102,10 @@ def problems(rows: Sequence[Row], rules: Rules, seed: int) -> tuple[Problem, ...
     )
 
 
-def _prompts(rows: Sequence[Row], rules: Rules) -> list[_Prompt]:
+def _prompts(rows: Sequence[Row], settings: Settings) -> list[_Prompt]:
     gathered: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
-        out = rules.part == "all" or held_out(row, share=rules.share, seed=rules.split_seed)
+        out = settings.part == "all" or held_out(row, share=settings.share, seed=settings.split_seed)
         if out:
             gathered.setdefault((row.language, row.type, row.group, row.question), []).append(row)
     return [_Prompt(group[0], tuple(group), _liked(group)) for group in gathered.values()]
@@ -106,7 +122,7 @@ def _liked(rows: Sequence[Row]) -> tuple[Row, ...]:
 
 
 def _problem(
-    prompt: _Prompt, kind: Kind, number: int, near: Sequence[_Prompt], rules: Rules, seed: int
+    prompt: _Prompt, kind: Kind, number: int, near: Sequence[_Prompt], settings: Settings, seed: int
 ) -> Iterator[Problem]:
     """Yield the problem of this kind and number (from 0) for a prompt; no second one of the kind `generate`.
 
@@ -115,7 +131,7 @@ def _problem(
         kind: The kind.
         number: The number.
         near: All prompts of its type and language.
-        rules: The rules of building.
+        settings: The settings of the run.
         seed: The seed of all draws.
 
     Raises:
@@ -124,7 +140,7 @@ def _problem(
     if kind == "generate" and number:
         return
     name = f"{kind}-{prompt.name}-{number + 1}"
-    making = _Making(prompt, near, rules, Random(f"{seed}:{name}:0:build"))
+    making = _Making(prompt, near, settings, Random(f"{seed}:{name}:0:build"))
     options: tuple[Option, ...] = ()
     if kind == "rank":
         options = making.ranking()
@@ -156,7 +172,7 @@ class _Making:
     Attributes:
         prompt: The prompt of the problem.
         near: All prompts of its type and language.
-        rules: The rules of building.
+        settings: The settings of the run.
         rng: The source of all draws but those of the right options.
         taken: The normal forms of the texts used so far.
         captioned: The other prompt whose picture the captioner describes for an option; empty without such an option.
@@ -164,7 +180,7 @@ class _Making:
 
     prompt: _Prompt
     near: Sequence[_Prompt]
-    rules: Rules
+    settings: Settings
     rng: Random
     taken: set[str] = field(default_factory=set)
     captioned: list[_Prompt] = field(default_factory=list)
@@ -199,7 +215,7 @@ class _Making:
         for _ in range(TRIES):
             chosen: list[Row] = []
             for row in self.rng.sample(liked, len(liked)):
-                if all(self.rules.apart(row, other) or self.rules.apart(other, row) for other in chosen):
+                if all(self._apart(row, other) or self._apart(other, row) for other in chosen):
                     chosen.append(row)
                 if len(chosen) == RANKED:
                     chosen.sort(key=lambda row: row.preference or 0.0, reverse=True)
@@ -214,27 +230,27 @@ class _Making:
         Raises:
             _LeftOutError: No response has votes.
         """
-        liked, rules = self.prompt.liked, self.rules
+        liked, settings = self.prompt.liked, self.settings
         if not liked:
             raise _LeftOutError("nobody voted on the responses")
         rated = liked[0].ratings is not None
-        share = rules.top_ratings if rated else rules.top_likes
+        share = settings.top_ratings if rated else settings.top_likes
         top = liked[: max(count, math.ceil(share * len(liked)))]
-        return [row for row in top if rated or (row.star or 0) >= rules.min_likes]
+        return [row for row in top if rated or (row.star or 0) >= settings.min_likes]
 
     def _wrong(self, slot: Slot, right: Sequence[Row]) -> Option:
         """Return the wrong option of a slot: caption, rewrite or unrelated text; a response stands in for a missing one."""
         if slot == "caption" and self.prompt.first.image:
-            if self.rules.captioner:
+            if self.settings.captions == "captioner":
                 return Option(slot=slot, origin="captioner")
             if (caption := self.prompt.caption) and same(caption) not in self.taken:
                 self.taken.add(same(caption))
                 return Option(slot=slot, origin="caption", text=caption)
         if slot == "rewrite":
-            if self.rules.rewriter:
+            if self.settings.rewrites == "rewriter":
                 return Option(slot=slot, origin="rewriter", row=right[0].id)
             return self._option(self._low(right), slot, "low")
-        if slot == "unrelated" and self.rules.unrelated == "caption" and self.prompt.first.image:
+        if slot == "unrelated" and self.settings.unrelated == "caption" and self.prompt.first.image:
             return self._other_caption(slot)
         return self._option(self._elsewhere(), slot, "elsewhere")
 
@@ -242,7 +258,7 @@ class _Making:
         """Return a response to the same prompt with clearly fewer votes than each right one."""
         bottom = self.prompt.liked[-max(1, int(LOW * len(self.prompt.liked))) :]
         for row in self.rng.sample(bottom, len(bottom)):
-            if same(row.text) not in self.taken and all(self.rules.apart(best, row) for best in right):
+            if same(row.text) not in self.taken and all(self._apart(best, row) for best in right):
                 return row
         raise _LeftOutError("no response that people like clearly less")
 
@@ -252,7 +268,7 @@ class _Making:
             other = self.rng.choice(self.near)
             if other.first.group == self.prompt.first.group:
                 continue
-            if self.rules.captioner:
+            if self.settings.captions == "captioner":
                 self.captioned.append(other)
                 return Option(slot=slot, origin="other_captioner")
             if (caption := other.caption) and same(caption) not in self.taken:
@@ -268,6 +284,14 @@ class _Making:
             if other.first.group != self.prompt.first.group and same(row.text) not in self.taken:
                 return row
         raise _LeftOutError("no response to another picture or question of this type and language")
+
+    def _apart(self, better: Row, worse: Row) -> bool:
+        """Return whether people clearly liked one response more than the other, by `errors` or by `factor`."""
+        if better.ratings and worse.ratings:
+            error = math.hypot(better.ratings.error, worse.ratings.error)
+            gap = better.ratings.mean - worse.ratings.mean
+            return gap > 0 and gap >= self.settings.errors * error
+        return (better.star or 0) >= self.settings.factor * max(worse.star or 0, 1)
 
     def _option(self, row: Row, slot: Slot, origin: Origin) -> Option:
         self.taken.add(same(row.text))
