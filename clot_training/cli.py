@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sqlite3
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -48,10 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LotbenchError as error:
         print(f"clot: {error}", file=sys.stderr)
         return error.exit_code
-    except (OSError, sqlite3.Error) as error:
+    except OSError as error:
         # A full disk, or a folder without write permission.
-        place, why = getattr(error, "filename", None), getattr(error, "strerror", None)
-        message = f"{place or 'the work folder'}: {why or error}"
+        message = f"{error.filename or 'the work folder'}: {error.strerror or error}"
         print(f"clot: {message}; the same command goes on", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

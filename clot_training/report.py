@@ -103,16 +103,13 @@ def _written_texts(
     if not (named.captioner or named.rewriter):
         return {}, {}
     alone = config.model_copy(update={"instructions": named.model_copy(update={"screener": ""})})
-    with Rows(work.root / "held_out.sqlite") as index:
-        index.fill(config, part="held_out")
-        help_with(index, alone, work.screened, own)
-        rows = list(index.all())
-        captions = {row.image: index.heard("caption", row.image) for row in rows if row.image}
-        rewrites = {row.id: index.heard("rewrite", row.id) for row in rows}
-    return (
-        {image: text for image, text in captions.items() if text},
-        {row: text for row, text in rewrites.items() if text},
+    index = Rows(config, part="held_out")
+    help_with(index, alone, work.screened, own)
+    captions, rewrites = (
+        {about: text for (heard_as, about), text in index.heard.items() if heard_as == role}
+        for role in ("caption", "rewrite")
     )
+    return captions, rewrites
 
 
 def _with_rewrite(problem: Problem, rewrites: Mapping[str, str]) -> Problem | None:
