@@ -7,7 +7,7 @@ import asyncio
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,6 @@ from lotbench.config import experiment as config
 from lotbench.config.makers import PEOPLE
 from lotbench.errors import DataError, UsageError, at
 from lotbench.harness.planted import PlantedRow
-from lotbench.report.markdown import visible
-from lotbench.run import calibration
 from lotbench.storage import datasets
 from lotbench.storage.pictures import picture_facts
 
@@ -63,30 +61,8 @@ def check(parsed: argparse.Namespace) -> int:
     faults = [text for finding, text in texts if finding.grave]
     if faults:
         raise DataError(faults)
-    if parsed.benchmark == calibration.GAME and (plays := calibration.read_plays(folder)):
-        print(f"{folder / calibration.FILE}: {_count_plays(plays)}")
     print(f"{folder}: {len(items)} samples, no faults")
     return 0
-
-
-def calibrate(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data calibrate`: add the games of runs to a data set's file of plays; return exit code 0."""
-    from lotbench.run.loading import load_run
-
-    runs = [load_run(name, parsed.kept) for name in parsed.runs]
-    folder = datasets.data_folder(parsed.data, "") if parsed.data else None
-    added = calibration.calibrate(runs, folder, parsed.player)
-    print(f"{added.path}: {added.new} plays added, {added.there} stood there already")
-    print(_count_plays(calibration.read_plays(added.path.parent)))
-    for run in runs:
-        if reasons := run.summary.get("reasons"):
-            note = f"{run.path.name} is not trusted, its plays count all the same: {'; '.join(reasons)}"
-            print(visible(f"note: {note}"))
-    return 0
-
-
-def _count_plays(plays: Sequence[calibration.Play]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in calibration.counts(plays).items())
 
 
 def _check_judge_set(folder: Path) -> int:

@@ -389,14 +389,6 @@ def _data(command: Declare) -> None:
     about = "draw the SVG drawings of a data set as the PNG pictures beside them"
     command("render = data:render", about, PATH)
     command(
-        "calibrate = data:calibrate",
-        "add the games of finished runs to the blind plays of a data set",
-        RUNS,
-        flag("runs RUN", A_RUN, nargs="+"),
-        flag("--data NAME|PATH", "the data set (default: that of the runs)"),
-        flag("--player WHO", "who played (default: the model's id), such as 'NAME, by hand'", default=""),
-    )
-    command(
         "import = data:imported",
         "make a data set of what others have published",
         flag("name NAME", IMPORTED),
