@@ -141,12 +141,6 @@ def _merge(config: Config) -> list[str]:
     return [f"hf:{merge(config)}"]
 
 
-def _push(config: Config) -> list[str]:
-    from clot_training.tuning.publish import push
-
-    return [push(config)]
-
-
 def _left_out(counts: Mapping[str, int]) -> list[str]:
     reasons = ", ".join(f"{count} {reason}" for reason, count in counts.items())
     return [f"left out: {reasons}"] if reasons else []
@@ -163,7 +157,6 @@ STEPS: Mapping[str, tuple[Callable[[Config], list[str]], str]] = {
     ),
     "report": (_report, "score every stage on the held-out split, in one table"),
     "merge": (_merge, "write the base with the last stage's adapter in it, as a model of its own"),
-    "push": (_push, "put the last stage's adapter on the Hugging Face hub"),
 }
 """The function and the help text of each step, by name; a function returns the lines to print."""
 CHAIN = ("instructions", "tune", "explore", "refine", "report")

@@ -7,6 +7,7 @@ COMMANDS: dict[str, str] = {
     "data panel": "write the judges into a TOML file as in configs/panels/paper-2025-03.toml",
     "data calibrate": "export RUN... --out games.csv has each game's outcome and the round of its solve",
     "clot pairs": "lotbench export RUN... --preferences --out FILE writes rows for TRL",
+    "clot push": "hf upload OWNER/NAME STAGE/adapter --private (docs/training.md)",
     "clot play-start": "train with TRL, whose rollouts step games of lotbench.games(...) (docs/integrations.md)",
     "clot play-train": "train with TRL, whose rollouts step games of lotbench.games(...) (docs/integrations.md)",
 }

@@ -100,10 +100,6 @@ def test_what_is_nested_too_deep_is_refused_in_a_line(
     (tmp_path / "deep.toml").write_text(f"settings = {DEEP}", "utf-8")
     assert main(["evaluate", "--config", str(tmp_path / "deep.toml"), "--dry-run"]) == 2
     assert "deep.toml: nested too deep" in capsys.readouterr().err
-    (tmp_path / "deep.json").write_text(DEEP, "utf-8")
-    for file in ("deep.toml", "deep.json"):
-        assert main(["evaluate", "--model", "human", "--set", f"max_rounds=@{tmp_path / file}"]) == 2
-        assert f"{file}: nested too deep" in capsys.readouterr().err
     assert main(["evaluate", "--model", "human", "--set", f"max_rounds={DEEP}"]) == 2
     assert "max_rounds" in capsys.readouterr().err
 
