@@ -30,7 +30,6 @@ from lotbench.models.registry import Models
 from lotbench.run import plan
 from lotbench.run.calling import journaled
 from lotbench.run.plan import Plan
-from lotbench.types import Reply, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +78,6 @@ class LiveEpisode:
 
 _live: dict[str, LiveEpisode] = {}
 """Running episodes by folder; abandoned ones stay until the server ends."""
-
-
-class Unkept(Store):
-    """A store that keeps nothing, so that a person who watches an episode sees the calls that build its causal chain."""
-
-    def get(self, request: Request, model_id: str, address: str = "") -> Reply | None:
-        """Return None: nothing is stored."""
-        return None
-
-    def put(self, request: Request, reply: Reply, address: str = "") -> None:
-        """Ignore the reply; the journal has it."""
 
 
 class StudioError(ValueError):
@@ -157,7 +145,8 @@ async def _visit(name: str, state: StudioState, live: LiveEpisode) -> Update:
     The journal is opened anew each time, so that a node which is repeated may ask for the same keys again.
     """
     run_plan, path = live.plan, Path(state["folder"])
-    async with journaled(run_plan, live.role_models, path, Unkept()) as caller:
+    # A store that reads nothing: a person who watches an episode sees the calls that build its causal chain.
+    async with journaled(run_plan, live.role_models, path, Store(path, fresh=True)) as caller:
         episode = run_plan.episode(state["sample"], state["repeat"], caller.ask)
         ours = {key: value for key, value in state.items() if key in EpisodeState.__annotations__}
         return await visit(run_plan.benchmark.nodes[name], ours, episode)

@@ -19,7 +19,7 @@ from typing import IO, Any
 from lotbench.config.model_names import slug
 from lotbench.errors import RunFolderError, suggestion
 from lotbench.regular_file import read_text
-from lotbench.storage import atomic_write, home, jsonl
+from lotbench.storage import atomic_write, jsonl
 from lotbench.storage.traces import Traces, trace_line
 from lotbench.types import Trace
 
@@ -133,7 +133,6 @@ def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -
     while True:
         try:
             path.mkdir(parents=True)
-            home.remember(path)
             return Folder(path)
         except FileExistsError:
             # Two processes may begin the same experiment in the same minute; the second gets a numbered folder.
@@ -158,7 +157,7 @@ def find(run: str, root: str | Path | None = None) -> Path:
 
     Args:
         run: A path, the name of a folder in `root`, or `latest`.
-        root: The folder of runs, by default runs/. If that is empty, `latest` is the latest run made on this machine.
+        root: The folder of runs, by default runs/.
 
     Raises:
         RunFolderError: There is no such run.
@@ -166,8 +165,6 @@ def find(run: str, root: str | Path | None = None) -> Path:
     folder = Path(RUNS if root is None else root)
     if run == "latest":
         runs = list(folder.glob("*/run.json"))
-        if not runs and root is None and (last := home.remembered()):
-            return last
         if not runs:
             raise RunFolderError(f"{folder}: no runs yet")
         return max(runs, key=lambda path: path.stat().st_mtime).parent
