@@ -141,17 +141,6 @@ def _build_request(parsed: argparse.Namespace, rules: type[Any], models: dict[st
     )
 
 
-def render(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data render`: draw each SVG file below a folder as a PNG beside it; return exit code 0."""
-    from lotbench.storage.pictures.render_svg import render as drawn
-
-    drawings = sorted(Path(parsed.path).glob("**/*.svg"))
-    for path in drawings:
-        path.with_suffix(".png").write_bytes(drawn(path))
-    print(f"{parsed.path}: {len(drawings)} drawings rendered")
-    return 0
-
-
 def sheet(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data sheet`: draw contact sheets of a data set's samples as PNG files; return exit code 0."""
     from lotbench.storage.pictures.contact_sheet import chinese_font, pages

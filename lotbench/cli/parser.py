@@ -386,8 +386,6 @@ def _data(command: Declare) -> None:
     command("list = data:listing", "the data sets that come with lotbench")
     about = "name every fault of a data set or a judge set by file, line and field"
     command("check = data:check", about, PATH, OF_BENCHMARK, SET)
-    about = "draw the SVG drawings of a data set as the PNG pictures beside them"
-    command("render = data:render", about, PATH)
     command(
         "import = data:imported",
         "make a data set of what others have published",
