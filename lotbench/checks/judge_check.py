@@ -69,7 +69,7 @@ async def judge_check(
     """
     prepared = prepare(spec)
     chain_rows = chains.draw_rows(prepared) if spec.chains else []
-    refuse_unpriced(prepared.plan.limits, {n.text: n for names in prepared.names.values() for n in names})
+    refuse_unpriced(prepared.plan.limits, prepared.names)
     judges = replace(prepared.plan, names=prepared.names)
     store, judged = Store(fresh=spec.fresh), list[JudgedProbe]()
     async with calling(judges, lambda: run_folder.Folder(_place(prepared)), own, store) as calls:
