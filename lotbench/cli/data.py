@@ -143,13 +143,13 @@ def _build_request(parsed: argparse.Namespace, rules: type[Any], models: dict[st
 
 def sheet(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data sheet`: draw contact sheets of a data set's samples as PNG files; return exit code 0."""
-    from lotbench.storage.pictures.contact_sheet import chinese_font, pages
+    from lotbench.storage.pictures.contact_sheet import pages
 
     folder, out = Path(parsed.path), Path(parsed.out)
     items = datasets.samples(folder, benchmarks.get(parsed.benchmark).Item)
-    font = Path(parsed.font) if parsed.font else chinese_font()
+    font = Path(parsed.font) if parsed.font else None
     if font is None and any(item.language == "zh" for item in items):
-        print("note: no font with Chinese characters on this machine; give one with --font FILE")
+        print("note: Chinese characters need a font that has them: give one with --font FILE")
     out.mkdir(parents=True, exist_ok=True)
     count = 0
     for count, page in enumerate(pages(folder, items, font), 1):

@@ -399,7 +399,7 @@ def _data(command: Declare) -> None:
         "draw contact sheets: nine pictures a page, with their texts",
         PATH,
         flag("--out DIR", "where the pages are written (page-01.png, ...)", required=True),
-        flag("--font FILE", "a font with Chinese characters (default: one that is found)"),
+        flag("--font FILE", "a font with Chinese characters (default: one with Latin letters alone)"),
         OF_BENCHMARK,
     )
     command(
