@@ -8,7 +8,7 @@ COMMANDS: dict[str, str] = {
     "data render": "resvg --width 768 DRAWING.svg PICTURE.png makes a picture of a drawing",
     "data calibrate": "export RUN... --out games.csv has each game's outcome and the round of its solve",
     "clot pairs": "lotbench export RUN... --preferences --out FILE writes rows for TRL",
-    "clot push": "hf upload OWNER/NAME STAGE/adapter --private (docs/training.md)",
+    "clot push": "hf upload OWNER/NAME STAGE/adapter . --private --exclude '*.bin' (docs/training.md)",
     "clot play-start": "train with TRL, whose rollouts step games of lotbench.games(...) (docs/integrations.md)",
     "clot play-train": "train with TRL, whose rollouts step games of lotbench.games(...) (docs/integrations.md)",
 }
