@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sqlite3
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -48,10 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LotbenchError as error:
         print(f"clot: {error}", file=sys.stderr)
         return error.exit_code
-    except (OSError, sqlite3.Error) as error:
+    except OSError as error:
         # A full disk, or a folder without write permission.
-        place, why = getattr(error, "filename", None), getattr(error, "strerror", None)
-        message = f"{place or 'the work folder'}: {why or error}"
+        message = f"{error.filename or 'the work folder'}: {error.strerror or error}"
         print(f"clot: {message}; the same command goes on", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -143,12 +141,6 @@ def _merge(config: Config) -> list[str]:
     return [f"hf:{merge(config)}"]
 
 
-def _push(config: Config) -> list[str]:
-    from clot_training.tuning.publish import push
-
-    return [push(config)]
-
-
 def _left_out(counts: Mapping[str, int]) -> list[str]:
     reasons = ", ".join(f"{count} {reason}" for reason, count in counts.items())
     return [f"left out: {reasons}"] if reasons else []
@@ -165,7 +157,6 @@ STEPS: Mapping[str, tuple[Callable[[Config], list[str]], str]] = {
     ),
     "report": (_report, "score every stage on the held-out split, in one table"),
     "merge": (_merge, "write the base with the last stage's adapter in it, as a model of its own"),
-    "push": (_push, "put the last stage's adapter on the Hugging Face hub"),
 }
 """The function and the help text of each step, by name; a function returns the lines to print."""
 CHAIN = ("instructions", "tune", "explore", "refine", "report")

@@ -27,7 +27,6 @@ from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.score import Answered
 from lotbench.benchmarks.standard.settings import Settings
-from lotbench.metrics.intervals import clustered_mean
 from lotbench.report import markdown
 from lotbench.report.sections import Table
 from lotbench.storage import atomic_write
@@ -72,8 +71,7 @@ def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
         by_stage[stage] = score.measured(answered, settings)
         cells[stage] = sections.cells(answered, settings).tables[0]
         del policy
-    explored = {name: _keep_rate(work, name) for name in get_args(Conditions)}
-    text = _markdown(config, by_stage, explored) + _by_type(config, problems, cells)
+    text = _markdown(config, by_stage) + _by_type(config, problems, cells)
     by_type = {
         stage: [dict(zip(table.columns, row, strict=True)) for row in table.rows]
         for stage, table in cells.items()
@@ -81,7 +79,6 @@ def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
     table = {
         "stages": {stage: {n: asdict(m) for n, m in scores.items()} for stage, scores in by_stage.items()},
         "by_type_and_language": by_type,
-        "explored": {n: asdict(m) for n, m in explored.items() if m},
     }
     atomic_write.write(work.report.with_suffix(".json"), json.dumps(table, indent=2) + "\n")
     atomic_write.write(work.report, text)
@@ -104,16 +101,13 @@ def _written_texts(
     if not (named.captioner or named.rewriter):
         return {}, {}
     alone = config.model_copy(update={"instructions": named.model_copy(update={"screener": ""})})
-    with Rows(work.root / "held_out.sqlite") as index:
-        index.fill(config, part="held_out")
-        help_with(index, alone, work.screened, own)
-        rows = list(index.all())
-        captions = {row.image: index.heard("caption", row.image) for row in rows if row.image}
-        rewrites = {row.id: index.heard("rewrite", row.id) for row in rows}
-    return (
-        {image: text for image, text in captions.items() if text},
-        {row: text for row, text in rewrites.items() if text},
+    index = Rows(config, part="held_out")
+    help_with(index, alone, work.screened, own)
+    captions, rewrites = (
+        {about: text for (heard_as, about), text in index.heard.items() if heard_as == role}
+        for role in ("caption", "rewrite")
     )
+    return captions, rewrites
 
 
 def _with_rewrite(problem: Problem, rewrites: Mapping[str, str]) -> Problem | None:
@@ -162,19 +156,7 @@ def _answer(policy: TransformersPolicy, problem: Problem, seed: int) -> Answered
     return Answered(problem, tuple(places[place] for place in order[: problem.answer_size]))
 
 
-def _keep_rate(work: Work, conditions: Conditions) -> Metric | None:
-    """Return the share of kept candidates, with its interval over pictures and questions; None without an exploration."""
-    if not work.candidates(conditions).exists():
-        return None
-    marks: dict[str, list[float]] = {}
-    for candidate in work.explorations(conditions):
-        marks.setdefault(candidate.group, []).append(float(candidate.kept))
-    return clustered_mean(marks.values()) if marks else None
-
-
-def _markdown(
-    config: Config, by_stage: Mapping[str, Mapping[str, Metric]], explored: Mapping[Conditions, Metric | None]
-) -> str:
+def _markdown(config: Config, by_stage: Mapping[str, Mapping[str, Metric]]) -> str:
     names = list(by_stage["base"])
     chance = [by_stage["base"][name].baselines.get("chance") for name in names]
     counts = [by_stage["base"][name].n for name in names]
@@ -183,20 +165,14 @@ def _markdown(
         ("n", *map(str, counts)),
         *((stage, *(_interval(scores[name]) for name in names)) for stage, scores in by_stage.items()),
     ]
-    rate_rows = [(name, _interval(metric), metric.n) for name, metric in explored.items() if metric]
-    missing = [name for name, metric in explored.items() if metric is None]
     notes = [
         f"base model: {config.model}; held out: {config.held_out:g} of the groups, seed {config.seed}",
         "intervals: 95 %, bootstrap over pictures and questions; from fewer than ten of them they say little",
         "every choice is read off the likelihood of each option's letter",
-        *(f"no exploration with {name} conditions: --set explore.conditions={name}" for name in missing),
     ]
     parts = [
         "# Stages on the held-out split",
         markdown.table(Table(("model", *names), tuple(rows))),
-        "## Explored",
-        markdown.table(Table(("conditions", "keep rate", "pictures and questions"), tuple(rate_rows)))
-        or "Nothing yet.",
         markdown.bullets(notes),
     ]
     return "\n\n".join(parts) + "\n"

@@ -1,16 +1,15 @@
 """The graph of the game for `langgraph dev`: the nodes of `graphs.game`, started from a context of plain JSON.
 
-A graph server passes names and numbers but no clients or pictures. The first node makes these and keeps them outside the
-state, which only names the folder of the journal. An episode that is continued later, or repeated from an earlier node,
-opens that folder again and reuses all replies.
+A graph server passes names and numbers but no clients or pictures. Each node makes these from the context, and the state
+names the folder of the journal. An episode that is continued later, or repeated from an earlier node, reuses all replies.
 """
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -20,7 +19,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from graphs.game import NODES, assemble
-from lotbench.calls.caller import RoleModel
+from lotbench.calls.caller import Caller
 from lotbench.calls.store import Store
 from lotbench.config import experiment as config
 from lotbench.errors import LotbenchError, UsageError
@@ -66,27 +65,8 @@ class StudioState(EpisodeState, total=False):
 Studio: TypeAlias = StateGraph[StudioState, StudioContext, StudioState, StudioState]
 
 
-@dataclass(frozen=True, slots=True)
-class LiveEpisode:
-    """The objects of a running episode that the state cannot hold."""
-
-    plan: Plan
-    models: Models
-    role_models: Mapping[str, tuple[RoleModel, ...]]
-    loop: asyncio.AbstractEventLoop
-    """The event loop of the connections."""
-
-
-_live: dict[str, LiveEpisode] = {}
-"""Running episodes by folder; abandoned ones stay until the server ends."""
-
-
 class Unkept(Store):
-    """A store that keeps nothing, so that a person who watches an episode sees the calls that build its causal chain."""
-
-    def get(self, request: Request, model_id: str, address: str = "") -> Reply | None:
-        """Return None: nothing is stored."""
-        return None
+    """A store that keeps nothing: a person who watches an episode sees the calls that build its causal chain."""
 
     def put(self, request: Request, reply: Reply, address: str = "") -> None:
         """Ignore the reply; the journal has it."""
@@ -105,23 +85,20 @@ class Node(Protocol):
 
 
 async def begin(state: StudioState, *, runtime: Runtime[StudioContext]) -> Update:
-    """Make the plan and the models of an episode, and return its initial state with a new folder for its journal.
+    """Return the initial state of an episode with a new folder for its journal.
 
     Raises:
         StudioError: A part of the context is missing, unknown or invalid.
     """
     folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="lotbench-studio-")
-    with _studio_errors():
-        run_plan = (await _live_episode(folder, runtime.context)).plan
-    sample, repeat = run_plan.chosen[0], runtime.context.repeat
-    return {**start(sample.id, repeat), "folder": folder}
+    async with _opened(folder, runtime.context) as (run_plan, _):
+        return {**start(run_plan.chosen[0].id, runtime.context.repeat), "folder": folder}
 
 
 async def grade(state: StudioState, *, runtime: Runtime[StudioContext]) -> Update:
-    """Score the finished episode, close its models, and return the score as a change of the state."""
-    run_plan = (await _live_episode(state["folder"], runtime.context)).plan
+    """Score the finished episode, and return the score as a change of the state."""
+    run_plan = await asyncio.to_thread(_plan, runtime.context)
     score = run_plan.benchmark.grade(run_plan.episode(state["sample"], state["repeat"], nobody).at(state))
-    await _close(state["folder"])
     return {"score": asdict(score)}
 
 
@@ -139,59 +116,32 @@ def build() -> Studio:
 
 def _node(name: str) -> Node:
     async def node(state: StudioState, *, runtime: Runtime[StudioContext]) -> Update:
-        folder = state["folder"]
-        with _studio_errors():
-            live = await _live_episode(folder, runtime.context)
-            try:
-                return await _visit(name, state, live)
-            except BaseException:
-                await _close(folder)
-                raise
+        async with _opened(state["folder"], runtime.context) as (run_plan, caller):
+            episode = run_plan.episode(state["sample"], state["repeat"], caller.ask)
+            ours = {key: value for key, value in state.items() if key in EpisodeState.__annotations__}
+            return await visit(run_plan.benchmark.nodes[name], ours, episode)
 
     return node
 
 
-async def _visit(name: str, state: StudioState, live: LiveEpisode) -> Update:
-    """Run one node and return its changes of the state.
+@asynccontextmanager
+async def _opened(folder: str, context: StudioContext) -> AsyncIterator[tuple[Plan, Caller]]:
+    """Open the plan of an episode, its models and its journal, anew for each node.
 
-    The journal is opened anew each time, so that a node which is repeated may ask for the same keys again.
+    So a node that is repeated may ask for the same keys again, and its replies come from the journal.
+
+    Raises:
+        StudioError: An error of lotbench.
     """
-    run_plan, path = live.plan, Path(state["folder"])
-    async with journaled(run_plan, live.role_models, path, Unkept()) as caller:
-        episode = run_plan.episode(state["sample"], state["repeat"], caller.ask)
-        ours = {key: value for key, value in state.items() if key in EpisodeState.__annotations__}
-        return await visit(run_plan.benchmark.nodes[name], ours, episode)
-
-
-@contextmanager
-def _studio_errors() -> Iterator[None]:
     try:
-        yield
-    except LotbenchError as error:
-        raise StudioError(str(error)) from error
-
-
-async def _live_episode(folder: str, context: StudioContext) -> LiveEpisode:
-    """Return the objects of an episode; make them if missing or if they belong to another event loop."""
-    loop = asyncio.get_running_loop()
-    live = _live.get(folder)
-    if live is None or live.loop is not loop:
         # The server forbids blocking its event loop with reading files and starting models.
         run_plan = await asyncio.to_thread(_plan, context)
-        models = Models(run_plan.pictures, run_plan.limits, {})
-        try:
+        async with Models(run_plan.pictures, run_plan.limits, {}) as models:
             role_models = await asyncio.to_thread(models.role_models, run_plan.names)
-        except BaseException:
-            await models.__aexit__()
-            raise
-        live = _live[folder] = LiveEpisode(run_plan, models, role_models, loop)
-    return live
-
-
-async def _close(folder: str) -> None:
-    live = _live.pop(folder, None)
-    if live is not None:
-        await live.models.__aexit__()
+            async with journaled(run_plan, role_models, Path(folder), Unkept(fresh=True)) as caller:
+                yield run_plan, caller
+    except LotbenchError as error:
+        raise StudioError(str(error)) from error
 
 
 def _plan(context: StudioContext) -> Plan:

@@ -41,7 +41,6 @@ from lotbench.storage.importers.importing import BrokenError, PictureFiles, Skip
 from lotbench.storage.importers.published import Files
 from lotbench.storage.importers.published import readers as published_readers
 from lotbench.storage.pictures.picture_file import PictureError, decoded
-from lotbench.storage.pictures.render_svg import faults as svg_faults
 from lotbench.storage.traces import Traces
 from lotbench.types import Reply
 from tests import games
@@ -185,15 +184,10 @@ def picture(data: bytes) -> None:
         decoded(data)
 
 
-def drawing(data: bytes) -> None:
-    """A drawing of a data set, before it is rendered."""
-    svg_faults(data.decode("utf-8", "replace"))
-
-
 def oogiri(data: bytes) -> None:
     """A line of Oogiri-GO."""
     with suppress(BrokenError, SkippedError, ValidationError):
-        oogiri_go._row(data, "en", 1, lambda stem: None, PictureFiles(Path(PLACE.name)))
+        oogiri_go._row(data, "en", 1, {}, PictureFiles(Path(PLACE.name)))
 
 
 READERS = tuple(published_readers().values())
@@ -254,7 +248,6 @@ TARGETS: Mapping[str, Callable[[bytes], None]] = {
     "ballots": ballots,
     "predicted": predicted,
     "picture": picture,
-    "drawing": drawing,
     "oogiri": oogiri,
     "published": published,
     "judge_sets": judge_sets,

@@ -1,7 +1,6 @@
 """`clot instructions`: turn rows into instructions for generation, selection and ranking (Sec. 5.2.1).
 
-Rows are indexed in one pass and converted in another, so memory does not grow with the data. The draws for an instruction
-are seeded by its row and number, so they do not depend on the rows before it.
+The draws for an instruction are seeded by its row and number, so they do not depend on the rows before it.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -48,19 +46,18 @@ def make(config: Config, own: Mapping[str, Any] | None = None) -> dict[str, Any]
     folder.mkdir(parents=True, exist_ok=True)
     for stale in (folder / "manifest.json", folder / "screened.jsonl"):
         stale.unlink(missing_ok=True)
-    with Rows(folder / "rows.sqlite") as index:
-        index.fill(config)
-        failed = help_with(index, config, folder / "screened.jsonl", own)
-        maker = Maker(index, config)
-        atomic_write.write(
-            folder / "train.jsonl", (instruction.model_dump_json() + "\n" for instruction in maker.all())
-        )
-        manifest = maker.manifest() | {
-            "rows": len(index),
-            "skipped": dict(sorted(index.skipped.items())),
-            "fewer": dict(sorted((maker.fewer + failed).items())),
-            "screened": bool(config.instructions.screener),
-        }
+    index = Rows(config)
+    failed = help_with(index, config, folder / "screened.jsonl", own)
+    maker = Maker(index, config)
+    atomic_write.write(
+        folder / "train.jsonl", (instruction.model_dump_json() + "\n" for instruction in maker.all())
+    )
+    manifest = maker.manifest() | {
+        "rows": len(index),
+        "skipped": dict(sorted(index.skipped.items())),
+        "fewer": dict(sorted((maker.fewer + failed).items())),
+        "screened": bool(config.instructions.screener),
+    }
     freeze(config, folder)
     atomic_write.write(folder / "manifest.json", json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
     return manifest
@@ -134,7 +131,8 @@ class Maker:
             if (other := self._index.unrelated(row, rng)) is not None and other.text not in options:
                 options.append(other.text)
                 rows.append(other.id)
-        for heard in (self._heard("caption", row.image), self._heard("rewrite", row.id)):
+        for about in (("caption", row.image or ""), ("rewrite", row.id)):
+            heard = self._index.heard.get(about)
             if heard is not None and heard not in options:
                 options.append(heard)
         if len(options) == 1:
@@ -155,9 +153,9 @@ class Maker:
             self.fewer["no_preference"] += 1
             return None
         rng = self._rng(row, "ranking", copy)
-        numbers = self._index.rated(row)
-        subset = rng.sample(numbers, min(DRAWN, len(numbers)))
-        ranked = distinct(chain([row], map(self._index.get, subset)), self._settings)
+        rated = self._index.rated(row)
+        drawn = rng.sample(rated, min(DRAWN, len(rated)))
+        ranked = distinct([row, *drawn], self._settings)
         if len(ranked) == 1:
             self.fewer["nothing_to_rank"] += 1
             return None
@@ -170,9 +168,6 @@ class Maker:
             messages=templates.ranking(row, [entry.text for entry in display], rng),
             response=templates.ordered([display.index(entry) for entry in ranked]),
         )
-
-    def _heard(self, role: str, about: str | None) -> str | None:
-        return self._index.heard(role, about) if about is not None else None
 
     def _rng(self, row: Row, kind: Kind, copy: int) -> Random:
         return Random(f"{self._seed}:{row.id}:{kind}:{copy}")

@@ -102,7 +102,7 @@ async def _help(index: Rows, config: Config, screened: Path, own: Mapping[str, A
 
 def _keep(index: Rows, role: str, about: str, text: str | None, failed: Counter[str]) -> None:
     if text:
-        index.hear(role, about, text)
+        index.heard[role, about] = text
     else:
         failed[f"{role}_failed"] += 1
 

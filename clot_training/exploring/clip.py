@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from clot_training.config import Clip, sha256
+from clot_training.config import Clip
 from clot_training.data.roles import batched
 from clot_training.exploring.conditions import Vectors
 from lotbench.errors import DataError, UsageError
@@ -23,14 +23,14 @@ class Sight:
         settings: The model and the batch size.
 
     Raises:
-        UsageError: open_clip cannot load the model.
-
-    Attributes:
-        id: See `identity`; only vectors of models with the same id compare.
+        UsageError: No model is named, or open_clip cannot load it.
     """
 
     def __init__(self, settings: Clip) -> None:
-        self.id = identity(settings)
+        if not settings.model:
+            raise UsageError(
+                "explore.clip.model: pictures are compared with keywords by a CLIP model; name one"
+            )
         self._size = settings.batch_size
         with loading(f"explore.clip {settings.model} {settings.checkpoint}"):
             self._model, self._transform, self._tokenize = _load(settings)
@@ -64,18 +64,6 @@ class Sight:
     @property
     def _device(self) -> Any:
         return next(self._model.parameters()).device
-
-
-def identity(settings: Clip) -> str:
-    """Return the id of a model: architecture and checkpoint, each by name or, if it is a file, by its sha256.
-
-    Raises:
-        UsageError: No model is named.
-    """
-    if not settings.model:
-        raise UsageError("explore.clip.model: pictures are compared with keywords by a CLIP model; name one")
-    parts = (settings.model, settings.checkpoint)
-    return " ".join(sha256(Path(part)) if Path(part).is_file() else part for part in parts)
 
 
 def _load(settings: Clip) -> tuple[Any, Any, Any]:

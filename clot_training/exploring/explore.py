@@ -1,19 +1,17 @@
 """`clot explore`: write responses under weakly associated conditions; keep those that win against people's (Sec. 5.2.2).
 
 Batches and seeds are fixed before an engine gets them, so candidates do not depend on the number of workers or on
-interruptions. Each batch is appended in one write, in order, and a resumed run continues with the first incomplete batch.
+interruptions. Batches are appended in order, and a resumed run continues with the first incomplete batch.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from io import FileIO
 from itertools import chain, islice
 from pathlib import Path
 from random import Random
@@ -30,9 +28,8 @@ from clot_training.records import Candidate, Policy, Screened, Work, read_record
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.config.experiment import differences
 from lotbench.errors import RunFolderError, UsageError
-from lotbench.storage import atomic_write
-from lotbench.storage.jsonl import no_link, put
-from lotbench.storage.run_folder import read_json
+from lotbench.storage import atomic_write, jsonl
+from lotbench.storage.run_folder import Folder, read_json
 
 ENGINE_ONLY = ("engine", "workers", "gpus", "limit", "batch_size")
 """Settings of `explore` that a resumed run may change, since candidates do not depend on them."""
@@ -54,9 +51,9 @@ def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, 
     """
     work = Work(Path(config.out))
     folder, path = work.explored(config.explore.conditions), work.candidates(config.explore.conditions)
-    folder.mkdir(parents=True, exist_ok=True)
-    with _open_candidates(path) as file, Rows(folder / "rows.sqlite") as index:
-        index.fill(config)
+    with Folder(folder):
+        jsonl.append(path, ())
+        index = Rows(config)
         _leave_out(index, work, config)
         _check_languages(index.all(), config)
         vocabulary = vocabularies(index.all(), config.explore.min_count)
@@ -64,7 +61,7 @@ def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, 
         _claim(folder, path, config, screening)
         remaining = _remaining(path, batches(index, config, vocabulary), config.explore)
         maker = partial(Explorer, config, vocabulary, make_policy or tuned)
-        _append(file, path, _run_engine(remaining, maker, config.explore))
+        _append(path, _run_engine(remaining, maker, config.explore))
     sizes = {language: len(words) for language, words in sorted(vocabulary.items())}
     summary = _summarized(read_records(path, Candidate)) | {"keywords": sizes}
     atomic_write.write(folder / "summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
@@ -162,9 +159,9 @@ def _leave_out(index: Rows, work: Work, config: Config) -> None:
     Raises:
         UsageError: A screener is configured and `clot instructions` has not run.
     """
-    if config.instructions.screener and not work.screened.exists():
-        raise UsageError(f"{work.screened}: not there yet; run `clot instructions` first")
     if not work.screened.exists():
+        if config.instructions.screener:
+            raise UsageError(f"{work.screened}: not there yet; run `clot instructions` first")
         return
     safe = {record.row for record in read_records(work.screened, Screened) if record.verdict == "safe"}
     for row in index.all():
@@ -210,29 +207,12 @@ def _decisive(frozen: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _open_candidates(path: Path) -> FileIO:
-    """Open the file of candidates for appending and lock it until it is closed.
+def _append(path: Path, source: Iterable[list[Candidate]]) -> None:
+    """Append the candidates of each batch to the file.
 
     Raises:
-        RunFolderError: Another process holds the lock, or the file cannot be written to.
-    """
-    try:
-        file = open(path, "ab", buffering=0, opener=no_link)  # noqa: SIM115 - closed by whoever gets it
-    except OSError as error:
-        raise RunFolderError(f"{path}: {error.strerror}") from None
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        raise RunFolderError(f"{path}: another process is exploring there") from None
-    return file
-
-
-def _append(file: FileIO, path: Path, source: Iterable[list[Candidate]]) -> None:
-    """Append the candidates of each batch to the file, in one write for each batch.
-
-    Raises:
-        RunFolderError: The earlier candidates are of another model, or the disk is full.
+        RunFolderError: The earlier candidates are of another model.
+        UsageError: The disk is full.
     """
     before = next(read_records(path, Candidate), None)
     policy = before.policy if before else None
@@ -242,11 +222,8 @@ def _append(file: FileIO, path: Path, source: Iterable[list[Candidate]]) -> None
             raise RunFolderError(
                 f"{path}: was explored with {policy}, not {batch[0].policy}; remove it to begin anew"
             )
-        text = "".join(candidate.model_dump_json() + "\n" for candidate in batch).encode()
-        try:
-            put(file, path.stat().st_size, text)
-        except OSError as error:
-            raise RunFolderError(f"{path}: {error.strerror}; the same command goes on") from None
+        lines = ((candidate.model_dump_json() + "\n").encode() for candidate in batch)
+        jsonl.append(path, lines, "the same command goes on")
         names = dict.fromkeys(one.row for one in batch)
         sys.stderr.write(f"{len(batch)} candidates for {', '.join(names)}\n")
 

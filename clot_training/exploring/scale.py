@@ -1,7 +1,7 @@
 """Exploration over many processes or machines by Ray Data: `explore.engine = "ray"`.
 
 Ray gets prepared batches, one for each block, and distributes them to workers that each hold the model; results come back in
-order. Each machine needs the data sets and models; with a shared `$LOTBENCH_HOME` keywords are encoded only once.
+order. Each machine needs the data sets and models.
 """
 
 from __future__ import annotations

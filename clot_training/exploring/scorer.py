@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeAlias
 from clot_training.config import Config
 from clot_training.exploring.clip import Sight
 from clot_training.exploring.conditions import Vectors
-from clot_training.exploring.vocabulary import vectors
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.calls.embeddings import Encoder
 
@@ -35,12 +34,7 @@ class Scorer:
         self._known: dict[str, Vectors] = {}
         self._made: dict[str, Any] = {}
         self._encode: Any
-        if self._pictures:
-            self._encode = Sight(config.explore.clip)
-            self._id = f"clip {self._encode.id}"
-        else:
-            self._encode = Encoder(config.explore.encoder)
-            self._id = f"sentences {self._encode.name}"
+        self._encode = Sight(config.explore.clip) if self._pictures else Encoder(config.explore.encoder)
 
     def samples(self, rows: Sequence[Row]) -> list[Vectors]:
         """Return the vector of each row's picture or question, [dimensions]; an equal one is not encoded again."""
@@ -51,8 +45,8 @@ class Scorer:
         return [self._made[name] for name in contents]
 
     def keywords(self, language: str) -> Vectors:
-        """Return the vectors of a language's keywords, [keywords, dimensions]."""
+        """Return the vectors of a language's keywords, [keywords, dimensions]; each worker encodes them once."""
         if language not in self._known:
             encode = self._encode.words if self._pictures else self._encode
-            self._known[language] = vectors(self._id, self._vocabulary[language], encode)
+            self._known[language] = encode(self._vocabulary[language])
         return self._known[language]

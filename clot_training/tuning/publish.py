@@ -1,4 +1,4 @@
-"""`clot merge` and `clot push`: merge the last tuned adapter into its base, or upload it to the hub."""
+"""`clot merge`: merge the last tuned adapter into its base."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from clot_training.config import Config
 from clot_training.records import Work
 from clot_training.tuning.tune import ADAPTER
 from clot_training.tuning.weights import folder, packing
-from lotbench.errors import UsageError
 from lotbench.models.transformers.loading import Packing, load
 from lotbench.storage import adapter_texts
 
@@ -34,27 +33,3 @@ def merge(config: Config) -> Path:
     shutil.rmtree(target, ignore_errors=True)
     temp.rename(target)
     return target
-
-
-def push(config: Config) -> str:
-    """Put the last stage's adapter into the repository `tune.trainer.hub_model_id`, and return its URL.
-
-    Raises:
-        UsageError: No repository is named, nothing is tuned yet, or the hub refuses.
-    """
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError
-
-    name = config.tune.trainer.get("hub_model_id")
-    if not name:
-        raise UsageError("tune.trainer.hub_model_id: name a repository of the hub, OWNER/NAME")
-    folder_path = Work(Path(config.out)).last_stage(config.explore.conditions) / ADAPTER
-    try:
-        address = HfApi().create_repo(
-            name, private=config.tune.trainer.get("hub_private_repo", True), exist_ok=True
-        )
-        # The trainer's pickles contain paths of this machine.
-        HfApi().upload_folder(repo_id=name, folder_path=folder_path, ignore_patterns=["*.bin"])
-    except (HfHubHTTPError, LocalTokenNotFoundError, OSError, ValueError) as error:
-        raise UsageError(f"{name}: {str(error).strip().splitlines()[0]}") from None
-    return str(address)

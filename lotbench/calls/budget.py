@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from lotbench.calls.prices import price, price_date
 from lotbench.config.experiment import Limits
-from lotbench.config.model_names import ModelName
+from lotbench.config.model_names import ModelName, Names
 from lotbench.errors import LimitReached, UsageError
 from lotbench.types import Usage
 
@@ -92,7 +92,7 @@ class Budget:
         self.cost += spent
 
 
-def refuse_unpriced(limits: Limits, names: Mapping[str, ModelName]) -> None:
+def refuse_unpriced(limits: Limits, names: Names) -> None:
     """Raise if a cost limit is set and the price of a model is unknown.
 
     Raises:
@@ -100,10 +100,10 @@ def refuse_unpriced(limits: Limits, names: Mapping[str, ModelName]) -> None:
     """
     if limits.cost_limit is None:
         return
-    unpriced = sorted(name.text for name in names.values() if price(name) is None)
+    unpriced = {name.text for panel in names.values() for name in panel if price(name) is None}
     if unpriced:
         raise UsageError(
-            f"--cost-limit: no price for {', '.join(unpriced)} in the table of {price_date()}; give your own "
+            f"--cost-limit: no price for {', '.join(sorted(unpriced))} in the table of {price_date()}; give your own "
             "in a TOML file named by $LOTBENCH_PRICES"
         )
 

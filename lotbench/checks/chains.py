@@ -6,7 +6,8 @@ again, with new chains. Chain 0 is the stored one; `Validation.redraw` makes the
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from random import Random
 from statistics import fmean
 
@@ -54,17 +55,14 @@ async def replay(prepared: Prepared, caller: Caller, rows: Sequence[Probe]) -> d
     chains = range(prepared.wanted.chains + 1)
     rulings: list[tuple[str, int, Ruling]] = []
 
-    def piece(probe: Probe, chain: int) -> Callable[[], Awaitable[None]]:
-        async def judge() -> None:
-            # A repeat number of its own makes each question a new call, for the stored chain too.
-            repeat = prepared.repeats + 1 + chain
-            said = await put(caller, prepared.plan, prepared.panels[0], probe, repeat, chain)
-            read = [ruling for ruling in decided([(probe, said)]) if ruling.said is not None]
-            rulings.extend((probe.sample, chain, ruling) for ruling in read)
+    async def judge(probe: Probe, chain: int) -> None:
+        # A repeat number of its own makes each question a new call, for the stored chain too.
+        repeat = prepared.repeats + 1 + chain
+        said = await put(caller, prepared.plan, prepared.panels[0], probe, repeat, chain)
+        read = [ruling for ruling in decided([(probe, said)]) if ruling.said is not None]
+        rulings.extend((probe.sample, chain, ruling) for ruling in read)
 
-        return judge
-
-    work = [piece(probe, chain) for probe in rows for chain in chains]
+    work = [partial(judge, probe, chain) for probe in rows for chain in chains]
     await side_by_side(prepared.plan.limits.concurrency, work)
     by_row: dict[str, list[bool]] = {}
     by_chain: dict[str, list[list[Ruling]]] = {probe.sample: [[] for _ in chains] for probe in rows}

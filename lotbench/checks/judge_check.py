@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -68,7 +69,7 @@ async def judge_check(
     """
     prepared = prepare(spec)
     chain_rows = chains.draw_rows(prepared) if spec.chains else []
-    refuse_unpriced(prepared.plan.limits, {n.text: n for names in prepared.names.values() for n in names})
+    refuse_unpriced(prepared.plan.limits, prepared.names)
     judges = replace(prepared.plan, names=prepared.names)
     store, judged = Store(fresh=spec.fresh), list[JudgedProbe]()
     async with calling(judges, lambda: run_folder.Folder(_place(prepared)), own, store) as calls:
@@ -89,17 +90,13 @@ async def judge_check(
 
 
 async def _judge_all(prepared: Prepared, caller: Caller, judged: list[JudgedProbe]) -> None:
-    def piece(panel: JudgePanel, probe: Probe, repeat: int) -> Callable[[], Awaitable[None]]:
-        async def judge() -> None:
-            judged.append(
-                JudgedProbe(panel, probe, repeat, await put(caller, prepared.plan, panel, probe, repeat))
-            )
-            prepared.done += 1
-
-        return judge
+    async def judge(panel: JudgePanel, probe: Probe, repeat: int) -> None:
+        result = await put(caller, prepared.plan, panel, probe, repeat)
+        judged.append(JudgedProbe(panel, probe, repeat, result))
+        prepared.done += 1
 
     work = [
-        piece(panel, probe, repeat)
+        partial(judge, panel, probe, repeat)
         for panel in prepared.panels
         for probe in prepared.probes_of(panel)
         for repeat in range(1, prepared.repeats + 1)

@@ -60,25 +60,19 @@ async def side_by_side(concurrency: int, work: Sequence[Callable[[], Awaitable[N
     Raises:
         LotbenchError: The first error of any piece.
     """
-    waiting = iter(work)
-    failures: list[LotbenchError] = []
+    room, failures = asyncio.Semaphore(concurrency), list[LotbenchError]()
 
-    async def worker() -> None:
-        for piece in waiting:
+    async def do(piece: Callable[[], Awaitable[None]]) -> None:
+        async with room:
             try:
-                await piece()
+                if not failures:
+                    await piece()
             except LotbenchError as error:
                 failures.append(error)
-            if failures:
-                return
 
-    workers = [asyncio.create_task(worker()) for _ in range(max(1, min(concurrency, len(work))))]
-    try:
-        await asyncio.gather(*workers)
-    finally:
-        for task in workers:
-            task.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
+    async with asyncio.TaskGroup() as group:
+        for piece in work:
+            group.create_task(do(piece))
     if failures:
         raise failures[0]
 
@@ -89,7 +83,6 @@ def key_of(
     indexes: Sequence[int],
     settings: Any,
     ids: Mapping[str, Sequence[Sequence[str]]],
-    task: str = "",
 ) -> dict[str, JSON] | None:
     """Return the key of a judge check in the store: all that the verdicts of these judges depend on.
 
@@ -99,18 +92,16 @@ def key_of(
         indexes: Their indices among the models of the role.
         settings: The settings under which they judge.
         ids: The ids of the models in their replies, by role and index.
-        task: Replaces the role in the key, if it is not "".
 
     Returns:
-        The key; None if the benchmark has no validation, or unless the replies of each judge name exactly one id.
+        The key; None unless the replies of each judge name exactly one id.
     """
     validation = plan.benchmark.validation
+    assert validation is not None
     answered = ids.get(role, ())
     model_ids = [answered[index] if index < len(answered) else () for index in indexes]
-    if validation is None or any(len(id_set) != 1 for id_set in model_ids):
+    if any(len(id_set) != 1 for id_set in model_ids):
         return None
-    part = validation.key(
-        task or role, settings, plan.prompts, sampling_table(plan)[role], plan.digests["data"]
-    )
+    part = validation.key(role, settings, plan.prompts, sampling_table(plan)[role], plan.digests["data"])
     addresses = [address(plan.names[role][index]) for index in indexes]
     return {**part, **judged_by([id_set[0] for id_set in model_ids], addresses)}

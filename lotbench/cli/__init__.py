@@ -10,7 +10,6 @@ import logging
 import sys
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 
 from lotbench.cli.parser import parser
 
@@ -28,10 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _keep_libraries_quiet()
     parsed = parser().parse_args(arguments)
     from lotbench.errors import LotbenchError
-    from lotbench.storage.dotenv_file import read_env_file
 
     try:
-        read_env_file(Path.cwd())
         _name_latest(parsed)
         code: int = parsed.run_command(parsed)
         return code

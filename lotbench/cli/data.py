@@ -7,7 +7,7 @@ import asyncio
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,7 @@ from lotbench.config import experiment as config
 from lotbench.config.makers import PEOPLE
 from lotbench.errors import DataError, UsageError
 from lotbench.harness.planted import PlantedRow
-from lotbench.report.markdown import visible
-from lotbench.run import calibration, plan
+from lotbench.run import plan
 from lotbench.storage import datasets
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 
 IDEAS = "liveideabench-ideas"
-"""The name of the published ideas that `lotbench data import` turns into runs, and not into a data set."""
+"""The name of the published critiques that `lotbench data import` turns into a leaderboard, and not into a data set."""
 
 
 def listing(parsed: argparse.Namespace) -> int:
@@ -54,30 +53,8 @@ def check(parsed: argparse.Namespace) -> int:
         print(f"note: {note}")
     if faults:
         raise DataError(faults)
-    if parsed.benchmark == calibration.GAME and (plays := calibration.read_plays(folder)):
-        print(f"{folder / calibration.FILE}: {_count_plays(plays)}")
     print(f"{folder}: {len(datasets.lines(folder))} samples, no faults")
     return 0
-
-
-def calibrate(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data calibrate`: add the games of runs to a data set's file of plays; return exit code 0."""
-    from lotbench.run.loading import load_run
-
-    runs = [load_run(name, parsed.kept) for name in parsed.runs]
-    folder = datasets.data_folder(parsed.data, "") if parsed.data else None
-    added = calibration.calibrate(runs, folder, parsed.player)
-    print(f"{added.path}: {added.new} plays added, {added.there} stood there already")
-    print(_count_plays(calibration.read_plays(added.path.parent)))
-    for run in runs:
-        if reasons := run.summary.get("reasons"):
-            note = f"{run.path.name} is not trusted, its plays count all the same: {'; '.join(reasons)}"
-            print(visible(f"note: {note}"))
-    return 0
-
-
-def _count_plays(plays: Sequence[calibration.Play]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in calibration.counts(plays).items())
 
 
 def _check_judge_set(folder: Path) -> int:
@@ -156,26 +133,15 @@ def _build_request(parsed: argparse.Namespace, rules: type[Any], models: dict[st
     )
 
 
-def render(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data render`: draw each SVG file below a folder as a PNG beside it; return exit code 0."""
-    from lotbench.storage.pictures.render_svg import render as drawn
-
-    drawings = sorted(Path(parsed.path).glob("**/*.svg"))
-    for path in drawings:
-        path.with_suffix(".png").write_bytes(drawn(path))
-    print(f"{parsed.path}: {len(drawings)} drawings rendered")
-    return 0
-
-
 def sheet(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data sheet`: draw contact sheets of a data set's samples as PNG files; return exit code 0."""
-    from lotbench.storage.pictures.contact_sheet import chinese_font, pages
+    from lotbench.storage.pictures.contact_sheet import pages
 
     folder, out = Path(parsed.path), Path(parsed.out)
     items = datasets.samples(folder, benchmarks.get(parsed.benchmark).Item)
-    font = Path(parsed.font) if parsed.font else chinese_font()
+    font = Path(parsed.font) if parsed.font else None
     if font is None and any(item.language == "zh" for item in items):
-        print("note: no font with Chinese characters on this machine; give one with --font FILE")
+        print("note: Chinese characters need a font that has them: give one with --font FILE")
     out.mkdir(parents=True, exist_ok=True)
     count = 0
     for count, page in enumerate(pages(folder, items, font), 1):
@@ -185,7 +151,7 @@ def sheet(parsed: argparse.Namespace) -> int:
 
 
 def imported(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data import`: convert published data to a data set, or to runs; return exit code 0.
+    """Carry out `lotbench data import`: convert published data to a data set, or to a leaderboard; return exit code 0.
 
     Raises:
         UsageError: There is no importer of this name, or the data cannot be read.
@@ -193,10 +159,12 @@ def imported(parsed: argparse.Namespace) -> int:
     from lotbench.storage.importers import caption_contest, importing, oogiri_go, published
 
     if parsed.name == IDEAS:
-        from lotbench.run.import_ideas import import_ideas
+        from lotbench.benchmarks.liveideabench import released
+        from lotbench.storage import export
 
-        runs = import_ideas(Path(parsed.source), Path(parsed.out))
-        print(f"{parsed.out}: {len(runs)} runs of {parsed.source}, and their keywords")
+        rows = released.leaderboard(*released.read_released(published.Files(Path(parsed.source))))
+        board = Path(parsed.out) / "leaderboard.csv"
+        print(f"{board}: {export.write(rows, board)} models of {parsed.source}")
         return 0
     sources = {"oogiri-go": oogiri_go.rows, "caption-contest": caption_contest.rows}
     if parsed.name not in sources:
@@ -213,8 +181,8 @@ def imported(parsed: argparse.Namespace) -> int:
             )
         return 0
     dest = Path(parsed.out)
-    rows = sources[parsed.name](Path(parsed.source), importing.PictureFiles(dest))
-    done = importing.bring(parsed.source, rows, dest)
+    raws = sources[parsed.name](Path(parsed.source), importing.PictureFiles(dest))
+    done = importing.bring(parsed.source, raws, dest)
     for fault in done.broken:
         print(f"note: {fault}")
     for reason, count in done.skipped.most_common():

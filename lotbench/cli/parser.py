@@ -386,16 +386,6 @@ def _data(command: Declare) -> None:
     command("list = data:listing", "the data sets that come with lotbench")
     about = "name every fault of a data set or a judge set by file, line and field"
     command("check = data:check", about, PATH, OF_BENCHMARK, SET)
-    about = "draw the SVG drawings of a data set as the PNG pictures beside them"
-    command("render = data:render", about, PATH)
-    command(
-        "calibrate = data:calibrate",
-        "add the games of finished runs to the blind plays of a data set",
-        RUNS,
-        flag("runs RUN", A_RUN, nargs="+"),
-        flag("--data NAME|PATH", "the data set (default: that of the runs)"),
-        flag("--player WHO", "who played (default: the model's id), such as 'NAME, by hand'", default=""),
-    )
     command(
         "import = data:imported",
         "make a data set of what others have published",
@@ -409,7 +399,7 @@ def _data(command: Declare) -> None:
         "draw contact sheets: nine pictures a page, with their texts",
         PATH,
         flag("--out DIR", "where the pages are written (page-01.png, ...)", required=True),
-        flag("--font FILE", "a font with Chinese characters (default: one that is found)"),
+        flag("--font FILE", "a font with Chinese characters (default: one with Latin letters alone)"),
         OF_BENCHMARK,
     )
     command(

@@ -5,7 +5,10 @@ from __future__ import annotations
 COMMANDS: dict[str, str] = {
     "data digest": "evaluate --data PATH --model human --dry-run prints the digest of the data",
     "data panel": "write the judges into a TOML file as in configs/panels/paper-2025-03.toml",
+    "data render": "resvg --width 768 DRAWING.svg PICTURE.png makes a picture of a drawing",
+    "data calibrate": "export RUN... --out games.csv has each game's outcome and the round of its solve",
     "clot pairs": "lotbench export RUN... --preferences --out FILE writes rows for TRL",
+    "clot push": "hf upload OWNER/NAME STAGE/adapter . --private --exclude '*.bin' (docs/training.md)",
     "clot play-start": "train with TRL, whose rollouts step games of lotbench.games(...) (docs/integrations.md)",
     "clot play-train": "train with TRL, whose rollouts step games of lotbench.games(...) (docs/integrations.md)",
 }

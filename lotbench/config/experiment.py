@@ -117,8 +117,7 @@ def load(path: Path | None, sets: Sequence[str] = (), flags: Mapping[str, Any] |
     Args:
         path: A TOML file with the fields of Experiment, and `[limits]`.
         sets: `key=value` pairs. A key is a field of Experiment or Limits, a dotted path
-            (`sampling.candidate.temperature=0.7`), or else a setting of the benchmark. The value `@FILE` stands for the
-            content of a TOML or JSON file.
+            (`sampling.candidate.temperature=0.7`), or else a setting of the benchmark.
         flags: Fields by dotted path; None values are left out.
 
     Raises:
@@ -263,28 +262,18 @@ def put(table: dict[str, Any], place: Sequence[str], value: Any) -> None:
 
 
 def read_value(text: str) -> Any:
-    """Return the TOML value of a text, the content of `@FILE`, or the text itself."""
+    """Return the TOML value of a text, or the text itself.
+
+    Raises:
+        UsageError: The text is `@FILE`, as values were once read from files.
+    """
     if text.startswith("@"):
-        return _content(Path(text[1:]))
+        raise UsageError(f"--set ...={text}: write the value into a TOML file, and give that to --config")
     try:
         table = _parse_toml(f"v = {text}")
     except (ValueError, RecursionError):
         return text
     return table["v"] if table.keys() == {"v"} else text
-
-
-def _content(path: Path) -> Any:
-    """Return the content of a TOML or JSON file; it becomes part of the experiment."""
-    if path.suffix != ".json":
-        return read_toml(path)
-    try:
-        return json.loads(read_text(path))
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from None
-    except ValueError as error:
-        raise UsageError(f"{path}: {error}") from None
-    except RecursionError:
-        raise UsageError(f"{path}: nested too deep") from None
 
 
 def _message(model: type[BaseModel], error: Any) -> str:

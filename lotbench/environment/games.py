@@ -206,7 +206,7 @@ async def opened(
     if any(len(sequence) > 1 for sequence in run_plan.sequences()):
         raise UsageError("with these settings tasks follow each other: `lotbench evaluate` plays them")
     named = {**own, config.experiment.model: outside}
-    refuse_unpriced(run_plan.limits, {name.text: name for names in run_plan.names.values() for name in names})
+    refuse_unpriced(run_plan.limits, run_plan.names)
     async with calling(run_plan, entered, named, Store(fresh=fresh)) as calls:
         for index in calls.caller.role_models["candidate"]:
             index.outside = True

@@ -8,7 +8,6 @@ manner and favourite phrases).
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -120,23 +119,3 @@ def _off_diagonal(measure: Measure, texts: Sequence[str], _: Sequence[str]) -> f
     n = len(texts)
     values = measure(texts, texts)
     return float((values.sum() - np.trace(values)) / (n * (n - 1))) if n > 1 else None
-
-
-def common(runs: Mapping[str, Answers]) -> list[tuple[str, str, int, int]]:
-    """Return the answers that more than one model gave, most frequent first.
-
-    Returns:
-        Rows of sample, answer, number of models with this answer, number of models that answered.
-    """
-    rows = []
-    for sample in dict.fromkeys(name for answers in runs.values() for name in answers):
-        answer_sets = [set(answers[sample]) for answers in runs.values() if answers.get(sample)]
-        counts = Counter(text for texts in answer_sets for text in texts)
-        rows += [(sample, text, count, len(answer_sets)) for text, count in counts.items() if count > 1]
-    return sorted(rows, key=lambda row: (-row[2], row[0], row[1]))
-
-
-def stock(answers: Answers) -> list[tuple[str, int]]:
-    """Return each answer that a model gave to more than one sample, with the number of these samples, most frequent first."""
-    counts = Counter(text for texts in answers.values() for text in set(texts))
-    return sorted(((text, n) for text, n in counts.items() if n > 1), key=lambda row: (-row[1], row[0]))

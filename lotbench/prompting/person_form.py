@@ -26,7 +26,6 @@ _PROMPT = re.compile(r"\n[^\n:：]{1,12}[:：]\s*$")
 _LABELLED = re.compile(r"^(?:- )?(?P<label>[A-Z][A-Z0-9 _-]{0,24}|[\u4e00-\u9fff]{1,8})[:：]\s?(?P<text>.*)$")
 _YES = ("yes", "y", "true", "是")
 _NO = ("no", "n", "false", "否")
-_MEANING = {"...": ""}
 _LABELS = {
     "NOT IT": "not it",
     "Q": "you asked",
@@ -38,7 +37,7 @@ _LABELS = {
     "FOUND": "it counts",
 }
 """Labels of prompts, reworded for people; other labels are unchanged."""
-_WORDS = {"<MASK>": "____", "WRONG-ANS": "NOT IT", "Q and A": "QUESTION and ANSWER", "guess": "guess"}
+_WORDS = {"<MASK>": "____", "WRONG-ANS": "NOT IT", "Q and A": "QUESTION and ANSWER"}
 _LABEL = re.compile(r"^([^\S\n]*+)(Q|A)(?=: )", re.MULTILINE)
 """The labels of a question and its answer in an example."""
 LONGEST = 4_000
@@ -138,8 +137,7 @@ def read_field(field: Field, value: object) -> JSON:
 
 
 def _field(name: str, about: Mapping[str, Any]) -> Field:
-    text = str(about.get("description", ""))
-    text = _MEANING.get(text, text)
+    text = str(about.get("description", "")).removeprefix("...")
     if about.get("enum"):
         return Field(name, "choice", text, tuple(map(str, about["enum"])))
     kinds: dict[object, Kind] = {

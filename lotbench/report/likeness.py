@@ -21,8 +21,6 @@ from lotbench.types import JSON, Metric
 
 TITLE = "Likeness of answers"
 NAME = "likeness"
-SHOWN = 15
-"""The maximum number of repeated answers that are listed."""
 FEW_WORDS = 3
 """If no answer has more words, answers are compared as a whole only."""
 
@@ -72,10 +70,6 @@ def across(runs: Mapping[str, Replies]) -> Section:
         for each in pairs
     )
     columns = ("model", "and", "measure", "same sample", "95 %", "other samples", "samples")
-    tables = [Table(columns, rows)]
-    if shared := likeness.common(answers):
-        caption = f"Answers of more than one model: {len(shared)}{_cut(shared)}"
-        tables.append(Table(("sample", "answer", "models", "of"), tuple(shared[:SHOWN]), caption))
     notes = (
         *_summary_notes(pairs_of),
         *_notes(measures, list(spoke.values())),
@@ -85,7 +79,7 @@ def across(runs: Mapping[str, Replies]) -> Section:
     numbers: dict[str, JSON] = {
         key.name: [_numbers(each) for each in pairs] for key, pairs in pairs_of.items()
     }
-    return Section(TITLE, notes, tuple(tables), grids=grids, name=NAME, numbers=numbers)
+    return Section(TITLE, notes, (Table(columns, rows),), grids=grids, name=NAME, numbers=numbers)
 
 
 def alone(replies: Replies) -> Section:
@@ -96,16 +90,13 @@ def alone(replies: Replies) -> Section:
         (own,) = likeness.alike({"": replies.answers}, measured.measure, measured.ends)
         rows.append((measured.name, own.same.value, interval(own.same), own.other, own.same.n))
         numbers[measured.name] = {"same_sample": _metric_numbers(own.same), "other_samples": own.other}
-    tables = [Table(("measure", "same sample", "95 %", "other samples", "samples"), tuple(rows))]
-    if again := likeness.stock(replies.answers):
-        caption = f"Answers to more than one sample: {len(again)}{_cut(again)}"
-        tables.append(Table(("answer", "samples"), tuple(again[:SHOWN]), caption))
+    table = Table(("measure", "same sample", "95 %", "other samples", "samples"), tuple(rows))
     notes = (
         "Whether models make one joke needs 2 models: lotbench compare RUN RUN.",
         *_notes(measures, [replies]),
         "Same sample: pairs of answers of this model to one sample. Other samples: answers that have no sample in common.",
     )
-    return Section(TITLE, notes, tuple(tables), name=NAME, numbers=numbers)
+    return Section(TITLE, notes, (table,), name=NAME, numbers=numbers)
 
 
 def _measures(runs: Sequence[Replies]) -> list[Measured]:
@@ -140,10 +131,6 @@ def _grid(measured: Measured, pairs: Sequence[Likeness], names: tuple[str, ...])
     cells = tuple(tuple(by_pair[frozenset((row, column))] for column in names) for row in names)
     caption = f"Likeness of answers to the same sample: {measured.name}"
     return Grid("model", "model", names, names, cells, caption)
-
-
-def _cut(rows: Sequence[object]) -> str:
-    return f", the first {SHOWN}" if len(rows) > SHOWN else ""
 
 
 def _summary_notes(likenesses: Mapping[Measured, Sequence[Likeness]]) -> list[str]:

@@ -69,7 +69,7 @@ def plan(order: Order, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan:
         UsageError: A model's name is not valid, or a limit of cost is set and a model has no price.
     """
     names = {role: (parse(order.models[role]),) for role in benchmark.roles}
-    refuse_unpriced(order.limits, {panel[0].text: panel[0] for panel in names.values()})
+    refuse_unpriced(order.limits, names)
     return Plan(
         benchmark=benchmark,
         experiment=Experiment(benchmark=benchmark.name, seed=order.seed, repeats=1),

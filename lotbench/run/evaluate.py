@@ -137,7 +137,7 @@ async def begin(
         LotbenchError: The run was stopped; `.run` is its folder, and `resume` continues it.
     """
     run_plan = plan.make(run_config)
-    refuse_unpriced(run_plan.limits, {name.text: name for names in run_plan.names.values() for name in names})
+    refuse_unpriced(run_plan.limits, run_plan.names)
     if shards > 1:
         sharded.refuse_local_models(run_plan)
 

@@ -172,12 +172,7 @@ def later(version: str, reference: str) -> bool:
 def _read_table(file: Path, shape: type[BaseModel]) -> dict[str, Any]:
     table = run_folder.read_json(file)
     if (schema := table.get("schema")) != RUN_SCHEMA:
-        advice = (
-            "lotbench 0.1 wrote it: read it with that version, or run it again"
-            if schema == 1
-            else "a later lotbench wrote it"
-        )
-        raise RunFolderError(f"{file}: schema {schema!r}, this lotbench reads {RUN_SCHEMA}: {advice}")
+        raise RunFolderError(f"{file}: schema {schema!r} of another lotbench, this one reads {RUN_SCHEMA}")
     try:
         validate(shape, table, file)
     except UsageError as error:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,11 +18,10 @@ from lotbench.config.experiment import Experiment, digest, validate
 from lotbench.config.model_names import address
 from lotbench.errors import DataError, RunFolderError, UsageError
 from lotbench.prompting.prompt import Pack, pack
-from lotbench.run.folder_shapes import read_run_json, read_samples
+from lotbench.run.folder_shapes import read_samples
 from lotbench.run.plan import Plan
 from lotbench.storage import datasets, run_folder
 from lotbench.storage.jsonl import rows, tables
-from lotbench.storage.pictures.picture_file import PictureError
 from lotbench.types import RUN_SCHEMA
 
 DATA = "data.jsonl"
@@ -80,24 +78,12 @@ def experiment(path: Path, table: Mapping[str, Any]) -> Experiment:
     return read.model_copy(update={"settings": settings})
 
 
-def home(run: Path, config: Experiment) -> Path:
-    """Return the folder of a run's data set: the configured one, or another shipped one if only that has the run's pictures."""
+def home(config: Experiment) -> Path:
+    """Return the folder of a run's data set, which may be gone."""
     try:
-        named = datasets.data_folder(config.data, benchmarks.get(config.benchmark).data_set)
+        return datasets.data_folder(config.data, benchmarks.get(config.benchmark).data_set)
     except UsageError:
-        named = Path(config.data)
-    sha256s = (read_run_json(run).get("recorded") or {}).get("pictures", {})
-    # All pictures are in the folder of the first one.
-    samples = read_samples(run).values()
-    sample = next((SimpleNamespace(**row) for row in samples if row["id"] in sha256s), None)
-    if sample is None:
-        return named
-    for place in (named, *datasets.data_sets()):
-        pictures = datasets.Pictures(place, [sample], config.max_image_px)
-        with suppress(OSError, PictureError, DataError):
-            if pictures[sample.id].sha256 == sha256s[sample.id]:
-                return place
-    return named
+        return Path(config.data)
 
 
 def plan_fields(run: Path, config: Experiment, table: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,7 +99,7 @@ def plan_fields(run: Path, config: Experiment, table: Mapping[str, Any]) -> dict
         UsageError: The samples or prompts are not valid.
     """
     benchmark, record = benchmarks.get(config.benchmark), table["recorded"]
-    prompts, place = pack(datasets.prompt_files(run / "prompts")), home(run, config)
+    prompts, place = pack(datasets.prompt_files(run / "prompts")), home(config)
     samples = list(read_samples(run).values())
     changed = ["experiment"] if digest(table["experiment"]) != table["digests"]["experiment"] else []
     changed += ["data", "samples.jsonl"] if digest(samples) != record["samples"] else []

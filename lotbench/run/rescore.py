@@ -7,7 +7,7 @@ replies better gives better traces.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -137,15 +137,10 @@ async def _replay(
         yield episodes, plan, caller
 
 
-async def replay_run(run: Run, heard: Callable[[Request], None] = lambda request: None) -> ReplayedRun:
-    """Play every finished episode of a run again from its journal.
-
-    Args:
-        run: The run.
-        heard: Called with each request as it would be sent.
-    """
+async def replay_run(run: Run) -> ReplayedRun:
+    """Play every finished episode of a run again from its journal."""
     old = {(trace.sample, trace.repeat): trace for trace in run.traces}
-    async with _replay(run, before=heard) as (episodes, plan, caller):
+    async with _replay(run) as (episodes, plan, caller):
         sequences = [
             [episode for episode in sequence if (episode.sample, episode.repeat) in old]
             for sequence in _sequences(plan, run)
@@ -240,21 +235,14 @@ async def find_request(run: Run, key: str) -> Request:
     """Return the request whose key in the journal is `key`.
 
     Raises:
-        UsageError: No episode of the run has a request with that key.
+        UsageError: The journal has no reply to a request with that key.
     """
-    matches: list[Request] = []
-
-    def heard(request: Request) -> None:
-        if str(request.key) == key:
-            matches.append(request)
-
-    why: list[str] = []
-    with suppress(CallFailed):
-        why = (await replay_run(run, heard)).why
-    if not matches:
-        message = f"{run.path}: no task asks for {key!r} (keys stand in traces.jsonl, as `call`)"
-        raise UsageError("\n".join([message, *why[:1]]))
-    return matches[0]
+    async with aclosing(transcripts(run)) as episodes:
+        async for episode in episodes:
+            for call in episode.calls:
+                if str(call.request.key) == key:
+                    return call.request
+    raise UsageError(f"{run.path}: no task asks for {key!r} (keys stand in traces.jsonl, as `call`)")
 
 
 def _absent_models(plan: Plan) -> dict[str, tuple[RoleModel, ...]]:

@@ -121,7 +121,7 @@ class Shelf:
     def data(self) -> Path | None:
         """The folder of the run's data set; None if it no longer exists."""
         try:
-            folder = recorded.home(self.run.path, self.run.config).resolve()
+            folder = recorded.home(self.run.config).resolve()
         except UsageError:
             return None
         return folder if folder.is_dir() else None

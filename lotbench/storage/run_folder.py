@@ -19,7 +19,7 @@ from typing import IO, Any
 from lotbench.config.model_names import slug
 from lotbench.errors import RunFolderError, suggestion
 from lotbench.regular_file import read_text
-from lotbench.storage import atomic_write, home, jsonl
+from lotbench.storage import atomic_write, jsonl
 from lotbench.storage.traces import Traces, trace_line
 from lotbench.types import Trace
 
@@ -133,7 +133,6 @@ def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -
     while True:
         try:
             path.mkdir(parents=True)
-            home.remember(path)
             return Folder(path)
         except FileExistsError:
             # Two processes may begin the same experiment in the same minute; the second gets a numbered folder.
@@ -158,7 +157,7 @@ def find(run: str, root: str | Path | None = None) -> Path:
 
     Args:
         run: A path, the name of a folder in `root`, `latest`, or a part of a name between hyphens: the latest run with it.
-        root: The folder of runs, by default runs/. If that is empty, `latest` is the latest run made on this machine.
+        root: The folder of runs, by default runs/.
 
     Raises:
         RunFolderError: There is no such run.
@@ -169,8 +168,6 @@ def find(run: str, root: str | Path | None = None) -> Path:
             return path
     runs = list(folder.glob("*/run.json"))
     if run == "latest" and not runs:
-        if root is None and (last := home.remembered()):
-            return last
         raise RunFolderError(f"{folder}: no runs yet")
     named = [path for path in runs if run == "latest" or f"-{run}-" in path.parent.name]
     if named:

@@ -74,7 +74,7 @@ def test_an_idle_bucket_fills_up_and_no_further(clock: Clock, monkeypatch: pytes
 
 
 def names(*given: str) -> dict[str, Any]:
-    return {name: parse(name) for name in given}
+    return {name: (parse(name),) for name in given}
 
 
 def test_a_cost_limit_refuses_models_without_a_price() -> None:

@@ -20,6 +20,7 @@ from clot_training.exploring import vocabulary
 from clot_training.records import Candidate, Prompt, Work, read_records
 from clot_training.tuning import refine
 from lotbench.errors import RunFolderError, UsageError
+from lotbench.storage.run_folder import Folder
 from tests.leaping import HashPolicy, config, data_set, plain, row, split_words
 
 
@@ -139,9 +140,7 @@ def test_what_says_nothing_new_is_not_compared(tmp_path: Path) -> None:
 def _trained(run: Config) -> list[str]:
     from clot_training.data.index import Rows
 
-    with Rows(Path(run.out) / "x.sqlite") as index:
-        index.fill(run)
-        return [one.text for one in index.all()]
+    return [one.text for one in Rows(run).all()]
 
 
 @pytest.mark.parametrize("cut", ["a batch", "a line", "half a line", "all"])
@@ -238,15 +237,10 @@ def test_without_any_keyword_the_empty_condition_is_left(tmp_path: Path) -> None
 
 
 def test_two_processes_do_not_explore_into_one_file(tmp_path: Path) -> None:
-    import fcntl
-
     run = random_run(tmp_path)
-    path = Work(Path(run.out)).candidates("random")
-    path.parent.mkdir(parents=True)
-    with path.open("ab") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(RunFolderError, match="another process"):
-            step.explore(run, HashPolicy)
+    folder = Folder(Work(Path(run.out)).explored("random"))
+    with folder, pytest.raises(RunFolderError, match="another process"):
+        step.explore(run, HashPolicy)
     step.explore(run, HashPolicy)
 
 
@@ -269,7 +263,6 @@ def test_questions_are_compared_by_the_sentence_encoder(
     for one in found[:6]:
         product = float(encoder([one.condition or ""])[0] @ encoder(["What does my puppy eat?"])[0])
         assert one.similarity == pytest.approx(product, abs=1e-4)
-    assert list((tmp_path / "home" / "store" / "keywords").glob("*.npy"))
 
 
 @pytest.mark.slow

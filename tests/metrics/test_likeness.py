@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lotbench.metrics.likeness import alike, common, equal, meaning, overlap, stock
+from lotbench.metrics.likeness import alike, equal, meaning, overlap
 
 ONE = {"a": ["cat", "cat"], "b": ["dog", "cat"], "c": ["fish"]}
 TWO = {"a": ["cat", "hat"], "b": ["cat", "cat"], "d": ["fish"]}
@@ -35,14 +35,6 @@ def test_words_and_meanings_in_common() -> None:
     assert meaning(vectors)(["x", "y"], ["y"]).ravel() == pytest.approx([-0.6, 1.0])
     (own, *_) = alike({"one": {"a": ["x", "y"], "b": ["y", "y"]}}, meaning(vectors), (-1.0, 1.0))
     assert own.same.value == pytest.approx((-0.6 + 1) / 2)
-
-
-def test_answers_that_models_share_and_that_a_model_gives_again() -> None:
-    third = {"a": ["hat"], "b": ["cow"]}
-    assert common({"one": ONE, "two": TWO, "three": third}) == [
-        ("a", "cat", 2, 3), ("a", "hat", 2, 3), ("b", "cat", 2, 3),
-    ]  # fmt: skip
-    assert stock(ONE) == [("cat", 2)] and stock(TWO) == [("cat", 2)]
 
 
 def test_cosines_have_student_intervals_and_shares_have_wilsons() -> None:

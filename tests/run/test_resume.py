@@ -16,7 +16,6 @@ from lotbench.errors import RunFolderError, UsageError
 from lotbench.run.evaluate import resume
 from lotbench.run.loading import Run, load_run
 from lotbench.run.session import Status
-from lotbench.storage import datasets
 from tests.fakes import game_rule
 from tests.faults import Mixed
 from tests.judging import data_set, shipped
@@ -209,10 +208,7 @@ def change_json(path: Path, *place: str, value: Any) -> None:
     path.write_text(json.dumps(table), encoding="utf-8")
 
 
-async def test_another_picture_refuses_to_be_gone_on_with(
-    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(datasets, "data_sets", list)
+async def test_another_picture_refuses_to_be_gone_on_with(tmp_path: Path, data: Path) -> None:
     with FakeServer() as server:
         shown = {"arm": "image+caption"}
         run = await stopped(server, tmp_path / "runs", data=str(data), limit=2, settings=shown)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +34,13 @@ def asked(**fields: Any) -> dict[str, Any]:
 
 
 def go(folder: Path, pictures: dict[str, bytes] | None = None, **languages: list[Any]) -> Path:
-    """A folder in the published layout, with its pictures in an archive."""
-    folder.mkdir(exist_ok=True)
+    """A folder in the published layout."""
+    (folder / "images").mkdir(parents=True, exist_ok=True)
     for name, rows in languages.items():
         lines = [one if isinstance(one, str) else json.dumps(one) for one in rows]
         (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    with zipfile.ZipFile(folder / "images.zip", "w") as archive:
-        for name, content in (
-            pictures if pictures is not None else {"images/5651380.jpg": picture()}
-        ).items():
-            archive.writestr(name, content)
+    for name, content in (pictures if pictures is not None else {"5651380.jpg": picture()}).items():
+        (folder / "images" / name).write_bytes(content)
     return folder
 
 
@@ -91,7 +87,7 @@ def test_what_is_skipped_is_counted_by_reason_and_what_is_broken_named_by_line(t
 
 @pytest.mark.parametrize("stem", ["../evil", "a/b", "..", ".hidden", "nul\0byte", ""])
 def test_a_row_cannot_name_a_file_elsewhere(stem: str, tmp_path: Path) -> None:
-    source = go(tmp_path / "go", {f"{stem or 'x'}.jpg": picture()}, en=[row(image=stem), asked()])
+    source = go(tmp_path / "go", {}, en=[row(image=stem), asked()])
     done = bring(source, tmp_path / "made")
     assert dict(done.skipped) == {"the picture's name is no file's": 1}
     assert not list((tmp_path / "made").rglob("*.jpg"))
@@ -123,15 +119,12 @@ def test_pictures_over_the_limits_are_refused(tmp_path: Path, monkeypatch: pytes
     }
 
 
-def test_a_damaged_archive_costs_its_pictures_or_says_that_it_is_none(tmp_path: Path) -> None:
-    source = go(tmp_path / "go", {"5651380.png": picture(kind="PNG")}, en=[row(), asked()])
-    whole = (source / "images.zip").read_bytes()
-    at = whole.index(b"IHDR")
-    (source / "images.zip").write_bytes(whole[:at] + b"XXXX" + whole[at + 4 :])
-    assert dict(bring(source, tmp_path / "made").skipped) == {"the picture cannot be read": 1}
-    (source / "images.zip").write_bytes(b"no archive")
-    with pytest.raises(UsageError, match=r"images\.zip: File is not a zip file"):
-        bring(source, tmp_path / "other")
+def test_an_archive_of_pictures_has_to_be_unpacked(tmp_path: Path) -> None:
+    source = go(tmp_path / "go", {}, en=[row(), asked()])
+    (source / "images").rmdir()
+    (source / "images.zip").write_bytes(b"PK")
+    with pytest.raises(UsageError, match=r"images\.zip: unpack it first"):
+        bring(source, tmp_path / "made")
 
 
 def test_a_folder_with_a_data_set_is_left_alone(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel, ValidationError, model_validator
 
 from lotbench.calls.journal import Journal
-from lotbench.config.experiment import read_toml, read_value
+from lotbench.config.experiment import read_toml
 from lotbench.errors import DataError, UsageError, faults_of
 from lotbench.models.recorded import RecordedModel
 from lotbench.storage.jsonl import append, line, put, rows, tables
@@ -34,7 +34,7 @@ def test_a_special_file_is_refused_by_name(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "special.json"
     os.mkfifo(path) if kind == "pipe" else path.symlink_to("/dev/zero")
     readers: list[Callable[[Path], object]] = [numbers, read_json, read_toml, Traces]
-    readers += [lambda at: read_value(f"@{at}"), lambda at: append(at, ())]
+    readers += [lambda at: append(at, ())]
     readers += [partial(Journal, writes=False), partial(RecordedModel, role="candidate")]
     for read in readers:
         with pytest.raises(UsageError, match=r"special\.json: is (no regular file|a link)"):

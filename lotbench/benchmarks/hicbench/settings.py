@@ -56,7 +56,7 @@ class Settings(BaseModel):
     """Who chooses the examples: a judge of its own, --role dhp_judge=NAME, or the panel that scores (the
     paper's)."""
     examples: Mapping[Literal["positive", "negative"], str] = Field(default_factory=dict)
-    """The examples that policy text begins with: {"positive": "...", "negative": "..."}, or @FILE."""
+    """The examples that policy text begins with: {"positive": "...", "negative": "..."}."""
     order: Literal["shuffled", "data"] = "shuffled"
     """The order of tasks in dhp: a seeded shuffle for each repeat, or that of the data set (the paper's)."""
 

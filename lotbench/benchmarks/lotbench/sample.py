@@ -85,7 +85,7 @@ class Item(SampleRow):
     clues: Annotated[tuple[Text, ...], Field(min_length=1)]
     """Clues in the order in which they are revealed, from wide to narrow."""
     tier: Literal["easy", "medium", "hard"] | None = "medium"
-    """The size of the leap in the writer's opinion; null if the first attempts of players decide it (`run.calibration`)."""
+    """The size of the leap in the writer's opinion; null if unknown."""
     leap: str = ""
     """The kind of leap between picture and response."""
     accept: tuple[Text, ...] = ()

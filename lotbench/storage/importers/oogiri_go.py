@@ -1,4 +1,4 @@
-"""Importer of Oogiri-GO: one JSON-lines file per language, pictures in a folder or an archive.
+"""Importer of Oogiri-GO: one JSON-lines file per language, pictures in a folder.
 
 The layout is that of the published data (docs/standard.md): en.jsonl, cn.jsonl, jp.jsonl. The field `image` is the stem
 of a picture file; `star` is the number of likes, or null.
@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
-from pathlib import Path, PurePosixPath
-from typing import TypeAlias
+from pathlib import Path
 
 from lotbench.benchmarks.standard.oogiri import Language, Row
 from lotbench.config.makers import PEOPLE
@@ -23,10 +20,7 @@ from lotbench.storage.jsonl import document
 from lotbench.storage.pictures.picture_file import MAX_BYTES
 
 FILES: Mapping[str, Language] = {"en.jsonl": "en", "cn.jsonl": "zh", "jp.jsonl": "ja"}
-ARCHIVE, FOLDERS = "images.zip", ("images", "image")
-
-Find: TypeAlias = Callable[[str], bytes | None]
-"""Returns the bytes of a picture by its stem; None if there is no such picture."""
+FOLDERS = ("images", "image")
 
 
 def rows(folder: Path, pictures: PictureFiles) -> Iterator[Raw]:
@@ -38,27 +32,34 @@ def rows(folder: Path, pictures: PictureFiles) -> Iterator[Raw]:
     files = [folder / file for file in FILES if (folder / file).is_file()]
     if not files:
         raise UsageError(f"{folder}: has none of {', '.join(FILES)}")
-    find = _pictures(folder)
+    pictures_by_stem = _pictures(folder)
     for path in files:
         with path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():
-                    read = partial(_row, line, FILES[path.name], number, find, pictures)
+                    read = partial(_row, line, FILES[path.name], number, pictures_by_stem, pictures)
                     yield Raw(str(path), number, read)
 
 
-def _pictures(folder: Path) -> Find:
-    """Return a function that reads pictures by stem, from a subfolder or from the archive; it finds none without either."""
+def _pictures(folder: Path) -> dict[str, str]:
+    """Return the paths of the picture files in the subfolder of pictures, by their stems; {} without a subfolder.
+
+    Raises:
+        UsageError: There is an archive of pictures in place of the subfolder.
+    """
     for place in FOLDERS:
         if (folder / place).is_dir():
-            files = {Path(entry.name).stem: entry.path for entry in os.scandir(folder / place)}
-            return lambda stem: _read_file(files[stem]) if stem in files else None
-    if (folder / ARCHIVE).is_file():
-        return _archive(folder / ARCHIVE)
-    return lambda stem: None
+            return {Path(entry.name).stem: entry.path for entry in os.scandir(folder / place)}
+    if (folder / "images.zip").is_file():
+        raise UsageError(
+            f"{folder / 'images.zip'}: unpack it first, so that {folder / 'images'} has the pictures"
+        )
+    return {}
 
 
-def _read_file(path: str) -> bytes | None:
+def _read_file(path: str | None) -> bytes | None:
+    if path is None:
+        return None
     try:
         with open(path, "rb") as file:
             return file.read(MAX_BYTES + 1)
@@ -66,33 +67,10 @@ def _read_file(path: str) -> bytes | None:
         return None
 
 
-def _archive(path: Path) -> Find:
-    """Return a function that reads files in a zip archive by stem, whatever their folder.
-
-    Raises:
-        UsageError: The archive cannot be read. (The function raises SkippedError for a damaged file in it.)
-    """
-    try:
-        archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError) as error:
-        raise UsageError(f"{path}: {error}") from None
-    members = {PurePosixPath(info.filename).stem: info for info in archive.infolist() if not info.is_dir()}
-
-    def find(stem: str) -> bytes | None:
-        if stem not in members:
-            return None
-        try:
-            with archive.open(members[stem]) as member:
-                # The size in the archive's index may be wrong.
-                return member.read(MAX_BYTES + 1)
-        except (zipfile.BadZipFile, zlib.error, OSError, RuntimeError, NotImplementedError):
-            raise SkippedError("the picture cannot be read") from None
-
-    return find
-
-
-def _row(line: bytes, language: Language, number: int, find: Find, pictures: PictureFiles) -> Row:
-    """Return one line of a published file as a row; `number` is its line number, `find` reads pictures.
+def _row(
+    line: bytes, language: Language, number: int, files: Mapping[str, str], pictures: PictureFiles
+) -> Row:
+    """Return one line of a published file as a row; `number` is its line number, `files` has the pictures by stem.
 
     Raises:
         SkippedError: The row cannot be used.
@@ -113,7 +91,7 @@ def _row(line: bytes, language: Language, number: int, find: Find, pictures: Pic
         raise SkippedError("the question is in an image" if text_of_question == "None" else "no question")
     image = None
     if kind in ("I2T", "IT2T") and stem is not None:
-        image = pictures.keep(str(stem), partial(find, str(stem)))
+        image = pictures.keep(str(stem), partial(_read_file, files.get(str(stem))))
     asked_by = hashlib.sha256(str(question).encode()).hexdigest()[:12]
     return Row(
         id=f"go-{language}-{number}",

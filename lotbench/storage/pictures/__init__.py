@@ -1,1 +1,1 @@
-"""Picture files: reading and encoding, duplicates, rendering of drawings, contact sheets."""
+"""Picture files: reading and encoding, duplicates, contact sheets."""

@@ -21,22 +21,6 @@ PIECES = re.compile(r"[\u2e80-\uffef]\s*|[^\s\u2e80-\uffef]+\s*|\s+")
 """The units of line breaking: words and Chinese characters."""
 LINES = 9
 """The maximum number of text lines below a picture."""
-CHINESE_FONTS = (
-    "NotoSansCJK-Regular", "NotoSansSC", "SourceHanSans", "wqy-", "PingFang", "Hiragino", "msyh", "simsun",
-    "DroidSansFallback", "NotoSerifCJK-Regular", "ArialUnicode",
-)  # fmt: skip
-
-
-def chinese_font() -> Path | None:
-    """Return the path of an installed font with Chinese characters; None if there is none of the usual ones."""
-    from matplotlib.font_manager import findSystemFonts
-
-    files = sorted(map(Path, findSystemFonts()))
-    for name in CHINESE_FONTS:
-        for path in files:
-            if path.stem.replace(" ", "").lower().startswith(name.lower()):
-                return path
-    return None
 
 
 def pages(folder: Path, items: Sequence[Any], font: Path | None) -> Iterator[Any]:

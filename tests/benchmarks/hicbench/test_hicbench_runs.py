@@ -145,26 +145,14 @@ def test_a_dynamic_run_scored_again_episodes_the_same_prompts(tmp_path: Path) ->
 
 
 def test_examples_are_read_from_a_file_and_frozen(tmp_path: Path) -> None:
-    for name, text in (
-        ("examples.json", '{"positive": "by people", "negative": "no good"}'),
-        ("examples.toml", 'positive = "by people"\nnegative = "no good"\n'),
-    ):
-        file = tmp_path / name
-        file.write_text(text, encoding="utf-8")
-        sets = ["dhp=true", "dhp_policy=text", f"examples=@{file}"]
-        flags = {"benchmark": "hicbench", "model": "m", "roles.judge": ["j"], "roles.dhp_judge": ["k"]}
-        made = plan.make(config.load(None, sets, flags))
-        file.unlink()
-        assert made.settings.examples == {"positive": "by people", "negative": "no good"}
-        assert made.experiment.settings["examples"] == {"positive": "by people", "negative": "no good"}
-
-
-@pytest.mark.parametrize(("name", "text"), [("x.json", "{"), ("x.toml", "= 1"), ("gone.json", None)])
-def test_a_file_of_examples_that_cannot_be_read_is_named(tmp_path: Path, name: str, text: str | None) -> None:
-    file = tmp_path / name
-    if text is not None:
-        file.write_text(text, encoding="utf-8")
-    with pytest.raises(UsageError, match=name):
+    file = tmp_path / "examples.toml"
+    file.write_text('[settings.examples]\npositive = "by people"\nnegative = "no good"\n', encoding="utf-8")
+    flags = {"benchmark": "hicbench", "model": "m", "roles.judge": ["j"], "roles.dhp_judge": ["k"]}
+    made = plan.make(config.load(file, ["dhp=true", "dhp_policy=text"], flags))
+    file.unlink()
+    assert made.settings.examples == {"positive": "by people", "negative": "no good"}
+    assert made.experiment.settings["examples"] == {"positive": "by people", "negative": "no good"}
+    with pytest.raises(UsageError, match="--config"):
         config.load(None, [f"examples=@{file}"])
 
 

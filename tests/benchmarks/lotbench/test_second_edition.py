@@ -12,8 +12,8 @@ import pytest
 from lotbench import benchmarks
 from lotbench.benchmarks.lotbench import lints, words
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.run import calibration
 from lotbench.storage import datasets
+from lotbench.storage.jsonl import tables
 
 FOLDER = datasets.data_folder("", "lotbench")
 EXTRA = datasets.shipped("data", "lotbench_extra")
@@ -69,7 +69,7 @@ def test_the_extra_samples_are_others_of_pictures_that_the_game_shows(items: tup
     assert not {item.id for item in extra} & {item.id for item in items}
     assert {item.image for item in extra} <= {item.image for item in items}
     assert max(Counter(item.image for item in extra).values()) == 1
-    assert {play.sample for play in calibration.read_plays(EXTRA)} <= {item.id for item in extra}
+    assert {play["sample"] for _, play in tables(EXTRA / "calibration.jsonl")} <= {item.id for item in extra}
 
 
 def test_every_sample_has_what_the_game_needs_and_leaves_its_tier_to_blind_plays(
@@ -97,9 +97,9 @@ def test_no_response_is_one_of_the_first_edition_and_no_prompt_gives_one_away(
 
 
 def test_its_blind_plays_can_be_read_and_its_source_counts_its_samples(items: tuple[Item, ...]) -> None:
-    plays = calibration.read_plays(FOLDER)
-    assert {play.sample for play in plays} <= {item.id for item in items}
-    assert {play.edition for play in plays} == {"2"}
+    plays = [play for _, play in tables(FOLDER / "calibration.jsonl")]
+    assert {play["sample"] for play in plays} <= {item.id for item in items}
+    assert {play["edition"] for play in plays} == {"2"}
     languages = Counter(item.language for item in items)
     told = (Path(FOLDER) / "SOURCE.md").read_text("utf-8")
     assert f"{len(items)}, {languages['en']} in English and {languages['zh']} in Chinese" in " ".join(
