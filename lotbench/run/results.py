@@ -395,6 +395,7 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
         by_labels=by_labels,
         checked=judge_standing.fpr(checks[0]) if checks else None,
         answers=_answers(run.path, run.traces, declared, settings) if answers else likeness.Replies(),
+        complete=run.summary["complete"],
     )
 
 

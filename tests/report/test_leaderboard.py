@@ -12,8 +12,8 @@ from lotbench.cli import main
 from lotbench.errors import DataError, RunFolderError, UsageError
 from lotbench.report.comparison import Comparison, compare, to_json, to_markdown
 from lotbench.report.html.comparison_page import page
-from lotbench.report.leaderboard import Board, Entry, board, differing, sample_scores
-from lotbench.report.ranking_sections import sections
+from lotbench.report.leaderboard import Board, Entry, board, differing, sample_scores, values
+from lotbench.report.ranking_sections import sections, summed_up
 from lotbench.report.sections import Section
 from lotbench.run.evaluate import evaluate_sync
 from lotbench.run.loading import Run, load_run
@@ -68,6 +68,18 @@ def test_means_are_over_shared_samples_and_pairs_over_their_own() -> None:
     assert row[5:8] == (10, 0, 2)
     with pytest.raises(UsageError, match="no sample has a score in every run"):
         board([*THREE, one("apart", 0.1, 5, values={"elsewhere": 1.0})])
+
+
+def test_a_run_that_is_not_complete_stands_last_however_high_its_score() -> None:
+    made = board([*THREE, one("cut", 0.9, 4, complete=False)])
+    assert (
+        [place.label for place in made.places][-1] == "cut"
+        and len(made.pairs) == 3
+        and "cut" not in values(made)
+    )
+    said = "it is not complete; lotbench resume run-4."
+    assert summed_up(made).endswith(f"; cut stands last: {said}")
+    assert f"cut is paired with nobody: {said}" in section(made, "Ranking").notes
 
 
 def test_a_judge_that_was_not_needed_is_no_difference_and_another_judge_is() -> None:
@@ -180,6 +192,8 @@ def test_compare_refuses_what_cannot_be_compared(
     assert "--out" in capsys.readouterr().err
     with pytest.raises(RunFolderError, match="lotbench resume"):
         entry(replace(runs[0], summary={}))
+    cut = replace(runs[0], summary={**runs[0].summary, "complete": False})
+    assert entry(runs[0]).complete and not entry(cut).complete
 
 
 def test_compare_ranks_each_group_of_mixed_runs_and_says_what_it_left_out(
