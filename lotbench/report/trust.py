@@ -141,6 +141,7 @@ class Case:
         writers: The number of samples (or gold labels) by writer: a model's name or family, `people`, or empty if unknown.
         samples: The number of samples played.
         whole: The number of samples in the data set; None if unknown.
+        hand_picked: Whether the samples were chosen by name; see `run.plan.Plan`.
         unanswered: The number of samples that the primary metric leaves out.
         missing: The number of episodes that failed or have no score.
         episodes: The number of finished episodes, and of episodes in the complete run.
@@ -156,6 +157,7 @@ class Case:
     writers: Mapping[str, int] = field(default_factory=dict)
     samples: int = 0
     whole: int | None = None
+    hand_picked: bool = False
     unanswered: int = 0
     missing: int = 0
     episodes: tuple[int, int] = (0, 0)
@@ -307,11 +309,13 @@ def _marks(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
 
 
 def _size(case: Case) -> Iterator[str]:
-    """Yield the reasons if the run is too small, leaves out too much, or is incomplete."""
+    """Yield the reasons if the run is too small, has chosen samples, leaves out too much, or is incomplete."""
     minimum = MIN_SAMPLES if case.whole is None else min(MIN_SAMPLES, case.whole)
     if case.samples < minimum:
         least = str(minimum) if minimum == MIN_SAMPLES else f"the data set's {minimum}"
         yield f"the run is of {case.samples} samples, fewer than {least}"
+    if case.hand_picked:
+        yield "the samples were chosen by name"
     if case.unanswered > MOST_UNANSWERED * case.samples:
         yield f"{KNOWS_NOTHING} of {case.unanswered} of the {case.samples} samples"
     done, total = case.episodes

@@ -41,6 +41,7 @@ class Plan:
         chosen: The samples to play.
         beside: The rows of the data set that episodes see (`Episode.data`).
         of: The number of samples in the data set.
+        hand_picked: Whether the samples were chosen by name, and are neither all of their languages nor those that a draw would take.
         names: The models of each role, including the candidate.
         by_id: The samples in `data`, by id.
         seen: The ids of chosen samples that the candidate's adapter was trained on; None if unknown.
@@ -63,6 +64,7 @@ class Plan:
     names: Mapping[str, tuple[ModelName, ...]]
     by_id: Mapping[str, Sample]
     seen: tuple[str, ...] | None = ()
+    hand_picked: bool = False
     recorded: Mapping[str, str] | None = None
     share: tuple[int, int] = (0, 1)
 
@@ -170,14 +172,12 @@ def _select_data(
     items = datasets.samples(folder, benchmark.Item)
     data = benchmark.samples(items, settings, experiment.seed)
     pool = _in_languages(data, experiment.languages)
-    chosen = select(
-        pool,
-        experiment.samples,
-        experiment.limit,
-        benchmark.strata,
-        experiment.seed,
-        lambda sample: benchmark.alike(sample, settings),
-    )
+
+    def draw(ids: Sequence[str], limit: int | None) -> tuple[Any, ...]:
+        strata, seed = benchmark.strata, experiment.seed
+        return select(pool, ids, limit, strata, seed, lambda sample: benchmark.alike(sample, settings))
+
+    chosen = draw(experiment.samples, experiment.limit)
     return {
         "folder": folder,
         "data": data,
@@ -187,6 +187,9 @@ def _select_data(
         "pictures": datasets.Pictures(folder, data, experiment.max_image_px),
         "prompts": datasets.prompts(benchmark.name, experiment.prompts),
         "seen": _seen_ids(benchmark, candidate, chosen),
+        "hand_picked": bool(experiment.samples)
+        and len(chosen) < len(pool)
+        and {sample.id for sample in chosen} != {sample.id for sample in draw((), len(chosen))},
     }
 
 

@@ -333,6 +333,7 @@ def _case(
         writers=_writers(plan.chosen),
         samples=len(plan.chosen),
         whole=plan.of,
+        hand_picked=plan.hand_picked,
         unanswered=primary_metric.unanswered,
         missing=sample_scores(traces).failed,
         episodes=(len(traces), sum(map(len, plan.sequences()))),

@@ -70,6 +70,7 @@ ASKED: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (
     ),
     ({"samples": 49, "whole": None}, {"samples": 50, "whole": None}, "the run is of 49 samples, fewer than"),
     ({"episodes": (323, 324)}, {}, "the run is not complete: 323 of 324 tasks are done"),
+    ({"hand_picked": True}, {}, "the samples were chosen by name"),
     ({"unanswered": 6}, {"unanswered": 5}, "the primary metric knows nothing of 6 of the 108 samples"),
     ({"missing": 17}, {"missing": 16}, "17 of 324 tasks failed or have no score, more than 5%"),
     ({"writers": {"gpt-oss-120b": 3, "people": 105}}, {"writers": {"people": 108}}, "wrote 3 of the 108"),
