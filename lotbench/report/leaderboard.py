@@ -62,7 +62,8 @@ class Entry:
         arm: The variant (arm) of the benchmark; None if the benchmark has one arm only.
         primary_metric: The metric of the ranking; None for the mean of `values`.
         by_labels: The primary metric corrected by people's labels of the run's own verdicts; None without labels.
-        checked: The judge's FPR on hard negatives from its latest check (`value`, `low`, `high`, `n`); None without a check.
+        checked: The FPR on hard negatives of the judges that decide, from their latest check (`value`, `low`, `high`, `n`); None
+            without a check.
         answers: The candidate's answers.
         complete: Whether all planned episodes are finished. The unfinished ones of a stopped run are the long, often lost ones.
     """

@@ -394,10 +394,18 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
         arm=run.summary["arm"],
         primary_metric=primary_metric,
         by_labels=by_labels,
-        checked=judge_standing.fpr(checks[0]) if checks else None,
+        checked=next(
+            (judge_standing.fpr(record) for record in checks if _decides(record, declared, settings)), None
+        ),
         answers=_answers(run.path, run.traces, declared, settings) if answers else likeness.Replies(),
         complete=run.summary["complete"],
     )
+
+
+def _decides(record: Mapping[str, Any], declared: Benchmark, settings: Any) -> bool:
+    """Return whether a check is of the judges that decide in a run, not of the oracle or of one judge of two."""
+    depends = declared.validation.depends("judge", settings)[0] if declared.validation else {}
+    return {**depends, "role": "judge"}.items() <= record["key"].items()
 
 
 def _conditions(config: Experiment) -> dict[str, Any]:
