@@ -27,7 +27,9 @@ MOST_UNANSWERED = 0.05
 KNOWS_NOTHING = "the primary metric knows nothing"
 """The beginning of the reason given if the primary metric leaves out more than `MOST_UNANSWERED`."""
 MIN_SAMPLES = 50
-"""The minimum number of independent samples; a smaller data set must be played as a whole."""
+"""The minimum number of independent samples, such as pictures; a smaller data set must be played as a whole."""
+MIN_WHOLE = 8
+"""The minimum number of independent samples in a data set that is played as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Bounds:
         max_unreadable: The maximum share of unreadable verdicts.
         min_negatives: The minimum number of labelled negatives.
         min_positives: The minimum number of labelled positives.
-        upper_end: Whether the upper end of the 95 % interval of the FPR on hard negatives, too, must not exceed `max_fpr`.
+        upper_end: Whether the upper end of the 95 % interval of the FPR on hard negatives must be known, and not exceed `max_fpr`.
     """
 
     max_fpr: float = 0.05
@@ -140,6 +142,8 @@ class Case:
         checks: The checks of these roles.
         writers: The number of samples (or gold labels) by writer: a model's name or family, `people`, or empty if unknown.
         samples: The number of samples played.
+        units: The number of independent units among them, which intervals count: pictures, if samples share pictures; None if
+            each sample is one.
         whole: The number of samples in the data set; None if unknown.
         hand_picked: Whether the samples were chosen by name; see `run.plan.Plan`.
         unanswered: The number of samples that the primary metric leaves out.
@@ -156,6 +160,7 @@ class Case:
     checks: Sequence[Check] = ()
     writers: Mapping[str, int] = field(default_factory=dict)
     samples: int = 0
+    units: int | None = None
     whole: int | None = None
     hand_picked: bool = False
     unanswered: int = 0
@@ -276,11 +281,9 @@ def _decisions(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
             yield f"{name}'s {rate} {rates.where} is not known"
         elif value > most:
             yield f"{name}'s {rate} {rates.where} is {value:.3f}, above max_{rate.lower()} {most:g}"
-    if (
-        bounds.upper_end
-        and rates.most_fpr is not None
-        and rates.most_fpr > bounds.max_fpr >= (rates.fpr or 0.0)
-    ):
+    if bounds.upper_end and rates.most_fpr is None:
+        yield f"{name}'s FPR on hard negatives has no upper end: too few rows or samples to bound it"
+    elif bounds.upper_end and (rates.most_fpr or 0.0) > bounds.max_fpr >= (rates.fpr or 0.0):
         fewest = math.ceil(Z**2 * (1 / bounds.max_fpr - 1))
         few = f"; even a judge without an error takes at least {fewest}" if rates.hard < fewest else ""
         yield (
@@ -310,10 +313,12 @@ def _marks(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
 
 def _size(case: Case) -> Iterator[str]:
     """Yield the reasons if the run is too small, has chosen samples, leaves out too much, or is incomplete."""
-    minimum = MIN_SAMPLES if case.whole is None else min(MIN_SAMPLES, case.whole)
-    if case.samples < minimum:
-        least = str(minimum) if minimum == MIN_SAMPLES else f"the data set's {minimum}"
-        yield f"the run is of {case.samples} samples, fewer than {least}"
+    whole, units = case.whole or math.inf, case.samples if case.units is None else case.units
+    minimum = MIN_WHOLE if case.samples >= whole else MIN_SAMPLES
+    if units < minimum:
+        alike = f" on {units} pictures (or other units)" if units < case.samples else ""
+        least = f"the data set's {whole}" if case.samples < whole < MIN_SAMPLES else minimum
+        yield f"the run is of {case.samples} samples{alike}, fewer than {least}"
     if case.hand_picked:
         yield "the samples were chosen by name"
     if case.unanswered > MOST_UNANSWERED * case.samples:

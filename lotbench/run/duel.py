@@ -95,7 +95,7 @@ async def duel(config: Config, models: Sequence[str], say: Say = lambda look: No
         raise UsageError(
             "with these settings games hand memory on from sample to sample: no duel can be held"
         )
-    units = list(_group_samples(first.chosen).values())
+    units = list(plan.group_samples(first.chosen).values())
     # The order is secret, so that no model can be tuned to its beginning.
     SystemRandom().shuffle(units)
     order = tuple(name for unit in units for name in unit)
@@ -115,7 +115,7 @@ async def resume_duel(runs: Sequence[Run], say: Say = lambda look: None, **how: 
     """
     if len({tuple(run.config.samples) for run in runs}) != 1 or not runs[0].config.samples:
         raise UsageError("these are no runs of one duel: their samples are not the same in the same order")
-    units = list(_group_samples(planned(runs[0], Limits()).chosen).values())
+    units = list(plan.group_samples(planned(runs[0], Limits()).chosen).values())
 
     return await _look(units, lambda only: [resume(run.path, only=only, **how) for run in runs], how, say)
 
@@ -151,7 +151,7 @@ async def _look(
 def last_look(runs: Sequence[Run]) -> Look | None:
     """Return the last interim test for which all runs of a duel have played the samples; None before the first."""
     first = planned(runs[0], Limits())
-    units = list(_group_samples(first.chosen).values())
+    units = list(plan.group_samples(first.chosen).values())
     played = set.intersection(*({(trace.sample, trace.repeat) for trace in run.traces} for run in runs))
     episodes = (episode for sequence in first.sequences() for episode in sequence)
     missing = {episode.sample for episode in episodes if (episode.sample, episode.repeat) not in played}
@@ -189,12 +189,3 @@ async def _gather(works: Sequence[Awaitable[Run]]) -> list[Run]:
 
 def _config_with(config: Config, fields: Mapping[str, Any]) -> Config:
     return config.model_copy(update={"experiment": config.experiment.model_copy(update=dict(fields))})
-
-
-def _group_samples(samples: Sequence[Any]) -> dict[str, list[str]]:
-    """Return the ids of samples grouped by their picture or block; a sample without either is a group of its own."""
-    by_shared: dict[str, list[str]] = {}
-    for sample in samples:
-        shared = getattr(sample, "image", None) or getattr(sample, "block", None) or sample.id
-        by_shared.setdefault(str(shared), []).append(sample.id)
-    return by_shared

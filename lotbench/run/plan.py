@@ -233,6 +233,15 @@ def reference(benchmark: Benchmark) -> tuple[str, Any]:
     return f"paper/{presets[-1].stem}", validate(benchmark.Settings, table)
 
 
+def group_samples(samples: Sequence[Any]) -> dict[str, list[str]]:
+    """Return the ids of samples by what they share, the unit of primary metrics: a group, picture or block, or the sample alone."""
+    by_shared: dict[str, list[str]] = {}
+    for sample in samples:
+        shared = (getattr(sample, name, None) for name in ("group", "image", "block", "id"))
+        by_shared.setdefault(str(next(filter(None, shared))), []).append(sample.id)
+    return by_shared
+
+
 def version() -> str:
     """Return the version of lotbench."""
     return metadata.version("lotbench")

@@ -35,7 +35,7 @@ from lotbench.report.report import Facts, Report, RoleUsage, brief, build, to_ma
 from lotbench.report.sections import Excerpt, Section
 from lotbench.run.folder_shapes import read_checks, read_run_json
 from lotbench.run.loading import Run, planned
-from lotbench.run.plan import Plan, reference, sampling_table
+from lotbench.run.plan import Plan, group_samples, reference, sampling_table
 from lotbench.storage import run_folder
 from lotbench.storage.jsonl import rows, tables
 from lotbench.types import RUN_SCHEMA, Trace
@@ -332,6 +332,7 @@ def _case(
         checks=quality.checks,
         writers=_writers(plan.chosen),
         samples=len(plan.chosen),
+        units=len(group_samples(plan.chosen)),
         whole=plan.of,
         hand_picked=plan.hand_picked,
         unanswered=primary_metric.unanswered,
@@ -405,7 +406,7 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
 def _decides(record: Mapping[str, Any], declared: Benchmark, settings: Any) -> bool:
     """Return whether a check is of the judges that decide in a run, not of the oracle or of one judge of two."""
     depends = declared.validation.depends("judge", settings)[0] if declared.validation else {}
-    return {**depends, "role": "judge"}.items() <= record["key"].items()
+    return bool({**depends, "role": "judge"}.items() <= record["key"].items())
 
 
 def _conditions(config: Experiment) -> dict[str, Any]:

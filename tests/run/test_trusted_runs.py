@@ -123,6 +123,14 @@ def test_samples_chosen_by_name_are_known_and_a_duels_are_not_among_them(tmp_pat
     assert recorded.plan_fields(tmp_path / "run", config, table)["hand_picked"] is True
 
 
+def test_ideas_of_one_block_and_problems_of_one_question_count_once(tmp_path: Path) -> None:
+    ideas = planned("rinobench", tmp_path, settings={"justification": False})
+    problems = planned("standard", tmp_path)
+    case = _case(ideas, {}, mean_score({}), (), JudgeQuality())
+    assert (case.samples, case.units) == (120, len({sample.block for sample in ideas.chosen})) == (120, 30)
+    assert set(plan.group_samples(problems.chosen)) == {problem.group for problem in problems.chosen}
+
+
 def test_a_problem_is_seen_if_a_response_that_people_liked_in_it_was_trained_on(tmp_path: Path) -> None:
     adapter_texts.write(tmp_path, [])
     problems = planned("standard", tmp_path).chosen
