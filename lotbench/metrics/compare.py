@@ -74,7 +74,7 @@ def of_primary_metrics(first: PrimaryMetric, other: PrimaryMetric, fpr: float = 
         return difference({}, {})
     records = [run.records[name] for run in (first, other) for name in shared]
     noise = sum(_noise(run, shared) for run in (first, other))
-    result = of_metric(first.weighted(records), len(shared), noise)
+    result = of_metric(first.weighted(records), len(shared), noise, _effective(first, other, shared))
     if result.mean and result.mean > 0:
         result = _at_worst(result, first, other, shared, fpr)
     return replace(result, judgements=(first.judgements + other.judgements) // 2) if noise else result
@@ -91,9 +91,16 @@ def _at_worst(
     moved = [*least(counted[0], fpr), *most(counted[1])]
     if all(now is before for now, before in zip(moved, counted[0] + counted[1], strict=True)):
         return result
-    worst = of_metric(weighted(moved), len(shared), result.noise)
+    worst = of_metric(weighted(moved), len(shared), result.noise, _effective(first, other, shared))
     holds = worst.mean is not None and worst.mean > 0 and worst.p is not None
     return replace(result, p=max(result.p, worst.p or 0.0) if holds else 1.0)
+
+
+def _effective(first: PrimaryMetric, other: PrimaryMetric, shared: Sequence[str]) -> float:
+    """Return the effective number of units (Kish 1965): their number if all have equal weights, else less."""
+    weights = [run.weight(run.records[name]) for run in (first, other) for name in shared]
+    both = np.reshape(weights, (2, -1)).sum(axis=0)
+    return float(both.sum() ** 2 / (both**2).sum())
 
 
 def _noise(run: PrimaryMetric, shared: Sequence[str]) -> float:
@@ -101,13 +108,14 @@ def _noise(run: PrimaryMetric, shared: Sequence[str]) -> float:
     return 0.0 if run.noise is None else float(run.noise([run.records[name] for name in shared]).var())
 
 
-def of_metric(metric: Weighted, n: int, noise: float = 0.0) -> Difference:
+def of_metric(metric: Weighted, n: int, noise: float = 0.0, effective: float | None = None) -> Difference:
     """Return the difference of a metric between n records and the n records paired with them.
 
     Args:
         metric: The metric by the weights of 2 n records: those of the first run, then those of the other in the same order.
         n: The number of pairs.
         noise: A variance to add to that of the difference.
+        effective: The effective number of pairs; None for n.
     """
     seen = float(_ahead(metric, np.ones((1, n)), np.zeros((1, n)))[0])
     if not math.isfinite(seen):
@@ -122,10 +130,16 @@ def of_metric(metric: Weighted, n: int, noise: float = 0.0) -> Difference:
         return _permuted((np.zeros(n), np.ones(n)), exchanged)
 
     # For a mean, the pseudo-values equal the differences of the pairs.
-    return tested(n * seen - (n - 1) * _one_left_out(metric, n), seen, exact, noise)
+    return tested(n * seen - (n - 1) * _one_left_out(metric, n), seen, exact, noise, effective)
 
 
-def tested(values: Floats, mean: float, exact: Callable[[], float], noise: float = 0.0) -> Difference:
+def tested(
+    values: Floats,
+    mean: float,
+    exact: Callable[[], float],
+    noise: float = 0.0,
+    effective: float | None = None,
+) -> Difference:
     """Return the result of the paired t test.
 
     Args:
@@ -133,8 +147,9 @@ def tested(values: Floats, mean: float, exact: Callable[[], float], noise: float
         mean: The difference to report and to test.
         exact: Returns the p of the exact test; called for fewer than eight values, or if they do not vary.
         noise: A variance to add to that of the mean.
+        effective: The effective number of values, which gives the degrees of freedom; None for all.
     """
-    n = len(values)
+    n, freedom = len(values), (effective or len(values)) - 1
     if n < 2:
         return Difference(n, mean, None, None, None)
     sd = float(values.std(ddof=1))
@@ -142,8 +157,8 @@ def tested(values: Floats, mean: float, exact: Callable[[], float], noise: float
     error = math.hypot(sd if varies else 0.0, math.sqrt(n * noise)) / math.sqrt(n)
     if not error:
         return Difference(n, mean, None, None, exact() if mean else 1.0)
-    p = 2 * float(scipy.special.stdtr(n - 1, -abs(mean) / error))
-    half = float(scipy.special.stdtrit(n - 1, 1 - ALPHA / 2)) * error
+    p = 2 * float(scipy.special.stdtr(freedom, -abs(mean) / error))
+    half = float(scipy.special.stdtrit(freedom, 1 - ALPHA / 2)) * error
     return Difference(
         n=n,
         mean=mean,

@@ -68,6 +68,7 @@ def of_counts(records: Mapping[str, Record], settings: Settings, unit: str = "sa
         least=_least,
         most=_most,
         unit=unit,
+        weight=lambda record: record.games,
         ends=score_ends(settings),
     )
 
@@ -99,6 +100,7 @@ def by_labels(
         judgements=sum(kind.labelled for kind in kinds.values()),
         least=lambda samples, _: [_at_end(record, 0) for record in samples],
         most=_most,
+        weight=lambda record: record.games,
         ends=score_ends(settings),
     )
 
