@@ -68,7 +68,7 @@ def of_primary_metrics(first: PrimaryMetric, other: PrimaryMetric, fpr: float = 
     if not shared:
         return difference({}, {})
     records = [run.records[name] for run in (first, other) for name in shared]
-    result = of_metric(first.weighted(records), len(shared))
+    result = of_metric(first.weighted(records), len(shared), _effective(first, other, shared))
     return _at_worst(result, first, other, shared, fpr) if result.mean and result.mean > 0 else result
 
 
@@ -83,17 +83,25 @@ def _at_worst(
     moved = [*least(counted[0], fpr), *most(counted[1])]
     if all(now is before for now, before in zip(moved, counted[0] + counted[1], strict=True)):
         return result
-    worst = of_metric(weighted(moved), len(shared))
+    worst = of_metric(weighted(moved), len(shared), _effective(first, other, shared))
     holds = worst.mean is not None and worst.mean > 0 and worst.p is not None
     return replace(result, p=max(result.p, worst.p or 0.0) if holds else 1.0)
 
 
-def of_metric(metric: Weighted, n: int) -> Difference:
+def _effective(first: PrimaryMetric, other: PrimaryMetric, shared: Sequence[str]) -> float:
+    """Return the effective number of units (Kish 1965): their number if all have equal weights, else less."""
+    weights = [run.weight(run.records[name]) for run in (first, other) for name in shared]
+    both = np.reshape(weights, (2, -1)).sum(axis=0)
+    return float(both.sum() ** 2 / (both**2).sum())
+
+
+def of_metric(metric: Weighted, n: int, effective: float | None = None) -> Difference:
     """Return the difference of a metric between n records and the n records paired with them.
 
     Args:
         metric: The metric by the weights of 2 n records: those of the first run, then those of the other in the same order.
         n: The number of pairs.
+        effective: The effective number of pairs; None for n.
     """
     seen = float(_ahead(metric, np.ones((1, n)), np.zeros((1, n)))[0])
     if not math.isfinite(seen):
@@ -108,26 +116,29 @@ def of_metric(metric: Weighted, n: int) -> Difference:
         return _permuted((np.zeros(n), np.ones(n)), exchanged)
 
     # For a mean, the pseudo-values equal the differences of the pairs.
-    return tested(n * seen - (n - 1) * _one_left_out(metric, n), seen, exact)
+    return tested(n * seen - (n - 1) * _one_left_out(metric, n), seen, exact, effective)
 
 
-def tested(values: Floats, mean: float, exact: Callable[[], float]) -> Difference:
+def tested(
+    values: Floats, mean: float, exact: Callable[[], float], effective: float | None = None
+) -> Difference:
     """Return the result of the paired t test.
 
     Args:
         values: The differences or pseudo-values, [n].
         mean: The difference to report and to test.
         exact: Returns the p of the exact test; called for fewer than eight values, or if they do not vary.
+        effective: The effective number of values, which gives the degrees of freedom; None for all.
     """
-    n = len(values)
+    n, freedom = len(values), (effective or len(values)) - 1
     if n < 2:
         return Difference(n, mean, None, None, None)
     sd = float(values.std(ddof=1))
     error = sd / math.sqrt(n)
     if not (math.isfinite(sd) and sd > 1e-12):
         return Difference(n, mean, None, None, exact() if mean else 1.0)
-    p = 2 * float(scipy.special.stdtr(n - 1, -abs(mean) / error))
-    half = float(scipy.special.stdtrit(n - 1, 1 - ALPHA / 2)) * error
+    p = 2 * float(scipy.special.stdtr(freedom, -abs(mean) / error))
+    half = float(scipy.special.stdtrit(freedom, 1 - ALPHA / 2)) * error
     return Difference(
         n=n,
         mean=mean,

@@ -40,6 +40,7 @@ class PrimaryMetric:
             accepted a given share of guesses. Unchanged records are the same objects. None if no game can break off.
         most: Returns the records as if every game that broke off had got the highest score; None likewise.
         unit: The name of what has a record: `sample`, or a group of correlated samples.
+        weight: Returns the number of scores in a record, by which it counts in the metric.
         ends: The smallest and largest possible score.
         lacks: Requirements of the benchmark for a ranked run that the settings do not meet (beside `report.trust`).
     """
@@ -54,6 +55,7 @@ class PrimaryMetric:
     least: Callable[[Sequence[Any], float], Sequence[Any]] | None = None
     most: Callable[[Sequence[Any]], Sequence[Any]] | None = None
     unit: str = "sample"
+    weight: Callable[[Any], float] = lambda record: 1.0
     ends: tuple[float, float] = (0.0, 1.0)
     lacks: Sequence[str] = ()
 

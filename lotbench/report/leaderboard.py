@@ -1,8 +1,8 @@
 """The ranking of runs of one benchmark by its primary metric: values, ties, paired differences.
 
 Only runs measured under the same conditions are ranked together; others are refused, with a list of the differences. The
-metric decides how an unreadable answer counts. A run whose metric leaves out more than 5 % of its samples is not paired
-with other runs and stands last.
+metric decides how an unreadable answer counts. A run that is not complete, or whose metric leaves out more
+than 5 % of its samples, is not paired with other runs and stands last.
 """
 
 from __future__ import annotations
@@ -61,8 +61,10 @@ class Entry:
         reasons: Why the run is not trusted; empty if it is.
         arm: The variant (arm) of the benchmark; None if the benchmark has one arm only.
         primary_metric: The metric of the ranking; None for the mean of `values`.
-        checked: The judge's FPR on hard negatives from its latest check (`value`, `low`, `high`, `n`); None without a check.
+        checked: The FPR on hard negatives of the judges that decide, from their latest check (`value`, `low`, `high`, `n`); None
+            without a check.
         answers: The candidate's answers.
+        complete: Whether all planned episodes are finished. The unfinished ones of a stopped run are the long, often lost ones.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Entry:
     primary_metric: PrimaryMetric | None = None
     checked: Mapping[str, Any] | None = None
     answers: Replies = field(default_factory=Replies)
+    complete: bool = True
 
     @property
     def metric(self) -> PrimaryMetric:
@@ -88,8 +91,8 @@ class Entry:
 
     @property
     def abstained(self) -> bool:
-        """Whether the metric leaves out too many samples for the run to be paired with others."""
-        return self.metric.unanswered > MOST_UNANSWERED * self.played
+        """Whether the run is not complete, or its metric leaves out too many samples, so that it is not paired with others."""
+        return not self.complete or self.metric.unanswered > MOST_UNANSWERED * self.played
 
     @property
     def most_fpr(self) -> float:
@@ -266,7 +269,7 @@ def values(ranking: Board) -> dict[str, float]:
     """Return the metric of each ranked model by name; the mean if a model has several runs."""
     by_model: dict[str, list[float]] = {}
     for place in ranking.places:
-        if place.mean.value is not None:
+        if place.mean.value is not None and not place.entry.abstained:
             by_model.setdefault(place.entry.model, []).append(place.mean.value)
     return {name: fmean(means) for name, means in by_model.items()}
 

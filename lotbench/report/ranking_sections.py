@@ -9,7 +9,7 @@ from statistics import fmean
 from lotbench.metrics import people
 from lotbench.metrics.correlation import Correlation, coefficient
 from lotbench.report import bounds, difference_sections
-from lotbench.report.leaderboard import Board, Place, labels_of
+from lotbench.report.leaderboard import Board, Entry, Place, labels_of
 from lotbench.report.markdown import number
 from lotbench.report.sections import Cell, Plot, Section, Table, band
 
@@ -114,12 +114,17 @@ def summed_up(ranking: Board) -> str:
     elif n > 1:
         parts.append(f"none of {n} pairs is clear")
     parts += [
-        f"{place.label} stands last: its score rests on {place.entry.played - place.entry.metric.unanswered} of "
-        f"{place.entry.played} samples"
+        f"{place.label} stands last: {_why_last(place.entry, ranking.metric)}"
         for place in ranking.places
         if place.entry.abstained
     ]
     return "; ".join(parts) + "." if parts else ""
+
+
+def _why_last(entry: Entry, metric: str) -> str:
+    if not entry.complete:
+        return f"it is not complete; lotbench resume {entry.name}"
+    return f"{metric} knows nothing of {entry.metric.unanswered} of its {entry.played} samples"
 
 
 def _has_others(place: Place, ranking: Board) -> bool:
@@ -130,10 +135,7 @@ def _unpaired(place: Place, ranking: Board) -> str:
     """Return a note on the samples of a run that the ranking leaves out."""
     own = place.entry.metric
     if place.entry.abstained:
-        return (
-            f"{place.label} is paired with nobody: {ranking.metric} knows nothing of {own.unanswered} of its "
-            f"{place.entry.played} samples."
-        )
+        return f"{place.label} is paired with nobody: {_why_last(place.entry, ranking.metric)}."
     alone = len(own.records) - ranking.shared
     whole = number(own.whole().value or 0.0)
     return f"{place.label}: {alone} samples that not every run has are left out; with them {whole}."

@@ -21,7 +21,6 @@ from itertools import chain, product
 from lotbench.config.makers import PEOPLE, one_maker
 from lotbench.config.model_names import Kind, related, without_address
 from lotbench.metrics.intervals import Z
-from lotbench.report.markdown import counted
 
 MOST_UNANSWERED = 0.05
 """The maximum share of samples that the primary metric may leave out, and of episodes that may fail or have no score."""
@@ -40,7 +39,9 @@ IN_SHORT = (
 MINOR = frozenset({"not complete", "missing answers", "few samples", "judge not checked"})
 """The short forms of reasons with which runs get provisional places if no run is trusted."""
 MIN_SAMPLES = 50
-"""The minimum number of independent samples; a smaller data set must be played as a whole."""
+"""The minimum number of independent samples, such as pictures; a smaller data set must be played as a whole."""
+MIN_WHOLE = 8
+"""The minimum number of independent samples in a data set that is played as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Bounds:
         max_unreadable: The maximum share of unreadable verdicts.
         min_negatives: The minimum number of labelled negatives.
         min_positives: The minimum number of labelled positives.
-        upper_end: Whether the upper end of the 95 % interval of the FPR on hard negatives, too, must not exceed `max_fpr`.
+        upper_end: Whether the upper end of the 95 % interval of the FPR on hard negatives must be known, and not exceed `max_fpr`.
     """
 
     max_fpr: float = 0.05
@@ -149,7 +150,10 @@ class Case:
         checks: The checks of these roles.
         writers: The number of samples (or gold labels) by writer: a model's name or family, `people`, or empty if unknown.
         samples: The number of samples played.
+        units: The number of independent units among them, which intervals count: pictures, if samples share pictures; None if
+            each sample is one.
         whole: The number of samples in the data set; None if unknown.
+        hand_picked: Whether the samples were chosen by name; see `run.plan.Plan`.
         unanswered: The number of samples that the primary metric leaves out.
         missing: The number of episodes that failed or have no score.
         episodes: The number of finished episodes, and of episodes in the complete run.
@@ -164,7 +168,9 @@ class Case:
     checks: Sequence[Check] = ()
     writers: Mapping[str, int] = field(default_factory=dict)
     samples: int = 0
+    units: int | None = None
     whole: int | None = None
+    hand_picked: bool = False
     unanswered: int = 0
     missing: int = 0
     episodes: tuple[int, int] = (0, 0)
@@ -284,11 +290,10 @@ def _decisions(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
             yield f"{name}'s {rate} {rates.where} is not known"
         elif value > most:
             yield f"{name}'s {rate} {rates.where} is {value:.3f}, above max_{rate.lower()} {most:g}"
-    if (
-        bounds.upper_end
-        and rates.most_fpr is not None
-        and rates.most_fpr > bounds.max_fpr >= (rates.fpr or 0.0)
-    ):
+    # Labels of the run's own verdicts have no hard negatives.
+    if bounds.upper_end and rates.hard and rates.most_fpr is None:
+        yield f"{name}'s FPR on hard negatives has no upper end: too few rows or samples to bound it"
+    elif bounds.upper_end and (rates.most_fpr or 0.0) > bounds.max_fpr >= (rates.fpr or 0.0):
         fewest = math.ceil(Z**2 * (1 / bounds.max_fpr - 1))
         few = f"; even a judge without an error takes at least {fewest}" if rates.hard < fewest else ""
         yield (
@@ -308,11 +313,15 @@ def _decisions(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
 
 
 def _size(case: Case) -> Iterator[str]:
-    """Yield the reasons if the run is too small, leaves out too much, or is incomplete."""
-    minimum = MIN_SAMPLES if case.whole is None else min(MIN_SAMPLES, case.whole)
-    if case.samples < minimum:
-        least = str(minimum) if minimum == MIN_SAMPLES else f"the data set's {minimum}"
-        yield f"the run is of {counted(case.samples, 'sample')}, fewer than {least}"
+    """Yield the reasons if the run is too small, has chosen samples, leaves out too much, or is incomplete."""
+    whole, units = case.whole or math.inf, case.samples if case.units is None else case.units
+    minimum = MIN_WHOLE if case.samples >= whole else MIN_SAMPLES
+    if units < minimum:
+        alike = f" on {units} pictures (or other units)" if units < case.samples else ""
+        least = f"the data set's {whole}" if case.samples < whole < MIN_SAMPLES else minimum
+        yield f"the run is of {case.samples} samples{alike}, fewer than {least}"
+    if case.hand_picked:
+        yield "the samples were chosen by name"
     if case.unanswered > MOST_UNANSWERED * case.samples:
         yield f"{KNOWS_NOTHING} of {case.unanswered} of the {case.samples} samples"
     done, total = case.episodes

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import SystemRandom
 from typing import Any
 
@@ -95,7 +95,7 @@ async def duel(config: Config, models: Sequence[str], say: Say = lambda look: No
         raise UsageError(
             "with these settings games hand memory on from sample to sample: no duel can be held"
         )
-    units = list(_group_samples(first.chosen).values())
+    units = list(plan.group_samples(first.chosen).values())
     # The order is secret, so that no model can be tuned to its beginning.
     SystemRandom().shuffle(units)
     order = tuple(name for unit in units for name in unit)
@@ -115,7 +115,7 @@ async def resume_duel(runs: Sequence[Run], say: Say = lambda look: None, **how: 
     """
     if len({tuple(run.config.samples) for run in runs}) != 1 or not runs[0].config.samples:
         raise UsageError("these are no runs of one duel: their samples are not the same in the same order")
-    units = list(_group_samples(planned(runs[0], Limits()).chosen).values())
+    units = list(plan.group_samples(planned(runs[0], Limits()).chosen).values())
 
     return await _look(units, lambda only: [resume(run.path, only=only, **how) for run in runs], how, say)
 
@@ -141,7 +141,7 @@ async def _look(
     for at, (end, level) in enumerate(looks, 1):
         only = {name for unit in units[:end] for name in unit}
         runs = await _gather([resume(run.path, only=only, **how) for run in runs] if runs else starts(only))
-        look = Look(at, len(looks), end, level, board([results.entry(run) for run in runs]), runs)
+        look = Look(at, len(looks), end, level, _board(runs, only), runs)
         say(look)
         if look.over:
             break
@@ -150,14 +150,26 @@ async def _look(
 
 def last_look(runs: Sequence[Run]) -> Look | None:
     """Return the last interim test for which all runs of a duel have played the samples; None before the first."""
-    units = list(_group_samples(planned(runs[0], Limits()).chosen).values())
-    played = set.intersection(*({trace.sample for trace in run.traces} for run in runs))
-    done = next((at for at, unit in enumerate(units) if not played.issuperset(unit)), len(units))
+    first = planned(runs[0], Limits())
+    units = list(plan.group_samples(first.chosen).values())
+    played = set.intersection(*({(trace.sample, trace.repeat) for trace in run.traces} for run in runs))
+    episodes = (episode for sequence in first.sequences() for episode in sequence)
+    missing = {episode.sample for episode in episodes if (episode.sample, episode.repeat) not in played}
+    done = next((at for at, unit in enumerate(units) if not missing.isdisjoint(unit)), len(units))
     looks = _looks(len(units))
     at = sum(end <= done for end, _ in looks)
     if not at:
         return None
-    return Look(at, len(looks), *looks[at - 1], board([results.entry(run) for run in runs]), runs)
+    end, level = looks[at - 1]
+    return Look(
+        at, len(looks), end, level, _board(runs, {name for unit in units[:end] for name in unit}), runs
+    )
+
+
+def _board(runs: Sequence[Run], samples: Collection[str]) -> Board:
+    """Rank the runs of a duel on these samples, which all of them have played; later ones may be played in part only."""
+    played = [replace(run, traces=[each for each in run.traces if each.sample in samples]) for run in runs]
+    return board([replace(results.entry(run), complete=True) for run in played])
 
 
 def _looks(units: int) -> list[tuple[int, float]]:
@@ -177,12 +189,3 @@ async def _gather(works: Sequence[Awaitable[Run]]) -> list[Run]:
 
 def _config_with(config: Config, fields: Mapping[str, Any]) -> Config:
     return config.model_copy(update={"experiment": config.experiment.model_copy(update=dict(fields))})
-
-
-def _group_samples(samples: Sequence[Any]) -> dict[str, list[str]]:
-    """Return the ids of samples grouped by their picture or block; a sample without either is a group of its own."""
-    by_shared: dict[str, list[str]] = {}
-    for sample in samples:
-        shared = getattr(sample, "image", None) or getattr(sample, "block", None) or sample.id
-        by_shared.setdefault(str(shared), []).append(sample.id)
-    return by_shared

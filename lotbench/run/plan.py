@@ -42,6 +42,7 @@ class Plan:
         chosen: The samples to play.
         beside: The rows of the data set that episodes see (`Episode.data`).
         of: The number of samples in the data set.
+        hand_picked: Whether the samples were chosen by name, and are neither all of their languages nor those that a draw would take.
         names: The models of each role, including the candidate.
         by_id: The samples in `data`, by id.
         seen: The ids of chosen samples that the candidate's adapter was trained on; None if unknown.
@@ -64,6 +65,7 @@ class Plan:
     names: Mapping[str, tuple[ModelName, ...]]
     by_id: Mapping[str, Sample]
     seen: tuple[str, ...] | None = ()
+    hand_picked: bool = False
     recorded: Mapping[str, str] | None = None
     share: tuple[int, int] = (0, 1)
 
@@ -171,14 +173,12 @@ def _select_data(
     items = datasets.samples(folder, benchmark.Item)
     data = benchmark.samples(items, settings, experiment.seed)
     pool = _in_languages(data, experiment.languages)
-    chosen = select(
-        pool,
-        experiment.samples,
-        experiment.limit,
-        benchmark.strata,
-        experiment.seed,
-        lambda sample: benchmark.alike(sample, settings),
-    )
+
+    def draw(ids: Sequence[str], limit: int | None) -> tuple[Any, ...]:
+        strata, seed = benchmark.strata, experiment.seed
+        return select(pool, ids, limit, strata, seed, lambda sample: benchmark.alike(sample, settings))
+
+    chosen = draw(experiment.samples, experiment.limit)
     return {
         "folder": folder,
         "data": data,
@@ -188,6 +188,9 @@ def _select_data(
         "pictures": datasets.Pictures(folder, data, experiment.max_image_px),
         "prompts": datasets.prompts(benchmark.name, experiment.prompts),
         "seen": _seen_ids(benchmark, candidate, chosen),
+        "hand_picked": bool(experiment.samples)
+        and len(chosen) < len(pool)
+        and {sample.id for sample in chosen} != {sample.id for sample in draw((), len(chosen))},
     }
 
 
@@ -242,6 +245,15 @@ def reference(benchmark: Benchmark) -> tuple[str, Any]:
         return "defaults", benchmark.Settings()
     table = read_toml(presets[-1]).get("settings", {})
     return f"paper/{presets[-1].stem}", validate(benchmark.Settings, table)
+
+
+def group_samples(samples: Sequence[Any]) -> dict[str, list[str]]:
+    """Return the ids of samples by what they share, the unit of primary metrics: a group, picture or block, or the sample alone."""
+    by_shared: dict[str, list[str]] = {}
+    for sample in samples:
+        shared = (getattr(sample, name, None) for name in ("group", "image", "block", "id"))
+        by_shared.setdefault(str(next(filter(None, shared))), []).append(sample.id)
+    return by_shared
 
 
 def version() -> str:

@@ -49,6 +49,7 @@ def freeze(plan: Plan, place: run_folder.Folder) -> None:
         "digests": plan.digests,
         "recorded": {
             "of": plan.of,
+            "hand_picked": plan.hand_picked,
             "samples": digest(samples),
             "prompts": {path: digest(text) for path, text in plan.prompts.files.items()},
             "pictures": {item.id: plan.pictures[item.id].sha256 for item in plan.chosen if item.image},
@@ -116,6 +117,7 @@ def plan_fields(run: Path, config: Experiment, table: Mapping[str, Any]) -> dict
         "chosen": played,
         "beside": shared_rows,
         "of": record["of"],
+        "hand_picked": record.get("hand_picked", 0 < len(config.samples) < record["of"]),
         "pictures": datasets.Pictures(place, played, config.max_image_px, record["pictures"]),
         "prompts": prompts,
         "recorded": table["digests"],

@@ -36,7 +36,7 @@ from lotbench.report.report import Facts, Report, RoleUsage, brief, build, to_ma
 from lotbench.report.sections import Excerpt, Section
 from lotbench.run.folder_shapes import read_checks, read_run_json
 from lotbench.run.loading import Run, planned
-from lotbench.run.plan import Plan, reference, sampling_table
+from lotbench.run.plan import Plan, group_samples, reference, sampling_table
 from lotbench.storage import run_folder
 from lotbench.storage.jsonl import rows, tables
 from lotbench.types import RUN_SCHEMA, Trace
@@ -333,7 +333,9 @@ def _case(
         checks=quality.checks,
         writers=_writers(plan.chosen),
         samples=len(plan.chosen),
+        units=len(group_samples(plan.chosen)),
         whole=plan.of,
+        hand_picked=plan.hand_picked,
         unanswered=primary_metric.unanswered,
         missing=sample_scores(traces).failed,
         episodes=(len(traces), sum(map(len, plan.sequences()))),
@@ -391,9 +393,18 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
         reasons=tuple(run.summary["reasons"]),
         arm=run.summary["arm"],
         primary_metric=primary_metric,
-        checked=judge_standing.fpr(checks[0]) if checks else None,
+        checked=next(
+            (judge_standing.fpr(record) for record in checks if _decides(record, declared, settings)), None
+        ),
         answers=_answers(run.path, run.traces, declared, settings) if answers else likeness.Replies(),
+        complete=run.summary["complete"],
     )
+
+
+def _decides(record: Mapping[str, Any], declared: Benchmark, settings: Any) -> bool:
+    """Return whether a check is of the judges that decide in a run, not of the oracle or of one judge of two."""
+    depends = declared.validation.depends("judge", settings)[0] if declared.validation else {}
+    return bool({**depends, "role": "judge"}.items() <= record["key"].items())
 
 
 def _conditions(config: Experiment) -> dict[str, Any]:

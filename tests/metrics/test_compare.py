@@ -14,7 +14,10 @@ from statsmodels.stats.multitest import multipletests
 from lotbench.metrics import compare
 from lotbench.metrics.compare import difference, holm, smallest_p, ties
 from lotbench.metrics.correlation import coefficient
+from lotbench.metrics.intervals import ratio
 from lotbench.metrics.people import thirds
+from lotbench.metrics.primary_metric import PrimaryMetric, of_sums
+from lotbench.types import Metric
 
 SCORES = {f"s{at:02}": value for at, value in enumerate(np.random.default_rng(1).uniform(size=60))}
 BETTER = {name: value + 0.05 + 0.1 * math.sin(at) for at, (name, value) in enumerate(SCORES.items())}
@@ -76,6 +79,27 @@ def test_a_difference_is_paired_by_sample() -> None:
     assert found.sd == pytest.approx(gaps.std(ddof=1))
     back = difference(SCORES, partly)
     assert back.mean == pytest.approx(-gaps.mean()) and back.p == found.p
+
+
+@pytest.mark.parametrize("sizes", [[3] * 20, [30] + [1] * 19])
+def test_units_of_unequal_size_leave_fewer_degrees_of_freedom(sizes: list[int]) -> None:
+    rng = np.random.default_rng(4)
+
+    def run(mean: float) -> PrimaryMetric:
+        records = {f"p{at:02}": np.array([rng.normal(mean) * k, k]) for at, k in enumerate(sizes)}
+        return PrimaryMetric(
+            "m",
+            records,
+            lambda some: Metric(None),
+            lambda some: of_sums(np.array(some), ratio),
+            weight=lambda one: float(one[1]),
+        )
+
+    found = compare.of_primary_metrics(run(0.5), run(0.0))
+    assert found.mean is not None and found.sd is not None and found.low is not None
+    error, freedom = found.sd / math.sqrt(20), sum(sizes) ** 2 / sum(k**2 for k in sizes) - 1
+    assert found.p == pytest.approx(2 * stats.t.sf(abs(found.mean) / error, freedom))
+    assert found.mean - found.low == pytest.approx(stats.t.ppf(0.975, freedom) * error)
 
 
 def test_a_difference_without_samples_or_without_spread() -> None:

@@ -1,6 +1,7 @@
 """Runs ranked together: who is refused, who ties, what is beside the ranking; and `lotbench compare` itself."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,18 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lotbench import benchmarks
+from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.cli import main
 from lotbench.errors import DataError, RunFolderError, UsageError
 from lotbench.report.comparison import Comparison, compare, to_json, to_markdown
 from lotbench.report.html.comparison_page import page
-from lotbench.report.leaderboard import Board, Entry, board, differing, sample_scores
-from lotbench.report.ranking_sections import sections
+from lotbench.report.leaderboard import Board, Entry, board, differing, sample_scores, values
+from lotbench.report.ranking_sections import sections, summed_up
 from lotbench.report.sections import Section
 from lotbench.run.evaluate import evaluate_sync
 from lotbench.run.loading import Run, load_run
 from lotbench.run.results import entry
 from lotbench.storage.published_scores import read_published_scores
-from lotbench.types import Score
+from lotbench.types import RUN_SCHEMA, Score
 from tests.fakes import RuleModel, game_rule
 from tests.games import trace, won
 from tests.hostile import HOSTILE, SCRIPT
@@ -70,6 +73,18 @@ def test_means_are_over_shared_samples_and_pairs_over_their_own() -> None:
         board([*THREE, one("apart", 0.1, 5, values={"elsewhere": 1.0})])
 
 
+def test_a_run_that_is_not_complete_stands_last_however_high_its_score() -> None:
+    made = board([*THREE, one("cut", 0.9, 4, complete=False)])
+    assert (
+        [place.label for place in made.places][-1] == "cut"
+        and len(made.pairs) == 3
+        and "cut" not in values(made)
+    )
+    said = "it is not complete; lotbench resume run-4."
+    assert summed_up(made).endswith(f"; cut stands last: {said}")
+    assert f"cut is paired with nobody: {said}" in section(made, "Ranking").notes
+
+
 def test_a_judge_that_was_not_needed_is_no_difference_and_another_judge_is() -> None:
     first, both = {"judge": ("j1",)}, {"judge": ("j1", "j2")}
     assert differing(one("x", 0, 1, ids=first), one("y", 0, 2, ids=both)) == []
@@ -97,6 +112,31 @@ def test_hostile_names_stay_text_in_both_forms() -> None:
     text = to_markdown(comparison)
     assert SCRIPT not in text and "\u202e" not in text and "\x1b" not in text
     assert json.loads(to_json(comparison))["runs"] == list(HOSTILE)
+
+
+def test_the_fpr_of_a_run_is_that_of_the_judges_who_decide(runs: list[Run], tmp_path: Path) -> None:
+    place = Path(shutil.copytree(runs[0].path, tmp_path / "run"))
+    validation = benchmarks.get("lotbench").validation
+    assert validation
+
+    def fpr(confirm: str, *roles: tuple[str, str]) -> float | None:
+        records: list[dict[str, Any]] = []
+        for role, way in roles:
+            key = validation.depends(role, Settings(**SETTINGS, confirm=way))[0] | {
+                "role": role,
+                "models": [],
+            }
+            rates = {"all": {"fpr": {"value": len(records) / 10}}}
+            records.append({"key": key, "names": [], "field": [], "groups": rates})
+        (place / "judge.json").write_text(json.dumps({"schema": RUN_SCHEMA, "records": records}), "utf-8")
+        run = load_run(place)
+        settings = {**run.config.settings, "confirm": confirm}
+        found = entry(replace(run, config=run.config.model_copy(update={"settings": settings}))).checked
+        return found and found["value"]
+
+    alone, oracle, joint = ("judge", "never"), ("oracle", "never"), ("judge", "other_judge")
+    assert fpr("never", oracle) is None and fpr("other_judge", alone, oracle) is None
+    assert fpr("never", oracle, alone) == 0.1 and fpr("other_judge", alone, oracle, joint) == 0.2
 
 
 @pytest.fixture(scope="module")
@@ -180,6 +220,8 @@ def test_compare_refuses_what_cannot_be_compared(
     assert "--out" in capsys.readouterr().err
     with pytest.raises(RunFolderError, match="lotbench resume"):
         entry(replace(runs[0], summary={}))
+    cut = replace(runs[0], summary={**runs[0].summary, "complete": False})
+    assert entry(runs[0]).complete and not entry(cut).complete
 
 
 def test_compare_ranks_each_group_of_mixed_runs_and_says_what_it_left_out(

@@ -13,7 +13,7 @@ from lotbench.storage import datasets
 
 GOOD = Rates(fpr=0.02, fnr=0.1, kappa=0.85, negatives=120, positives=60, unreadable=0.01)
 JUDGE = Check("judge", "gpt-4o-mini-2024-07-18", GOOD)
-GAME = replace(JUDGE, bound="game")
+GAME = replace(JUDGE, rates=replace(GOOD, most_fpr=0.04, hard=120), bound="game")
 ORACLE = Check("oracle", "o", replace(GOOD, fpr=0.1, fnr=0.15, kappa=0.75))
 
 TRUSTED = Case(
@@ -66,8 +66,16 @@ ASKED: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (
         {"samples": 20, "whole": 20},
         "of 19 samples, fewer than the data set's 20",
     ),
+    ({"samples": 7, "whole": 7}, {"samples": 8, "whole": 8}, "of 7 samples, fewer than 8"),
+    (
+        {"samples": 98, "units": 49},
+        {"samples": 98, "units": 50},
+        "the run is of 98 samples on 49 pictures (or other units), fewer than 50",
+    ),
+    ({"samples": 60, "whole": 60, "units": 7}, {"samples": 60, "whole": 60, "units": 8}, "on 7 pictures"),
     ({"samples": 49, "whole": None}, {"samples": 50, "whole": None}, "the run is of 49 samples, fewer than"),
     ({"episodes": (323, 324)}, {}, "the run is not complete: 323 of 324 tasks are done"),
+    ({"hand_picked": True}, {}, "the samples were chosen by name"),
     ({"unanswered": 6}, {"unanswered": 5}, "the primary metric knows nothing of 6 of the 108 samples"),
     ({"missing": 17}, {"missing": 16}, "17 of 324 tasks failed or have no score, more than 5%"),
     ({"writers": {"gpt-oss-120b": 3, "people": 105}}, {"writers": {"people": 108}}, "wrote 3 of the 108"),
@@ -115,9 +123,14 @@ def checks(*found: Check) -> Case:
             "the judge of clarity was never checked (unchecked: j)",
         ),
         (
-            checks(replace(GAME, rates=replace(GOOD, negatives=99)), TRUSTED.checks[1]),
+            checks(replace(GAME, rates=replace(GOOD, most_fpr=0.04, negatives=99)), TRUSTED.checks[1]),
             checks(GAME, TRUSTED.checks[1]),
             "was checked on 99 negatives only, fewer than 100",
+        ),
+        (
+            checks(replace(GAME, rates=GOOD), TRUSTED.checks[1]),
+            checks(GAME, TRUSTED.checks[1]),
+            "the judge's FPR on hard negatives has no upper end: too few rows or samples to bound it",
         ),
         (
             checks(replace(GAME, rates=replace(GOOD, most_fpr=0.06)), TRUSTED.checks[1]),

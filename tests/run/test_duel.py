@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 from lotbench.cli import main
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.errors import LimitReached, UsageError
+from lotbench.report.leaderboard import board
 from lotbench.run.duel import Look, duel, last_look, resume_duel
 from lotbench.run.loading import load_run
+from lotbench.run.results import entry
 from tests.judging import PlantedJudge, data_set, shipped
 from tests.rules import chance, hear
 from tests.server import FakeServer
@@ -36,10 +39,10 @@ def data(tmp_path: Path) -> Path:
     return data_set(tmp_path / "some", ITEMS)
 
 
-def asked(server: FakeServer, data: Path, **limits: Any) -> Config:
+def asked(server: FakeServer, data: Path, repeats: int = 1, **limits: Any) -> Config:
     experiment = Experiment(
         data=str(data),
-        repeats=1,
+        repeats=repeats,
         roles={"judge": (f"judge@{server.url}",), "oracle": (f"oracle@{server.url}",)},
         settings={"max_rounds": 2, "ask": False},
     )
@@ -54,7 +57,7 @@ async def test_a_clear_duel_ends_early_and_its_runs_go_on_alone(data: Path, tmp_
     seen: list[Look] = []
     with FakeServer(rule=world) as server:
         models = named(server, "weak", "strong")
-        last = await duel(asked(server, data), models, seen.append, out=tmp_path)
+        last = await duel(asked(server, data, repeats=2), models, seen.append, out=tmp_path)
     assert last.at < 4 and [look.at for look in seen] == list(range(1, last.at + 1))
     assert [(pair.better, pair.other) for pair in last.apart] == [("strong-2026", "weak-2026")]
     one, other = last.runs
@@ -66,6 +69,16 @@ async def test_a_clear_duel_ends_early_and_its_runs_go_on_alone(data: Path, tmp_
         # What was played is the beginning of the order that the run keeps.
         assert {trace.sample for trace in run.traces} == set(run.config.samples[: last.units])
         assert len(run.config.samples) == len(ITEMS) and not run.summary["complete"]
+    # A game of the next look changes nothing, and a sample without its last repeat is not played.
+    begun = [replace(run, traces=[*run.traces, replace(run.traces[0], sample="next")]) for run in last.runs]
+    again = last_look(begun)
+    assert again and again.lines == last.lines and len(again.board.pairs) == 1
+    first = one.config.samples[0]
+    assert (
+        last_look([replace(one, traces=[t for t in one.traces if (t.sample, t.repeat) != (first, 2)]), other])
+        is None
+    )
+    assert board([entry(run) for run in last.runs]).pairs == ()
 
 
 async def test_equal_models_play_all_and_are_not_told_apart(data: Path, tmp_path: Path) -> None:

@@ -12,8 +12,11 @@ from lotbench import evaluate
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.errors import DataError
+from lotbench.harness.judge_validation import JudgeQuality
+from lotbench.metrics.primary_metric import mean_score
 from lotbench.report import trust
 from lotbench.run import plan, recorded
+from lotbench.run.results import _case
 from lotbench.storage import adapter_texts, datasets
 from lotbench.storage.run_folder import Folder, read_json
 from tests.fakes import RuleModel
@@ -96,6 +99,36 @@ def test_samples_that_an_adapter_was_trained_on_are_known_by_their_right_answers
         tmp_path / "run", recorded.experiment(tmp_path / "run.json", table["experiment"]), table
     )
     assert again["seen"] == (GAMES[4].id,)
+
+
+def test_samples_chosen_by_name_are_known_and_a_duels_are_not_among_them(tmp_path: Path) -> None:
+    def picked(**fields: Any) -> bool:
+        made = plan.make(Config(experiment=Experiment(model="gpt-x", **fields), limits=Limits()))
+        return made.hand_picked and "samples were chosen by name" in " ".join(
+            trust.reasons(_case(made, {}, mean_score({}), (), JudgeQuality()))
+        )
+
+    names = tuple(game.id for game in reversed(GAMES))
+    english = tuple(game.id for game in reversed(GAMES) if game.language == "en")
+    drawn = tuple(sample.id for sample in planned("lotbench", tmp_path, limit=60, seed=3).chosen)
+    assert not picked() and not picked(limit=60, seed=3) and not picked(samples=names)
+    assert not picked(samples=drawn[::-1], seed=3) and not picked(samples=english, languages=("en",))
+    assert picked(samples=drawn, seed=4) and picked(samples=names[:-1]) and picked(samples=english)
+    with Folder(tmp_path / "run") as folder:
+        recorded.freeze(planned("lotbench", tmp_path, samples=english, languages=("en",)), folder)
+    table = read_json(tmp_path / "run" / "run.json")
+    config = recorded.experiment(tmp_path / "run.json", table["experiment"])
+    assert recorded.plan_fields(tmp_path / "run", config, table)["hand_picked"] is False
+    del table["recorded"]["hand_picked"]
+    assert recorded.plan_fields(tmp_path / "run", config, table)["hand_picked"] is True
+
+
+def test_ideas_of_one_block_and_problems_of_one_question_count_once(tmp_path: Path) -> None:
+    ideas = planned("rinobench", tmp_path, settings={"justification": False})
+    problems = planned("standard", tmp_path)
+    case = _case(ideas, {}, mean_score({}), (), JudgeQuality())
+    assert (case.samples, case.units) == (120, len({sample.block for sample in ideas.chosen})) == (120, 30)
+    assert set(plan.group_samples(problems.chosen)) == {problem.group for problem in problems.chosen}
 
 
 def test_a_problem_is_seen_if_a_response_that_people_liked_in_it_was_trained_on(tmp_path: Path) -> None:

@@ -80,6 +80,7 @@ def of_counts(records: Mapping[str, Record], settings: Settings, unit: str = "sa
         least=_least,
         most=lambda samples: [_at_end(record, 1) for record in samples],
         unit=unit,
+        weight=lambda record: record.games,
         ends=score_ends(settings),
     )
 

@@ -232,7 +232,7 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
         return macro_f1([answer for answers in ideas for answer in answers])
 
     unanswered = sum(not replies for replies in played.values())
-    return PrimaryMetric("macro_f1", records, measure, weighted, unanswered, played=len(played))
+    return PrimaryMetric("macro_f1", records, measure, weighted, unanswered, played=len(played), weight=len)
 
 
 def of_justifications(

@@ -154,7 +154,7 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
         return of_sums(counts, ratio)
 
     name = "rank_top1" if kind == "rank" else f"accuracy_{kind}"
-    return PrimaryMetric(name, records, measure, weighted, len(problems) - len(records))
+    return PrimaryMetric(name, records, measure, weighted, len(problems) - len(records), weight=len)
 
 
 def _mark(trace: Trace) -> float:
