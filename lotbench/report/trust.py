@@ -218,7 +218,19 @@ def remarks(case: Case) -> tuple[str, ...]:
         notes.append(f"Who wrote {unsaid} of the {case.samples} samples is not said (`writer`).")
     if case.seen is None:
         notes.append("What the candidate's adapter was trained on is not said (no seen.json beside it).")
+    for check in case.checks:
+        rates, bounds = check.rates, BOUNDS[check.bound]
+        if rates and _may_exceed(rates, bounds) and not bounds.upper_end:
+            notes.append(
+                f"The {check.role}'s FPR{f' of {check.task}' if check.task else ''} may be as high as {rates.most_fpr:.3f}, above "
+                f"{bounds.max_fpr:g} (95 % interval, {rates.hard} rows judged by {check.who})."
+            )
     return tuple(notes)
+
+
+def _may_exceed(rates: Rates, bounds: Bounds) -> bool:
+    """Return whether the FPR is within its limit, but the upper end of its interval is not."""
+    return (rates.most_fpr or 0.0) > bounds.max_fpr >= (rates.fpr or 0.0)
 
 
 def _players(case: Case) -> Iterator[str]:
@@ -291,9 +303,9 @@ def _decisions(name: str, rates: Rates, bounds: Bounds) -> Iterator[str]:
         elif value > most:
             yield f"{name}'s {rate} {rates.where} is {value:.3f}, above max_{rate.lower()} {most:g}"
     # Labels of the run's own verdicts have no hard negatives.
-    if bounds.upper_end and rates.hard and rates.most_fpr is None:
+    if bounds.upper_end and rates.most_fpr is None and rates.where != "in the field":
         yield f"{name}'s FPR on hard negatives has no upper end: too few rows or samples to bound it"
-    elif bounds.upper_end and (rates.most_fpr or 0.0) > bounds.max_fpr >= (rates.fpr or 0.0):
+    elif bounds.upper_end and _may_exceed(rates, bounds):
         fewest = math.ceil(Z**2 * (1 / bounds.max_fpr - 1))
         few = f"; even a judge without an error takes at least {fewest}" if rates.hard < fewest else ""
         yield (

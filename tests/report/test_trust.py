@@ -199,6 +199,18 @@ def test_a_judge_of_the_writers_family_is_marked_and_not_barred() -> None:
     assert remarks(marked) == ("The judge is of the family that wrote the samples (claude).",)
 
 
+def test_a_rate_of_few_labels_is_remarked_where_trust_takes_no_upper_end() -> None:
+    few = replace(JUDGE, rates=replace(GOOD, most_fpr=0.24, hard=36), task="originality", who="m-1, m-2")
+    assert reasons(checks(few, TRUSTED.checks[1])) == ()
+    assert remarks(checks(few, TRUSTED.checks[1])) == (
+        "The judge's FPR of originality may be as high as 0.240, above 0.05 (95 % interval, 36 rows judged by m-1, m-2).",
+    )
+    enough = replace(few, rates=replace(GOOD, most_fpr=0.05))
+    wrong = replace(few, rates=replace(GOOD, fpr=0.06, most_fpr=0.24))
+    game = replace(few, bound="game")
+    assert not any(remarks(checks(check, TRUSTED.checks[1])) for check in (enough, wrong, game))
+
+
 def test_samples_that_do_not_say_who_wrote_them_are_counted() -> None:
     assert remarks(case(writers={"": 8, "people": 100})) == (
         "Who wrote 8 of the 108 samples is not said (`writer`).",
