@@ -85,6 +85,8 @@ def failing(sims: int) -> str:
         "LiveIdea: both ideas are on the 3 keywords where they are worst": keywords_withheld,
         "HIC: silent instead of a false answer": lambda rng: silent(rng, 1.0),
         "HIC: silent in 4 % of answers, all false": lambda rng: silent(rng, 0.04),
+        "HIC: the 3 tasks with the most false answers fail": lambda rng: silent(rng, 0.0, 3),
+        "HIC: the 10 tasks with the most false answers fail": lambda rng: silent(rng, 0.0, 10),
     }.items():
         trusted = ahead = 0
         means = np.zeros(2)
@@ -172,20 +174,27 @@ def _without(one: Keyword, gone: set[tuple[str, int]]) -> Keyword:
     return replace(one, ideas=ideas, comparisons=one.comparisons if all(idea.ok for idea in ideas) else ())
 
 
-def silent(rng: Rng, most: float) -> tuple[Told, Told]:
+def silent(rng: Rng, most: float, whole: int = 0) -> tuple[Told, Told]:
+    """HIC-Bench with 60 tasks; the other run withholds this share of its answers, and this number of whole tasks."""
     runs = []
-    for part in (0.0, most):
+    for part, fail in ((0.0, 0), (most, whole)):
         of = rated(60, rng)
+        wrong = np.bincount(of.task, of.hallucinated.sum(axis=1))
         left = round(part * len(of.task))
         traces = []
         for task, name in enumerate(of.tasks):
+            if task in np.argsort(wrong)[60 - fail :]:
+                traces.append(
+                    Trace(name, 1, name, "candidate_failed", Score(None, why="no reply"), (), None, {})
+                )
+                continue
             steps: list[dict[str, Any]] = []
             for at in np.flatnonzero(of.task == task):
                 silent = left > 0 and bool(of.hallucinated[at].any())
                 left -= silent
                 steps += _answer(int(of.draw[at]), silent, of.marks[at], of.hallucinated[at])
             traces.append(Trace(name, 1, name, "scored", Score(0.5), tuple(steps), None, {}))
-        runs.append(_case(hic.primary_metric(traces, HicSettings()), 60))
+        runs.append(_case(hic.primary_metric(traces, HicSettings()), 60, sample_scores(traces).failed))
     return runs[0], runs[1]
 
 
