@@ -20,7 +20,11 @@ SHOWN = 3
 
 
 def spread(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
-    """Return the section on flexibility (a variance over tasks), the part of it that sampling adds, and kwPrec."""
+    """Return the section on flexibility and kwPrec.
+
+    Flexibility is the variance over tasks of the mean originality. Beside it is the part that sampling few answers adds.
+    kwPrec is the mean share of an answer's keywords that are in the knowledge text of its task.
+    """
     means = task_originality(rated)
     total = float(np.var(means[~np.isnan(means)])) if (~np.isnan(means)).any() else None
     noise = sampling_part(rated)
@@ -43,7 +47,7 @@ def spread(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
 
 
 def _keywords(rated: Ratings, settings: Settings, evidence: Evidence) -> list[float]:
-    """Return the kwPrec (`keywords.precision`) of each answer that has a keyword and whose task is in the evidence.
+    """Return the kwPrec (`keywords.precision`) of each answer that has a keyword and whose task is in `evidence.samples`.
 
     With `settings.keywords`, the keywords are those that a model named; an answer without such keywords is left out.
     """
@@ -57,7 +61,7 @@ def _keywords(rated: Ratings, settings: Settings, evidence: Evidence) -> list[fl
 
 
 def likeness(rated: Ratings, settings: Settings, evidence: Evidence) -> Section:
-    """Return the section on the mean cosine among all answers, among the IH and among the DH (Table 9).
+    """Return the section on the mean cosine similarity of all answers, of the IH, and of the DH (Table 9).
 
     Each mean is taken over pairs of answers to different tasks, and over all pairs. Without embeddings, the section says
     why there are none.

@@ -27,7 +27,7 @@ PIECE = re.compile(r"\w+|[^\w\s]")
 
 
 async def respond(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
-    """Ask the candidate for all answers concurrently, one call for each answer.
+    """Ask the candidate for all its answers to a task concurrently, one call for each answer.
 
     Raises:
         EpisodeFailed: Every reply is refused, empty or cut off.
@@ -40,7 +40,7 @@ async def respond(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
 
 
 async def _answer(episode: TaskEpisode, draw: int) -> AskResult[dict[str, Any]]:
-    """Ask for one answer; record a reply that cannot be read with its status, and do not ask again."""
+    """Ask once for answer number `draw`; of a reply that cannot be read, record the status and no answer."""
     settings = episode.settings
     return await episode.ask(
         "candidate",
@@ -72,7 +72,7 @@ def first(text: str, most: int) -> str:
 
 
 def _values(episode: TaskEpisode) -> dict[str, Value]:
-    """Return the values of the fields of the prompt of `settings.strategy`; None leaves a field out."""
+    """Return the values for the prompt that `settings.strategy` names, by field; a field with the value None is left out."""
     settings, sample = episode.settings, episode.sample
     values: dict[str, Value] = {
         "field": sample.field,

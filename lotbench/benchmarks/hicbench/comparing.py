@@ -1,4 +1,4 @@
-"""Comparison of runs: IH ratios (App. B.3, Table 6), fields (Fig. 3, 5), IFS by weight (Fig. 4).
+"""Comparison of runs: IH ratios (App. B.3, Table 6), scientific fields (Fig. 3, 5), IFS by weight (Fig. 4).
 
 The test of two ratios pairs tasks and flips the sign of each task's difference.
 """
@@ -22,7 +22,7 @@ SCENARIOS = {"IIFS": 0.9, "BIFS": 0.6, "RIFS": 0.1}
 
 
 def across(runs: Runs) -> Sequence[Section]:
-    """Return the sections that compare runs: IH ratios pair by pair, measures by field, IFS under three weights."""
+    """Return the sections that compare runs: IH ratios pair by pair, measures by scientific field, IFS under three weights."""
     return _significance(runs), *_fields(runs), _weights(runs)
 
 
@@ -49,7 +49,7 @@ def _significance(runs: Runs) -> Section:
 def _tested(ahead: Floats, flips: int) -> tuple[float | None, float | None, float | None, str]:
     """Return the mean difference of two runs, its standard error, p of the sign-flip test, and the asterisks for p.
 
-    For one task only the mean is a number; for no task the mean is None as well.
+    With a single task, all but the mean is unknown: None, and no asterisks. With no task, the mean is None too.
 
     Args:
         ahead: [tasks] the IH ratio of one run less that of the other.
@@ -65,7 +65,7 @@ def _tested(ahead: Floats, flips: int) -> tuple[float | None, float | None, floa
 
 
 def _fields(runs: Runs) -> tuple[Section, ...]:
-    """Return the section with a heat map of each measure by run and field; empty if no answer has a field."""
+    """Return the section with a heat map of each measure by run and scientific field; empty if no answer has a field."""
     metrics = {name: by_field(ratings(traces), settings) for name, (traces, settings) in runs.items()}
     fields = sorted({field for run_metrics in metrics.values() for field in run_metrics})
     if not fields:
@@ -99,7 +99,10 @@ def _values(grid: Grid) -> Table:
 
 
 def _weights(runs: Runs) -> Section:
-    """Return the section on the IFS of each run under the weights of SCENARIOS, and as a curve over w1 from 0 to 1."""
+    """Return the section on the IFS of each run, by w1, the weight of the ratio of IH (Eq. 3).
+
+    A table has the values of w1 in SCENARIOS, and a plot the curve from 0 to 1.
+    """
     rows: list[tuple[Cell, ...]] = []
     curves: dict[str, tuple[tuple[float, float], ...]] = {}
     for name, (traces, settings) in runs.items():

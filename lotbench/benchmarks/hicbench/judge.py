@@ -52,7 +52,10 @@ Place = tuple[int, str, int]
 
 
 async def judge(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
-    """Ask every judge about every answer; then, if set, ask for keywords and update the examples of the prompt (Sec. 4.3).
+    """Ask every judge about every answer.
+
+    Then, if the settings say so, ask a model for the keywords of each answer, and update the examples for the next
+    prompt (Sec. 4.3).
 
     Raises:
         EpisodeFailed: No verdict of any judge can be read.
@@ -73,7 +76,7 @@ async def judge(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
 
 
 async def _verdict(episode: TaskEpisode, place: Place) -> AskResult[Verdict]:
-    """Ask one judge about one answer."""
+    """Ask for one verdict; `place` is the number of the answer, and the role and index of the judge."""
     number, role, index = place
     return await episode.ask(
         role,
@@ -93,7 +96,7 @@ async def _verdict(episode: TaskEpisode, place: Place) -> AskResult[Verdict]:
 
 
 async def _keywords(episode: TaskEpisode, number: int) -> AskResult[keywords.NamedKeywords]:
-    """Ask a model for the keywords of one answer."""
+    """Ask a model for the keywords of the answer with this number."""
     return await episode.ask(
         "keywords",
         "keywords",
@@ -131,7 +134,7 @@ def rated(episode: TaskEpisode, steps: Sequence[Any]) -> list[memory.Rated]:
 
 
 def _places(episode: TaskEpisode) -> Iterator[Place]:
-    """Yield for each readable answer the place of each judge that is asked about it."""
+    """Yield (number of the answer, role, index of the judge) for each readable answer and each judge that is asked about it."""
     separate = episode.settings.dhp and episode.settings.dhp_judge == "separate"
     for number, text in enumerate(episode.state["turn"]["answers"]):
         if text is not None:

@@ -45,7 +45,7 @@ class NamedKeywords(Form):
 
 
 def named_keywords(steps: Sequence[Mapping[str, Any]]) -> dict[int, list[str]]:
-    """Return the keywords that a model named, by the number of the answer, from an episode's steps.
+    """Return the keywords that a model named for each answer, by its number, from the steps of an episode's trace.
 
     The last reply about an answer counts; an answer whose last reply could not be read is left out.
     """
@@ -54,6 +54,9 @@ def named_keywords(steps: Sequence[Mapping[str, Any]]) -> dict[int, list[str]]:
 
 
 def precision(phrases: Iterable[str], knowledge: str) -> float | None:
-    """Return the share of distinct keywords all of whose stems are in the knowledge text; None without keywords."""
+    """Return the share of keywords that are in the knowledge text with all their stems; None without keywords.
+
+    Two of the `phrases` with the same stems are one keyword; a phrase without stems is none.
+    """
     stems, text_stems = {keywords(phrase) for phrase in phrases} - {frozenset()}, keywords(knowledge)
     return sum(phrase <= text_stems for phrase in stems) / len(stems) if stems else None

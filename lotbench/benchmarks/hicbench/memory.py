@@ -27,7 +27,7 @@ class Rated:
 
 
 def begin(settings: Settings) -> Memory:
-    """Return the memory before the first task of a repeat: the examples of the settings, None where there is none."""
+    """Return the memory before the first task of a repeat: the examples in the settings, None for a missing one."""
 
     def example(name: Any) -> Memory | None:
         text = settings.examples.get(name)
@@ -46,8 +46,8 @@ def example_texts(memory: Memory | None, settings: Settings) -> dict[str, str]:
 def after(memory: Memory | None, settings: Settings, sample: str, answers: Sequence[Rated]) -> Memory:
     """Return the memory after a task (Algorithm 1, lines 8 to 18).
 
-    An IH replaces the positive example if its total is higher; any IH replaces an example from the settings. The
-    latest DH becomes the negative example.
+    An IH replaces the positive example if the sum of its marks is higher; any IH replaces an example from the settings.
+    The latest DH becomes the negative example.
 
     Args:
         memory: The memory before the task; None before the first task.

@@ -119,7 +119,7 @@ def ratings(traces: Iterable[Trace]) -> Ratings:
 
 
 def read_answered(steps: Sequence[Mapping[str, Any]], role: str = "judge") -> list[Answered]:
-    """Return the answers in an episode's steps, in order of number, with the last verdict of each judge of this role."""
+    """Return the answers that the steps of an episode record, by number, with the last verdict of each judge of this role."""
     answers: dict[int, Mapping[str, Any]] = {}
     verdicts: dict[int, dict[int, Rating]] = {}
     for step in steps:
@@ -156,13 +156,13 @@ def together(marks: Floats, hallucinated: Floats) -> tuple[Floats, Floats]:
 def classify(marks: Floats, hallucinated: Floats, classes: Classes) -> tuple[Booleans, Booleans]:
     """Return whether each answer is an IH, and whether it is a DH, by each judge: two arrays [A, J].
 
-    A DH hallucinates. An IH has at least the marks LEAST and, with exclusive classes, no hallucination. An answer without
-    a verdict is neither.
+    A DH has a hallucination. In an IH each mark is at least the one in LEAST; if `classes` is `exclusive`, it also has no
+    hallucination. An answer without a readable verdict is neither.
 
     Args:
         marks: [A, J, 3] marks of A answers by J judges.
         hallucinated: [A, J] 0 or 1.
-        classes: Whether an answer can be both.
+        classes: Whether an answer can be IH and DH at once: `overlapping` or `exclusive`.
     """
     dh: Booleans = np.asarray(hallucinated == 1)
     # Comparisons with NaN are False, so a missing verdict has no class.
@@ -195,9 +195,10 @@ def select_answers(rated: Ratings, chosen: Booleans) -> Ratings:
 
 
 def counts(ratings: Ratings, rule: Rule, classes: Classes) -> Floats:
-    """Return four counts of each answer, 0 or 1, [A, R, 4]: readable verdict, IH, DH, and both IH and DH.
+    """Return whether each answer has a readable verdict, is IH, is DH, and is both: 0 or 1 as [A, R, 4].
 
-    R is the number of judges under `mean_of_rates`. The other rule takes the panel as one judge, so that R is 1.
+    A is the number of answers. With the rule `mean_of_rates`, R is the number of judges. With `mean_then_threshold`, the
+    judges count as one (`together`), so that R is 1.
     """
     marks, hallucinated = ratings.marks, ratings.hallucinated
     if rule == "mean_then_threshold":

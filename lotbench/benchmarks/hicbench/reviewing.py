@@ -42,7 +42,10 @@ class Span(BaseModel):
 
 
 class Label(BaseModel):
-    """A row of the review that one person filled in; `row` is the answer's name (`names`), `who` the person's."""
+    """A row of the review that one person filled in.
+
+    `row` is the name of the answer (see `names`), and `who` is the name of the person.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -142,7 +145,14 @@ def _ceiling(
 ) -> tuple[Table, ...]:
     """Return a table of kappa between two people, and between the judges and one person, for IH and for DH.
 
-    Empty unless two people labelled the same answer.
+    Return an empty tuple unless two people labelled the same answer.
+
+    Args:
+        table: [answers, people, 4] the labels; see `_marks_table`.
+        judge_classes: Two arrays [answers, 1]: whether the judges, taken as one, put an answer into IH, and into DH.
+        read: [answers] whether a verdict of the judges could be read.
+        tasks: [answers] the task of each answer.
+        settings: The settings of the run.
     """
     classes = classify(table[..., :3], table[..., 3], settings.classes)
     there = ~np.isnan(table[..., 3])

@@ -41,7 +41,10 @@ MEASURES = (*MARKS, "mean of the three", "IH", "DH")
 
 
 def grade(episode: TaskEpisode) -> Score:
-    """Return the IFS of one episode, with its ratios, mean marks and counts as parts; None unless it ended as scored."""
+    """Return the score of one episode: its IFS, and as parts the ratios of IH and DH, mean marks and counts.
+
+    The value is None, with the reason, if the episode did not end as scored.
+    """
     state, settings = episode.state, episode.settings
     if state["outcome"] != "scored":
         return Score(None, why=state["why"])
@@ -61,15 +64,15 @@ def grade(episode: TaskEpisode) -> Score:
 
 
 def ifs(ih: float, dh: float, w1: float) -> float:
-    """Return IFS = w1 IH + (1 - w1) (1 - DH - IH) (Eq. 3)."""
+    """Return IFS = w1 IH + (1 - w1) (1 - DH - IH) (Eq. 3), where IH and DH are ratios of all answers."""
     return w1 * ih + (1 - w1) * (1 - dh - ih)
 
 
 def ends(w1: float, classes: Classes) -> tuple[float, float]:
     """Return the lowest and the highest possible IFS.
 
-    IFS is linear in both ratios, so its extremes are at the corners: all neutral, all IH, all DH and, if the classes
-    overlap, all both.
+    IFS is linear in the ratios of IH and DH, so each extreme has all answers in one class: neither, IH, or DH. If the
+    classes overlap, all answers may also be IH and DH at once.
     """
     corners = [(0, 0), (1, 0), (0, 1), *([(1, 1)] if classes == "overlapping" else [])]
     values = [ifs(ih, dh, w1) for ih, dh in corners]
@@ -106,7 +109,7 @@ def task_shares(rated: Ratings, rule: Rule, classes: Classes) -> Mapping[str, fl
 def metrics(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> Mapping[str, Metric]:
-    """Return the metrics of a run by name; n counts tasks, observations count readable answers."""
+    """Return the metrics of a run by name; their `n` is the number of tasks, `observations` that of readable answers."""
     rated, w1 = ratings(traces), settings.w1
     table, n = _table(rated, settings), len(rated.texts)
     by_name = {name: _marks(rated, at) for at, name in enumerate(MARKS)}
@@ -153,8 +156,8 @@ def by_field(rated: Ratings, settings: Settings) -> dict[str, Mapping[str, Metri
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
     """Return IFS as the primary metric, with one record of counts for each task (`_stacked` says which).
 
-    The record of a task without a verdict has no counts, and all its answers are missing. Of other tasks, the answers that
-    could not be read are missing.
+    In a task with a verdict, only the answers that could not be read are missing. In a task without one, all answers are
+    missing, and all counts are 0.
     """
     records: dict[str, Floats] = {}
     shares: list[float] = []
@@ -195,7 +198,10 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
 
 
 def _filled(record: Floats, verdict: Sequence[float]) -> Floats:
-    """Return a task's record [R, 5] with `verdict`, [5], added for each missing answer."""
+    """Return a task's record [R, 5] (see `_stacked`) with `verdict` added for each missing answer.
+
+    `verdict` is a row of five numbers like those of the record.
+    """
     return record + record[:, 4:] * np.array(verdict) if record[:, 4].any() else record
 
 
@@ -213,7 +219,7 @@ def _stacked(tasks: Sequence[Floats]) -> Floats:
 
 
 def _table(rated: Ratings, settings: Settings) -> Floats:
-    """Return the sums of `ratings.counts` for each task, [T, R, 4]."""
+    """Return the sums of `ratings.counts` over the answers to each of T tasks, [T, R, 4]."""
     return by_task(counts(rated, settings.panel_rule, settings.classes), rated)
 
 
@@ -232,7 +238,7 @@ def balance(sums: Floats, w1: float) -> Floats:
 def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:
     """Return the mean cosine between the answers of one episode, averaged over tasks; lower is more diverse.
 
-    Its value is None if the answers are not embedded, or by another encoder.
+    Its value is None if no vectors of the answers by this encoder are in `evidence`, or if no episode has two answers.
     """
     vectors = similarity.matrix(rated.texts, evidence.vectors)
     if vectors is None or encoder != evidence.encoder:
@@ -264,9 +270,9 @@ MOST_VARIED = 4.0
 def flexibility(rated: Ratings, less: bool = True) -> Metric:
     """Return the variance over tasks of the mean originality of their answers; lower is steadier.
 
-    With `less`, it is the unbiased variance less `sampling_part`. Without, it is the paper's population variance, which
-    exceeds 0 even if all tasks are alike. The interval is the chi-square interval for the variance of normal means, less
-    the same part (Tukey 1951).
+    If `less` is true, it is the unbiased variance minus `sampling_part`. If false, it is the paper's population variance,
+    which exceeds 0 even if all tasks are alike. The interval is the chi-square interval for the variance of normal means,
+    with the same part subtracted if `less` is true (Tukey 1951).
     """
     means = task_originality(rated)
     values, n = means[~np.isnan(means)], len(rated.texts)
@@ -286,8 +292,8 @@ def flexibility(rated: Ratings, less: bool = True) -> Metric:
 def sampling_part(rated: Ratings) -> float | None:
     """Return the part of the variance over tasks that sampling few answers adds.
 
-    It is the mean over tasks of (unbiased variance within the task / its answers). Tasks with fewer than two rated answers
-    are left out; None if there is no other task.
+    For each task, the unbiased variance of its answers is divided by their number; the part is the mean over tasks. Tasks
+    with fewer than two rated answers are left out. None if no task is left.
     """
     values = mean(rated.marks[..., 0], axis=1)
     parts = [
@@ -299,7 +305,7 @@ def sampling_part(rated: Ratings) -> float | None:
 
 
 def answers(trace: Trace, settings: Settings) -> list[str]:
-    """Return the readable answers of an episode; none unless it is scored."""
+    """Return the readable answers of an episode; an empty list if it did not end as scored."""
     if trace.outcome != "scored":
         return []
     return [answer.text for answer in read_answered(trace.steps) if answer.status == "ok"]
@@ -326,8 +332,8 @@ def _estimate(
     """Return a statistic of sums over tasks, with its interval.
 
     Args:
-        table: [T, ...] sums for each task; tasks with zeros alone are left out.
-        statistic: Maps sums [..., R, 4] (or what a row of the table is) to values [...].
+        table: [T, ...] one row of sums for each of T tasks; rows of zeros alone are left out.
+        statistic: Maps rows, or sums of rows, to values.
         n: The number of answers.
         better: Whether higher or lower values are better.
         interval: Computes the interval over tasks from the table and the statistic.
@@ -341,7 +347,10 @@ def _estimate(
 
 
 def _share(sums: Floats, index: int) -> Floats:
-    """Return the share of verdicts with class `index` (see `ratings.counts`), [...]: the mean of the R judges' shares."""
+    """Return the share of readable verdicts with class `index`, [...], from sums [..., R, 4] of `ratings.counts`.
+
+    It is the mean of the R judges' shares.
+    """
     return mean(divided(sums[..., index], sums[..., 0]))
 
 

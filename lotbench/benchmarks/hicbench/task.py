@@ -45,8 +45,8 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
     `keywords`.
 
     Raises:
-        UsageError: No judge is left, or another number than the setting `judges`. Or the judge of the examples is missing
-            or also scores answers. Or `keywords` is on and no model is named for it.
+        UsageError: No judge is left, or their number is not that of the setting `judges`. Or the judge of the examples
+            (role `dhp_judge`) is missing or also scores answers. Or `keywords` is on and no model is named for it.
     """
     judges, candidate = names["judge"], names["candidate"][0]
     if settings.exclude_self:

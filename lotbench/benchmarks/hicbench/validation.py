@@ -52,7 +52,7 @@ class Planted(PlantedRow):
 
     @property
     def contested(self) -> bool:
-        """Whether the checker disagrees with the label."""
+        """Whether the second person or model that labelled the answer (the checker) disagrees with its label."""
         pairs = ((self.false, self.blind_false), (self.inventive, self.blind_inventive))
         return any(None not in pair and pair[0] is not pair[1] for pair in pairs)
 
@@ -61,7 +61,10 @@ ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {"judge": {"answers.jsonl": 
 
 
 def probes(role: str, rows: Sequence[Planted], data: Mapping[str, Any]) -> tuple[list[Probe], list[str]]:
-    """Return one probe for each row of a file, and the file's faults as `ROW: field: reason`, rows counted from 1."""
+    """Return one probe for each row of a file, and the file's faults as `ROW: field: reason`, rows counted from 1.
+
+    A probe has the answer of the row, which the judges get, and the truth about it.
+    """
     return [_answer_probe(role, row) for row in rows], faults_of_rows(rows, data.keys())
 
 
@@ -99,7 +102,10 @@ def probe_result(probe: Probe, state: State) -> ProbeResult:
 
 
 def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
-    """Return the rulings on planted answers, one for each criterion with a known truth: hallucination, originality, IH."""
+    """Return a ruling on each planted answer and each criterion with a known truth: hallucination, originality, IH.
+
+    A ruling has the truth and the judge's decision.
+    """
     return [
         Ruling(criterion, probe.id, probe.sample, probe.kind, probe.language, bool(truth), verdict)
         for probe, result in judged

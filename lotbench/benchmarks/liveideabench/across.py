@@ -115,7 +115,10 @@ def _quality(runs: Read) -> Section:
 def _measures(
     keywords: Sequence[Keyword], settings: Settings, dimensions: Sequence[str]
 ) -> dict[str, Metric]:
-    """Return the means of quality, length and these dimensions over a run's ideas; no value for one it does not judge."""
+    """Return the means of quality, length and these dimensions over a run's ideas, by name.
+
+    A dimension that the run does not judge has no value.
+    """
     rules = settings.rules
     metrics = {
         "quality": _mean(keywords, lambda idea: idea.quality(rules) if idea.rows else None, 10.0),
@@ -145,7 +148,7 @@ def _mean(keywords: Sequence[Keyword], of: Callable[[Idea], float | None], most:
 
 
 def _pooled(runs: Read) -> Section:
-    """Return the section on correlations of length, reasoning, quality and dimensions, for all runs together and each."""
+    """Return the section on correlations of length, reasoning, quality and dimensions: over all runs together, and by run."""
     ours = {name: verdicts(keywords, settings.rules) for name, (keywords, settings) in runs.items()}
     shared = [
         name

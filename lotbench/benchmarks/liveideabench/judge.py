@@ -94,7 +94,7 @@ async def grade(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update
 
 
 async def _verdict(episode: KeywordEpisode, question: PanelQuestion) -> None:
-    """Ask one judge; record a verdict that cannot be read with its status and without scores."""
+    """Ask one judge and record the verdict; of a reply that cannot be read, record the status and no scores."""
     form, step, (number, draw, index), values, about = question
     await episode.ask(
         "judge",
@@ -139,14 +139,20 @@ def _turn(episode: KeywordEpisode) -> int:
 
 
 def _scoring(episode: KeywordEpisode) -> Iterator[tuple[Position, Mapping[str, str], Mapping[str, JSON]]]:
-    """Yield position, prompt values and further fields of each question for the scores of an idea (`PanelQuestion`)."""
+    """Yield each question that asks a judge to score an idea, as position, prompt values and no further step fields.
+
+    The position is the number of the idea, the place of the judge among its judges, and the index of the judge.
+    """
     for number, idea in judged_ideas(episode).items():
         for place, index in enumerate(indexes(episode, number)):
             yield (number, place, index), {"idea": idea}, {}
 
 
 def _comparing(episode: KeywordEpisode) -> Iterator[tuple[Position, Mapping[str, str], Mapping[str, JSON]]]:
-    """Yield position, prompt values and further fields of each question that compares two ideas (`PanelQuestion`)."""
+    """Yield each question that asks a judge to compare two ideas, as position, prompt values and further step fields.
+
+    The position is the number of the pair, the order of its ideas (0 or 1), and the index of the judge.
+    """
     ideas, index = judged_ideas(episode), _turn(episode) % episode.models["judge"]
     for number, pair in enumerate(pairs(episode), 1):
         if _identical(episode, pair):

@@ -1,4 +1,4 @@
-"""Reader of an episode's steps: the ideas of a keyword, their scores, and their comparisons.
+"""Reader of the steps of a trace: the ideas of a keyword, their scores, and their comparisons.
 
 Metrics and sections read traces only through these records, so that both count the same.
 """
@@ -22,7 +22,7 @@ MARKS = (1.0, 10.0)
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One judge's verdict on one idea; the public code averages over these.
+    """One judge's verdict on one idea; it is the unit over which the papers' public code averages.
 
     Attributes:
         index: The judge's index on the panel.
@@ -182,7 +182,7 @@ def filled(keyword: Keyword, version: Version, ideas: int, highest: bool) -> Key
 
 
 def keyword_of(keyword: Keyword, evidence: Evidence) -> str:
-    """Return the text of a keyword; its id if the evidence does not have its sample."""
+    """Return the text of a keyword; its id if `evidence.samples` does not have its sample."""
     sample = evidence.samples.get(keyword.sample)
     return keyword.sample if sample is None else str(sample.keyword)
 
@@ -207,7 +207,7 @@ def read_keyword(trace: Trace, version: Version) -> Keyword:
 def from_steps(
     steps: Sequence[Mapping[str, Any]], version: Version
 ) -> tuple[tuple[Idea, ...], tuple[Comparison, ...]]:
-    """Return the ideas and the comparisons in an episode's steps, by number; of repeated requests the last counts."""
+    """Return the ideas and the comparisons in the steps of a trace, by number; of repeated requests the last counts."""
     replies: dict[int, list[Mapping[str, Any]]] = {}
     scored: dict[int, dict[int, Mapping[str, Any]]] = {}
     compared: dict[int, dict[int, Mapping[str, Any]]] = {}

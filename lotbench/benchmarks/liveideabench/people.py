@@ -24,7 +24,10 @@ LEAST = 3
 
 
 class Label(BaseModel):
-    """One person's scores of one idea, 1 to 10; None for a dimension that the person left out. `row` is from `name`."""
+    """One person's scores of one idea, 1 to 10; None for a dimension that the person left out.
+
+    `row` is the name of the idea; see `name`.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

@@ -32,7 +32,10 @@ def average(dimensions: Mapping[str, float]) -> float:
 
 
 def grade(episode: KeywordEpisode) -> Score:
-    """Return the composite of one episode, the mean of judged dimensions and fluency; None if one is missing."""
+    """Return the score of one episode: the composite, which is the mean of the judged dimensions and fluency.
+
+    The value is None, with the reason, if one of them is missing or the episode did not end as scored.
+    """
     settings, sample = episode.settings, episode.sample
     version = settings.rules
     ideas, comparisons = from_steps(episode.state["steps"], version)
@@ -63,6 +66,8 @@ def _why(outcome: str | None, keyword: Keyword) -> str:
 class Sheet:
     """The values of a run by keyword, from which all metrics are computed.
 
+    The methods take weights [draws, keywords]: how often each keyword is in each bootstrap draw. They return [draws].
+
     Attributes:
         names: The names of the judged dimensions, then fluency.
         values: [keywords, names] means over repeats, NaN where missing.
@@ -76,7 +81,7 @@ class Sheet:
     owner: NDArray[np.intp]
 
     def mean(self, name: str) -> Callable[[Floats], Floats]:
-        """Return a function from weights of the keywords, [draws, keywords], to weighted means of a dimension, [draws]."""
+        """Return a function that maps weights of the keywords to weighted means of the dimension with this name."""
         column = self.values[:, self.names.index(name)]
         present = ~np.isnan(column)
 
@@ -86,11 +91,7 @@ class Sheet:
         return statistic
 
     def flexibility(self, weights: Floats) -> Floats:
-        """Return the 30th percentile of the composites, [draws], interpolated linearly; NaN without any.
-
-        Args:
-            weights: [draws, keywords] how often each keyword is drawn.
-        """
+        """Return the 30th percentile of the composites in each draw, interpolated linearly; NaN without composites."""
         if not len(self.composites):
             return np.full(weights.shape[:-1], np.nan)
         counts = weights[..., self.owner].cumsum(axis=-1)
@@ -103,12 +104,12 @@ class Sheet:
         return np.where(counts[..., -1] > 0, low + (place - np.floor(place)) * (high - low), np.nan)
 
     def composite(self, weights: Floats) -> Floats:
-        """Return the mean of the composites, [draws], for weights of the keywords, [draws, keywords]."""
+        """Return the mean of the composites in each draw."""
         counts = weights[..., self.owner]
         return divided(counts @ self.composites, counts.sum(axis=-1))
 
     def average(self, weights: Floats) -> Floats:
-        """Return the mean of the dimensions, fluency and flexibility, [draws], for keyword weights [draws, keywords]."""
+        """Return the mean of the dimensions, fluency and flexibility in each draw."""
         means = [self.mean(name)(weights) for name in self.names]
         return np.asarray(np.mean([*means, self.flexibility(weights)], axis=0))
 
@@ -165,7 +166,10 @@ def sheet(keywords: Sequence[Keyword], version: Version, unit: str) -> Sheet:
 
 
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
-    """Return the dimensions of a run and their average by name, with 95 % intervals over keywords; n counts keywords."""
+    """Return the dimensions of a run and their average by name, with 95 % intervals over keywords.
+
+    The field `n` of a metric is the number of keywords with a value.
+    """
     version = settings.rules
     return dimensions([read_keyword(trace, version) for trace in traces], settings)
 
@@ -182,7 +186,7 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
 def of_keywords(samples: Mapping[str, Sequence[Keyword]], settings: Settings) -> PrimaryMetric:
     """Return the average of the dimensions as the primary metric; a record is the episodes of one keyword.
 
-    An idea that did not come counts as missing, and so do all ideas of a keyword without a verdict.
+    An idea that was asked for and has no readable text counts as missing. So do all ideas of a keyword without a verdict.
     """
     version, unit = settings.rules, settings.flexibility_unit
     lacking = missing(

@@ -123,7 +123,10 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
 
 
 def lacks(settings: Settings) -> list[str]:
-    """Return the requirements that these settings do not meet: three judges for each idea, from a panel file."""
+    """Return a sentence for each of two requirements that these settings do not meet.
+
+    Each idea needs three judges, and the judges must come from a panel file.
+    """
     reasons = []
     if settings.judges < JUDGES:
         reasons.append(f"each idea has {settings.judges} of the {JUDGES} judges that the benchmark asks for")

@@ -197,7 +197,10 @@ def _compared(probe: Probe, values: Mapping[str, Any]) -> Iterator[Ruling]:
 
 
 def _ordered(versions: Mapping[int, tuple[Probe, Mapping[str, Any]]]) -> Iterator[Ruling]:
-    """Yield for each ordered pair of versions whether the first has the higher score; for equal scores it has not."""
+    """Yield a ruling for each ordered pair of versions: whether the first has a higher score than the second.
+
+    Equal scores count as no. The decision is None if a score could not be read.
+    """
     for (first, (probe, scores)), (second, (_, others)) in permutations(versions.items(), 2):
         respect = str(probe.known["respect"])
         unread = respect not in scores or respect not in others
@@ -211,7 +214,7 @@ def _number(letter: str) -> float:
 
 
 def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
-    """Return the facts and the names of the prompts on which verdicts depend, besides the judge's model.
+    """Return what verdicts depend on besides the judge's model: benchmark and version, and the names of the prompts.
 
     Keywords are not among them, since ideas on any keyword may be judged.
     """

@@ -128,7 +128,7 @@ async def reveal(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:
 async def _draw(
     episode: GameEpisode, number: int, *, notes: str, unread: str | None = None
 ) -> AskResult[dict[str, Any]]:
-    """Ask the candidate for draw `number` of a guess; `unread` is the reason why an earlier draw could not be read."""
+    """Ask for draw `number` of a guess, with the candidate's notes; `unread` says why an earlier draw could not be read."""
     form, _ = _guess_form(episode)
     return await episode.ask(
         "candidate",
@@ -163,7 +163,7 @@ def _guess(episode: GameEpisode, answer: Answer) -> dict[str, Any]:
 
 
 def _guess_form(episode: GameEpisode) -> tuple[type[Form], str]:
-    """Return the form of the reply to `respond`, and the name of the field with the guess or whole response."""
+    """Return the schema of the reply to `respond`, and the name of its field with the guess or whole response."""
     framework, settings = FRAMEWORKS[episode.settings.framework], episode.settings
     if settings.whole:
         return framework.form(Written), "response"

@@ -149,10 +149,10 @@ def controls(episode: GameEpisode) -> list[str]:
 
 
 def redraw(question: Question, number: int) -> Question:
-    """Return the question as the `number`-th further chain of a sample asks it: with another draw.
+    """Return a question about a chain with another draw number, so that it gets a new reply.
 
-    The request for a chain gets the temperature of a rebuild. A question that neither builds nor tries a chain
-    (`shared` is false) is returned unchanged.
+    In a judge check, this builds and tries further chains of a sample; `number` counts them. The request for a
+    chain gets the temperature of a rebuild. A question on another matter (`shared` is false) is returned unchanged.
     """
     if not question.shared:
         return question

@@ -36,8 +36,8 @@ def chance_line(
 
     Args:
         settings: The settings of the run.
-        check: The record of the check of the judges who decide together; None without one.
-        alone: The record of the check of the first judge alone; None without one.
+        check: The stored check of the judges who decide together; None if they were not checked.
+        alone: The stored check of the first judge alone; None if it was not checked.
     """
     fpr, first = _easy(check), _easy(alone)
     if fpr is None:

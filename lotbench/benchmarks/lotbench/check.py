@@ -81,13 +81,9 @@ def decided_without_judge(state: State, episode: GameEpisode) -> Ruling | None:
 
 
 async def is_daeso(state: State, episode: GameEpisode, target: int, chains: Chains) -> bool:
-    """Ask the judge (E1) whether the guess is a DAESO of a target; a yes needs a second opinion if `confirm` says so.
+    """Ask the judge (E1) whether the guess is a DAESO of the response with the index `target` in `whole.targets`.
 
-    Args:
-        state: The state of the game.
-        episode: The episode.
-        target: The index of the target response; see `whole.targets`.
-        chains: The chains that the game has used so far; new ones are added.
+    A yes needs a second opinion if the setting `confirm` says so. Newly written causal chains are added to `chains`.
 
     Raises:
         EpisodeFailed: No judge gave a readable verdict.
@@ -120,9 +116,8 @@ async def first_readable(
 ) -> tuple[int, Verdict]:
     """Ask a judge and, if its reply cannot be read, a second one; return the index and verdict of the readable one.
 
-    Args:
-        indexes: The indexes of the judges, in the order of asking; only the first two are used.
-        ask: Asks the judge with an index; with True as second argument an unreadable reply is not asked for again.
+    Only the first two of the judges `indexes` are asked. `ask` asks the judge with an index; if its second argument is
+    true, an unreadable reply is not asked for again.
 
     Raises:
         EpisodeFailed: No judge gave a readable verdict.

@@ -27,7 +27,7 @@ def leaps(state: State) -> list[Mapping[str, Any]]:
 
 
 def failed(state: State) -> int:
-    """Return the number of failed attempts before the current round (t of a leap in this round, from 0)."""
+    """Return the number of failed attempts before the current round."""
     return len(state["history"]) - len(leaps(state))
 
 

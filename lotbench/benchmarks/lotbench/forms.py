@@ -1,4 +1,4 @@
-"""The forms (JSON fields) of all replies in a game: of the candidate, the oracle, and the judge (Sec. 5.5.3, App. A-D)."""
+"""The schemas (JSON fields) of all replies in a game: of the candidate, the oracle, and the judge (Sec. 5.5.3, App. A-D)."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Chain(Form):
 
 
 class Explained(Form):
-    """A verdict without a chain (step 3): for each criterion the reason, then the decision."""
+    """A judge's verdict without an intervened chain: for each criterion the reason, then the decision."""
 
     point_reason: Annotated[str, prose(REASON, "is the creative point the same, and why")]
     same_creative_point: YesNo
@@ -109,7 +109,7 @@ class Causal(Form):
 
 
 class VerdictFirst(Form):
-    """A verdict whose decisions come before the reasons, as in the paper's output (App. D)."""
+    """A judge's verdict whose decisions come before the reasons, as in the paper's output (App. D)."""
 
     same_creative_point: YesNo
     same_function: YesNo

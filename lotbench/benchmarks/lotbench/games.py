@@ -98,7 +98,7 @@ class Round:
         answered: Whether the oracle replied. `answer` is None if its reply could not be read.
         clues: The clues that were revealed at the end of the round.
         frame: The part of an earned frame that was revealed at the end of the round; "" for none.
-        leap: The leap, if the guess counted in an encore.
+        leap: The leap, if the guess counted in an encore; else None.
     """
 
     number: int
@@ -146,7 +146,10 @@ class Round:
 
     @property
     def verdict_target(self) -> int:
-        """The index of the target of the verdict: the last one that a check accepted, else the last one compared, else 0."""
+        """The index of the target response that the verdict is about.
+
+        It is the last target for which a check accepted the guess. If there is none, it is the last one compared, or 0.
+        """
         checks = [opinion for opinion in self._readable if opinion.step == "check"]
         accepted = [opinion.target for opinion in checks if opinion.accepted]
         return accepted[-1] if accepted else checks[-1].target if checks else 0
@@ -324,7 +327,7 @@ def read_game(outcome: str, steps: Steps, sample: str, repeat: int) -> Game:
 
 
 def read_rounds(steps: Steps) -> tuple[Round, ...]:
-    """Return the rounds in the steps of an episode, in order."""
+    """Return the rounds that the steps of a game's trace record, in order."""
     rounds: dict[int, list[tuple[str, Mapping[str, Any]]]] = {}
     for step in steps:
         if step["step"] not in SETUP and (number := int(step.get("round") or 0)) > 0:
@@ -333,7 +336,7 @@ def read_rounds(steps: Steps) -> tuple[Round, ...]:
 
 
 def read_chains(steps: Steps) -> tuple[CausalChain, ...]:
-    """Return the last causal chain that each judge wrote for each target response in the steps of an episode."""
+    """Return the last causal chain that each judge wrote for each target response, from the steps of a game's trace."""
     chains: dict[tuple[int, int], CausalChain] = {}
     for step in steps:
         value = _value(step)

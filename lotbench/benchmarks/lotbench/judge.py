@@ -71,7 +71,7 @@ def _letters(text: str) -> set[str]:
 async def opinion(
     episode: GameEpisode, step: str, guess: str, *, index: int, chain: str | None, target: int, once: bool
 ) -> AskResult[Verdict]:
-    """Ask a judge whether a guess is a DAESO of a target, for a first opinion (`check`) or a second one (`confirm`).
+    """Ask a judge whether a guess is a DAESO of a target response, for a first opinion (`check`) or a second one (`confirm`).
 
     Args:
         episode: The episode.
@@ -131,14 +131,14 @@ async def trial(
 
 
 def daeso(form: Any) -> bool:
-    """Return whether a judge's reply grants both criteria; the paper's form (`Summary`) has one field for both."""
+    """Return whether a judge's reply grants both criteria; the paper's schema (`Summary`) has one field for both."""
     if isinstance(form, Summary):
         return form.SUMMARY == "Yes"
     return bool(form.same_creative_point and form.same_function)
 
 
 def verdict_value(decision: Verdict, index: int, place: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Return the step fields of a verdict of the judge with this index; `place` are those of its target."""
+    """Return the fields to record of a verdict by the judge with this index; `place` has the fields of `target_fields`."""
     how: dict[str, JSON] = {"accepted": decision.accepted, "how": "judge", "judge": index, "status": "ok"}
     return {**how, **place, **decision.parts}
 
@@ -182,7 +182,7 @@ async def _ask_verdict(
 
 
 def _prompt_and_form(settings: Settings) -> tuple[str, type[Form]]:
-    """Return the name of the prompt that asks for a verdict, and the form of the reply."""
+    """Return the name of the prompt that asks for a verdict, and the schema of the reply."""
     per_call = settings.judge_mode == "causal" and settings.chain == "per_call"
     name = "per_call" if per_call else settings.judge_mode
     if per_call and settings.wording == "paper":

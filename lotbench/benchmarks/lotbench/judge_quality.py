@@ -204,7 +204,10 @@ def _kappa(rate: Mapping[str, Any]) -> str:
 
 
 def _rate(value: float, draws: Floats) -> str:
-    """Return a rate in words with the 95 % interval of its draws; a NaN is an FNR without any right guess labelled."""
+    """Return a rate as text, with its 95 % interval from posterior draws of the rate.
+
+    The text for NaN says that no right guess was labelled, so that the FNR is not known.
+    """
     if np.isnan(value):
         return "not known (no right guess was labelled)"
     low, high = np.quantile(draws[~np.isnan(draws)], (0.025, 0.975))

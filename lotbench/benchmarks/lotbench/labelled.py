@@ -56,7 +56,9 @@ def kinds(games: Sequence[Game], labels: Mapping[Place, bool], last: int) -> dic
 
 
 def tally(games: Sequence[Game], labels: Mapping[Place, bool], last: int, stops: Labelled) -> Floats:
-    """Return the counts of the games on each picture, [pictures, 7, last], in order of the pictures' names; MISSED is still 0.
+    """Return the counts of the games on each picture in each round, [pictures, 7, last], pictures in order of their names.
+
+    The seven rows are AT_RISK to MISSED; row MISSED is 0 until `expecting` fills it in.
 
     Args:
         games: The games of a run.
@@ -83,8 +85,8 @@ def tally(games: Sequence[Game], labels: Mapping[Place, bool], last: int, stops:
 def expecting(counts: Floats, by_kind: Mapping[str, Labelled]) -> Floats:
     """Return counts [..., 7, last] with row MISSED filled in.
 
-    Each refusal counts as the share of right guesses among the labelled refusals of its kind; see `kinds` for
-    `by_kind`.
+    Each refused or overturned guess counts as the share of right guesses among the labelled ones of its kind. `by_kind` has
+    the numbers of labels; see `kinds`.
     """
     result = counts.copy()
     shares = np.array([by_kind["refused"].share, by_kind["overturned"].share])

@@ -20,7 +20,7 @@ class Record:
     """The counts of the games on a picture. They replace the games, whose texts would fill the memory in a long run.
 
     Attributes:
-        counts: [1, 2, last] as of `score.tally`.
+        counts: [1, 2, last] the games at risk and the solves of each round; see `score.tally`.
         ends: Two arrays like `counts`: if every censored game had never been solved, and if each had been solved at
             once.
         games: The number of games.

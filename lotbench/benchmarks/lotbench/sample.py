@@ -31,7 +31,7 @@ class Rejected(BaseModel):
 class Fixed(BaseModel):
     """The creative point of a response in its author's words.
 
-    A guess makes the same joke if the likeness holds between the guess and the part, and if the effect follows.
+    A guess makes the same joke if it has the likeness to the part of the scene, and if the effect follows from it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -27,8 +27,8 @@ def request(episode: GameEpisode, step: str, form: type[Form], notes: str = "") 
     Args:
         episode: The episode.
         step: respond, ask or decompose.
-        form: The form of the reply.
-        notes: The candidate's notes for this step (framework `ddcot`); "" without.
+        form: The schema of the reply.
+        notes: The candidate's notes for this step; "" if the framework has none or they could not be read.
     """
     rationale = episode.line("rationale", text=notes) if notes else None
 
@@ -166,7 +166,10 @@ def _grown(episode: GameEpisode, step: str, form: type[Form]) -> list[Message]:
 def _show_attempt(
     episode: GameEpisode, messages: list[Message], past: Mapping[str, Any], shapes: Mapping[str, type[Form]]
 ) -> None:
-    """Add an attempt and its verdict to the messages; nothing if the attempt could not be read."""
+    """Add the guess of a round, `past`, and its verdict to the messages; add nothing if there is no readable guess.
+
+    `shapes` has the schemas of the replies, by step.
+    """
     if past.get("guess"):
         field = [*shapes["respond"].model_fields][-1]
         messages.append(Message("assistant", (_object(field, past["guess"]),)))
@@ -174,7 +177,7 @@ def _show_attempt(
 
 
 def _show_question(episode: GameEpisode, messages: list[Message], past: Mapping[str, Any]) -> None:
-    """Add a question and the oracle's answer to the messages, as far as they could be read."""
+    """Add the question of a round, `past`, and the oracle's answer to the messages, as far as they could be read."""
     if past.get("question"):
         messages.append(Message("assistant", (_object("question", past["question"]),)))
         if past.get("answer"):

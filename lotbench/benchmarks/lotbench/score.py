@@ -28,9 +28,9 @@ ENDS: tuple[Literal["at once", "never"], ...] = ("never", "at once")
 
 
 def unsolved_worth(settings: Settings, unsolved: str | None = None) -> float:
-    """Return the score of an unsolved game: with `cap` that of t = N, whatever the origin (Alg. 1, Eq. 8), with `zero` 0.
+    """Return the score of an unsolved game: with `cap` the worth of a solve after N failed attempts (Eq. 8), with `zero` 0.
 
-    `unsolved` replaces the setting of that name; None keeps it.
+    N is the largest number of rounds. `unsolved` replaces the setting of that name; None keeps it.
     """
     return settings.worth(settings.max_rounds) if (unsolved or settings.unsolved) == "cap" else 0.0
 
@@ -194,8 +194,9 @@ def with_bounds(
 def between(metric: Metric, others: Sequence[Metric], broken: int) -> Metric:
     """Return a metric with the values of two others as its bounds; without bounds if any of the three has no value.
 
-    In the bounds, `least` and `most` are the two values. `low` is the low end of the interval of the lower one,
-    `high` the high end of that of the higher one (None if open). `broken` of `of` games broke off.
+    In the bounds, `least` and `most` are the values of the two `others`. `low` is the lower end of the interval of the
+    first, `high` the upper end of the interval of the second (None if open). `broken` is the number of games that broke
+    off, and `of` the number of all games.
     """
     if metric.value is None or any(other.value is None for other in others):
         return metric

@@ -92,7 +92,7 @@ def _band(tallies: Floats, k: int) -> tuple[float, float]:
 
 
 def _leaps(games: Sequence[Game], settings: Settings) -> tuple[Section, ...]:
-    """Return the section on leaps; empty without an encore."""
+    """Return the section on leaps (answers of an encore that counted); an empty tuple without an encore."""
     if not settings.encore:
         return ()
     over = [played for played in games if not played.broke_off]

@@ -176,7 +176,7 @@ def orders(text: str) -> bool:
 
 
 def too_long(text: str, max_words: int, max_cjk: int) -> bool:
-    """Return whether a text has more words, CJK characters, or characters in all (15 an allowed word) than allowed."""
+    """Return whether a text has too many words, CJK characters, or characters in all (more than 15 for each allowed word)."""
     words = [word for word in _BETWEEN.split(text) if word]
     return len(words) > max_words or len(CJK.findall(text)) > max_cjk or len(text) > _CHARACTERS * max_words
 

@@ -51,7 +51,7 @@ async def evaluation_steps(episode: IdeaEpisode) -> list[str]:
     The setting `alignment_steps` says whether the steps are asked for once for all ideas, or for each idea.
 
     Raises:
-        EpisodeFailed: The judge did not reply, or not readably.
+        EpisodeFailed: The judge did not reply, or its reply could not be read.
     """
     once = episode.settings.alignment_steps == "once"
     result = await episode.require(
@@ -71,7 +71,7 @@ def read_steps(answer: Answer) -> dict[str, list[str]]:
     """Return the evaluation steps of a reply, under `steps`.
 
     Raises:
-        Unread: The reply is not the form, or its steps are empty.
+        Unread: The reply does not fit the schema, or its steps are empty.
     """
     steps = [_NUMBER.sub("", step) for step in read_form(answer.reply, Steps).steps if says_something(step)]
     if not steps:
@@ -88,7 +88,7 @@ async def score(episode: IdeaEpisode, steps: Sequence[str], draw: int) -> None:
         draw: The number of the call, from 0 to k - 1.
 
     Raises:
-        EpisodeFailed: The judge did not reply, or not readably.
+        EpisodeFailed: The judge did not reply, or its reply could not be read.
     """
     values: dict[str, Value] = {
         "steps": "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1)),
@@ -112,7 +112,7 @@ def read_score(answer: Answer) -> dict[str, Any]:
     """Return the alignment of a reply, 0..1, and its reason.
 
     Raises:
-        Unread: The reply is not the form.
+        Unread: The reply does not fit the schema.
     """
     form = read_form(answer.reply, Aligned)
     return {"alignment": form.score / TOP, "reason": form.reason}

@@ -1,4 +1,4 @@
-"""Reader of an episode's steps: the answer to an idea, and what the judge found in it. No other module reads the steps."""
+"""Reader of the steps of a trace: the answer to an idea, and what the judge found in it. No other module reads them."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def label(value: object) -> int | None:
 
 
 def says_something(text: str) -> bool:
-    """Return whether a text has a letter or a digit; a small model may copy the `...` of the form instead of writing."""
+    """Return whether a text has a letter or a digit; a small model may copy the `...` of the prompt instead of writing."""
     return any(map(str.isalnum, text))
 
 
@@ -91,7 +91,7 @@ def _judged(answer: Answer) -> dict[str, Any]:
     """Return the status, score and reasoning of a reply; the status is `ok`, or `invalid` if the score is not 1 to 5.
 
     Raises:
-        Unread: The reply is not the form, or its reasoning is empty.
+        Unread: The reply does not fit the schema, or its reasoning is empty.
     """
     judgment = read_form(answer.reply, Judgment)
     if not says_something(judgment.reasoning):

@@ -1,7 +1,7 @@
 """The arguments of a justification and their grounds: extraction, then a check by id (Sec. 4.2.2).
 
 One prompt extracts the arguments of gold and candidate; the gold's are extracted once per idea and judge, for all
-runs. The form of the check has one field for each id, so a reply that omits or invents an id is not readable.
+runs. The schema of a check has one field for each id, so a reply that omits or invents an id is not readable.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ ARGUMENT = 400
 
 
 class Strict(Form):
-    """The base of schemas of replies that refuse unknown fields."""
+    """The base of the schemas that refuse a reply with unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 @cache
 def extraction(limit: int) -> type[Form]:
-    """Return the class of the form of an extraction: known and novelty arguments, at most `limit` of each kind."""
+    """Return the schema of a reply with the arguments of a justification: at most `limit` known and `limit` novelty ones."""
     texts = list[Annotated[str, prose(ARGUMENT)]]
     field: Any = (texts, Field(json_schema_extra={"maxItems": limit}))
     return create_model("Extraction", __base__=Form, known=field, novelty=field)
@@ -54,7 +54,7 @@ async def extract(
         prefix: The beginning of the ids.
 
     Raises:
-        EpisodeFailed: The judge did not reply, or not readably.
+        EpisodeFailed: The judge did not reply, or its reply could not be read.
     """
     return await episode.require(
         "judge",
@@ -71,7 +71,7 @@ def read_arguments(answer: Answer, limit: int, prefix: str = "") -> dict[str, di
     """Return the arguments in a reply by kind and id, k1.. or n1.. after the prefix; empty and repeated texts are dropped.
 
     Raises:
-        Unread: The reply is not the form.
+        Unread: The reply does not fit the schema.
     """
     form = read_form(answer.reply, extraction(limit)).model_dump()
     return {
@@ -89,7 +89,7 @@ def read_arguments(answer: Answer, limit: int, prefix: str = "") -> dict[str, di
 def checking(
     known: tuple[str, ...], novelty: tuple[str, ...], gold: tuple[str, ...], works: tuple[str, ...]
 ) -> type[Form]:
-    """Return the class of the form of a check: for each claim a reason, the gold arguments it matches, and its grounds.
+    """Return the schema of a reply that checks claims: for each a reason, the gold arguments it matches, and its grounds.
 
     Args:
         known: Ids of the claims about existing work, grounded by related works.
@@ -121,7 +121,7 @@ async def check(
         **place: Further fields of the question; see `Episode.require`.
 
     Raises:
-        EpisodeFailed: The judge did not reply, or not readably.
+        EpisodeFailed: The judge did not reply, or its reply could not be read.
     """
     sample, joint = episode.sample, len(kinds) > 1
     values: dict[str, Value] = {}
@@ -150,7 +150,7 @@ def read_check(
     """Return the check of each claim in a reply, by claim id; it has the fields of `answered.Check`.
 
     Raises:
-        Unread: The reply is not the form, for instance because an id is missing or invented.
+        Unread: The reply does not fit the schema, for instance because an id is missing or invented.
     """
     form = read_form(answer.reply, _form(episode, kinds, gold, claims)).model_dump()
     return {claim: _flags(form, claim) for kind in kinds for claim in claims[kind]}

@@ -21,9 +21,10 @@ Work = Callable[[IdeaEpisode], Awaitable[Any]]
 
 
 async def judge(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
-    """Ask for the arguments of the gold and of the candidate's justification; then for checks and k alignment scores.
+    """Ask the judge to extract the arguments of the gold justification and of the candidate's, then to compare them.
 
-    The checks are the basis of Eq. 1-3, alignment is Sec. 4.2.1. Without a justification to judge nothing is asked.
+    The comparison is the check of each claim (for Eq. 1-3) and `alignment_calls` alignment scores (Sec. 4.2.1). If there is
+    no justification, or the settings do not judge it, nothing is asked.
     """
     episode, turn, settings = runtime.context, state["turn"], runtime.context.settings
     if not settings.justification or not turn["reasoning"]:

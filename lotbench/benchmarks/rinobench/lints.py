@@ -58,7 +58,7 @@ def _shortcuts(items: Sequence[Item]) -> Iterator[Finding]:
 def right_by_words(items: Sequence[Item], texts: Sequence[str]) -> float:
     """Return the share of gold scores that naive Bayes predicts from one text of each sample, in cross-validation.
 
-    The rows of a block are in one fold.
+    Samples with the same `block` are in one fold.
     """
     gold = np.array([int(item.novelty_score) for item in items])
     groups = [item.block or item.id for item in items]

@@ -44,7 +44,10 @@ def _make_reading(prediction: Judged, answer: Answered, evidence: Evidence) -> E
 
 
 def _texts(answer: Answered, item: Any) -> Iterator[tuple[str, str]]:
-    """Yield (name, text): both justifications, then by kind the claims and the gold arguments that no claim matched."""
+    """Yield (name, text) of the gold and the candidate's justification, then of their arguments by kind.
+
+    The arguments are the candidate's checked claims, and the gold arguments that no claim matched.
+    """
     if item is not None:
         yield "gold justification", item.novelty_reasoning
     yield "justification", answer.reasoning or "(none that could be read)"

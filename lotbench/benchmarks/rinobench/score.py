@@ -42,7 +42,7 @@ class Judged:
         alignment: The mean score of the alignment calls, 0..1; None unless the justification was judged.
         shortened: The number of abstracts that were cut in the prompt.
         works: The number of related works.
-        block: The block of the idea, or "". See `sample.Item`.
+        block: The block of the idea; "" if its sample names none. See `sample.Item`.
     """
 
     sample: str
@@ -63,9 +63,9 @@ class Judged:
 
 
 def grade(episode: IdeaEpisode) -> Score:
-    """Return the score of one episode: 1 if the prediction equals the gold score, else 0; None unless it ended as scored.
+    """Return the score of one episode: 1 if the prediction equals the gold score, else 0.
 
-    The parts of the score are the fields of `Judged`.
+    The value is None, with the reason, if the episode did not end as scored. The parts are fields of `Judged`.
     """
     outcome, gold = episode.state["outcome"], episode.sample.novelty_score
     answer = read_answered(episode.state["steps"])
@@ -200,7 +200,8 @@ def of_scores(
 def macro_f1(answers: Sequence[Judged]) -> Metric:
     """Return the mean F1 of the five scores, with its interval.
 
-    If no idea of the run has a score as gold, its F1 could be anything up to 1; the interval's upper end is raised for it.
+    A score that is the gold score of no idea counts with F1 0. Its F1 could be up to 1, so the upper end of the interval is
+    raised by 1/5 for each such score.
     """
     metric = of_scores(answers, classification.macro_f1)
     if metric.high is None:
@@ -262,7 +263,7 @@ def of_justifications(
 
 
 def by_kind(kind: str, ratio: Callable[[Counts], float]) -> Callable[[Judged], float]:
-    """Return a function that computes the ratio of an answer's claims of one kind, from a function of counts."""
+    """Return a function that applies `ratio` to the counts of an answer for one kind of claims."""
 
     def of_answer(answer: Judged) -> float:
         assert answer.counts is not None

@@ -123,7 +123,16 @@ def _ids(claims: Sequence[Claim]) -> dict[str, Claim]:
 
 
 def _probe(role: str, sample: str, task: str, text: str, name: str, truth: Mapping[str, JSON]) -> Probe:
-    """Return a probe in which the judge extracts the claims from a justification, `text`, and checks them."""
+    """Return a probe in which the judge extracts the claims from a justification and checks them.
+
+    Args:
+        role: The role of the judge.
+        sample: The id of the sample.
+        task: The name of the task, which a panel has too.
+        text: The justification.
+        name: The id of the probe.
+        truth: What is known about the claims or the recall.
+    """
     return Probe(
         id=name,
         role=role,

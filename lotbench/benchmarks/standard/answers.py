@@ -1,4 +1,4 @@
-"""The candidate's answer to a problem: a form with letters of options.
+"""The candidate's answer to a problem: the schema of the reply, which has letters of options, and its reader.
 
 A letter names a place in the order in which the options were shown; the trace stores the index of the option there.
 """
@@ -61,7 +61,7 @@ def _letter(value: object) -> object:
 
 @cache
 def choosing(options: int, picks: int, reasoned: bool) -> type[Form]:
-    """Return the class of the form of a choice or a ranking: one field for the letter of each option to name.
+    """Return the schema of a reply that chooses or ranks options: one field for the letter of each option to name.
 
     Args:
         options: How many options there are.
@@ -77,7 +77,7 @@ def choosing(options: int, picks: int, reasoned: bool) -> type[Form]:
 
 
 def names(picks: int) -> tuple[str, ...]:
-    """Return the names of the form's fields for the letters of this many options."""
+    """Return the names of the fields of a reply (`choosing`) that names this many options."""
     return ("answer",) if picks == 1 else PLACES[:picks]
 
 
@@ -88,15 +88,15 @@ def shuffled_order(episode: ProblemEpisode, problem: Problem) -> list[int]:
 
 
 def written(reply: Reply, form: type[Form], order: Sequence[int]) -> tuple[list[int], dict[str, Any]]:
-    """Return the indices of the options that a reply names, in its order, and the fields of the form.
+    """Return the indices of the options that a reply names, in its order, and the fields of the reply.
 
     Args:
         reply: The candidate's reply.
-        form: The form from `choosing`.
+        form: The schema from `choosing`.
         order: The order in which the options were shown.
 
     Raises:
-        Unread: The reply is not the form, or names an option twice.
+        Unread: The reply does not fit the schema, or names an option twice.
     """
     try:
         fields = read_form(reply, form).model_dump()
@@ -114,7 +114,7 @@ def written(reply: Reply, form: type[Form], order: Sequence[int]) -> tuple[list[
 def _bare(text: str, form: type[Form]) -> dict[str, Any] | None:
     """Return the fields of a reply that is letters alone ("B > A > C"), or lines that each begin with a letter.
 
-    None for any other reply, and for a form with reasoning.
+    None for any other reply, and if the schema has reasoning.
     """
     fields = list(form.model_fields)
     letters = re.findall("[A-E]", text) if _LETTERS.fullmatch(text) else []
@@ -130,9 +130,9 @@ def _bare(text: str, form: type[Form]) -> dict[str, Any] | None:
 
 
 def agreed(answers: Sequence[Sequence[int] | None], ranking: bool) -> list[int] | None:
-    """Return the joint answer of several draws: the most frequent choice, or the ranking by mean rank (Borda).
+    """Return one answer that combines several draws: the most frequent choice, or the ranking by mean rank (Borda).
 
-    The first readable draw breaks a tie.
+    In a tie, the choice or the order of the earliest readable draw is taken.
 
     Args:
         answers: The indices of the options that each draw names; None for a draw that could not be read.

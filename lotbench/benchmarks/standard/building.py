@@ -34,7 +34,13 @@ TRIES = 50
 
 @dataclass(frozen=True, slots=True)
 class _Prompt:
-    """A picture, a question or both, with the responses to it, `rows`; `liked` are those with votes, best first."""
+    """A picture, a question or both, with the responses to it.
+
+    Attributes:
+        first: The first of the rows, from which picture and question are taken.
+        rows: All responses.
+        liked: The responses with votes, best first; see `_liked`.
+    """
 
     first: Row
     rows: tuple[Row, ...]
@@ -124,7 +130,7 @@ def _liked(rows: Sequence[Row]) -> tuple[Row, ...]:
 def _problem(
     prompt: _Prompt, kind: Kind, number: int, near: Sequence[_Prompt], settings: Settings, seed: int
 ) -> Iterator[Problem]:
-    """Yield the problem of this kind and number (from 0) for a prompt; no second one of the kind `generate`.
+    """Yield the problem of this kind and number (from 0) for a prompt; nothing for `generate` and a number above 0.
 
     Args:
         prompt: The prompt.
@@ -239,7 +245,10 @@ class _Making:
         return [row for row in top if rated or (row.star or 0) >= settings.min_likes]
 
     def _wrong(self, slot: Slot, right: Sequence[Row]) -> Option:
-        """Return the wrong option of a slot: caption, rewrite or unrelated text; a response stands in for a missing one."""
+        """Return the wrong option of a slot: caption, rewrite or unrelated text.
+
+        Where there is none, it is a response: to the same prompt with fewer votes for a rewrite, else to another prompt.
+        """
         if slot == "caption" and self.prompt.first.image:
             if self.settings.captions == "captioner":
                 return Option(slot=slot, origin="captioner")
@@ -286,7 +295,10 @@ class _Making:
         raise _LeftOutError("no response to another picture or question of this type and language")
 
     def _apart(self, better: Row, worse: Row) -> bool:
-        """Return whether people clearly liked one response more than the other, by `errors` or by `factor`."""
+        """Return whether people clearly liked `better` more than `worse`.
+
+        Mean ratings must differ by `errors` standard errors of the difference. Likes must differ by the `factor`.
+        """
         if better.ratings and worse.ratings:
             error = math.hypot(better.ratings.error, worse.ratings.error)
             gap = better.ratings.mean - worse.ratings.mean

@@ -1,6 +1,6 @@
 """The candidate's part: texts that other models write first, the candidate's notes, then every draw of its answer.
 
-The frameworks of Fig. 9 differ in a line of the prompt, a field of the form, and the number of draws
+The frameworks of Fig. 9 differ in a line of the prompt, a field of the reply, and the number of draws
 (`prompting.frameworks`); all use the same functions.
 """
 
@@ -122,7 +122,10 @@ async def _prepared(episode: ProblemEpisode, name: str) -> str:
 
 
 async def _notes(episode: ProblemEpisode, drafts: Mapping[str, str]) -> str:
-    """Ask the candidate for notes and return them; "" if they cannot be read."""
+    """Ask the candidate for notes and return them; "" if they cannot be read.
+
+    `drafts` has the captions and rewrites that other models wrote for the problem, by name in PREPARATIONS.
+    """
     reading = await episode.ask(
         "candidate",
         "decompose",
@@ -138,9 +141,10 @@ async def _notes(episode: ProblemEpisode, drafts: Mapping[str, str]) -> str:
 
 
 async def _response(episode: ProblemEpisode, draw: int, *, drafts: Mapping[str, str], notes: str) -> Any:
-    """Ask for one draw; return the indices of the options named or the free response, None if it is unreadable.
+    """Ask for one answer, as the draw of this number; return the indices of the options named, or the free response.
 
-    A reply that cannot be read is asked for once more, unless it is a refusal.
+    A reply that cannot be read is asked for once more, unless it is a refusal. Return None if no reply could be read.
+    `drafts` has the captions and rewrites by name in PREPARATIONS; `notes` is empty if the candidate has none.
     """
     problem, settings, form = episode.sample, episode.settings, form_of(episode)
     framework = FRAMEWORKS[settings.framework]
@@ -172,7 +176,7 @@ async def _response(episode: ProblemEpisode, draw: int, *, drafts: Mapping[str, 
 
 
 def form_of(episode: ProblemEpisode) -> type[Form]:
-    """Return the class of the form of the answer to the episode's problem."""
+    """Return the schema of the reply with the answer to the episode's problem."""
     problem, framework = episode.sample, FRAMEWORKS[episode.settings.framework]
     if problem.kind == "generate":
         return framework.form(Written)
@@ -183,7 +187,7 @@ def _parse_answer(episode: ProblemEpisode, answer: Answer) -> tuple[Any, dict[st
     """Return the answer in a reply (indices of options, or a free response), and the fields that the trace records.
 
     Raises:
-        Unread: The reply is not the form, names an option twice, or its response is empty.
+        Unread: The reply does not fit the schema, names an option twice, or its response is empty.
     """
     problem, form = episode.sample, form_of(episode)
     if problem.kind == "generate":
@@ -197,7 +201,10 @@ def _parse_answer(episode: ProblemEpisode, answer: Answer) -> tuple[Any, dict[st
 
 
 def _scene(episode: ProblemEpisode, drafts: Mapping[str, str]) -> dict[str, Value]:
-    """Return the prompt's values for the question and the picture: the image, its caption or nothing, as `arm` says."""
+    """Return the prompt's values for the question and the picture: the image, its caption or nothing, as `arm` says.
+
+    A caption is the captioner's in `drafts`, or else that of the problem.
+    """
     problem, settings = episode.sample, episode.settings
     picture = episode.pictures.get(problem.id) if settings.arm == "image" else None
     caption = drafts.get("caption") or problem.caption
@@ -216,7 +223,10 @@ def _question_line(episode: ProblemEpisode) -> str | None:
 
 
 def _listed(episode: ProblemEpisode, drafts: Mapping[str, str]) -> str:
-    """Return the options as text for a prompt: one line `A. text` for each, in the order shown."""
+    """Return the options as text for a prompt: one line `A. text` for each, in the order shown.
+
+    The text of an option that another model wrote is in `drafts`.
+    """
     texts = [option.text or drafts[WRITTEN[option.origin]] for option in episode.sample.options]
     order = shuffled_order(episode, episode.sample)
     return "\n".join(f"{LETTERS[place]}. {' '.join(texts[i].split())}" for place, i in enumerate(order))

@@ -43,8 +43,8 @@ class Answered:
 def grade(episode: ProblemEpisode) -> Score:
     """Return the score of one episode: 1 or 0 for a right or wrong choice, or the NDCG of a ranking.
 
-    None for a free response, or if the episode did not end as scored. The part `answers` is a list of one
-    answer, on which most draws agree: the list of the indices of the options that the replies name.
+    The value is None for a free response, or if the episode did not end as scored. The part `answers` is a list with one
+    entry, the answer that combines all draws (`agreed`): a list of indices of options, or None if no draw could be read.
     """
     outcome, problem, settings = episode.state["outcome"], episode.sample, episode.settings
     parts: dict[str, Any] = {name: getattr(problem, name) for name in ("kind", "type", "language", "group")}
@@ -62,7 +62,7 @@ def grade(episode: ProblemEpisode) -> Score:
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
     """Return the metrics of a run by name, with 95 % intervals over pictures and questions.
 
-    n counts pictures and questions, observations count problems.
+    The field `n` of a metric is the number of pictures and questions, `observations` that of problems.
     """
     return measured(answered(traces, evidence), settings)
 

@@ -42,7 +42,10 @@ _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)、])\s*")
 
 
 class Puzzle(Form):
-    """The reply to the prompt `puzzle`: the texts of a sample around the best response. A list is a text, an entry a line."""
+    """The reply to the prompt `puzzle`: the texts of a sample around the best response.
+
+    Clues and guesses are each one text with one entry per line.
+    """
 
     usable: YesNo
     why: str = prose(300, "why it can be played, or not")
@@ -121,10 +124,12 @@ def item(scene: Scene, puzzle: Mapping[str, Any], source: str) -> Item:
 
 
 def _parse(scene: Scene, answer: Answer) -> dict[str, Any]:
-    """Return the fields of the writer's reply, which make a valid sample without grave findings if it calls itself usable.
+    """Return the fields of the writer's reply.
+
+    If the writer says that the picture is usable, the fields make a valid sample without grave findings.
 
     Raises:
-        Unread: The reply is not the form, or `no_sample`, with every fault.
+        Unread: The reply does not fit `Puzzle`. Or it says usable and makes no such sample: `no_sample`, with every fault.
     """
     puzzle = read_form(answer.reply, Puzzle).model_dump()
     if not puzzle["usable"]:

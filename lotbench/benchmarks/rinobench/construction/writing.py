@@ -75,7 +75,7 @@ class Justification(Form):
 
 
 class Formal(Form):
-    """The judge's reply to the prompt `formal` about the wording of an idea and its justification; see WANTED."""
+    """The judge's reply to the prompt `formal` on the wording of an idea and its justification; WANTED has the right answers."""
 
     reason: Annotated[str, prose(600)]
     idea_in_first_person: YesNo
@@ -168,7 +168,7 @@ async def keep(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
 async def _written(
     episode: PaperEpisode, name: str, form: type[Form], values: Mapping[str, Value]
 ) -> dict[str, Any]:
-    """Ask the writer to fill in a form, with the prompt of this name, and return the fields.
+    """Ask the writer with the prompt of this name and these values; return the fields of the reply, whose schema is `form`.
 
     Raises:
         EpisodeFailed: No reply came, none was readable, or a field was empty.
