@@ -25,7 +25,7 @@ Conditions: TypeAlias = Literal["weak", "random"]
 
 
 class Table(BaseModel):
-    """A table of the file; frozen, and unknown keys are refused."""
+    """A table of the configuration file; frozen, and unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -244,7 +244,8 @@ def load(path: Path, sets: Sequence[str] = ()) -> Config:
 def freeze(config: Config, folder: Path, **more: str | None) -> None:
     """Write the configuration into the folder of a step, as config.toml and config.json.
 
-    Both have all settings, defaults included. config.json also has the sha256 of each data set, and what `more` names.
+    Both have all settings, defaults included. config.json also has the sha256 of each data set, and `more` as further
+    entries.
 
     Raises:
         DataError: A data set cannot be read.

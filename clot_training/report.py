@@ -111,7 +111,10 @@ def _written_texts(
 
 
 def _with_rewrite(problem: Problem, rewrites: Mapping[str, str]) -> Problem | None:
-    """Return a problem with the rewriter's text in the option for it, if it has one; None if that text is missing."""
+    """Return a problem with the text from `rewrites` in the rewriter's option; None if `rewrites` has no text for it.
+
+    A problem without such an option is returned unchanged.
+    """
     rewrite = rewrites.get(str(problem.options[0].row))
     if all(option.origin != "rewriter" for option in problem.options):
         return problem

@@ -66,7 +66,7 @@ Studio: TypeAlias = StateGraph[StudioState, StudioContext, StudioState, StudioSt
 
 
 class Unkept(Store):
-    """A store that keeps nothing: a person who watches an episode sees the calls that build its causal chain."""
+    """A store of replies that keeps none, so that a person who watches an episode sees the calls for its causal chain."""
 
     def put(self, request: Request, reply: Reply, address: str = "") -> None:
         """Ignore the reply; the journal has it."""
@@ -126,9 +126,9 @@ def _node(name: str) -> Node:
 
 @asynccontextmanager
 async def _opened(folder: str, context: StudioContext) -> AsyncIterator[tuple[Plan, Caller]]:
-    """Open the plan of an episode, its models and its journal, anew for each node.
+    """Open the plan of an episode, its models, and its journal in `folder`; each node opens them anew.
 
-    So a node that is repeated may ask for the same keys again, and its replies come from the journal.
+    So a node that is repeated may make calls with the same keys again, and their replies come from the journal.
 
     Raises:
         StudioError: An error of lotbench.

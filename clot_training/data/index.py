@@ -33,7 +33,7 @@ class Rows:
 
     Attributes:
         skipped: The numbers of rows that are left out, by reason.
-        heard: The text that a model wrote in a role (`caption`, `rewrite`) about a picture (path) or a row (id).
+        heard: The texts that models wrote, by ("caption", path of the picture) or ("rewrite", id of the row).
     """
 
     def __init__(self, config: Config, part: Literal["train", "held_out"] = "train") -> None:

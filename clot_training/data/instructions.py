@@ -89,7 +89,10 @@ class Maker:
                     yield instruction
 
     def manifest(self) -> dict[str, Any]:
-        """Return the counts by kind and by language and type, and the share of generations without a condition."""
+        """Return the numbers of the instructions made so far: all, by kind, and by language and type.
+
+        `empty_condition` has the share of generation instructions without a condition, as configured and as drawn.
+        """
         generations = self._kinds["generation"]
         return {
             "instructions": self._kinds.total(),
@@ -174,7 +177,10 @@ class Maker:
 
 
 def distinct(rows: Iterable[Row], settings: Instructions) -> list[Row]:
-    """Return at most `ranked` of the rows, best first: in their order, each that clearly differs from all taken before."""
+    """Return at most `settings.ranked` of the rows, the best liked first.
+
+    The rows are read in order. A row is taken if its text and people's preference differ from those of all taken before.
+    """
     result: list[Row] = []
     for row in rows:
         if len(result) == settings.ranked:
@@ -185,9 +191,10 @@ def distinct(rows: Iterable[Row], settings: Instructions) -> list[Row]:
 
 
 def differ(first: Row, other: Row, apart: float) -> bool:
-    """Return whether people's preferences for two rows differ: in likes, or in mean ratings by `apart` standard errors.
+    """Return whether people clearly prefer one of two rows, which must both have votes.
 
-    Both rows must have votes. Likes and ratings do not compare, so the result is False for one of each.
+    Likes must be unequal. Mean ratings must be at least `apart` standard errors of their difference apart. If one row
+    has likes and the other ratings, the result is False.
     """
     assert first.preference is not None
     assert other.preference is not None

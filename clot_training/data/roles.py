@@ -67,7 +67,7 @@ def help_with(
     """Screen the rows, caption pictures and rewrite responses, each if a model is configured.
 
     Args:
-        index: The rows. Rows that are not called safe are dropped, captions and rewrites are stored.
+        index: The rows. Rows that the screener does not call safe are dropped; captions and rewrites go into `heard`.
         config: The configuration.
         screened: The file to write the screener's verdicts to, one line for each row.
         own: Models that are Python objects, by the NAME in `python:NAME`.

@@ -40,9 +40,10 @@ def kept_ranks(n: int, alpha: int, beta: int, bounds: Literal["sentence", "equat
         n: The number of drawn keywords.
         alpha: The percentage to drop from the most similar down.
         beta: The percentage to drop from the least similar up.
-        bounds: `sentence` drops floor(alpha n / 100) and floor(beta n / 100) keywords; the paper's 25 and 70 keep 5 of
-            100.
-            `equation` is Eq. 1 with indices from 1, both ends included; it keeps 7 of 100.
+        bounds: `sentence` drops floor(alpha n / 100) keywords from the most similar down, and floor(beta n / 100) from
+            the least similar up. `equation` (Eq. 1) keeps the ranks from floor(alpha n / 100) to
+            floor((100 - beta) n / 100) + 1, counted from 1. For the paper's alpha = 25 and beta = 70, these keep 5 and 7
+            of 100 keywords.
     """
     if bounds == "sentence":
         return range(n * alpha // 100, n - n * beta // 100)
@@ -51,7 +52,7 @@ def kept_ranks(n: int, alpha: int, beta: int, bounds: Literal["sentence", "equat
 
 
 def draw_indices(size: int, n: int, rng: Random) -> list[int]:
-    """Return n distinct indices of a vocabulary of this size, drawn uniformly; all of them if there are fewer."""
+    """Return n distinct indices from 0 to `size` - 1, drawn uniformly; all `size` of them if n is larger."""
     return rng.sample(range(size), min(n, size))
 
 

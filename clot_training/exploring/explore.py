@@ -38,7 +38,7 @@ Vocabulary: TypeAlias = Mapping[str, Sequence[str]]
 
 
 def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, Any]:
-    """Write the candidates that are still missing, and return the summary of all.
+    """Write the candidates that the file lacks, and return counts and keep rates of all candidates in the file.
 
     Args:
         config: The configuration.
@@ -103,7 +103,7 @@ def _check_languages(rows: Iterable[Row], config: Config) -> None:
 
 
 def batches(index: Rows, config: Config, vocabulary: Vocabulary) -> Iterator[Batch]:
-    """Yield the batches of a run, in the order of the data, with all draws made."""
+    """Yield the batches of a run in the order of the data: each row with its drawn keywords and people's responses."""
     settings = config.explore
     rows = islice(index.all(), settings.limit or None)
     for chunk in batched(rows, settings.batch_size):
@@ -141,7 +141,7 @@ def _remaining(path: Path, planned: Iterator[Batch], settings: Explore) -> Itera
 def _run_engine(
     remaining: Iterator[Batch], maker: partial[Explorer], settings: Explore
 ) -> Iterator[list[Candidate]]:
-    """Return the candidates of each batch in order, as the configured engine computes them."""
+    """Return the candidates of each batch in order, as the configured engine computes them; `maker` makes a worker."""
     first = next(remaining, None)
     if first is None:
         return iter(())
@@ -154,7 +154,7 @@ def _run_engine(
 
 
 def _leave_out(index: Rows, work: Work, config: Config) -> None:
-    """Remove the rows from the index that the screener did not call safe; none without verdicts.
+    """Remove from the index the rows that the screener did not call safe; keep all if no file of verdicts exists.
 
     Raises:
         UsageError: A screener is configured and `clot instructions` has not run.
@@ -171,6 +171,8 @@ def _leave_out(index: Rows, work: Work, config: Config) -> None:
 
 def _claim(folder: Path, path: Path, config: Config, screening: str | None) -> None:
     """Write the frozen configuration into the folder of the exploration.
+
+    `path` is the file of candidates; `screening` is the sha256 of the file of verdicts, None if no such file exists.
 
     Raises:
         RunFolderError: The folder has candidates of another configuration; the message names the differing fields.

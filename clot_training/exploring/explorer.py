@@ -38,7 +38,7 @@ Batch: TypeAlias = tuple[Task, ...]
 
 
 class Explorer:
-    """A worker of exploration: called with a batch, it returns its candidates. Encoders are loaded when first needed.
+    """A worker of exploration: a function from a batch to its candidates. Encoders are loaded when first needed.
 
     Args:
         config: The configuration.
@@ -154,7 +154,10 @@ class Explorer:
         ]
 
     def _orders(self, candidate: Candidate) -> tuple[bool, ...]:
-        """Return the orders of options under `keep_rule`: True for the candidate first, False for the candidate last."""
+        """Return in which orders a candidate is compared with people's responses, by the setting `keep_rule`.
+
+        True puts the candidate before these responses, False after them.
+        """
         if self._settings.keep_rule == "both_orders":
             return (True, False)
         return (self._seeded(candidate, "order").choice((True, False)),)
@@ -164,7 +167,10 @@ class Explorer:
 
 
 def _without_doubles(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates; one whose text an earlier one of the same row has gets `why` = `double`."""
+    """Return the candidates; `why` becomes `double` where an earlier candidate of the same row has the same text.
+
+    A candidate that has a `why` already keeps it.
+    """
     seen_texts: set[tuple[str, str]] = set()
     result = []
     for candidate in candidates:

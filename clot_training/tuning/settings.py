@@ -60,8 +60,8 @@ def arguments(config: Config, out: Path) -> Any:
 def lora(config: Config, model: Any = None) -> Any:
     """Return PEFT's LoraConfig for a stage.
 
-    If `target_modules` is not set, it gets all linear layers of the language model in `model`. None as model leaves it
-    unset, which is enough to check the fields.
+    If `target_modules` is not configured, it is set to all linear layers of the language model in `model`. If `model` is
+    None, it stays unset, which is enough to check the fields.
 
     Raises:
         UsageError: See `arguments`.

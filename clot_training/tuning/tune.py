@@ -185,7 +185,7 @@ def _identity(config: Config, files: Sequence[Path], adapter: Path | None) -> st
 
 
 def _claim(out: Path, identity: str) -> None:
-    """Write the identity of the stage into its folder.
+    """Write the identity of the stage (see `_identity`) into its folder `out`.
 
     Raises:
         UsageError: The folder belongs to a stage with other settings or data.
@@ -223,7 +223,7 @@ def _tell(
 
 
 def _trained_on(config: Config, files: Sequence[Path]) -> Iterator[str]:
-    """Yield the response texts in the instructions: those of generations, and those of all rows that instructions name."""
+    """Yield the responses of generation instructions, then the responses of all rows whose ids an instruction has."""
     named: set[str] = set()
     for file in files:
         for line in file.read_bytes().splitlines():

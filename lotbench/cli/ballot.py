@@ -198,7 +198,7 @@ def _score(run: Run) -> dict[str, Any]:
 
 
 def rank(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench ballot rank`: write the responses with their votes as a data set to rank; return exit code 0.
+    """Carry out `lotbench ballot rank`: write responses and votes as a data set for `standard`; return exit code 0.
 
     Raises:
         DataError: The ballot or the votes file has faults, or a picture of the ballot is not in its data set.

@@ -193,7 +193,7 @@ def imported(parsed: argparse.Namespace) -> int:
 
 
 def distribution(path: Path) -> Iterator[str]:
-    """Yield the lines of a table of samples by type and language, with the share that people liked or rated.
+    """Yield the lines of a table: numbers of samples by type and language, each with the share that has likes or ratings.
 
     This is Table 1 of LoTbench's paper; `path` is a samples.jsonl.
     """

@@ -85,7 +85,14 @@ def tell(console: Console, out: Path, pace_s: float = 0.0) -> Run:
 
 
 def play(asked: Mapping[str, Any], console: Console, out: Path, own: Mapping[str, Any] | None = None) -> Run:
-    """Play a game of one sample and print it as it goes."""
+    """Play a game of one sample, print it as it goes, and return its run.
+
+    Args:
+        asked: The fields of the configuration.
+        console: The console to print to.
+        out: The folder of runs.
+        own: Models that are Python objects, by name.
+    """
     run_config = config.load(None, (), asked)
     plan = planned(run_config)
     item: Any = plan.chosen[0]

@@ -54,7 +54,10 @@ class Observation:
 
     @property
     def wants(self) -> str:
-        """The field to fill in: `guess`, `response`, `question`, or `WORD` (the paper's prompts); the step's name for plain text."""
+        """The field of the answer to fill in: `guess`, `response`, `question`, or `WORD` (with the paper's prompts).
+
+        For an answer in plain text it is the name of the step in the game.
+        """
         fields = (self.schema or {}).get("properties")
         if isinstance(fields, Mapping) and "WORD" in fields:
             return "WORD"
@@ -71,7 +74,10 @@ class Observation:
         return str(self.request.key)
 
     def answer(self, text: str) -> str:
-        """Return the reply that has this text in the field `wants`; other text fields of the form (reasoning) stay empty."""
+        """Return the reply that has this text in the field `wants`; other text fields of the schema stay empty.
+
+        Without a schema the reply is the text.
+        """
         fields: Any = (self.schema or {}).get("properties", {})
         empty = {name: "" for name, field in fields.items() if field.get("type") == "string"}
         return text if self.schema is None else json.dumps({**empty, self.wants: text}, ensure_ascii=False)

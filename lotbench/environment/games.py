@@ -199,7 +199,8 @@ async def opened(
         check: Whether to test every model with one call first.
 
     Raises:
-        UsageError: The settings make episodes follow each other, or a model has no price and there is a cost limit.
+        UsageError: With these settings an episode must wait for another one to end, or there is a cost limit and a model
+            has no price.
         RunFolderError: The folder belongs to another experiment, or another process writes to it.
     """
     run_plan, entered, begun = _place(config, folder, out)

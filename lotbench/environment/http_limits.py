@@ -19,7 +19,10 @@ REFUSALS = {401: b"the key is wanting or wrong\n", 413: b"the message is too lon
 
 
 class Limited(H11Protocol):
-    """A connection that closes itself if no request comes in time, and idle ones if more than MAX_OPEN are open."""
+    """A connection that closes itself if no request comes within PATIENCE_S.
+
+    If too many are open (MAX_OPEN), a new one closes those that have been idle longest.
+    """
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Open the connection; close those that have been idle longest until at most MAX_OPEN are open."""

@@ -79,7 +79,10 @@ class ClientGame:
         return _show(game, reward)
 
     def state(self) -> dict[str, Any]:
-        """Return the state of the game; empty before the first reset."""
+        """Return the state of the game; empty before the first reset.
+
+        It has the episode id, the number of steps, sample, seed, `done`, and the outcome (None until the game is over).
+        """
         game = self._game
         if game is None:
             return {}

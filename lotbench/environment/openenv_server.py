@@ -46,7 +46,7 @@ class GameObservation(Observation):
 
 
 class GameState(State):
-    """The state of an episode."""
+    """The state of an episode: its sample and seed, whether it is over, and its outcome (None until then)."""
 
     sample: str = ""
     seed: int = 0

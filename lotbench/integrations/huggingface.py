@@ -79,7 +79,7 @@ def _lines(rows: Iterable[Mapping[str, JSON]]) -> Iterator[str]:
 
 
 def _is_text(name: str, value: JSON) -> bool:
-    """Return whether a field of a judge's or the oracle's step is a text that is not exported."""
+    """Return whether a field of a judge's or the oracle's step, given by name and value, is a text that is not exported."""
     return name.startswith("value.") and isinstance(value, str | list) and name not in LABELS
 
 

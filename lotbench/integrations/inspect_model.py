@@ -50,7 +50,7 @@ class InspectModel:
     Args:
         model: The model of inspect.
         picture: Maps the sha256 of a picture to its data URL.
-        forms: Whether to send the form as `response_schema`; some servers refuse it.
+        forms: Whether to send the JSON schema of the reply as `response_schema`; some servers refuse it.
     """
 
     def __init__(self, model: Model, picture: Callable[[str], str], *, forms: bool) -> None:

@@ -298,10 +298,10 @@ def lotbench() -> Scorer:
 
 
 def measured(run: Run, traces: Mapping[tuple[str, int], Trace]) -> dict[str, float]:
-    """Return the metrics of a run from its traces by (sample, repeat), which may be part of it.
+    """Return the metrics of a run, computed from `traces` by (sample, repeat), which may lack some of its episodes.
 
-    NAME is the value, NAME_low and NAME_high are the ends of the 95 % interval; missing values are left out. The primary
-    metric is first, since inspect shows the first.
+    The key NAME has the value of a metric; NAME_low and NAME_high have the ends of its 95 % interval. Missing values are
+    left out. The primary metric is first, since inspect shows the first.
     """
     run_plan = planned(run, Limits())
     order = [(item.sample, item.repeat) for sequence in run_plan.sequences() for item in sequence]

@@ -30,7 +30,7 @@ class _Scene:
 
     Attributes:
         about: The fields of a row that do not depend on the answers: sample, canary, prompt, images.
-        accepted: The accepted answers by normalized text, each with its origin and `content`.
+        accepted: The accepted answers by normalized text, each with run, model, repeat, round, and `content` (JSON text).
         refused: Likewise the refused answers.
     """
 
@@ -39,9 +39,10 @@ class _Scene:
     refused: dict[str, Row] = field(default_factory=dict)
 
     def rows(self, most: int) -> Iterator[Row]:
-        """Yield at most `most` pairs of an accepted and a refused answer; a text that is both is left out.
+        """Yield at most `most` pairs of an accepted and a refused answer, as rows.
 
-        Every answer of a side is used once before any is used twice.
+        An answer that was accepted and also refused is left out. Every accepted answer is used once before any is used
+        twice, and so is every refused one.
         """
         both = self.accepted.keys() & self.refused.keys()
         good = [answer for text, answer in self.accepted.items() if text not in both]
@@ -83,7 +84,7 @@ def preferences(runs: Sequence[Run], per_sample: int) -> list[Row]:
 
 
 def _add_answers(run: Run, plan: Plan, scenes: dict[str, _Scene]) -> None:
-    """Add the answers of a run to the scenes, which are found by their `about` as JSON."""
+    """Add the answers of a run to `scenes`; the key of a scene is its `about` as JSON text."""
     for trace in run.traces:
         about = _opening(plan, trace.sample)
         scene = scenes.setdefault(json.dumps(about), _Scene(about))

@@ -51,7 +51,7 @@ class Abilities:
     """The known abilities of an endpoint for one model.
 
     Attributes:
-        structured: How the form of an answer is requested: the strictest entry of LADDER that was not refused.
+        structured: How the JSON schema of a reply is requested: the strictest entry of LADDER that was not refused.
         bounds: The names in BOUNDS that were not refused; the first is sent, and no maximum length if there is none.
         refused: The sampling parameters that were refused and are not sent again.
         detail: Whether pictures carry `detail: high`.
@@ -85,7 +85,7 @@ def body(request: Request, model: str, able: Abilities, picture: Picture) -> dic
 
 
 def sent_parameters(request_body: Mapping[str, Any], able: Abilities) -> dict[str, JSON]:
-    """Return the parameters that a request body holds, and the way in which it requests a form, for `Reply.sent`."""
+    """Return the parameters that a request body holds, and how it requests the schema of a reply, for `Reply.sent`."""
     record: dict[str, JSON] = {
         name: request_body[name] for name in (*PARAMETERS, *BOUNDS, "service_tier") if name in request_body
     }

@@ -142,7 +142,7 @@ class Embedded:
 
 
 def _carried() -> Path | None:
-    """Return the path of the weights in the installed distribution; None if it is not installed."""
+    """Return the path of the weights in the package CARRIER; None if it is not installed or has no such file."""
     try:
         files = metadata.files(CARRIER) or []
     except metadata.PackageNotFoundError:

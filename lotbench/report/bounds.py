@@ -20,7 +20,7 @@ ABOUT = (
 
 
 def in_words(bounds: Bounds) -> str | None:
-    """Return both bounds as text, without sampling error and (in brackets) with it; None if no episode broke off."""
+    """Return bounds as text: `least` to `most`, in brackets `low` to `high`; None if no episode broke off."""
     if not bounds:
         return None
     range_text = f"{_end(bounds['least'])} to {_end(bounds['most'])}"
@@ -28,7 +28,10 @@ def in_words(bounds: Bounds) -> str | None:
 
 
 def moving(name: str, bounds: Bounds, low: float | None, high: float | None) -> str | None:
-    """Return a warning if the bounds of a metric exceed its 95 % interval (`low` to `high`); None if not, or if one is unknown."""
+    """Return a warning if `least` or `most` of the metric `name` lies outside its 95 % interval (`low` to `high`).
+
+    It is None if they lie inside, or if a bound or an end of the interval is unknown.
+    """
     least, most = bounds.get("least"), bounds.get("most")
     if least is None or most is None or low is None or high is None or (low <= least and most <= high):
         return None

@@ -191,7 +191,10 @@ def _of_benchmark(
 
 
 def _answers_by_label(runs: Sequence[Entry], board: Board | None) -> dict[str, Replies]:
-    """Return the answers of each run's candidate by label: in order of the ranking, people last; without one, by `run_labels`."""
+    """Return the answers of each run's candidate by the label of the run.
+
+    The runs are in the order of the ranking `board`, people last. If it is None, `run_labels` gives order and labels.
+    """
     if board is None:
         return {name: run.answers for run, name in zip(runs, run_labels(runs).values(), strict=True)}
     people = zip(leaderboard.labels_of(board.people), board.people, strict=True)
@@ -200,13 +203,16 @@ def _answers_by_label(runs: Sequence[Entry], board: Board | None) -> dict[str, R
 
 
 def _other_differences(runs: Sequence[Entry], names: Sequence[str]) -> str:
-    """Return the end of the error message about runs that differ in several settings: the settings with their values."""
+    """Return the end of the error message about runs that differ: the settings `names` and their values; "" without names."""
     texts = "; ".join(f"{name} ({', '.join(_setup_text(run.setup, name) for run in runs)})" for name in names)
     return f". Runs that differ in one thing can stand side by side; these differ in {texts}" if names else ""
 
 
 def _correlations(boards: Sequence[Board], table: Published) -> list[Section]:
-    """Return a section for each correlation over models: between rankings of two benchmarks, and of rankings with columns."""
+    """Return a section for each correlation over models.
+
+    Rankings of two benchmarks are correlated with each other, and every ranking with every column of `table`.
+    """
     measures = [(f"{board.metric}, {board.benchmark}", leaderboard.values(board)) for board in boards]
     sections = [
         ranking_sections.correlations(f"{first.benchmark} and {other.benchmark}", x, y)

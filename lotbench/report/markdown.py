@@ -56,7 +56,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def places(n: int) -> int:
-    """Return the decimals of a metric over `n` samples: of few samples, a third says nothing."""
+    """Return how many decimals of a metric over `n` samples to print: 2 for fewer than FEW samples, else 3."""
     return 2 if n < FEW else 3
 
 

@@ -96,9 +96,9 @@ def _ranking(ranking: Board) -> Section:
 
 
 def summed_up(ranking: Board) -> str:
-    """Return a ranking in one sentence: who beats whom, the number of clear pairs, and the runs that stand last.
+    """Return a ranking in one sentence: who beats whom, the number of clear pairs, and runs without enough answers.
 
-    It is "" if there is nothing to say, as for a single run.
+    A run with too few answers (`abstained`) stands last. The sentence is "" for a single run with enough answers.
     """
     pairs = {frozenset((pair.better, pair.other)): pair for pair in ranking.pairs}
     ranked = [place.label for place in ranking.places if not place.entry.abstained]

@@ -34,7 +34,8 @@ class RoleUsage:
     Attributes:
         cached_input_tokens: The part of `input_tokens` that was read from a cache.
         cost_usd: The cost; None if the price of a call is not known.
-        assumed_tokens: The tokens assumed for replies without usage figures, whole or cut off: the most that each can have.
+        assumed_tokens: The tokens assumed for replies, whole or cut off, of which the server reported none: for each the
+            maximum possible.
         assumed_usd: The cost of the assumed tokens.
     """
 
@@ -196,7 +197,10 @@ def to_summary(report: Report) -> dict[str, JSON]:
 
 
 def brief(report: Report) -> Report:
-    """Return the brief report: sections marked `brief`, those with the first `READINGS` readings, and warnings of the others."""
+    """Return the brief report: all sections marked `brief`, and the first other ones that have readings.
+
+    The latter show at most `READINGS` readings together. Of the remaining sections only the warnings are kept, as notes.
+    """
     sections, room = [], READINGS
     warnings: list[str] = []
     for section in report.sections:

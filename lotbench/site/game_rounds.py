@@ -241,7 +241,7 @@ def _intervened(opinion: Opinion, chains: Mapping[tuple[int, int], Chain]) -> tu
 
 
 def _reasons(opinion: Opinion) -> Iterator[tuple[str, str]]:
-    """Yield the reasons of a judge as (name, text): the name of a criterion is followed by the decision on it."""
+    """Yield the reasons of a judge as (name, text); the name is `CRITERION: DECISION` where a criterion was decided."""
     for criterion, reason in _REASONS.items():
         decided, why = opinion.criteria.get(criterion), opinion.texts.get(reason)
         if decided is not None or why:

@@ -29,14 +29,14 @@ DATE = re.compile(r"(20\d\d)(\d\d)(\d\d)-(\d\d)(\d\d)-")
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """Whether a run is trusted, and why it is not."""
+    """Whether a run is trusted (`name`), and the reasons why it is not (`why`)."""
 
     name: str
     why: tuple[str, ...] = ()
 
     @property
     def in_short(self) -> tuple[str, ...]:
-        """Why it is not, in two or three words each."""
+        """The reasons why the run is not trusted, in two or three words each."""
         return trust.in_short(self.why)
 
     @property

@@ -189,7 +189,7 @@ def planned(config: Config) -> Plan:
 
 
 def _add_host(model: str, own: Any, run_plan: Plan, decide: Decide | None) -> dict[str, Any]:
-    """Return the models of a run that are Python objects, by name: the host, and the person as `own` unless it is None."""
+    """Return the Python models of a run by name: the host, and the person's model `own` as `model` unless it is None."""
     host = {HOST: Host(run_plan.by_id.__getitem__, decide)}
     return host if own is None else {model: own, **host}
 

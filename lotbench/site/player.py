@@ -41,7 +41,7 @@ class Doubt:
     """A guess that is on no list of the host and waits for the player's decision.
 
     Attributes:
-        said: The decision, once it is there; None if the player guesses on.
+        said: Waits for the decision: whether the guess counts, or None if the player guesses on.
         shown: Whether the player has asked for the answer, which ends the game.
     """
 

@@ -145,7 +145,7 @@ class Shelf:
         return str(self.samples.get(row.sample, {}).get(name) or "")
 
     def asked_text(self, sample: str) -> str:
-        """Return the prompt of a sample: the joke with its blank, or the first text among the fields of `ASKED`, or any text."""
+        """Return the prompt of a sample: the joke with its blank, else the first text in `asked`, else any text, else ""."""
         fields = self.samples.get(sample, {})
         if (around := game_rounds.masked(fields)) is not None:
             return "____".join(around)[:LONGEST]

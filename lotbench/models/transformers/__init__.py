@@ -29,8 +29,8 @@ Picture: TypeAlias = Callable[[str], bytes]
 class TransformersModel:
     """A causal or vision-language model of transformers, optionally with an adapter.
 
-    A prompt that fills the context gives an empty, truncated reply. Schemas are not enforced: the prompt must show the form.
-    Tokens are sampled by temperature and top_p only, not by top_k.
+    A prompt that fills the context gives an empty, truncated reply. Schemas are not enforced: the prompt itself must
+    describe the reply. Tokens are sampled by temperature and top_p only, not by top_k.
 
     Args:
         base: Name on the hub, or a local folder in the format of transformers.

@@ -147,8 +147,9 @@ def _reply(loaded: Loaded, sampling: Sampling, prompt: int, written: Written, se
 class Draws:
     """A logits processor that samples each row with its own temperature, top_p and random stream.
 
-    The argmax of its scores is the sample: among p_i / e_i with e_i ~ Exp(1), the largest is at i with probability p_i.
-    Missing parameters are taken from `own`, the model's generation config.
+    The argmax of the scores that it returns is the sample. For token i with probability p_i and a draw e_i from Exp(1),
+    p_i / e_i is the largest of these ratios with probability p_i. Missing parameters are taken from `own`, the model's
+    generation config.
     """
 
     def __init__(self, samplings: Sequence[Sampling], own: Any, device: Any) -> None:

@@ -149,9 +149,10 @@ def decided(packing: Packing) -> Any:
 
 @contextmanager
 def limited(what: str) -> Iterator[None]:
-    """Stop the block after `LONGEST_S`: a pattern or a template in files of others may have no end.
+    """Stop the block after `LONGEST_S`, with an error that begins with `what`.
 
-    Only the main thread can be stopped; in another thread the block has no limit.
+    To match a pattern or fill a template from other people's files may take forever. Only the main thread can be stopped:
+    in another thread the block has no limit.
 
     Raises:
         UsageError: The block was stopped.
@@ -240,7 +241,10 @@ def adapted(model: Any, adapter: str, *, trainable: bool = False) -> Any:
 
 
 def _match_patterns(model: Any, value: object) -> None:
-    """Compare each text with a repeat in a peft configuration to the name of every module, as peft will."""
+    """Compare every module name with the patterns in `value`, a part of a peft configuration, as peft will.
+
+    The results are dropped: the call only shows, under `limited`, whether a pattern takes too long.
+    """
     if isinstance(value, Mapping):
         value = [*value, *value.values()]
     if isinstance(value, list | set | tuple):

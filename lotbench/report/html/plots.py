@@ -177,7 +177,7 @@ def _dots(axes: Axes, plot: Plot, points: Sequence[_Point], pen: _Pen) -> None:
 
 
 def _axes(axes: Axes, plot: Plot, down: bool) -> None:
-    """Draw the names, titles and grid of the axes."""
+    """Draw the names, titles and grid of the axes; if `down`, the plot's x runs down the vertical axis."""
     across, up = (plot.y, plot.x) if down else (plot.x, plot.y)
     axes.set_xlabel(_short(across))
     axes.set_ylabel(_short(up))

@@ -21,7 +21,7 @@ def inline(text: str, name: str, title: str, description: str) -> str:
     """Return an SVG document of matplotlib as an inline element.
 
     Args:
-        text: The document, drawn in the colours above.
+        text: The document; its colours are those of PROPERTIES.
         name: A name that is unique on the page; the element's ids begin with it.
         title: The title for screen readers.
         description: The description for screen readers.
