@@ -6,8 +6,8 @@
     │   └── RunFolderError  a run folder in use, damaged, or of another experiment
     ├── Unread              a reply that came and could not be read                    (recorded)
     ├── CallFailed          a call that brought no reply                               (recorded)
-    ├── EpisodeFailed       the end of an episode as ROLE_failed                       (recorded)
-    ├── Unescapable         a failed call to a model that can answer no other either   exit 1
+    ├── EpisodeFailed       an episode that ended because a role failed                (recorded)
+    ├── Unescapable         a failed call to a model; every other would fail too       exit 1
     │   ├── UnknownModel    no such model at its address
     │   └── Unreachable     nothing listens at its address
     ├── LimitReached        a budget that a person set is used up                      exit 3
@@ -67,7 +67,7 @@ class Unread(LotbenchError):
 
 
 class CallFailed(LotbenchError):
-    """A call brought no reply, after all retries; ends the episode as ROLE_failed."""
+    """A call brought no reply, after all retries; it ends the episode with the outcome ROLE_failed, such as judge_failed."""
 
 
 class EpisodeFailed(LotbenchError):
@@ -87,7 +87,7 @@ class EpisodeFailed(LotbenchError):
 
 
 class Unescapable(LotbenchError):
-    """No other call to this model can succeed either: wrong key, unknown model, no credit, no picture input."""
+    """A call failed, and every other call to its model would fail too: wrong key, unknown model, no credit, no picture input."""
 
 
 class UnknownModel(Unescapable):

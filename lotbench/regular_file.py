@@ -32,7 +32,7 @@ def is_file(path: Path) -> bool:
     """Return whether there is a file at a path.
 
     Raises:
-        RunFolderError: There is something else than a regular file, or it cannot be opened.
+        RunFolderError: The path is a folder, pipe, socket or device, or cannot be opened.
     """
     try:
         with open(path, "rb", opener=regular):
@@ -44,7 +44,7 @@ def is_file(path: Path) -> bool:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a regular file, or of a path in `GIVEN` such as /dev/stdin.
+    """Return the text of a regular file; a path that begins as in `GIVEN`, such as /dev/stdin, may be another kind of file.
 
     Raises:
         OSError: The path is no regular file, or cannot be read.

@@ -100,7 +100,8 @@ class Question:
 
     `index` selects one of the role's models (the second judge has index 1). A `shared` question is asked once for all
     episodes and runs; the store keeps its reply. `about` replaces the sample's id in the key if several samples share the
-    question (`*` for all).
+    question (`*` for all). `step`, `round`, `draw` and `attempt` are as in `Key`. `schema` is the JSON schema of the reply;
+    None asks for free text.
     """
 
     role: str
@@ -121,7 +122,8 @@ class Question:
 class Request:
     """A question addressed to a model.
 
-    The key's digest is that of the request as asked, even if the server refuses a parameter and the request is sent without.
+    The key's digest is that of the request as asked. If the server refuses a parameter, the request is sent without it, and
+    the digest stays the same.
     """
 
     key: Key
@@ -188,8 +190,9 @@ class Score:
 class Trace:
     """The record of an episode; a line of traces.jsonl.
 
-    A step is `{"step", "round", "role", "draw", "call", "value", "seconds"}`; `call` is the key in the journal, or None for
-    a step without a model call.
+    `outcome` is how the episode ended, such as `scored`, `solved` or `judge_failed`. `memory` is what it passes on to the next
+    episode of the same `sequence`. A step is `{"step", "round", "role", "draw", "call", "value", "seconds"}`; `call` is the
+    key in the journal, or None for a step without a model call.
     """
 
     sample: str
@@ -214,7 +217,7 @@ class Model(Protocol):
 
         Raises:
             CallFailed: All tries failed.
-            Unescapable: No other call to this model can succeed either (a wrong key, an unknown model).
+            Unescapable: Every other call to this model would fail too (a wrong key, an unknown model).
         """
         ...
 
@@ -225,8 +228,8 @@ class Metric:
 
     `low` or `high` is None where the interval is open. `n` counts the independent units of the interval (samples),
     `observations` the games or answers in them (0 if not counted). `baselines` are the values that chance and trivial players
-    would reach, by name. `instrument` names the encoder that measured it, if any. `bounds` is explained in `report.bounds`; it
-    is empty if no episode broke off.
+    would reach, by name. `instrument` names the encoder that measured it, if any. `bounds` has the range over all possible
+    outcomes of the episodes that broke off (`report.bounds`); it is empty if none did.
     """
 
     value: float | None

@@ -223,10 +223,10 @@ class Caller:
         return reply
 
     def _count_discarded(self, count: Callable[[Usage | None], None], used: Usage | None) -> None:
-        """Count a reply that was billed and cannot be used.
+        """Count the usage of a reply that was billed and cannot be used; `used` is None if unknown.
 
         Raises:
-            LimitReached: Another try could exceed a limit.
+            LimitReached: A limit is now exceeded.
         """
         count(used)
         self.budget.reserve(0, 0.0)
@@ -234,7 +234,10 @@ class Caller:
     def _count_apart(
         self, role_model: RoleModel, entry: Callable[..., Entry], most: Usage, used: Usage | None
     ) -> None:
-        """Count usage that the journal lacks, in the budget and in discarded.jsonl; None (unknown) is counted as `most`."""
+        """Count usage that the journal lacks, in the budget and in discarded.jsonl: `used`, or `most` if that is None.
+
+        `entry` makes a line of the file from its source, time and reply.
+        """
         usage, stats, price = used or most, self.stats, role_model.price
         reply = Reply("", role_model.model_id, usage=usage)
         self.journal.discard(entry("discarded" if used else "assumed", _now(), reply))
@@ -263,7 +266,7 @@ def sampling(default: Sampling, ours: RoleSampling | None, seeded: bool) -> tupl
 
 
 def _uncounted(reply: Reply) -> bool:
-    """Return whether a reply lacks token counts; one of 0 seconds, made here for a refused request, costs nothing."""
+    """Return whether a reply lacks token counts; False for one of 0 seconds, which was made here for a refused request."""
     usage = reply.usage
     return reply.seconds > 0 and not (usage.input_tokens and (usage.output_tokens or not reply.text))
 

@@ -78,7 +78,7 @@ class Total:
 
     @property
     def usage(self) -> Usage:
-        """The token counts of the reply."""
+        """The token counts of all replies in the total."""
         return Usage(self.input_tokens, self.cached_input_tokens, self.output_tokens)
 
 

@@ -1,4 +1,4 @@
-"""One test call to each model before the first task: checks the key, and that pictures and forms are accepted.
+"""One test call to each model before the first task: checks the key, and that pictures and JSON schemas are accepted.
 
 A wrong key then costs one call instead of a whole run, and the model's id is known before the store is read. The calls
 are counted and journaled like any other.

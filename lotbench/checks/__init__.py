@@ -1,1 +1,1 @@
-"""What measures, measured: judges on labelled rows, labels from a run, samples tried on a model."""
+"""Checks of judges on labelled rows, and people's labels on the answers and verdicts of a run."""

@@ -189,7 +189,9 @@ def _read_draw(file: Path) -> DrawFile:
 
 
 def _labels(files: Sequence[Path], about: DrawFile) -> dict[int, dict[str, bool]]:
-    """Return the labels of each labelled row (from 1), by person; of several files, each without `who` is one person's.
+    """Return the labels of each labelled row (from 1), by person.
+
+    If there are several files, the labels without `who` in a file are one person's.
 
     Raises:
         DataError: As in `labelled`.

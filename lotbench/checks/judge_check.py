@@ -217,7 +217,8 @@ def _keep_records(
 ) -> Checked:
     """Write a complete check on the test split to the store, and return it with the paths of its records.
 
-    A measure is left out if the store has one of more verdicts on the same judge set, or if a model's id is unknown.
+    A measure is left out if the store has a record with more verdicts on the same judge set, or if a model's id is unknown.
+    `ids` are the model ids in the replies, by role and index.
     """
     if prepared.wanted.split != "test" or prepared.done != prepared.total:
         return checked

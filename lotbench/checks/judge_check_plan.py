@@ -39,7 +39,7 @@ class WantedCheck:
         stages: The folder to which causal chains are written for people to mark; None to write none.
         out: The folder in which the check's folder is made.
         fresh: Whether to ignore stored replies and to make a new folder.
-        preflight: Whether to make one call per role first.
+        preflight: Whether to test each model with one call first.
     """
 
     config: Config
@@ -64,7 +64,7 @@ class Prepared:
         every_row: The probes of all rows, including contested rows and rows of other splits.
         probes: The probes that are judged.
         done: The number of finished judgings.
-        chains: The result of `chains.replay`; empty without.
+        chains: The result of `chains.replay`; empty if it has not run.
     """
 
     wanted: WantedCheck
@@ -167,7 +167,10 @@ def _is_checked(probe: Probe, spec: WantedCheck) -> bool:
 
 
 def _fill_in(experiment: Experiment, folder: Path) -> dict[str, str]:
-    """Return the check's `model`, a candidate that is never called, and `data`, the samples that the rows are about."""
+    """Return the fields `model` and `data` of the experiment, with defaults if they are empty.
+
+    The default model is never called; the default data are the samples that the rows of the judge set are about.
+    """
     own = folder / "samples.jsonl"
     about = str(folder) if own.is_file() else judge_set.about_of(folder).data
     return {"model": experiment.model or "human", "data": experiment.data or about}
@@ -182,10 +185,10 @@ def _probes(
 ) -> list[Probe]:
     """Return the probes of the judge set's rows, and those that the data set itself contains.
 
-    If the judge set was not asked for and is about other samples, only the latter are returned.
+    If the shipped judge set is about other samples and the data set contains probes, only the data set's are returned.
 
     Raises:
-        UsageError: The set is about other samples, or has no rows for a role.
+        UsageError: The set is about other samples (and the exception above does not hold), or it has no rows for a role.
         DataError: Rows have faults; all are listed, with file, line and field.
     """
     if not rows.is_about(run_plan.folder):

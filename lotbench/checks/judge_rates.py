@@ -42,7 +42,7 @@ class Measure:
     """The rates of one panel (a judge, or several that judge together) on all its rows, by one criterion.
 
     Attributes:
-        what: The criterion; if the panel has only one, `answer` for an oracle, or which of a judge's verdicts decide.
+        what: The criterion; if the panel has only one, `answer` (oracle), or `check alone` or `check, then confirm` (judge).
         settings: The settings under which the panel judged.
         groups: The agreement of decisions with labels, by group of rows; `all` is first.
         unreadable: The number of verdicts of all repeats that could not be read or never came.
@@ -133,7 +133,7 @@ def _agreement(chosen: Sequence[Ruling], seed: int) -> Agreement:
 
 
 def _group(readable: Sequence[Ruling], seed: int) -> dict[str, Agreement]:
-    """Return the agreement on all rows, on those of each language, and on those of each kind together with those without one."""
+    """Return the agreement by group of rows: `all`, each language, each kind; rows without a kind count in every kind."""
     rated = partial(_agreement, seed=seed)
     groups = {"all": rated(readable)}
     for language in sorted({ruling.language for ruling in readable}):
@@ -152,7 +152,7 @@ def record(
         result: The measure.
         key: All that the verdicts depend on.
         names: The names of the models.
-        about: Facts about the judge set.
+        about: The judge set: its data set, digest, and source of labels.
     """
     return {
         "schema": 1,

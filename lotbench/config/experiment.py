@@ -221,7 +221,7 @@ def digest(value: Any) -> str:
 
 
 def differences(ours: JSON, other: JSON, path: str = "") -> list[str]:
-    """Return the dotted names of the fields in which two JSON values differ."""
+    """Return the dotted names of the fields in which two JSON values differ; `path` is the name of the values themselves."""
     if isinstance(ours, Mapping) and isinstance(other, Mapping):
         names = sorted({*ours, *other})
         parts = (differences(ours.get(n), other.get(n), f"{path}.{n}" if path else n) for n in names)
@@ -262,7 +262,7 @@ def put(table: dict[str, Any], place: Sequence[str], value: Any) -> None:
 
 
 def read_value(text: str) -> Any:
-    """Return the TOML value of a text, or the text itself.
+    """Return the TOML value of a text; a text that is no TOML value is returned unchanged.
 
     Raises:
         UsageError: The text is `@FILE`, as values were once read from files.

@@ -172,7 +172,10 @@ def _item(
 
 
 def key_faults(items: Sequence[Item], key: Key) -> list[str]:
-    """Return a fault for each item without responses or with other letters than the key, or with no pair on a ballot of pairs."""
+    """Return a fault for each item that does not fit the key.
+
+    An item fits if it has responses and the key has the same letters for it; on a ballot of pairs, these must be two.
+    """
     paired = any(item.prompt for item in items)
     return [
         f"models.{item.id}: is not of this ballot"
@@ -280,5 +283,8 @@ def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]
 
 
 def _share(sums: Floats, place: int) -> Floats:
-    """Return the mean over types of one model's share of votes [..., types, models], as [...]; NaN if a type has no votes."""
+    """Return one model's share of the votes, [...], as the mean over types; NaN if a type has no votes.
+
+    `sums` counts the votes, [..., types, models]; `place` is the index of the model.
+    """
     return np.asarray(divided(sums[..., place], sums.sum(axis=-1)).mean(axis=-1))

@@ -31,7 +31,7 @@ Runs: TypeAlias = Mapping[str, tuple[Sequence[Trace], Any]]
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A role that models play, such as the judge; a run names its models, or those of `default` play it."""
+    """A role that models play, such as the judge; a run may name its models, else those of `default` play it."""
 
     about: str
     sampling: Sampling
@@ -65,7 +65,7 @@ class Review:
     """How people label the answers of a run.
 
     Attributes:
-        rows: Makes the rows, without verdicts of judges, from traces, settings and evidence; the fields to fill in are None.
+        rows: Makes the rows, without verdicts of judges, from traces, settings and `Evidence`; the fields to fill in are None.
         Label: The pydantic class of a filled-in row.
     """
 
@@ -86,17 +86,15 @@ class Benchmark:
         Item: The pydantic class of one line of samples.jsonl.
         nodes: The nodes of the graph by name: `respond`, `judge`, `grade` for a panel; `respond`, `check`, `ask`, `answer`,
             `reveal` for a game. A node that sets `outcome` ends the episode.
-        grade: Returns the score of a finished episode, from the episode in its last state; its value is None if it failed.
-        metrics: Returns the metrics of a run by name, from traces, settings and evidence.
+        grade: Returns the score of a finished episode, from the episode in its last state; a failed episode has the value None.
+        metrics: Returns the metrics of a run by name, from traces, settings and `Evidence` (samples, embeddings, labels).
         calls: Returns the maximum number of calls of an episode by role, from the settings; used by a dry run.
         version: The version, printed in every report; it changes whenever published numbers change.
-        sections: Returns the sections of the report beside the metrics, from the same arguments.
-        cast: Returns the settings and the models by role that a run uses, from its settings, its models by role (candidate
-            included) and its seed. It may, for example, remove a judge of the candidate's family.
+        sections: Returns the sections of the report beside the metrics, from the arguments of `metrics`.
+        cast: Returns the settings and the models by role that a run uses, from those asked for and the seed; it may drop a judge.
         composed: How samples are composed from the lines of a data set; None if each line is a sample.
         strata: Fields of samples over which `--limit` spreads its draw, the most important first.
-        alike: Returns a key from a sample and the settings; samples with one key give the same requests, and a draw takes
-            one of them. None for a sample like no other.
+        alike: Returns a key of the samples that give the same requests, of which a draw takes one; None for other samples.
         asked: The names of the fields of a sample that may hold its prompt; pages show the first that is not empty.
         beside: The names of the fields (besides id and language) of all samples that nodes may read in `episode.data`, for
             example to draw control guesses; a run folder keeps them. None: nodes see only the samples that are played.
@@ -104,10 +102,8 @@ class Benchmark:
         published: Reads the samples from files that others have published; None if there are none.
         right: Returns the right answers of a sample; a candidate that was trained on one of them has seen the sample.
         repeats: The default number of repeats.
-        sequences: Returns how the episodes of a repeat pass on memory, from the settings: `each` alone, or all in sequence,
-            `shuffled` or in `data` order.
-        beyond: Returns the maximum number of calls on a sample that `calls` does not count, by role, from the sample, the
-            settings, its number of episodes and the number of models by role.
+        sequences: Returns how the episodes of a repeat pass on memory, from the settings; see `loop.Sequences`.
+        beyond: Returns by role the most calls on a sample beside `calls`, from it, settings, number of episodes, models by role.
         validation: How judges are checked; None without a judge set.
         review: How people label the answers of a run; None if they label none.
         ballot: How responses are put to the vote; None if they are not.

@@ -1,8 +1,8 @@
 """An episode: one sample played once. It is the runtime context of every node, and nodes ask models only through it.
 
 A node is an async function of the state and LangGraph's runtime. `runtime.context.ask(...)` renders the prompt, calls the
-model and reads the form. It asks a second time with the reason if the reply cannot be read, and records each reply as a
-step of the trace.
+model and reads the reply. If the reply cannot be read, it asks a second time and states the fault. It records each reply as
+a step of the trace.
 """
 
 from __future__ import annotations
@@ -125,18 +125,18 @@ class Episode(Generic[Item, Settings]):
 
         Args:
             role: The role to ask.
-            step: The name of the step.
+            step: The name of the step in the trace.
             prompt: The prompt, or a function that writes the messages.
-            form: The form of the reply; None for free text.
-            values: Values of the prompt's fields, except `shape` and `again`.
-            read: Reads a reply; raises Unread.
-            value: Fields of the step for a value that was read.
-            missing: Fields of the step for a reply that could not be read.
-            common: Fields of the step for every reply; they come first.
+            form: The class with the fields of the reply; None for free text.
+            values: Values of the prompt's fields, except `shape` and `again`, which are filled in here.
+            read: Returns the value of a reply; raises Unread.
+            value: Makes the `value` of the step, given what `read` returned.
+            missing: Makes the `value` of the step, given the error of `read`.
+            common: Makes the fields that come first in the `value` of every step, given the answer.
             once: Do not ask again after an unreadable reply.
             unread: Why an earlier reply could not be read; this call is then the second attempt.
             refusal_stands: Do not ask again after a refusal.
-            **place: See `Place`.
+            **place: Further fields of the question; see `Place`.
 
         Raises:
             EpisodeFailed: The call brought no reply.
@@ -231,13 +231,14 @@ class Episode(Generic[Item, Settings]):
         return [result for result in results if not isinstance(result, BaseException)]
 
     def remark(self, step: str, value: Mapping[str, JSON], round: int | None = None) -> None:
-        """Add a step without a model call to the trace."""
+        """Add a step without a model call to the trace; `round` None is the current round."""
         self.steps.append(remark(step, self.round if round is None else round, value))
 
     def again(self, reason: str) -> str:
-        """Return a line in the sample's language that states the fault of a reply; `reason` itself if the pack has no `lines`.
+        """Return a line that tells a model, in the sample's language, why its reply could not be read.
 
-        The reason's words name a section of the pack's `reasons`; its numbers fill the fields `first` and `second`.
+        If the prompts have a file `reasons`, its section for this reason (else `other`) replaces the English reason; numbers
+        in the reason fill the fields `first` and `second`. If they have no file `lines`, the reason alone is returned.
         """
         pack = self.prompts.prompts.get(self.sample.language, {})
         reasons = pack.get("reasons")
@@ -249,7 +250,10 @@ class Episode(Generic[Item, Settings]):
         return self.line("again", reason=reason) if "lines" in pack else reason
 
     def _renderer(self, prompt: Prompt, form: type[Form] | None, values: Mapping[str, Value]) -> Render:
-        """Return a function that fills the prompt, with `shape` and `again` if it has these fields."""
+        """Return a function that fills the prompt with `values`, the example of a reply (`shape`) and the last fault (`again`).
+
+        `shape` and `again` are left out if the prompt has no such field.
+        """
 
         def render(again: str | None) -> Sequence[Message]:
             ours: dict[str, Value] = {"shape": shape(form) if form else None, "again": again}
@@ -269,7 +273,7 @@ class Node(Protocol):
 
 
 def recorded(node: Node) -> Node:
-    """Return a node that adds its steps and usage to the state, and whose failure gives the outcome ROLE_failed.
+    """Return a node that also adds its steps and usage to the state; if a role fails, it sets the outcome to ROLE_failed.
 
     The returned node raises LotbenchError if it changes an undeclared key of the state, which LangGraph would silently drop.
     """

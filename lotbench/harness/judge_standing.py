@@ -52,7 +52,10 @@ def who(context: JudgeContext, role: str, indexes: Sequence[int]) -> str:
 def wanted_key(
     context: JudgeContext, declared: Validation, role: str, indexes: Sequence[int], settings: Any
 ) -> dict[str, Any] | None:
-    """Return the key of a check of these judges, without its criterion; None unless each judge's replies have exactly one id."""
+    """Return the key that a check of these judges has in the store, without its criterion.
+
+    None if the replies of a judge have no model id, or several.
+    """
     models = [ids(context, role, index) for index in indexes]
     if any(len(id_set) != 1 for id_set in models):
         return None
@@ -105,7 +108,10 @@ def tested(record: Record) -> Rates:
 
 
 def fpr(record: Record) -> dict[str, Any] | None:
-    """Return the FPR of a check with its interval and counts, on hard negatives if the set has any; None without rates."""
+    """Return the false positive rate of a check, with its interval and counts; None if the check has no rates.
+
+    It is the rate on `hard` rows if the judge set has some, else on all rows.
+    """
     groups = record.get("groups", {})
     rate: dict[str, Any] | None = groups.get("hard", groups.get("all", {})).get("fpr")
     return rate

@@ -32,7 +32,7 @@ class Probe:
         step: The name of the node that asks.
         turn: The current round in the state, when the node is reached.
         label: The right answer of a yes/no question; otherwise `rulings` derives the truth from `known`.
-        kind: `easy` or `hard`; None if rows are not of such kinds.
+        kind: The kind of the row, such as `easy` or `hard`, for rates by kind; None for no kind.
         labels: The labels of the row; two if it was labelled twice.
         contested: Whether the two labellings differ; contested rows are left out of rates.
         state: Other fields of the state, when the node is reached (steps, draft).
@@ -62,7 +62,8 @@ class Probe:
 class ProbeResult:
     """The result of a probe: the verdict of the first judge (`first`), and that of the whole panel (`last`).
 
-    A verdict is None if it could not be read; `why` has the reason. `how` is `judge` unless no judge was needed.
+    A verdict is None if it could not be read (`why` has the reason), or if the answer is more than a yes or no (`values`).
+    `how` is `judge`, or the name of the rule that decided without a judge.
     """
 
     first: bool | None
@@ -102,7 +103,7 @@ class JudgePanel:
     Attributes:
         indexes: The judges' indices among the models of the role, in the order of judging.
         variant: The name of the variant (the judge mode, what the oracle sees), for comparison with other panels.
-        alone: The settings under which the first verdict would decide alone; None if it already does.
+        alone: The settings under which the first judge's verdict decides alone; None if it does so under `settings`.
         task: The task of the probes that the panel judges; see `Probe`.
     """
 
@@ -116,7 +117,7 @@ class JudgePanel:
 
 @dataclass(frozen=True, slots=True)
 class JudgeContext:
-    """The facts of a run that its judges' quality depends on.
+    """The data from which the quality of a run's judges is computed.
 
     Attributes:
         sampling: The sampling parameters of each role, as JSON.
@@ -124,7 +125,7 @@ class JudgeContext:
         addresses: The address of each model, by role and index; see `config.model_names.address`.
         data: The digest of the data set.
         run: The name of the run's folder.
-        records: All judge checks in the store, or those kept with the run.
+        records: The judge checks that count for the run: those in the store, then those in the run folder.
     """
 
     traces: Sequence[Trace]
@@ -150,7 +151,7 @@ class JudgeQuality:
         used: The records that the quality is computed from; a run folder keeps them.
         chance: The value of each metric that a player reaches by wrong guesses alone, since judges accept some of them; None
             if unknown.
-        said: A note for the report on how these values were found.
+        said: A note for the report on how the values in `chance` were found; may be empty.
     """
 
     checks: tuple[Check, ...] = ()
@@ -250,7 +251,7 @@ def judged_by(models: Sequence[str], addresses: Sequence[str]) -> dict[str, JSON
 
 
 def stratified(probes: Sequence[Probe], n: int, seed: str) -> list[Probe]:
-    """Return the probes of at most n groups, drawn in turn from each stratum of task, kind, language and label."""
+    """Return the probes of at most n groups (`Probe.group`), drawn in turn from strata of task, kind, language and label."""
     first: dict[str, Probe] = {}
     for probe in probes:
         first.setdefault(probe.group or probe.id, probe)

@@ -31,7 +31,7 @@ class Graph(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """An episode to play: sample, repeat and sequence."""
+    """An episode to play: the id of its sample, its repeat, and the name of its sequence."""
 
     sample: str
     repeat: int

@@ -25,7 +25,7 @@ def select(
         limit: The maximum number of samples: the first of `ids`, or the size of a draw; None for all.
         strata: Fields of samples over which the draw is spread, the most important first.
         seed: The seed of the draw; with the same seed, a larger draw contains every smaller one.
-        group_of: Returns a key of a sample, or None for a sample like no other; a draw takes one sample for each key.
+        group_of: Returns a key of a sample; a draw takes one sample for each key. With None, the sample has a key of its own.
 
     Raises:
         UsageError: An id is unknown.

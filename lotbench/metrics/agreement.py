@@ -54,7 +54,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """People's labels of the verdicts of one kind.
+    """The verdicts of one kind (such as accepted) in a run: how many there are, and how people labelled them.
 
     Attributes:
         size: The number of verdicts of this kind in the run.
@@ -67,7 +67,10 @@ class Labelled:
     right: int
 
     def draw_share(self, rng: np.random.Generator) -> Floats:
-        """Return `DRAWS` draws of the share of right guesses from its Beta posterior with Jeffreys' prior; 0 for no verdicts."""
+        """Return draws of the share of right guesses, [`DRAWS`], from its Beta posterior with Jeffreys' prior.
+
+        All draws are 0 if the run has no verdicts of this kind.
+        """
         if not self.size:
             return np.zeros(DRAWS)
         return _share_draws(rng, self.right, self.labelled, DRAWS)
@@ -80,11 +83,11 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """The verdicts of one kind, with people's labels of a sample of them.
+    """The verdicts of one stratum, with people's labels of a sample of them.
 
     Attributes:
         accepted: Whether these verdicts accept the guess.
-        size: The number of verdicts of this kind in the run.
+        size: The number of verdicts of this stratum in the run.
         labelled: The number of these that have a label.
         true: The number of labelled ones whose guess is right.
     """
@@ -218,13 +221,13 @@ def flips(verdicts: Sequence[Sequence[bool]]) -> tuple[int, int]:
 
 
 def icc(ratings: Floats) -> float:
-    """Return ICC(2,1): agreement of single ratings, with raters and targets both random (Shrout and Fleiss 1979).
+    """Return ICC(2,1): the agreement of single ratings, if items and raters are both random draws (Shrout and Fleiss 1979).
 
     Args:
-        ratings: [targets, raters], without gaps.
+        ratings: The rating of each item by each rater, [items, raters], without gaps.
 
     Returns:
-        The ICC, at most 1; NaN for fewer than two targets or raters, or if all ratings are equal.
+        The ICC, at most 1; NaN for fewer than two items or raters, or if all ratings are equal.
     """
     n, k = ratings.shape
     if n < 2 or k < 2:

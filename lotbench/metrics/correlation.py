@@ -1,7 +1,7 @@
 """Correlations: Pearson's r if both samples look normal, else Spearman's rho; also with intervals over clusters.
 
-There is no correlation for fewer than three pairs or a constant. For few pairs the p of rank correlations is exact, over
-all orders: rho = 1 of three pairs has p = 1/3, where approximations give 0.
+There is no correlation for fewer than three pairs, or if all values of one sample are equal. For few pairs the p of rank
+correlations is exact, over all orders: rho = 1 of three pairs has p = 1/3, where approximations give 0.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ _MEASURES: Mapping[Method, str] = {"pearson": "pearsonr", "spearman": "spearmanr
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """The correlation of n pairs with its method, p and 95 % interval; all None if there is none, with the reason in `why`.
+    """The correlation of n pairs, with its method, p and 95 % interval.
 
-    The interval treats pairs as independent; it is None for fewer than four pairs, for Kendall's tau, and for r = 1 or -1.
+    If there is none, `why` has the reason, and the other fields except `n` are None. The interval treats pairs as
+    independent. It is None for fewer than four pairs, for Kendall's tau, and for r = 1 or -1.
     """
 
     method: Method | None

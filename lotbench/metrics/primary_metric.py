@@ -38,7 +38,7 @@ class PrimaryMetric:
         played: The number of played samples; None if each of them has a record or counts as unanswered.
         least: Returns the records as if every game that broke off had got the lowest score, and as if the judge had wrongly
             accepted a given share of guesses. Unchanged records are the same objects. None if no game can break off.
-        most: Returns the records as if every game that broke off had got the highest score; None likewise.
+        most: Returns the records as if every game that broke off had got the highest score. None if no game can break off.
         unit: The name of what has a record: `sample`, or a group of correlated samples.
         weight: Returns the number of scores in a record, by which it counts in the metric.
         ends: The smallest and largest possible score.
@@ -82,7 +82,7 @@ def by_sample(traces: Sequence[Trace]) -> Iterator[tuple[str, list[Trace]]]:
 
 
 def missing(shares: Iterable[float]) -> int:
-    """Return the number of missing samples, rounded up, from the shares of answers that each sample lacks."""
+    """Return the sum of the shares of answers that the samples lack, rounded up: a sample that lacks half counts as .5."""
     return math.ceil(sum(shares) - 1e-9)
 
 
@@ -102,7 +102,7 @@ def of_traces(traces: Sequence[Trace], settings: object) -> PrimaryMetric:
 
 
 def of_sums(counts: Floats, statistic: Callable[[Floats], Floats]) -> Weighted:
-    """Return the weighted metric that applies `statistic` to the weighted sums of counts, [records, ...]."""
+    """Return a function that maps weights of records to `statistic` of the weighted sum of their `counts`, [records, ...]."""
     return lambda weights: statistic(np.tensordot(weights, counts, axes=1))
 
 

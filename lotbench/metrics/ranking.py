@@ -56,6 +56,6 @@ def spearman(order: Sequence[int]) -> float:
 
 
 def misplaced(orders: Sequence[Sequence[int]]) -> Floats:
-    """Return for each true rank, [n], the share of orders with its option at another place (LoTbench, Fig. 14)."""
+    """Return for each true rank, [n], the share of orders that put the option of this rank elsewhere (LoTbench, Fig. 14)."""
     places = np.asarray(orders, int)
     return np.asarray((places != np.arange(places.shape[1])).mean(axis=0))

@@ -22,7 +22,7 @@ class Reasoned(Form):
 
 @cache
 def reasoned(form: type[F]) -> type[F]:
-    """Return the form with a reasoning field before its own fields."""
+    """Return a form with a field for reasoning, followed by the fields of this form."""
     return cast("type[F]", create_model(f"Reasoned{form.__name__}", __base__=(form, Reasoned)))
 
 

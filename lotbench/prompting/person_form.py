@@ -1,7 +1,7 @@
-"""Requests for people: the text of a prompt without its JSON, and one input field for each field of the form.
+"""Requests for people: the text of a prompt without its JSON, and one input field for each field of the reply.
 
-People answer with a line of text, yes or no, a number or a choice; the JSON of the form is made from that, so records of
-people and models have the same shape.
+People answer with a line of text, yes or no, a number or a choice. The JSON reply is made from that, so records of people
+and models have the same fields.
 """
 
 from __future__ import annotations
@@ -155,13 +155,13 @@ def _text(parts: tuple[str | Image, ...]) -> str:
 
 
 def _turn(message: Message) -> str:
-    """Return the text of a message; messages of the person begin with YOU."""
+    """Return the text of a message; earlier answers of the person begin with YOU."""
     text = _PROMPT.sub("", _plain(_text(message.parts)))
     return f"YOU: {text}" if message.speaker == "assistant" else text
 
 
 def _plain(text: str) -> str:
-    """Return a text without JSON forms and with labels for people."""
+    """Return a text without the JSON that models fill in, and with some words replaced for people."""
     plain = _FILLED.sub(lambda match: json.loads(match[1]), _FORM.sub("", text)).strip("\n")
     for written, meant in _WORDS.items():
         plain = plain.replace(written, meant)
@@ -169,7 +169,10 @@ def _plain(text: str) -> str:
 
 
 def _lines(text: str) -> list[tuple[str, str]]:
-    """Return the lines of a text as (label, text); leave out lines without text."""
+    """Return the lines of a text as (label, text), `CLUE: fish` as ("clue", "fish"); leave out lines without text.
+
+    The label is "" for a line without one.
+    """
     rows = []
     for line in text.splitlines():
         match = _LABELLED.match(line)

@@ -45,15 +45,15 @@ _YES_NO = {"yes": True, "no": False, "true": True, "false": False, "是": True, 
 
 
 class Form(BaseModel):
-    """The fields of an answer; the JSON schema and the example in prompts are made from it."""
+    """The fields of a reply, as a pydantic class; the JSON schema and the example in prompts are made from it."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 def prose(limit: int, about: str = "...") -> Any:
-    """Return the annotation of a text field with a maximum length in the schema, so that small models stop.
+    """Return the annotation of a text field with a description (`about`) and a maximum length (`limit`, in characters).
 
-    Longer texts are still accepted, since some servers ignore the bound.
+    The maximum is only in the schema, so that small models stop. Longer texts are accepted, since some servers ignore it.
     """
     return Field(description=about, json_schema_extra={"maxLength": limit})
 
@@ -95,7 +95,7 @@ def schema(form: type[Form]) -> dict[str, JSON]:
 
 @cache
 def shape(form: type[Form]) -> str:
-    """Return an example of the form for a prompt: its fields with placeholders."""
+    """Return an example of a reply with the fields of a form, for a prompt: JSON with placeholders as values."""
     lines = [
         f"  {json.dumps(name, ensure_ascii=False)}: {_example(field)}"
         for name, field in cast(dict[str, dict[str, Any]], schema(form)["properties"]).items()
@@ -253,7 +253,10 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_no_twins, parse_constant=_no_cons
 
 
 def _plain_text(text: str, form: type[Form]) -> dict[str, JSON] | None:
-    """Return the field of a one-field form from a text of one plain line, with or without a label; None for any other text."""
+    """Return the answer in a text of one plain line, with or without a label, as the only field of a form.
+
+    None if the form has several fields, or the text is JSON or has several lines.
+    """
     names = list(form.model_fields)
     if len(names) != 1 or "{" in text or "}" in text or text.startswith("["):
         return None

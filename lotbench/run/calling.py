@@ -72,7 +72,7 @@ async def calling(
 
     Raises:
         UsageError: A key, a file, a package or the weights of a model are missing, or a model of this machine would be shown
-            pictures and takes none; no folder was made.
+            pictures and takes none. No folder has been made then.
         RunFolderError: The folder cannot be made or locked.
     """
     _refuse_text_only(plan)
@@ -98,7 +98,7 @@ def _refuse_text_only(plan: Plan) -> None:
 
 
 def _fit_limits(plan: Plan) -> tuple[Limits, str]:
-    """Return the limits of a plan, with concurrency reduced to the possible connections, and a warning if it was reduced."""
+    """Return the limits of a plan, with concurrency reduced to the possible connections, and the note of `room` for the user."""
     endpoints = {n.url or n.text for names in plan.names.values() for n in names if n.kind == "api"}
     needed = plan.limits.concurrency * len(endpoints)
     places, warning = room(needed) if needed else (0, "")

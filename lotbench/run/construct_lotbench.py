@@ -93,7 +93,11 @@ async def build(order: Order, own: Mapping[str, Any] | None = None) -> BuiltGame
 def _apply_review(
     out: Path, items: Sequence[Item], pictures: Mapping[str, Path], left_out: Counter[str]
 ) -> list[Item] | None:
-    """Write the proposals and the data set of accepted samples; return the accepted ones, or None if there is no decision yet."""
+    """Write all proposals, and the accepted ones as a data set; return the accepted ones, or None if there is no decision yet.
+
+    `items` are the proposals, and `pictures` their picture files by id. `left_out` counts proposals by the reason why they
+    were left out.
+    """
     proposals, dataset, declared = out / PROPOSALS, out / DATASET, benchmarks.get("lotbench")
     review_decisions.refuse_changed(declared, items, proposals)
     review_decisions.write(proposals, [(entry, pictures[entry.id]) for entry in items])

@@ -1,7 +1,7 @@
 """Construction of data sets: each draft is an episode, played with the caller, journal and store of a run.
 
-The same command continues a stopped construction: its replies are in the journal of the output folder. Replies that depend
-only on the source material are in the store.
+A draft is a picture or a paper to write a sample about. The same command continues a stopped construction: its replies are
+in the journal of the output folder. Replies that depend only on the source material are in the store.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Order:
         out: The output folder.
         models: The name of each role's model.
         rules: The settings of the construction.
-        preflight: Whether to make one call per role first.
+        preflight: Whether to test each model with one call first.
     """
 
     sources: tuple[Path, ...]
@@ -58,7 +58,7 @@ class Dropped:
 
 
 def plan(order: Order, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan:
-    """Return the plan of a construction, with an episode for each draft.
+    """Return the plan of a construction, with an episode for each draft (a picture or paper to write a sample about).
 
     Args:
         order: The request.
@@ -111,11 +111,11 @@ def finished(
     dropped: list[Dropped],
     about: Callable[[Any], str] = lambda draft: "",
 ) -> list[tuple[Any, Any]]:
-    """Return the drafts whose episode has this outcome, each with the memory of the episode.
+    """Return the drafts whose episode ended with this outcome, each with the memory of its episode.
 
     Args:
         outcome: The outcome of the drafts to return.
-        drafts: All drafts.
+        drafts: All drafts: pictures or papers to write a sample about.
         traces: The traces of the drafts, by id.
         dropped: A list to which the other drafts are added.
         about: Returns a text to put before the reason why a draft was dropped.
@@ -164,7 +164,7 @@ def card(
 
 
 def _prompts(benchmark: Benchmark) -> Pack:
-    """Return the prompts of the benchmark and those of its construction."""
+    """Return the prompts for a construction named NAME-construction: those of benchmark NAME, and those of its construction."""
     of = benchmark.name.removesuffix("-construction")
     more = benchmarks.folder(of) / "construction" / "prompts"
     return pack({**datasets.prompts(of).files, **datasets.prompt_files(more)})

@@ -126,7 +126,7 @@ async def _look(
     how: Mapping[str, Any],
     say: Say,
 ) -> Look:
-    """Play and test in turn, and return the last test.
+    """Play the samples up to each interim test in turn, until the test ends the duel; return the last test.
 
     The models play at the same time, so that conditions that change with time affect all models.
 

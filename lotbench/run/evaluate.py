@@ -50,7 +50,7 @@ async def evaluate(
         config_file: A TOML file; the other arguments override it.
         out: The folder in which the run folder is made.
         fresh: Whether to ignore stored replies.
-        check: Whether to make one call per role first.
+        check: Whether to test each model with one call first.
         watch: A coroutine that runs during the run, called with its status.
         callbacks: LangChain callback handlers for every episode, node and call, with sample and repeat as metadata.
         **fields: Fields of Experiment and Limits by name (`repeats=1`, `settings={"max_rounds": 5}`,
@@ -209,7 +209,7 @@ async def resume(
         root: The folder of runs; see `load_run`.
         own: The Python objects among the models, by name.
         retry_failed: Whether to repeat calls with unreadable replies too.
-        check: Whether to make one call per role first, if the journal has none.
+        check: Whether to test each model with one call first, if the journal has none.
         watch: See `evaluate`.
         shards: See `begin`.
         only: See `begin`.

@@ -40,15 +40,15 @@ class Plan:
         folder: The folder of the data set.
         data: All samples of the data set; for an existing run, those that it plays.
         chosen: The samples to play.
-        beside: The rows of the data set that episodes see (`Episode.data`).
+        beside: The samples, with some of their fields, that every episode may see; see `Episode.data`.
         of: The number of samples in the data set.
         hand_picked: Whether the samples were chosen by name, and are neither all of their languages nor those that a draw would take.
         names: The models of each role, including the candidate.
         by_id: The samples in `data`, by id.
         seen: The ids of chosen samples that the candidate's adapter was trained on; None if unknown.
         recorded: The recorded digests of an existing run.
-        share: The number of this plan's share of the samples, and the number of shares; a sequence belongs to the share of
-            its first sample.
+        share: The number of this plan's share of the samples, from 0, and the number of shares. If episodes pass
+            memory from sample to sample, all samples belong to share 0.
     """
 
     benchmark: Benchmark
@@ -88,7 +88,7 @@ class Plan:
         return tuple(item.id for item in self.beside) if joined else ()
 
     def sequences(self) -> list[list[Planned]]:
-        """Return the sequences of episodes that this plan plays (one shard's if it is one); a sequence is in order of play."""
+        """Return the episodes of this plan's share, grouped by sequence: episodes in order of play that pass on memory."""
         how, (first, shares) = self.benchmark.sequences(self.settings), self.share
         # Sequences of several samples belong to the first share.
         samples = self.chosen[first::shares] if how == "each" else () if first else self.chosen
@@ -239,7 +239,10 @@ def findings(benchmark: Benchmark, settings: Any, folder: Path) -> tuple[list[st
 
 
 def reference(benchmark: Benchmark) -> tuple[str, Any]:
-    """Return the name and settings of the reference preset: that of the paper, in its last version; without one, the defaults."""
+    """Return the name and the settings of the benchmark's preset in configs/paper, of several the last by name.
+
+    Without a preset, the name is `defaults` and the settings are the default ones.
+    """
     presets = sorted(datasets.shipped("configs", "paper").glob(f"{benchmark.name}*.toml"))
     if not presets:
         return "defaults", benchmark.Settings()

@@ -28,8 +28,9 @@ class _StopError(LotbenchError):
 def previewed(plan: Plan) -> Sequence[Question]:
     """Return one question of each step that the settings can reach, filled with the first sample.
 
-    The graph is played twice with made-up answers: with the last choice of each field (No), and with the first (Yes). The
-    longest question of each step is returned, since it includes the most text of earlier rounds.
+    The graph is played twice with made-up answers. The first time, each field of an answer has its last option (no); the
+    second time, its first (yes). The longest question of each step is returned, since it includes the most text of earlier
+    rounds.
     """
     episode = plan.episode(plan.chosen[0].id, 1, nobody)
     longest: dict[tuple[str, str], Question] = {}
@@ -81,7 +82,10 @@ async def _collect_questions(plan: Plan, episode: AnyEpisode, choice: int) -> li
 
 
 def _example(question: Question, choice: int, number: int) -> str:
-    """Return a made-up reply in the form of a question."""
+    """Return a made-up reply in JSON that fits the schema of a question; texts in it contain `number`.
+
+    Each field has its first (`choice` 0) or last (-1) option.
+    """
     fields: Any = (question.schema or {}).get("properties", {})
     return json.dumps({name: _value(name, field, choice, number) for name, field in fields.items()})
 

@@ -67,7 +67,7 @@ def experiment(path: Path, table: Mapping[str, Any]) -> Experiment:
     """Return the experiment in the table `experiment` of a run.json, with defaults for missing settings.
 
     Raises:
-        UsageError: The experiment is not valid, with the fields. Settings that are not valid are returned as they are.
+        UsageError: A field other than `settings` is not valid; settings that are not valid are returned unchanged.
     """
     read = validate(Experiment, table, path)
     try:

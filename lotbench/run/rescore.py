@@ -221,7 +221,7 @@ async def requests(run: Run, trace: Trace) -> dict[str, Request]:
 
 
 def _sequences(plan: Plan, run: Run) -> list[list[Planned]]:
-    """Return the sequences of a run's plan, and those of other games in the run, which were played in the environment."""
+    """Return the sequences of a run's plan, then those of traces outside the plan: games played in `lotbench.environment`."""
     sequences = {sequence[0].sequence: sequence for sequence in plan.sequences()}
     in_plan = {(episode.sample, episode.repeat) for sequence in sequences.values() for episode in sequence}
     for trace in run.traces:

@@ -253,10 +253,10 @@ def _crash(episodes: Loop, path: Path) -> LotbenchError:
 
 
 def _unread_calls(trace: Trace, *, game: bool) -> list[str]:
-    """Return the keys of the calls whose replies the failed role of an episode could not read.
+    """Return the keys of the calls to the failed role of an episode whose replies could not be read.
 
-    A call is left out if a repeated call in its place could be read. In a game only the last round counts: in earlier
-    rounds another judge stepped in.
+    A call is left out if the reply to its repetition could be read. With `game`, only calls of the last round are returned:
+    in earlier rounds another judge replied instead.
     """
     role, last = trace.outcome.removesuffix("_failed"), [step["round"] for step in trace.steps[-1:]]
     places: dict[object, list[str]] = {}

@@ -67,7 +67,7 @@ async def take(calls: Calls, shards: int, *, fresh: bool, check: bool, retry_fai
         calls: The open resources of the run.
         shards: The number of processes.
         fresh: Whether to ignore stored replies.
-        check: Whether the connection test was made; its calls, one per role, are in the journal and tell the shards the ids
+        check: Whether the connection test was made; its calls, one per model, are in the journal and tell the shards the ids
             of the models.
         retry_failed: See `Session.continues`.
 

@@ -118,7 +118,7 @@ def append(path: Path, lines: Iterable[bytes], advice: str = "nothing of it was 
 
 
 def put(file: FileIO, end: int, text: bytes) -> int:
-    """Write text at the end of a file that is open for appending, and return the new end.
+    """Write text at the end of a file that is open for appending, and return the new end; `end` is the old one.
 
     Raises:
         OSError: The text could not be written whole; nothing of it remains.
@@ -140,7 +140,7 @@ def put(file: FileIO, end: int, text: bytes) -> int:
 
 
 def _mend(file: FileIO) -> int:
-    """Return the end of a file, after removing an incomplete last line or adding a missing line feed."""
+    """Return the end of a file, after an incomplete last line is removed, or a complete one gets its missing line feed."""
     end = os.fstat(file.fileno()).st_size
     if not end:
         return end
@@ -155,7 +155,7 @@ def _mend(file: FileIO) -> int:
 
 
 def _is_torn(last: bytes) -> bool:
-    """Return whether a last line without a line feed is incomplete."""
+    """Return whether a last line without a line feed is incomplete, that is, no valid JSON."""
     try:
         from_json(last)
     except ValueError:

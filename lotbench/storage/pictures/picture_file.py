@@ -116,7 +116,7 @@ def media_type(raw: bytes) -> str:
 
 
 def bare(raw: bytes) -> bool:
-    """Return whether a PNG file holds only chunks of `PIXELS` and no bytes after its end."""
+    """Return whether a PNG file holds only its picture: chunks of the kinds in `PIXELS`, and no bytes after the end."""
     place = 8
     while place + 8 <= len(raw):
         kind = raw[place + 4 : place + 8]
