@@ -404,9 +404,8 @@ def _data(command: Declare) -> None:
     )
     command(
         "review = people:review",
-        "open a page on which you accept, edit or reject samples, or label verdicts",
-        flag("path PATH", "a data set's folder, or a file of judge-set rows to label"),
-        flag("--data NAME|PATH", "the data set that judge-set rows are about"),
+        "open a page on which you accept, edit or reject samples",
+        flag("path PATH", "a data set's folder"),
         OF_BENCHMARK,
         flag("--out FILE", "where decisions are appended (default: PATH.review.jsonl, beside PATH)"),
         flag("--name WHO", "who decides, as it is written down", default=""),

@@ -241,18 +241,17 @@ def vote(parsed: argparse.Namespace) -> int:
 
 
 def review(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data review`: serve the cards of a data set or of judge-set rows until Ctrl-C; return exit code 0."""
+    """Carry out `lotbench data review`: serve the cards of a data set until Ctrl-C; return exit code 0."""
     from lotbench import benchmarks
     from lotbench.site import review as pages
-    from lotbench.site.review_page import with_past
+    from lotbench.site.review_page import sample_card, with_past
     from lotbench.storage import datasets
 
-    declared, path = benchmarks.get(parsed.benchmark), Path(parsed.path)
-    folder = datasets.data_folder(parsed.data or "", declared.data_set) if path.is_file() else path
-    out = pages.decisions_file(path, folder, parsed.out)
+    declared, folder = benchmarks.get(parsed.benchmark), Path(parsed.path)
+    out = pages.decisions_file(folder, parsed.out)
     items = {item.id: item for item in datasets.samples(folder, declared.Item)}
     decided = pages.past(out, parsed.name)
-    cards = [with_past(card, decided.get(card.name)) for card in pages.cards_of(path, items)]
+    cards = [with_past(sample_card(item), decided.get(name)) for name, item in items.items()]
     site = pages.Review(cards, items, folder, declared, out=out, name=parsed.name)
 
     print(f"{len(cards)} to review, {sum(bool(card.before) for card in cards)} decided; into {out}")

@@ -23,6 +23,7 @@ FLAGS: dict[str, str] = {
     "judge-check --unknown": "leave rows without a true yes or no out of the judge set",
     "data check --model": "evaluate --set arm=caption plays the samples without their pictures",
     "report --table": "compare RUN RUN --table FILE",
+    "data review --data": "rows of a judge set are labelled in their file (docs/judges.md)",
     "view --name": "verdicts are labelled in the file that judge-check --from-run writes (docs/judges.md)",
     "--precision": '--repeats M says how many games a sample has; a report\'s section "What this can show" says how many '
     "samples a gap takes",

@@ -1,4 +1,4 @@
-"""Review of samples or verdicts by a person: a page of cards, and a file with a line for each decision.
+"""Review of samples by a person: a page of cards, and a file with a line for each decision.
 
 The data set's folder is never written: decisions go to a file of their own. A person who comes back is
 shown their earlier decisions.
@@ -15,13 +15,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from lotbench.errors import DataError, UsageError, at, faults_of
+from lotbench.errors import UsageError, faults_of
 from lotbench.harness.benchmark import Benchmark
 from lotbench.site import serve
 from lotbench.site.page import screen
-from lotbench.site.review_page import SUBJECTS, Card, decision, sample_card, verdict_card
-from lotbench.storage import datasets, jsonl
+from lotbench.site.review_page import CHOICES, Card, decision
+from lotbench.storage import jsonl
 from lotbench.storage.pictures.picture_file import encoded
+from lotbench.storage.review_decisions import Decision, decisions_of
 from lotbench.types import JSON
 
 MAX_PX = 1024
@@ -63,8 +64,8 @@ class Review:
         """Return the page (""), or a card's picture (picture/NUMBER); raises LookupError at other paths."""
         match path.split("/"):
             case [""]:
-                cards = [{**asdict(card), "choices": card.choices} for card in self._cards]
-                return screen("review", title=f"Review of {self._folder.name}", cards=cards)
+                cards = [asdict(card) for card in self._cards]
+                return screen("review", title=f"Review of {self._folder.name}", cards=cards, choices=CHOICES)
             case ["picture", number] if re.fullmatch("[0-9]{1,6}", number):
                 if image := self._items[self._cards[int(number)].id].image:
                     return serve.Served(encoded(self._folder / image, MAX_PX), "image/png")
@@ -109,8 +110,8 @@ def grave_findings(declared: Benchmark, item: Any, changes: Mapping[str, Any]) -
     ]
 
 
-def past(out: Path, name: str) -> dict[tuple[str, str, str], Mapping[str, Any]]:
-    """Return a person's last decision on each card, by the card's name; decisions of other people are left out.
+def past(out: Path, name: str) -> dict[str, Decision]:
+    """Return a person's last decision on each sample, by its id; decisions of other people are left out.
 
     Args:
         out: The file of decisions; it may be missing.
@@ -119,55 +120,20 @@ def past(out: Path, name: str) -> dict[tuple[str, str, str], Mapping[str, Any]]:
     Raises:
         DataError: A line of the file is no decision of a review.
     """
-    latest: dict[tuple[str, str, str], Mapping[str, Any]] = {}
     if not out.exists():
-        return latest
+        return {}
     # This cuts off a last line that a killed process has not finished.
     jsonl.append(out, ())
-    for number, line in jsonl.tables(out):
-        try:
-            subject = line.get(SUBJECTS.get(line["kind"], ""), "")
-            if line["decision"] and line.get("by", "") == name:
-                latest[line["kind"], line["sample"], subject] = line
-        except (KeyError, TypeError):
-            raise DataError([f"{at(out, number)}: not a decision of a review"]) from None
-    return latest
+    return {line.sample: line for _, line in jsonl.rows(out, Decision.model_validate) if line.by == name}
 
 
-def cards_of(path: Path, items: Mapping[str, Any]) -> list[Card]:
-    """Return a card for each sample of a data set's folder, or for each row of a file of judge-set rows.
+def decisions_file(folder: Path, choice: str | None) -> Path:
+    """Return the file for decisions: `choice`, or if it is None, the one beside the data set's folder.
 
     Raises:
-        DataError: A row is not about a sample in `items`.
-        UsageError: A row has nothing to label.
+        UsageError: The file lies in the data set's folder, which is never written.
     """
-    if path.is_dir():
-        return [sample_card(item, bool(item.image)) for item in items.values()]
-    cards: list[Card] = []
-    rules = {
-        language: prompts["criteria"].sections["rules"]
-        for language, prompts in datasets.prompts("lotbench").prompts.items()
-        if "criteria" in prompts
-    }
-    for number, row in jsonl.tables(path):
-        try:
-            item = items[row["sample"]]
-        except (KeyError, TypeError):
-            raise DataError([f"{at(path, number)}: not a judge-set row about a sample of the data"]) from None
-        cards.append(verdict_card(item, row, bool(item.image), rules.get(item.language, "")))
-    return cards
-
-
-def decisions_file(path: Path, folder: Path, choice: str | None) -> Path:
-    """Return the file for decisions: `choice`, or if it is None, a file beside `path` that ends with .review.jsonl.
-
-    Raises:
-        UsageError: The file lies in `folder`, the data set's folder, which is never written.
-    """
-    resolved = path.resolve()
-    out = (
-        Path(choice) if choice else resolved.with_name(resolved.name.removesuffix(".jsonl") + ".review.jsonl")
-    )
+    out = Path(choice) if choice else decisions_of(folder.resolve())
     if out.resolve().is_relative_to(folder.resolve()):
         raise UsageError(f"--out {out}: lies in the data set's folder, which is never written")
     return out

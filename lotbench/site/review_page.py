@@ -1,44 +1,26 @@
-"""The cards on which a person accepts, edits or rejects samples, or labels verdicts; and the messages of their page.
+"""The cards on which a person accepts, edits or rejects samples, and the messages of their page.
 
-The functions are pure: they make cards of rows, and decisions of messages. The page holds its cards as JSON
-and shows texts by textContent, so no text of a sample becomes markup. A card to label shows no label, so that
-people label independently of each other.
+The functions are pure: they make cards of samples, and decisions of messages. The page holds its cards as JSON
+and shows texts by textContent, so no text of a sample becomes markup.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from lotbench.errors import UsageError, faults_of
+from lotbench.storage.review_decisions import Decision
 from lotbench.types import JSON
 
-Kind: TypeAlias = Literal["sample", "daeso", "oracle", "response", "idea"]
-SUBJECTS = {"daeso": "guess", "oracle": "question", "response": "response", "idea": "answer"}
-"""The field of a decision that holds the subject of the card, by kind of card."""
-LABELLED: Mapping[Kind, str] = {
-    "idea": "known",
-    "response": "response",
-    "daeso": "guess",
-    "oracle": "question",
-}
-"""The field that makes a judge-set row one of a kind; the first kind whose field the row has."""
-ASKED = {
-    "idea": "Taken that this answer works: is it another idea than every known one?",
-    "response": "Does this response make the same creative point as the sample's, and has it the same function?",
-    "daeso": "Does this guess make the same creative point, and has the caption the same function?",
-    "oracle": "About the key text: is the answer to this question yes?",
-}
-SAMPLE = ("accept", "edit", "reject")
-VERDICT = ("yes", "no", "unsure")
+CHOICES = ("accept", "edit", "reject")
 LONGEST = 4_000
 """The maximum number of characters of an edited field or a note."""
 _HIDDEN = {"id", "language", "image", "canary"}
 _LOCKED = {"source", "licence", "tier", "leap", "key_span", "reject"}
-_SHOWN_WITH_VERDICT = ("caption", "response", "key_text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,34 +43,19 @@ class FieldView:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A sample to accept, edit or reject, or a judge-set row to label.
+    """A sample to accept, edit or reject.
 
     Attributes:
         id: The id of the sample.
-        question: The question to the person; empty for a sample, which is judged as a whole.
-        subject: The guess, question, response or answer that is labelled; empty for a sample.
         picture: Whether the sample has a picture; the page requests it by the card's number.
         before: The person's earlier decision; empty if there is none.
     """
 
     id: str
-    kind: Kind
     language: str
     fields: tuple[FieldView, ...]
-    question: str = ""
-    subject: str = ""
     picture: bool = False
     before: str = ""
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The possible decisions."""
-        return SAMPLE if self.kind == "sample" else VERDICT
-
-    @property
-    def name(self) -> tuple[str, str, str]:
-        """The key that identifies the card: kind, sample id, subject."""
-        return (self.kind, self.id, self.subject)
 
 
 class Message(BaseModel):
@@ -102,8 +69,8 @@ class Message(BaseModel):
     note: str = Field(default="", max_length=LONGEST)
 
 
-def sample_card(item: Any, picture: bool) -> Card:
-    """Return the card of a sample, or of a proposed sample, of any benchmark; `picture` says whether it has one."""
+def sample_card(item: Any) -> Card:
+    """Return the card of a sample, or of a proposed sample, of any benchmark."""
     fields = []
     for name, value in item.model_dump(mode="json").items():
         if name in _HIDDEN or value in (None, "", [], ()):
@@ -111,48 +78,19 @@ def sample_card(item: Any, picture: bool) -> Card:
         many, locked = isinstance(value, list), name in _LOCKED
         plain = isinstance(value, str) or (many and all(isinstance(entry, str) for entry in value))
         fields.append(FieldView(name, _text(value), many, locked or not plain))
-    return Card(item.id, "sample", item.language, tuple(fields), picture=picture)
+    return Card(item.id, item.language, tuple(fields), bool(item.image))
 
 
-def verdict_card(item: Any, row: Mapping[str, Any], picture: bool, criteria: str = "") -> Card:
-    """Return the card of a judge-set row, without its labels.
-
-    Args:
-        item: The sample that the row is about.
-        row: The row.
-        picture: Whether the sample has a picture.
-        criteria: The meaning of the judge's two criteria, from its prompts, shown if a guess or a response is labelled.
-
-    Raises:
-        UsageError: The row has no guess, response, question or known ideas.
-    """
-    kind = next((kind for kind, name in LABELLED.items() if row.get(name)), None)
-    if kind is None:
-        raise UsageError(f"a row of {item.id} has no guess, response or question")
-    texts = {name: getattr(item, name) for name in _SHOWN_WITH_VERDICT}
-    if kind == "idea":
-        texts["known"] = row["known"]
-    elif kind != "oracle":
-        texts["explanation"] = item.explanation
-        texts |= {"rebuilt": item.rebuilt(row["guess"])} if kind == "daeso" else {}
-        texts |= {"criteria": criteria} if criteria else {}
-    fields = [
-        FieldView(name, _text(text), isinstance(text, list), locked=True) for name, text in texts.items()
-    ]
-    subject = row.get("guess") or row.get("response") if kind == "idea" else row[LABELLED[kind]]
-    return Card(item.id, kind, item.language, tuple(fields), ASKED[kind], str(subject), picture)
-
-
-def with_past(card: Card, line: Mapping[str, Any] | None) -> Card:
+def with_past(card: Card, line: Decision | None) -> Card:
     """Return a card with the person's earlier decision and its edits; unchanged if `line` (of the review file) is None."""
     if line is None:
         return card
-    changes = line.get("changes", {})
+    changes = line.changes
     fields = tuple(
         replace(field, edited=_text(changes[field.name])) if field.name in changes else field
         for field in card.fields
     )
-    return replace(card, fields=fields, before=line["decision"])
+    return replace(card, fields=fields, before=line.decision)
 
 
 def decision(cards: Sequence[Card], sent: object) -> tuple[Card, dict[str, Any]]:
@@ -168,12 +106,9 @@ def decision(cards: Sequence[Card], sent: object) -> tuple[Card, dict[str, Any]]
     if message.card >= len(cards):
         raise UsageError(f"no card {message.card}")
     card = cards[message.card]
-    if message.decision not in card.choices:
-        raise UsageError(f"decision: one of {', '.join(card.choices)}, not {message.decision!r}")
-    line: dict[str, Any] = {"schema": 1, "kind": card.kind, "sample": card.id}
-    if card.kind != "sample":
-        line[SUBJECTS[card.kind]] = card.subject
-    line["decision"] = message.decision
+    if message.decision not in CHOICES:
+        raise UsageError(f"decision: one of {', '.join(CHOICES)}, not {message.decision!r}")
+    line: dict[str, Any] = {"schema": 1, "kind": "sample", "sample": card.id, "decision": message.decision}
     if changes := _read_changes(card, message):
         line["changes"] = changes
     if message.note.strip():

@@ -1,7 +1,7 @@
 "use strict";
-const cards = JSON.parse(document.getElementById("cards").textContent);
+const {cards, choices} = JSON.parse(document.getElementById("cards").textContent);
 const byId = (id) => document.getElementById(id);
-const keys = {accept: "a", edit: "e", reject: "r", yes: "y", no: "n", unsure: "u"};
+const keys = {accept: "a", edit: "e", reject: "r"};
 let at = Math.max(0, cards.findIndex((card) => !card.before));
 let editing = false, busy = false;
 
@@ -38,12 +38,6 @@ function show() {
     main.append(image);
   }
   const texts = document.createElement("section");
-  if (card.question) {
-    texts.append(made("p", card.question, "asked"));
-    const subject = made("p", card.subject, "subject");
-    subject.lang = card.language;
-    texts.append(subject);
-  }
   const list = document.createElement("dl");
   for (const shown of card.fields) list.append(made("dt", shown.name), fieldOf(shown, card.language));
   const note = document.createElement("textarea");
@@ -55,7 +49,7 @@ function show() {
   list.append(made("dt", "note (why)"), held);
   texts.append(list);
   main.append(texts);
-  byId("choices").replaceChildren(...card.choices.map((choice) => {
+  byId("choices").replaceChildren(...choices.map((choice) => {
     const save = choice === "edit" && editing;
     const button = made("button", save ? "save edit" : choice, choice === card.before ? "chosen" : "");
     button.type = "button";
@@ -112,7 +106,7 @@ document.addEventListener("keydown", (event) => {
   if (typing || event.ctrlKey || event.metaKey || event.altKey || !cards.length) return;
   if (event.key === "ArrowLeft") return go(-1);
   if (event.key === "ArrowRight") return go(1);
-  const choice = cards[at].choices.find((one) => keys[one] === event.key.toLowerCase());
+  const choice = choices.find((one) => keys[one] === event.key.toLowerCase());
   if (choice) { event.preventDefault(); choose(choice); }
 });
 show();
