@@ -217,20 +217,17 @@ def brief(report: Report) -> Report:
 
 def to_markdown(report: Report) -> str:
     """Return the content of report.md; if the run is not trusted, the first line says why."""
-    return _whole(report) if report.whole else _brief(report)
-
-
-def _brief(report: Report) -> str:
-    settings = settings_table(report)
-    differing = replace(settings, rows=tuple(row for row in settings.rows if row[3] != "no"))
-    preset = report.facts.preset
-    blocks = [
-        *_head(report),
-        *(block for section in report.sections for block in _summary_lines(section)),
-        "## Settings",
-        table(differing) if differing.rows else f"As {preset} has them.",
-        bullets([MORE]),
-    ]
+    facts, settings = report.facts, settings_table(report)
+    lay_out = laid_out if report.whole else _summary_lines
+    blocks = [*_head(report), *(block for section in report.sections for block in lay_out(section))]
+    blocks.append("## Settings")
+    if report.whole:
+        blocks += [table(settings), "## Calls", table(usage_table(facts.spent))]
+        blocks += [plain(felt.caption), table(felt)] if (felt := footprint_table(facts)) else []
+        blocks += ["## Digests", table(Table(("of", "digest"), tuple(sorted(facts.digests.items()))))]
+    else:
+        differing = replace(settings, rows=tuple(row for row in settings.rows if row[3] != "no"))
+        blocks += [table(differing) if differing.rows else f"As {facts.preset} has them.", bullets([MORE])]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
@@ -254,22 +251,6 @@ def _head(report: Report) -> list[str]:
     scores = scores_table(report)
     notes = bullets(score_notes(report))
     return [*blocks, _outcome_text(report), "## Scores", plain(scores.caption), table(scores), notes]
-
-
-def _whole(report: Report) -> str:
-    facts = report.facts
-    blocks = [
-        *_head(report),
-        *(block for section in report.sections for block in laid_out(section)),
-        "## Settings",
-        table(settings_table(report)),
-        "## Calls",
-        table(usage_table(facts.spent)),
-        *([plain(felt.caption), table(felt)] if (felt := footprint_table(facts)) else []),
-        "## Digests",
-        table(Table(("of", "digest"), tuple(sorted(facts.digests.items())))),
-    ]
-    return "\n\n".join(block for block in blocks if block) + "\n"
 
 
 def _check(name: str, metric: Metric) -> None:
