@@ -38,8 +38,6 @@ from lotbench.types import JSON, Trace
 
 SIZES = {"picture": 1024, "thumb": 112}
 """The maximum width and height of a picture in pixels, by the folder in its address."""
-MOST_SIDES = 60
-"""The maximum number of games on the page of a sample."""
 STRIP = 6
 """The maximum number of pictures beside a table of the home page."""
 HELD = 512
@@ -89,8 +87,6 @@ class Gallery:
                 return self.compared_page(self.shelf(first), self.shelf(second))
             case ["csv" | "jsonl", "rows" | "steps" as what, name]:
                 return _rows(self.shelf(name), what, kind)
-            case ["html", "sample", group, sample]:
-                return self.sides_page(group, sample)
             case ["html", "report", name] if report := _report(self.shelf(name)):
                 # The report is a page in its own style that runs no script: only a link leads back.
                 back = f'<header><p class="kind"><a href="../run/{quote(name)}.html">Back to the run</a></p></header>'
@@ -196,11 +192,9 @@ class Gallery:
             LookupError: The run has no such episode.
         """
         place = shelf.at(file)
-        row = shelf.rows[place]
         links = {
             "before": shelf.rows[place - 1].file if place else None,
             "after": shelf.rows[place + 1].file if place + 1 < len(shelf.rows) else None,
-            "beside": f"sample/{shelf.group}/{quote(row.sample)}.html#{quote(_side_name(shelf, row.repeat))}",
             "said": f"../../said/{quote(shelf.name)}/{quote(file)}",
         }
         return self.episode_page(shelf, shelf.run.traces[place], "../../", "game", links)
@@ -255,39 +249,6 @@ class Gallery:
             **values,
         )
 
-    def sides_page(self, group: str, sample: str) -> Served:
-        """Return the page with all games on a sample, which shows two of them side by side.
-
-        Args:
-            group: The benchmark and data of the runs, as `Shelf.group` has them.
-            sample: The sample id.
-
-        Raises:
-            LookupError: No run of the group has played the sample, or it has no joke with a blank.
-        """
-        games = {
-            shelf: [place for place, row in enumerate(shelf.rows) if row.sample == sample]
-            for shelf in self.readable_runs()[0]
-            if shelf.group == group
-        }
-        played = [shelf for shelf, places in games.items() if places]
-        around = thought.masked(played[0].samples.get(sample, {})) if played else None
-        if around is None:
-            raise LookupError(sample)
-        most = max(1, MOST_SIDES // len(played))
-        names = [shelf.name for shelf in played]
-        sides = [_side(shelf, place) for shelf in played for place in games[shelf][:most]]
-        return screen(
-            "sides",
-            "../../",
-            sample=played[0].samples[sample],
-            games=sides[:MOST_SIDES],
-            runs=list(zip(names, told_apart([(shelf.label, shelf.name) for shelf in played]), strict=True)),
-            total=sum(map(len, games.values())),
-            around=around,
-            picture=self.picture(played[0], sample),
-        )
-
     def picture(self, shelf: Shelf, sample: str, size: Literal["picture", "thumb"] = "picture") -> str | None:
         """Return the address of a sample's picture; None if there is no file, or not with the digest that the run recorded."""
         name, folder = shelf.samples.get(sample, {}).get("image"), shelf.data
@@ -310,7 +271,6 @@ class Gallery:
     def addresses(self) -> Iterator[str]:
         """Yield the paths of all pages except comparisons of two runs, then of all pictures on pages that were made so far."""
         yield "index.html"
-        sides: dict[str, None] = {}
         for shelf in self.readable_runs()[0]:
             yield f"run/{shelf.name}.html"
             yield from (
@@ -319,11 +279,8 @@ class Gallery:
             for row in shelf.rows:
                 yield f"game/{shelf.name}/{row.file}"
                 yield f"said/{shelf.name}/{row.file}"
-                if thought.masked(shelf.samples.get(row.sample, {})) is not None:
-                    sides[f"sample/{shelf.group}/{row.sample}.html"] = None
             if _report(shelf):
                 yield f"report/{shelf.name}.html"
-        yield from sides
         yield from [f"{size}/{name}.png" for size in SIZES for name in self._pictures]
 
 
@@ -395,21 +352,3 @@ def _fault(error: Exception) -> str:
         if isinstance(error, LotbenchError)
         else f"not a run folder ({type(error).__name__}: {error})"
     )
-
-
-def _side(shelf: Shelf, place: int) -> Mapping[str, Any]:
-    """Return the template values of the game with index `place`, for the page of its sample."""
-    trace = shelf.run.traces[place]
-    return {
-        "name": _side_name(shelf, trace.repeat),
-        "run": shelf.name,
-        "label": shelf.label,
-        "trace": trace,
-        "href": f"game/{shelf.name}/{page_file(trace.sample, trace.repeat)}",
-        "leaps": thought.thought(trace, {}).leaps,
-    }
-
-
-def _side_name(shelf: Shelf, repeat: int) -> str:
-    """Return the name of a game on the page of its sample: the run and the repeat."""
-    return f"{shelf.name}-{repeat}"

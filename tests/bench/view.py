@@ -62,12 +62,11 @@ def opened(gallery: Gallery) -> None:
         body = gallery.get("index.html").body
         timed(f"{what} ({len(body) / 1e3:.0f} kB)", start)
     shelf = gallery.readable_runs()[0][0]
-    game, sample = shelf.rows[0].file, shelf.rows[0].sample
+    game = shelf.rows[0].file
     for path, what in (
         (f"run/{shelf.name}.html", "a run"),
         (f"game/{shelf.name}/{game}", "a game, the first of its run"),
         (f"game/{shelf.name}/{game}", "a game"),
-        (f"sample/{shelf.group}/{sample}.html", "all games on a sample"),
     ):
         start = time.perf_counter()
         body = gallery.get(path).body

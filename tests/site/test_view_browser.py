@@ -178,35 +178,6 @@ def test_two_runs_are_ticked_compared_and_searched_and_the_address_keeps_it(
         assert here(faults, address) == []
 
 
-def test_side_by_side_keeps_the_game_one_came_from_and_chooses_both(chromium: Browser, runs: Path) -> None:
-    gallery = Gallery(runs)
-    shelf = next(one for one in gallery.readable_runs()[0] if "quill" in one.name)
-    with serving(gallery) as address:
-        path = f"game/{shelf.name}/{shelf.rows[1].file}"
-        with opened(chromium, address + path) as (page, faults):
-            page.keyboard.press("b")
-            page.wait_for_url("**/sample/**")
-            shown = page.locator(".side:visible")
-            assert shown.count() == 2
-            mine = f"{shelf.name}-{shelf.rows[1].repeat}"
-            assert shown.first.get_attribute("data-game") == mine
-            left, right = page.locator("[data-side]").all()
-            assert left.locator("[data-pick=run]").input_value() == shelf.name
-            assert right.locator("[data-pick=run]").input_value() != shelf.name
-            right.locator("[data-pick=run]").select_option(shelf.name)
-            assert page.locator(".side:visible").count() == 1, "the same game on both sides"
-            other = next(one for one in gallery.readable_runs()[0] if "ember" in one.name)
-            right.locator("[data-pick=run]").select_option(other.name)
-            assert page.locator(".side:visible").last.get_attribute("data-game").startswith(other.name)
-            assert page.locator(".side:visible .clues li").count() > 2, "clues are shown, not counted"
-            kept = page.url
-            assert serious(page) == [] and overflow(page) == 0
-            assert here(faults, address) == []
-        with opened(chromium, kept) as (page, _):
-            names = [one.get_attribute("data-game") for one in page.locator(".side:visible").all()]
-            assert names[0] == mine and names[1].startswith(other.name)
-
-
 def test_what_was_sent_is_one_click_from_its_round(chromium: Browser, runs: Path) -> None:
     gallery = Gallery(runs)
     shelf = next(one for one in gallery.readable_runs()[0] if "hostile" in one.name)
@@ -229,7 +200,6 @@ def pages_of(gallery: Gallery) -> list[str]:
     for shelf in gallery.readable_runs()[0]:
         if "quill" in shelf.name or "hostile" in shelf.name:
             found += [f"run/{shelf.name}.html", f"game/{shelf.name}/{shelf.rows[0].file}"]
-            found.append(f"sample/{shelf.group}/{shelf.rows[0].sample}.html")
             found.append(f"said/{shelf.name}/{shelf.rows[0].file}")
     assert any("hostile" in path for path in found)
     names = [next(name for name in gallery.names() if part in name) for part in ("quill", "hostile")]

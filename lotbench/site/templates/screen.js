@@ -156,34 +156,6 @@ if (document.getElementById("count")) {
   filter();
 }
 
-// Two games side by side: each side has a run and one of its games; both stand in the address.
-const sides = all("[data-side]").map((one) => ({run: one.querySelector("[data-pick=run]"), game: one.querySelector("[data-pick=game]"), every: all("option", one.querySelector("[data-pick=game]"))}));
-function pick(side, name) {
-  const chosen = side.every.find((one) => one.value === name);
-  if (chosen) side.run.value = chosen.dataset.run;
-  side.game.replaceChildren(...side.every.filter((one) => one.dataset.run === side.run.value));
-  side.game.value = chosen ? name : side.game.options[0]?.value;
-}
-function choose() {
-  const [left, right] = sides.map((one) => one.game.value);
-  for (const game of all(".side")) game.hidden = game.dataset.game !== left && game.dataset.game !== right;
-  const last = all(".side").find((one) => one.dataset.game === right);
-  if (left !== right && last) last.parentElement.append(last);
-  history.replaceState(null, "", `#${encodeURIComponent(left)}~${encodeURIComponent(right)}`);
-}
-if (sides.length) {
-  const [left, right] = location.hash.slice(1).split("~").map(decodeURIComponent);
-  const [one, other] = sides;
-  pick(one, left || one.every[0].value);
-  // Beside the game that one came from stands a game of another run, if there is any.
-  pick(other, right || (other.every.find((each) => each.dataset.run !== one.run.value) ?? other.every.find((each) => each.value !== one.game.value) ?? other.every[0]).value);
-  for (const side of sides) {
-    side.run.addEventListener("change", () => { pick(side, ""); choose(); });
-    side.game.addEventListener("change", choose);
-  }
-  choose();
-}
-
 // What a person sends: the fields of a form as JSON, to this site only.
 let keys = {};
 try { keys = localStorage; } catch { /* A browser that keeps nothing. */ }
