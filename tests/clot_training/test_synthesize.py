@@ -86,7 +86,7 @@ async def test_what_a_person_accepts_becomes_a_data_set_that_plays(
     assert sum(made.left_out.values()) == 2, made.left_out
     # The review that `lotbench data review` would write: one accepted, one edited, one rejected.
     items = datasets.samples(made.folder, Item)
-    cards = [sample_card(item, True) for item in items]
+    cards = [sample_card(item) for item in items]
     sent = [
         {"card": 0, "decision": "accept"},
         {"card": 1, "decision": "edit", "changes": {"caption": "Something stands somewhere, plainly seen."}},
