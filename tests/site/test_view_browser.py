@@ -431,7 +431,7 @@ def test_samples_are_reviewed_by_keyboard(chromium: Browser, tmp_path: Path, sch
     home.mkdir()
     folder(home, EN | {"caption": hostile.SCRIPT}, EN | {"id": "s2", "image": "s2.png"})
     items = {one.id: one for one in datasets.samples(home, Item)}
-    cards = [sample_card(one, picture=True) for one in items.values()]
+    cards = [sample_card(one) for one in items.values()]
     declared = benchmarks.get("lotbench")
     site = Review(cards, items, home, declared, out=out, name="Ann", now=lambda: "2026-01-01")
     with serving(site) as address, opened(chromium, address, color_scheme=scheme) as (page, faults):
