@@ -42,7 +42,8 @@ class Measure:
     """The rates of one panel (a judge, or several that judge together) on all its rows, by one criterion.
 
     Attributes:
-        what: The criterion; if the panel has only one, `answer` (oracle), or `check alone` or `check, then confirm` (judge).
+        what: The criterion's name. If there is only one: `answer` for the oracle; for the judge, `check alone` or `check, then
+            confirm`.
         settings: The settings under which the panel judged.
         groups: The agreement of decisions with labels, by group of rows; `all` is first.
         unreadable: The number of verdicts of all repeats that could not be read or never came.

@@ -88,7 +88,7 @@ class Game:
 
     Attributes:
         sample: The id of the sample.
-        seed: The number of the independent game on the sample; it is the `repeat` of its trace.
+        seed: Which of the independent games on the sample this is; the `repeat` of its trace.
         observation: The request that waits for a reply; None when the game is over.
         trace: The trace when the game is over, else None.
     """

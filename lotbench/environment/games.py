@@ -79,7 +79,7 @@ class Games:
 
         Args:
             sample: The id of a sample.
-            seed: The number of the independent game on the sample, from 0; judge and oracle are asked anew in each.
+            seed: Which of the independent games on the sample this is, from 0; judge and oracle are asked anew in each.
                 None takes the lowest number that has not been played. It is the `repeat` of the trace.
 
         Raises:

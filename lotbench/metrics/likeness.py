@@ -39,7 +39,7 @@ class Likeness:
 
     Attributes:
         one: The name of the first model; `another` that of the second, which may be the same.
-        same: The mean likeness of answers to the same sample, with an interval over samples; n counts samples.
+        same: The mean likeness of answers to the same sample, with its interval; its `n` is the number of samples.
         other: The mean likeness of answers to different samples, the baseline; None for fewer than two samples.
     """
 

@@ -146,7 +146,7 @@ def read_summary(path: Path) -> Mapping[str, Any]:
     """Return the summary.json of a run folder; empty if there is no such file yet.
 
     Raises:
-        RunFolderError: The file is of another schema, or not valid, with the fields.
+        RunFolderError: The file has another schema or is not valid; the message names the fields at fault.
     """
     file = path / "summary.json"
     return _read_table(file, _Summary) if is_file(file) else {}
@@ -156,7 +156,7 @@ def read_checks(path: Path) -> Sequence[Mapping[str, Any]]:
     """Return the judge checks recorded in a run folder; none without judge.json.
 
     Raises:
-        RunFolderError: The file is of another schema, or not valid, with the fields.
+        RunFolderError: The file has another schema or is not valid; the message names the fields at fault.
     """
     file = path / "judge.json"
     records: Sequence[Mapping[str, Any]] = _read_table(file, _Checks)["records"] if is_file(file) else ()

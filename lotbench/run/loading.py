@@ -126,8 +126,8 @@ def planned(run: Run, limits: Limits) -> plan.Plan:
     """Return the plan of an existing run, with its recorded samples, prompts and settings.
 
     Raises:
-        RunFolderError: The recorded experiment, samples or prompts have changed, by name; or a later version of the
-            benchmark, or an older lotbench, began the run.
+        RunFolderError: The recorded experiment, samples or prompts have changed (the message names which); or a later
+            version of the benchmark, or lotbench 0.1, began the run.
     """
     table = read_run_json(run.path)
     if "recorded" not in table:

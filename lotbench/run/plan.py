@@ -42,7 +42,7 @@ class Plan:
         chosen: The samples to play.
         beside: The samples, with some of their fields, that every episode may see; see `Episode.data`.
         of: The number of samples in the data set.
-        hand_picked: Whether the samples were chosen by name, and are neither all of their languages nor those that a draw would take.
+        hand_picked: Whether the samples were chosen by name, unless they are all samples of their languages or those of a draw.
         names: The models of each role, including the candidate.
         by_id: The samples in `data`, by id.
         seen: The ids of chosen samples that the candidate's adapter was trained on; None if unknown.

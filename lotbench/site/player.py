@@ -205,7 +205,7 @@ class Player:
         self._send({})
 
     async def decide(self, sample: Any, guess: str) -> bool | None:
-        """Wait until the player decides whether a guess counts (`says`) and return it; None if they guess on."""
+        """Wait for the player's decision whether a guess counts, and return the decision; None if they make another guess."""
         self.doubt = Doubt(sample, guess, asyncio.get_running_loop().create_future())
         try:
             return await self.doubt.said

@@ -49,10 +49,10 @@ def decisions_of(folder: Path) -> Path:
 
 
 def refuse_changed(declared: Benchmark, proposed: Sequence[Any], folder: Path) -> None:
-    """Refuse new proposals that differ from an earlier proposal with the same id about which a person has decided.
+    """Refuse newly proposed samples if a person has decided about an earlier one with the same id and another text.
 
     Args:
-        declared: The benchmark of the samples.
+        declared: The benchmark to which the proposed samples belong.
         proposed: The new proposals.
         folder: The folder of the proposals, with the earlier ones.
 
@@ -89,7 +89,7 @@ def accepted(
     """Return the accepted proposals as samples, with the edits, if `lotbench data check` finds no grave fault in them.
 
     Args:
-        declared: The benchmark of the samples.
+        declared: The benchmark to which the proposed samples belong.
         proposed: The proposals.
         folder: The folder of the proposals.
         left_out: Counts the proposals that were left out, by reason.

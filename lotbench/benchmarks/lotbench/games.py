@@ -272,9 +272,9 @@ class Game:
         return Span(min(self.unsolved_through, last) if self.censored else last, False)
 
     def known_rounds(self, last: int) -> list[Round]:
-        """Return the rounds with a known verdict, from the first; in an encore those after the solve too.
+        """Return the rounds with a known verdict, from the first. An encore (the game goes on after a solve) has later rounds too.
 
-        A round up to `last` without steps, after the candidate failed, is an empty Round.
+        After the candidate failed, each round up to `last` is returned as an empty Round.
         """
         if not self.leaps:
             return self.watched(last)

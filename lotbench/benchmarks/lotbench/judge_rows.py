@@ -76,7 +76,7 @@ class Filled(_Judged):
 
 
 class Responded(_Judged):
-    """A row with a whole response; the label says whether it is a DAESO of the sample's response."""
+    """A row with a whole response, not only a guess for the mask; the label says whether that response counts."""
 
     response: Text
 

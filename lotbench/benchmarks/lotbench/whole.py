@@ -36,7 +36,7 @@ def secrets(sample: Item, *, whole: bool) -> list[str]:
 
 
 def prompt(name: str, settings: Settings) -> str:
-    """Return the name of the prompt of a step; where no frame is shown, it ends in `_whole`."""
+    """Return the name of the prompt for the step `name`: with `_whole` at its end if the candidate sees no frame (sentence)."""
     return f"{name}_whole" if settings.whole else name
 
 

@@ -39,7 +39,7 @@ def draws(settings: Settings, problem: Problem) -> int:
 
 
 async def respond(state: EpisodeState, runtime: Runtime[ProblemEpisode]) -> Update:
-    """Ask captioner and rewriter if needed, the candidate for notes if the framework has them, then for all draws.
+    """Ask captioner and rewriter if needed; then ask the candidate for notes (if the framework uses notes) and for answers.
 
     Raises:
         EpisodeFailed: A caption or a rewrite is missing, or a call brought no reply.
