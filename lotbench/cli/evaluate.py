@@ -161,6 +161,10 @@ def print_result(run: Run) -> int:
     print(visible(f"{run.config.model}  {name} {_value(score)}  {_played(summary)}"))
     if score and (sentence := bounds.moving(name, score.get("bounds", {}), score["low"], score["high"])):
         print(sentence)
+    # Metrics without a value that a command can compute.
+    whys = [str(metric.get("why")) for metric in summary["scores"].values()]
+    for why in dict.fromkeys(why for why in whys if "lotbench score" in why):
+        print(visible(why))
     print(visible(_trust(run)))
     if not run_folder.writable(run.path):
         print(f"{run.path} can only be read: nothing was written to it")
