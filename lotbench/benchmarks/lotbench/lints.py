@@ -58,9 +58,9 @@ def lints(items: Sequence[Item], settings: Settings, metadata: Mapping[str, Sequ
 
 
 def unseen_clues(items: Sequence[Item], settings: Settings) -> list[Finding]:
-    """Return a finding for each clue that these settings never show."""
+    """Return a note for each clue that these settings never show."""
     return [
-        Finding(item.id, "clues", f"{hidden!r} is never shown with these settings")
+        Finding(item.id, "clues", f"{hidden!r} is never shown with these settings", grave=False)
         for item in items
         for hidden in item.clues[sum(map(len, reveals(item.clues, settings))) :]
     ]

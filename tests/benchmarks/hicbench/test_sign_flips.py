@@ -94,7 +94,10 @@ def test_runs_that_differ_in_one_setting_are_rows_of_one_table() -> None:
     assert (found.title, likeness.title) == ("Runs by settings.strategy", "Likeness of answers")
     (table,) = found.tables
     assert table.columns == ("run", "settings.strategy", "ifs", "fluency")
-    assert table.rows == (("a", "scp", "0.5 (0.4 to 0.6)", None), ("b", "rcp", "0.25 (0.15 to 0.35)", None))
+    assert table.rows == (
+        ("a", "scp", "0.50 (0.40 to 0.60)", None),
+        ("b", "rcp", "0.25 (0.15 to 0.35)", None),
+    )
     assert found.notes[0] == "Not ranked: a and b cannot be compared: settings.strategy: scp and rcp."
     assert found.notes[1] == "b: not trusted: no judge"
 

@@ -82,13 +82,10 @@ async def encore() -> Any:
     return (await play(player, judge(YES, ideas=[SAME, OTHER]), max_rounds=4, **PLAIN)).trace
 
 
-async def test_a_report_counts_leaps_and_what_became_of_the_attempts_after_the_solve() -> None:
+async def test_a_report_counts_leaps() -> None:
     found = {one.title: one for one in sections([await encore()], Settings(max_rounds=4, **PLAIN))}
-    leaps, after = found["Leaps"].tables
+    (leaps,) = found["Leaps"].tables
     assert leaps.rows == ((2, 1, 1.0),)
-    assert [(row[0], row[1]) for row in after.rows] == [
-        ("leap", 1), ("alike", 1), ("overturned", 0), ("refused", 0), ("none", 1),
-    ]  # fmt: skip
 
 
 async def test_a_replay_tells_leaps_ideas_and_a_key_text_that_came_too_late() -> None:

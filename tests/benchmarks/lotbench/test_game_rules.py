@@ -366,7 +366,7 @@ def test_data_check_names_every_clue_that_the_settings_never_show() -> None:
     assert unseen_clues([SAMPLE], Settings()) == []
     named = unseen_clues([SAMPLE], Settings(clue_reveal="next"))
     assert named == [
-        Finding("lot-1", "clues", "'Watch the rhythm.' is never shown with these settings"),
-        Finding("lot-1", "clues", "'It ends the night.' is never shown with these settings"),
+        Finding("lot-1", "clues", "'Watch the rhythm.' is never shown with these settings", grave=False),
+        Finding("lot-1", "clues", "'It ends the night.' is never shown with these settings", grave=False),
     ]
     assert len(unseen_clues([SAMPLE], Settings(max_rounds=5))) == 4
