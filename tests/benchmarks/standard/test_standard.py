@@ -21,7 +21,7 @@ from lotbench.benchmarks.standard.settings import Settings, cast
 from lotbench.benchmarks.standard.task import benchmark
 from lotbench.config.arm import arm as arm_of
 from lotbench.config.experiment import load
-from lotbench.errors import Unescapable
+from lotbench.errors import UsageError
 from lotbench.run.evaluate import evaluate_sync
 from lotbench.run.plan import make
 from lotbench.run.rescore import find_request, replay_run
@@ -237,7 +237,7 @@ def test_the_embedded_model_answers_on_the_shipped_rows(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_embedded_model_without_captions_names_the_arm(tmp_path: Path) -> None:
-    with pytest.raises(Unescapable, match="--set arm=caption"):
+    with pytest.raises(UsageError, match="--set arm=caption"):
         evaluate_sync("standard", model="local", out=tmp_path, limit=1)
 
 
