@@ -118,6 +118,7 @@ async def begin(
     shards: int = 1,
     callbacks: Sequence[Any] = (),
     only: Collection[str] | None = None,
+    duel: str = "",
 ) -> Run:
     """Begin a run from a configuration, and return it when it is finished.
 
@@ -131,6 +132,7 @@ async def begin(
         shards: The number of processes (on Ray); more than one for models behind an API only.
         callbacks: See `evaluate`.
         only: The ids of the samples to play for now; None for all.
+        duel: The name of the duel to which the run belongs; "" for none.
 
     Raises:
         UsageError: The configuration is not valid.
@@ -147,7 +149,7 @@ async def begin(
 
     try:
         async with calling(run_plan, folder, own, Store(fresh=fresh)) as calls:
-            recorded.freeze(run_plan, calls.folder)
+            recorded.freeze(run_plan, calls.folder, duel)
             session = Session(calls, load_run(calls.folder.path), callbacks=callbacks, only=only)
             if shards > 1:
                 await _play_shards(session, calls, shards, fresh=fresh, check=check)
