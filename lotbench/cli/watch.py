@@ -22,7 +22,7 @@ from lotbench.run.evaluate import begin
 from lotbench.run.loading import Run
 from lotbench.run.session import Status
 from lotbench.site.host import HOST, Host
-from lotbench.site.people_runs import planned
+from lotbench.site.people_runs import ANSWERED, planned
 from lotbench.site.play_result import result
 from lotbench.site.player import Player
 from lotbench.types import Reply, Request, Trace
@@ -30,15 +30,14 @@ from lotbench.types import Reply, Request, Trace
 TICK_S = 0.1
 PACE_S = 0.45
 """The seconds between two lines of the recorded game, at a terminal."""
-TOLD = "lot-0034"
+TOLD, LIVE = ANSWERED
+"""The sample of the recorded game, and the one that the embedded model plays."""
 ROUNDS = (
     ("chess", "Is it a sport?", "Yes"),
     ("ice skating", "Is it done on a flat surface?", "No"),
     ("snowboarding", None, None),
 )
 """The recorded game: guess, question and answer of each round; the lists of the sample give the verdicts."""
-LIVE = "lot-0006"
-"""The sample that the embedded model plays."""
 ASKED: Mapping[str, Any] = {
     "benchmark": "lotbench",
     "model": "local",

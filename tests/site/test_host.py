@@ -22,7 +22,7 @@ from lotbench.config import experiment as config
 from lotbench.config.experiment import Config
 from lotbench.run.loading import Run
 from lotbench.site.host import EXAMPLES, OWN_WORD, answer, verdict
-from lotbench.site.people_runs import of_a_day, planned
+from lotbench.site.people_runs import ANSWERED, of_a_day, planned
 from lotbench.site.play import PlaySite
 from lotbench.site.player import CONSENT
 from lotbench.storage import datasets
@@ -104,6 +104,12 @@ def test_the_order_of_a_day_has_short_blanks_first_and_no_picture_twice_running(
     shown = [by_id[name] for name in days[0]]
     assert {item.language for item in shown} == {"en"} and len(shown[0].key_text.split()) == 1
     assert all(one.image != other.image for one, other in pairwise(shown))
+
+
+def test_the_first_games_of_a_day_are_none_whose_answer_is_told_elsewhere() -> None:
+    for day in range(1, 29):
+        names = of_a_day(keyless(languages=["en"]), datetime.date(2026, 2, day)).experiment.samples
+        assert sorted(names[-2:]) == sorted(ANSWERED)
 
 
 async def played(tmp_path: Path, lines: Iterator[str]) -> tuple[Run, str]:
