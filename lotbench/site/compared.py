@@ -24,9 +24,9 @@ class Line:
 
     @property
     def gap(self) -> float | None:
-        """The second run's score minus the first's; None if either has no score."""
+        """The first run's score minus the second's; None if either has no score."""
         first, second = (row.score if row else None for row in self.rows)
-        return None if first is None or second is None else second - first
+        return None if first is None or second is None else first - second
 
     @property
     def differs(self) -> bool:

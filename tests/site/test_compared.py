@@ -146,7 +146,7 @@ def test_of_two_games_the_one_with_a_score_alone_differs() -> None:
     def line(*rows: EpisodeRow | None) -> compared.Line:
         return compared.Line("a", 1, rows)  # type: ignore[arg-type]
 
-    assert not line(row(1.0), row(1.0)).differs and line(row(1.0), row(0.5)).gap == -0.5
+    assert not line(row(1.0), row(1.0)).differs and line(row(1.0), row(0.5)).gap == 0.5
     assert line(row(1.0), None).differs and line(row(None), row(None, "judge_failed")).differs
 
 
