@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import nullcontext
 from functools import wraps
@@ -18,6 +19,7 @@ from lotbench.run import plan, recorded
 from lotbench.run import shards as sharded
 from lotbench.run.calling import Calls, budget, calling
 from lotbench.run.loading import Run, load_run, planned
+from lotbench.run.progress import watch as progress_on
 from lotbench.run.session import Session, Watch, synchronously
 from lotbench.storage import run_folder
 from lotbench.storage.traces import Traces
@@ -38,6 +40,7 @@ async def evaluate(
     fresh: bool = False,
     check: bool = True,
     watch: Watch | None = None,
+    progress: bool = True,
     callbacks: Sequence[Any] = (),
     **fields: Any,
 ) -> Run:
@@ -52,6 +55,7 @@ async def evaluate(
         fresh: Whether to ignore stored replies.
         check: Whether to make one call per role first.
         watch: A coroutine that runs during the run, called with its status.
+        progress: Whether standard error, if it is a terminal, shows the progress of the run; `watch` replaces it.
         callbacks: LangChain callback handlers for every episode, node and call, with sample and repeat as metadata.
         **fields: Fields of Experiment and Limits by name (`repeats=1`, `settings={"max_rounds": 5}`,
             `concurrency=50`).
@@ -63,6 +67,8 @@ async def evaluate(
         UsageError: An argument is missing, unknown or not valid.
         LotbenchError: The run was stopped; `.run` is its folder, and `resume` continues it.
     """
+    if watch is None and progress and sys.stderr.isatty():
+        watch = progress_on(sys.stderr)
     read, own = configured(benchmark, model, roles, config_file, **fields)
     return await begin(
         read, out=Path(out), own=own, fresh=fresh, check=check, watch=watch, callbacks=callbacks

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from lotbench.benchmarks.lotbench import player_view, words
+from lotbench.benchmarks.lotbench import player_view
 from lotbench.errors import UsageError
 from lotbench.models.person import PageModel
 from lotbench.prompting.person_form import Field, filled, interview
@@ -252,12 +252,10 @@ class Player:
 
     def _is_on_no_list(self, episode: Any, name: str, text: str) -> bool:
         """Return whether the host judges and cannot tell whether a guess counts."""
-        settings = episode.settings
         if not self.status or self.status.plan.experiment.roles.get("judge") != (host.HOST,):
             return False
-        if name == "guess":
-            text = words.guess(text, episode.sample.frame, settings.max_words, settings.max_characters)
-        return host.verdict(episode.sample, text)[0] is None
+        guess = player_view.read_guess(episode, text) if name == "guess" else text
+        return host.verdict(episode.sample, guess)[0] is None
 
     def _send(self, texts: Mapping[str, str]) -> None:
         self.sent, self.sent_at = texts, time.monotonic()

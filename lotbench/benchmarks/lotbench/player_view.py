@@ -124,7 +124,7 @@ def objection(episode: GameEpisode, name: str, text: str) -> str | None:
         if name == "question":
             question(text, [past["question"] for past in history if past.get("question")])
         elif name == "guess":
-            text = words.guess(text, episode.sample.frame, settings.max_words, settings.max_characters)
+            text = read_guess(episode, text)
         elif name == "response":
             most = settings.max_response_words, settings.max_response_characters
             text = responses.response(text, *most)
@@ -137,6 +137,12 @@ def objection(episode: GameEpisode, name: str, text: str) -> str | None:
         if past.get("guess") and words.same(past["guess"]) == words.same(text):
             return f"You already tried that, in round {number}. {FREE}"
     return None
+
+
+def read_guess(episode: GameEpisode, text: str) -> str:
+    """Return a guess as the judge gets it; raises Unread if the rules refuse it."""
+    settings = episode.settings
+    return words.guess(text, episode.sample.frame, settings.max_words, settings.max_characters)
 
 
 def blanked(text: str) -> str:
