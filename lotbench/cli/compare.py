@@ -64,12 +64,8 @@ def _lines(board: Board) -> list[str]:
     lines = [f"{'#':>4}  {'model':26} {visible(board.metric)[:24]:24} samples  trust"]
     for place in board.places:
         number, mean, digits = board.number(place), place.mean, places(place.mean.n)
-        span = (
-            ""
-            if mean.low is None or mean.high is None
-            else f" ({mean.low:.{digits}f} to {mean.high:.{digits}f})"
-        )
-        score = "none" if mean.value is None else f"{mean.value:.{digits}f}{span}"
+        ends = [f"{end:.{digits}f}" for end in (mean.value, mean.low, mean.high) if end is not None]
+        score = "{} ({} to {})".format(*ends) if len(ends) == 3 else "".join(ends[:1]) or "none"
         trusted, at = not place.entry.reasons, "–" if number is None else str(number)
         start = f"{at if trusted or number is None else f'({at})':>4}  {visible(place.label)[:26]:26}"
         lines.append(f"{start} {score:24} {mean.n:7}  {'trusted' if trusted else 'not trusted'}")

@@ -34,7 +34,7 @@ WIDTH = 48
 TICK_S = 0.1
 GIVE_UP = "give up"
 UNCLEAR = {"Unclear": "I can't tell"}
-QUITS = ("quit", "q")
+QUITS, YES_NO = ("quit", "q"), ("yes", "no", "y", "n")
 FAILS = "After a guess that fails you may ask one yes/no question (an empty line asks none, “quit” ends)."
 Asks = Callable[[str], str]
 
@@ -142,14 +142,9 @@ class Terminal:
         player.says("show")
         self._console.print(told_answer(doubt.sample.model_dump()))
         asked = f"Does “{visible(doubt.guess)}” count, the same idea and as good a joke?"
-        while (line := (await self._line(asked, ("yes", "no"))).strip().lower()) not in (
-            "y",
-            "yes",
-            "n",
-            "no",
-        ):
-            pass
-        player.says("counts" if line in ("y", "yes") else "misses")
+        while line not in YES_NO:
+            line = (await self._line(asked, YES_NO[:2])).strip().lower()
+        player.says("counts" if line[0] == "y" else "misses")
 
     async def ends(self) -> None:
         """Print the result of a game: the answer, why it is funny, the rounds as signs, and how others did."""
@@ -202,7 +197,7 @@ class Terminal:
             if view.whole
             else "Fill in the blank; the same idea in another way counts."
         )
-        often = view.clue_rounds[:1] == (1,)
+        often = len(view.clue_rounds) >= view.most - 1
         after = "each miss" if often else f"round {', '.join(map(str, view.clue_rounds))}"
         clues = f" Clues come after {after}." if view.clue_rounds else ""
         rules = f"{what} {view.most} rounds. {FAILS}{clues} Type “{GIVE_UP}” to give up. {self._player.hint}"
@@ -246,13 +241,15 @@ def news(view: View | None, printed: set[tuple[object, ...]], with_questions: bo
     Args:
         view: The game as its player sees it; None yields nothing.
         printed: The round number and the kind of each text that was yielded before.
-        with_questions: Whether to yield the player's questions too.
+        with_questions: Whether to yield the player's questions too, and which rounds have no usable guess.
     """
     for turn in view.turns if view else ():
         lines: list[tuple[str, Text]] = []
         if turn.guess and turn.counts is not None:
             note = " (that is in the picture already)" if turn.in_caption else ""
             lines.append(("counts", judged(turn.guess, turn.counts).append(note)))
+        if with_questions and not turn.guess and view and turn.number < view.round:
+            lines.append(("counts", no_guess(turn.number)))
         if with_questions and turn.question:
             lines.append(("question", Text(f"  asks: {visible(turn.question)}")))
         if turn.answer:
@@ -266,6 +263,11 @@ def news(view: View | None, printed: set[tuple[object, ...]], with_questions: bo
             if (turn.number, kind) not in printed:
                 printed.add((turn.number, kind))
                 yield text
+
+
+def no_guess(number: int) -> Text:
+    """Return a line on a round without a usable guess."""
+    return Text(f"  round {number}: no usable guess", style="dim")
 
 
 def judged(guess: str, counts: bool) -> Text:

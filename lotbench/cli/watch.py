@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from lotbench.cli.evaluate import interruptible
-from lotbench.cli.play_terminal import judged, news, show_picture, told_answer
+from lotbench.cli.play_terminal import judged, news, no_guess, show_picture, told_answer
 from lotbench.config import experiment as config
 from lotbench.run.evaluate import begin
 from lotbench.run.loading import Run
@@ -145,5 +145,6 @@ class Live:
         """Print the verdict on the last guess, which came too late for `watched`."""
         last = next(step for step in reversed(trace.steps) if step["step"] == "respond")
         value: Any = last["value"]
-        if value.get("guess") and (last["round"], "counts") not in self._drawn:
-            self._console.print(judged(str(value["guess"]), trace.outcome == "solved"))
+        if (last["round"], "counts") not in self._drawn:
+            guess, solved = value.get("guess"), trace.outcome == "solved"
+            self._console.print(judged(str(guess), solved) if guess else no_guess(last["round"]))

@@ -29,7 +29,7 @@ from lotbench.metrics.correlation import correlation
 from lotbench.report import bounds, leaderboard, likeness, ranking_sections
 from lotbench.report.leaderboard import Board, Entry
 from lotbench.report.likeness import Replies
-from lotbench.report.markdown import cell, number, places, plain, visible
+from lotbench.report.markdown import number, places, plain, visible
 from lotbench.report.report import laid_out
 from lotbench.report.sections import Section, Table
 from lotbench.types import JSON
@@ -67,12 +67,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """Return the sentences and the first table, for a notebook."""
-        table = next(table for section in self.sections for table in section.tables)
-        rows = "".join(
-            f"<tr>{''.join(f'<td>{escape(cell(value))}</td>' for value in row)}</tr>"
-            for row in (table.columns, *table.rows)
-        )
-        return f"<p>{escape(' '.join(self.said))}</p><table>{rows}</table>"
+        return f"<p>{escape(' '.join(self.said))}</p>{self.to_frame().to_html(index=False)}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return the first table as a data frame; in a ranking, a row per model with value, interval and ties."""

@@ -21,6 +21,7 @@ from itertools import chain, product
 from lotbench.config.makers import PEOPLE, one_maker
 from lotbench.config.model_names import Kind, related, without_address
 from lotbench.metrics.intervals import Z
+from lotbench.report.markdown import counted
 
 MOST_UNANSWERED = 0.05
 """The maximum share of samples that the primary metric may leave out, and of episodes that may fail or have no score."""
@@ -319,7 +320,7 @@ def _size(case: Case) -> Iterator[str]:
     if units < minimum:
         alike = f" on {units} pictures (or other units)" if units < case.samples else ""
         least = f"the data set's {whole}" if case.samples < whole < MIN_SAMPLES else minimum
-        yield f"the run is of {case.samples} samples{alike}, fewer than {least}"
+        yield f"the run is of {counted(case.samples, 'sample')}{alike}, fewer than {least}"
     if case.hand_picked:
         yield "the samples were chosen by name"
     if case.unanswered > MOST_UNANSWERED * case.samples:

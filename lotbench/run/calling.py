@@ -98,7 +98,7 @@ def _refuse_text_only(plan: Plan, models: Models) -> None:
     if obstacles:
         try:
             models.role_models(
-                {role: [n for n in names if n.kind == "api"] for role, names in plan.names.items()}
+                {role: [n for n in each if n.kind == "api"] for role, each in plan.names.items()}
             )
         except UsageError as error:
             obstacles.append(str(error))

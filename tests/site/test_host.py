@@ -173,6 +173,7 @@ async def test_on_a_page_the_answer_comes_only_when_it_is_asked_for(tmp_path: Pa
         index = await joined(browser, "Ann")
         await given(browser, index, guess="sailing")
         page = await until(browser, index, "Not on my lists: it may be right.")
+        assert "Clues come after rounds 1, 2, 3, 4." in page, "six rounds, four clues"
         assert "for skiing" not in page and "See the answer and decide" in page
         await sent(browser, f"{index}/says", {"said": "on"})
         await given(browser, index, guess="kiting")
