@@ -53,10 +53,9 @@ def compare(parsed: argparse.Namespace) -> int:
 def _runs_among(names: Sequence[str]) -> list[str]:
     """Return the names of several runs without the files and folders that are no runs, which a note names."""
     others = [name for name in names if Path(name).exists() and not (Path(name) / "run.json").is_file()]
-    if len(names) < 2 or not others:
-        return list(names)
-    print(f"note: left out, as they are no runs: {', '.join(others)}", file=sys.stderr)
-    return [name for name in names if name not in others]
+    if others and len(names) > 1:
+        print(f"note: left out, as they are no runs: {', '.join(others)}", file=sys.stderr)
+    return [name for name in names if len(names) < 2 or name not in others]
 
 
 def _lines(board: Board) -> list[str]:

@@ -265,7 +265,7 @@ def news(view: View | None, printed: set[tuple[object, ...]], with_questions: bo
                 yield text
 
 
-def no_guess(number: int) -> Text:
+def no_guess(number: object) -> Text:
     """Return a line on a round without a usable guess."""
     return Text(f"  round {number}: no usable guess", style="dim")
 

@@ -132,7 +132,7 @@ def test_a_persons_game_ends_in_one_line_where_they_gave_up(root: Path, tmp_path
                 step["value"] = {"guess": None, "status": "refused"}
         (tmp_path / name / "traces.jsonl").write_text("\n".join(map(json.dumps, traces)) + "\n", "utf-8")
     pages = [
-        text(Gallery(tmp_path), f"game/{name}/{first['sample']}-1.html").split("<script>")[0]
+        text(Gallery(tmp_path), f"game/{name}/{first['sample']}-{first['repeat']}.html").split("<script>")[0]
         for name in ("person", "model")
     ]
     assert [page.count('class="leap"') for page in pages] == [3, 7]
