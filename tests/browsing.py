@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 NAMED = "LOTBENCH_CHROMIUM"
@@ -91,6 +90,8 @@ def opened(made: Browser, address: str, **context: Any) -> Iterator[tuple[Page, 
 
 def serious(page: Page) -> list[str]:
     """The serious and critical faults that axe-core finds, by rule, with what they are in."""
+    from axe_playwright_python.sync_playwright import Axe
+
     found = Axe().run(page).response["violations"]
     return [
         f"{one['id']}: {one['nodes'][0]['html'][:200]} {one['nodes'][0].get('failureSummary', '')}"

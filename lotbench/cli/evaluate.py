@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from lotbench import benchmarks
 from lotbench.calls.budget import refuse_tier
-from lotbench.cli.progress import watch
 from lotbench.config import experiment as config
 from lotbench.config import judge_panel, model_names
 from lotbench.config.experiment import Config
@@ -22,6 +21,7 @@ from lotbench.report.markdown import duration, places, visible
 from lotbench.run import plan
 from lotbench.run.evaluate import begin
 from lotbench.run.loading import Run
+from lotbench.run.progress import watch
 from lotbench.run.session import collect_rarely
 from lotbench.storage import run_folder
 from lotbench.storage.datasets import config_file, data_folder, data_sets

@@ -29,9 +29,9 @@ KEYLESS: Mapping[str, Any] = {
     "roles.judge": [HOST],
     "roles.oracle": [HOST],
 }
-"""Configuration fields of a game without an API key: easy samples, a clue after each round, word lists as the judge."""
+"""Configuration fields of a game without an API key: easy samples, clues after the first rounds, word lists as the judge."""
 NO_KEY = (
-    "No key is set, so the lists of the samples judge; where they cannot tell, you do. Such games are in no board.\n"
+    "No key is set, so the lists of the samples judge; where they cannot tell, you do. Such games appear on no leaderboard.\n"
     "With $OPENAI_API_KEY a model judges; --judge names another.\n"
 )
 NO_TERMINAL = "play: a person needs a terminal to play in, or lines in a pipe; --browser serves pages"
@@ -141,7 +141,7 @@ def play(parsed: argparse.Namespace) -> int:
             raise UsageError(
                 f"{error}; without a key: lotbench play, with neither --judge nor --config"
             ) from None
-        # These games go to a folder that no board reads.
+        # These games go to a folder that no leaderboard reads.
         config, out = _game(parsed, KEYLESS), out / "keyless"
         print(NO_KEY)
     if game and not parsed.sample and not parsed.daily:

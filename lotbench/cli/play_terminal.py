@@ -34,7 +34,8 @@ WIDTH = 48
 TICK_S = 0.1
 GIVE_UP = "give up"
 UNCLEAR = {"Unclear": "I can't tell"}
-FAILS = "After a guess that fails you may ask one yes/no question (an empty line asks none)."
+QUITS, YES_NO = ("quit", "q"), ("yes", "no", "y", "n")
+FAILS = "After a guess that fails you may ask one yes/no question (an empty line asks none, “quit” ends)."
 Asks = Callable[[str], str]
 
 
@@ -84,6 +85,7 @@ class Terminal:
         self._gallery = Gallery(out)
         self._drawn: set[tuple[object, ...]] = set()
         self._game: object = None
+        self._next_guess = ""
 
     async def waits(self, run: asyncio.Future[Run]) -> None:
         """Wait until it is the person's turn or the run ends, and show whom the game waits for and how long."""
@@ -106,10 +108,14 @@ class Terminal:
         self._joke()
         version, answers = player.model.version, dict[str, object]()
         for field in player.fields:
-            answers[field.name] = await self._line(_ask_for(field.name), field.choices)
-            if str(answers[field.name]).strip().lower() == GIVE_UP:
+            typed = self._next_guess if field.name in GUESSES else ""
+            typed, self._next_guess = typed or await self._line(_ask_for(field.name), field.choices), ""
+            answers[field.name] = typed
+            if typed.strip().lower() == GIVE_UP:
                 player.give_up(version)
                 return
+            if player.phase == "ask" and typed.strip().lower() in QUITS:
+                raise Unescapable("the game waits; begin again with the same name to go on")
         if player.phase == "ask" and not str(answers.get("question", "")).strip():
             player.skip(version)
             return
@@ -121,23 +127,24 @@ class Terminal:
             self._console.print(Text(why, style="red"))
 
     async def doubts(self) -> None:
-        """Ask the person whether a guess counts that is on none of the sample's lists, or whether they guess on."""
+        """Let the person guess again after a guess on no list, or see the answer and say whether it counts."""
         player = self._player
         doubt = player.doubt
         assert doubt is not None
         self._console.print(
-            Text(f"  ? I can't tell: “{visible(doubt.guess)}” is on none of my lists.", style="yellow")
+            Text(f"  ? “{visible(doubt.guess)}” is not on my lists: it may be right.", style="yellow")
         )
-        line = await self._line("Enter to keep guessing, “show” to see the answer and say yourself", ())
-        if line.strip().lower() != "show":
+        line = (await self._line("Guess again: free; “show”: see the answer and decide", ())).strip()
+        if line.lower() != "show":
             player.says("on")
+            self._next_guess = line
             return
         player.says("show")
         self._console.print(told_answer(doubt.sample.model_dump()))
-        line = await self._line(
-            f"Does “{visible(doubt.guess)}” count, the same idea and as good a joke?", ("yes", "no")
-        )
-        player.says("counts" if line.strip().lower() in ("y", "yes") else "misses")
+        asked = f"Does “{visible(doubt.guess)}” count, the same idea and as good a joke?"
+        while line not in YES_NO:
+            line = (await self._line(asked, YES_NO[:2])).strip().lower()
+        player.says("counts" if line[0] == "y" else "misses")
 
     async def ends(self) -> None:
         """Print the result of a game: the answer, why it is funny, the rounds as signs, and how others did."""
@@ -190,7 +197,7 @@ class Terminal:
             if view.whole
             else "Fill in the blank; the same idea in another way counts."
         )
-        often = view.clue_rounds[:1] == (1,)
+        often = len(view.clue_rounds) >= view.most - 1
         after = "each miss" if often else f"round {', '.join(map(str, view.clue_rounds))}"
         clues = f" Clues come after {after}." if view.clue_rounds else ""
         rules = f"{what} {view.most} rounds. {FAILS}{clues} Type “{GIVE_UP}” to give up. {self._player.hint}"
@@ -234,12 +241,15 @@ def news(view: View | None, printed: set[tuple[object, ...]], with_questions: bo
     Args:
         view: The game as its player sees it; None yields nothing.
         printed: The round number and the kind of each text that was yielded before.
-        with_questions: Whether to yield the player's questions too.
+        with_questions: Whether to yield the player's questions too, and which rounds have no usable guess.
     """
     for turn in view.turns if view else ():
         lines: list[tuple[str, Text]] = []
         if turn.guess and turn.counts is not None:
-            lines.append(("counts", judged(turn.guess, turn.counts)))
+            note = " (that is in the picture already)" if turn.in_caption else ""
+            lines.append(("counts", judged(turn.guess, turn.counts).append(note)))
+        if with_questions and not turn.guess and view and turn.number < view.round:
+            lines.append(("counts", no_guess(turn.number)))
         if with_questions and turn.question:
             lines.append(("question", Text(f"  asks: {visible(turn.question)}")))
         if turn.answer:
@@ -253,6 +263,11 @@ def news(view: View | None, printed: set[tuple[object, ...]], with_questions: bo
             if (turn.number, kind) not in printed:
                 printed.add((turn.number, kind))
                 yield text
+
+
+def no_guess(number: object) -> Text:
+    """Return a line on a round without a usable guess."""
+    return Text(f"  round {number}: no usable guess", style="dim")
 
 
 def judged(guess: str, counts: bool) -> Text:

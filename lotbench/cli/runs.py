@@ -14,7 +14,6 @@ from typing import Any
 
 from lotbench import benchmarks
 from lotbench.cli.evaluate import interruptible, limits, print_result
-from lotbench.cli.progress import damage, watch
 from lotbench.config import experiment as config
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.report.markdown import visible
@@ -22,6 +21,7 @@ from lotbench.run import plan, results
 from lotbench.run.evaluate import resume as go_on
 from lotbench.run.loading import Run, load_run
 from lotbench.run.preview import previewed
+from lotbench.run.progress import damage, watch
 from lotbench.storage import datasets, run_folder
 from lotbench.types import JSON, Message
 

@@ -16,13 +16,13 @@ from rich.console import Console
 from rich.text import Text
 
 from lotbench.cli.evaluate import interruptible
-from lotbench.cli.play_terminal import judged, news, show_picture, told_answer
+from lotbench.cli.play_terminal import judged, news, no_guess, show_picture, told_answer
 from lotbench.config import experiment as config
 from lotbench.run.evaluate import begin
 from lotbench.run.loading import Run
 from lotbench.run.session import Status
 from lotbench.site.host import HOST, Host
-from lotbench.site.people_runs import planned
+from lotbench.site.people_runs import ANSWERED, planned
 from lotbench.site.play_result import result
 from lotbench.site.player import Player
 from lotbench.types import Reply, Request, Trace
@@ -30,15 +30,14 @@ from lotbench.types import Reply, Request, Trace
 TICK_S = 0.1
 PACE_S = 0.45
 """The seconds between two lines of the recorded game, at a terminal."""
-TOLD = "lot-0034"
+TOLD, LIVE = ANSWERED
+"""The sample of the recorded game, and the one that the embedded model plays."""
 ROUNDS = (
     ("chess", "Is it a sport?", "Yes"),
     ("ice skating", "Is it done on a flat surface?", "No"),
     ("snowboarding", None, None),
 )
 """The recorded game: guess, question and answer of each round; the lists of the sample give the verdicts."""
-LIVE = "lot-0006"
-"""The sample that the embedded model plays."""
 ASKED: Mapping[str, Any] = {
     "benchmark": "lotbench",
     "model": "local",
@@ -153,5 +152,6 @@ class Live:
         """Print the verdict on the last guess, which came too late for `watched`."""
         last = next(step for step in reversed(trace.steps) if step["step"] == "respond")
         value: Any = last["value"]
-        if value.get("guess") and (last["round"], "counts") not in self._drawn:
-            self._console.print(judged(str(value["guess"]), trace.outcome == "solved"))
+        if (last["round"], "counts") not in self._drawn:
+            guess, solved = value.get("guess"), trace.outcome == "solved"
+            self._console.print(judged(str(guess), solved) if guess else no_guess(last["round"]))

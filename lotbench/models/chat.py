@@ -47,7 +47,7 @@ def key(name: ModelName) -> str:
     if name.key == "LOTBENCH_API_KEY":
         return "none"
     raise UsageError(
-        f"{name.text}: ${name.key} is not set; to try without a key: lotbench watch, or lotbench play"
+        f"{name.text}: ${name.key} is not set; to try without a key: lotbench watch, lotbench play, or lotbench evaluate --config try"
     )
 
 

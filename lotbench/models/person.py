@@ -135,16 +135,16 @@ class PageModel:
         Raises:
             UsageError: No request waits, another one waits by now, or a field is invalid.
         """
-        self._settle(filled(self._waiting(version), fields), None)
+        self._settle(filled(self.waiting(version), fields), None)
 
     def skip(self, version: int) -> None:
         """Decline the waiting request; raises UsageError as `answer` does."""
-        self._waiting(version)
+        self.waiting(version)
         self._settle("", SKIPPED)
 
     def give_up(self, version: int) -> None:
         """Decline the waiting request and all later ones of its episode; raises UsageError as `answer` does."""
-        request = self._waiting(version)
+        request = self.waiting(version)
         self.ends(request.key.sample, request.key.repeat)
         self._settle("", GAVE_UP)
 
@@ -152,7 +152,8 @@ class PageModel:
         """Decline all later requests of an episode, given by sample id and repeat."""
         self._given_up.add((sample, repeat))
 
-    def _waiting(self, version: int) -> Request:
+    def waiting(self, version: int) -> Request:
+        """Return the waiting request; raises UsageError if none waits or another one than at `version`."""
         if self.asked is None or version != self.version or self._reply.done():
             raise UsageError("this was answered already: load the page again")
         return self.asked

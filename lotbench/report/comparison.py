@@ -19,6 +19,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from html import escape
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -28,7 +29,7 @@ from lotbench.metrics.correlation import correlation
 from lotbench.report import bounds, leaderboard, likeness, ranking_sections
 from lotbench.report.leaderboard import Board, Entry
 from lotbench.report.likeness import Replies
-from lotbench.report.markdown import number, places, plain
+from lotbench.report.markdown import number, places, plain, visible
 from lotbench.report.report import laid_out
 from lotbench.report.sections import Section, Table
 from lotbench.types import JSON
@@ -45,19 +46,28 @@ Its arguments are the benchmark's name, and the label of each run by folder name
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
     """The comparison of several runs.
 
     Attributes:
         runs: The names of the run folders.
         said: For each benchmark (or group of its runs) a sentence that ranks its models, and one for each run left out.
+        boards: The ranking of each benchmark (or group of its runs).
     """
 
     title: str
     runs: tuple[str, ...]
     sections: tuple[Section, ...]
     said: tuple[str, ...] = ()
+    boards: tuple[Board, ...] = ()
+
+    def __repr__(self) -> str:
+        return visible(f"<comparison of {self.title}: {' '.join(self.said) or 'no ranking'}>")
+
+    def _repr_html_(self) -> str:
+        """Return the sentences and the first table, for a notebook."""
+        return f"<p>{escape(' '.join(self.said))}</p>{self.to_frame().to_html(index=False)}"
 
     def to_frame(self) -> pd.DataFrame:
         """Return the first table as a data frame; in a ranking, a row per model with value, interval and ties."""
@@ -119,7 +129,9 @@ def compare(entries: Sequence[Entry], across: Across, table: Published | None = 
         sentences += _left_out(runs, groups)
     sections += _correlations(boards, table or {})
     title = f"{' and '.join(names)}: {len(entries)} runs"
-    return Comparison(title, tuple(entry.name for entry in entries), tuple(sections), tuple(sentences))
+    return Comparison(
+        title, tuple(entry.name for entry in entries), tuple(sections), tuple(sentences), tuple(boards)
+    )
 
 
 def to_markdown(comparison: Comparison) -> str:
@@ -131,7 +143,8 @@ def to_markdown(comparison: Comparison) -> str:
 
 def to_json(comparison: Comparison) -> str:
     """Return a comparison as JSON: the fields of its sections, tables and plots; infinite numbers and NaN are null."""
-    table = {"schema": 1, **asdict(comparison)}
+    table = {"schema": 1, **asdict(replace(comparison, boards=()))}
+    del table["boards"]
     # Non-ASCII text is escaped: a model's text may hold halves of surrogate pairs, which UTF-8 cannot encode.
     return json.dumps(_finite(table), indent=2, default=float) + "\n"
 

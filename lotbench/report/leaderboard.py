@@ -170,6 +170,11 @@ class Board:
     people: tuple[Entry, ...]
     shared: int
 
+    def number(self, place: Place) -> int | None:
+        """Return a place as a number from 1, the same for runs that are not clearly different; None for one that abstained."""
+        beaten = sum(pair.apart and pair.other == place.label for pair in self.pairs)
+        return None if place.entry.abstained else 1 + beaten
+
 
 def sample_scores(traces: Iterable[Trace]) -> SampleScores:
     """Return the scores of episodes by sample, and how many failed."""

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from lotbench.metrics import people
 from lotbench.metrics.correlation import Correlation, coefficient
-from lotbench.report import bounds, difference_sections
+from lotbench.report import bounds, difference_sections, trust
 from lotbench.report.leaderboard import Board, Entry, Place, labels_of
 from lotbench.report.markdown import number
 from lotbench.report.sections import Cell, Plot, Section, Table, band
@@ -98,7 +98,7 @@ def _ranking(ranking: Board) -> Section:
 def summed_up(ranking: Board) -> str:
     """Return a ranking in one sentence: who beats whom, the number of clear pairs, and runs without enough answers.
 
-    A run with too few answers (`abstained`) stands last. The sentence is "" for a single run with enough answers.
+    If runs are not trusted, it begins with the reasons in short. It is "" if there is nothing to say, as for a single run.
     """
     pairs = {frozenset((pair.better, pair.other)): pair for pair in ranking.pairs}
     ranked = [place.label for place in ranking.places if not place.entry.abstained]
@@ -118,7 +118,9 @@ def summed_up(ranking: Board) -> str:
         for place in ranking.places
         if place.entry.abstained
     ]
-    return "; ".join(parts) + "." if parts else ""
+    why = trust.in_short(reason for place in ranking.places for reason in place.entry.reasons)
+    start = f"Provisionally ({', '.join(why)}): " if why else ""
+    return f"{start}{'; '.join(parts)}." if parts else ""
 
 
 def _why_last(entry: Entry, metric: str) -> str:

@@ -15,7 +15,7 @@ import scipy
 from lotbench.metrics.compare import ALPHA
 from lotbench.metrics.intervals import Floats
 from lotbench.metrics.primary_metric import PrimaryMetric, Weighted
-from lotbench.report.markdown import number
+from lotbench.report.markdown import counted, number
 from lotbench.report.sections import Section
 from lotbench.types import JSON
 
@@ -32,7 +32,7 @@ def section(primary_metric: PrimaryMetric) -> Section:
     numbers: dict[str, JSON] = {"metric": primary_metric.name, "samples": n, "gap": gap}
     sd, units = _spread(primary_metric), f"{primary_metric.unit}s"
     if sd is None:
-        why = f"{n} {units} do not show how much scores vary from one to another"
+        why = f"{counted(n, primary_metric.unit)} {'does' if n == 1 else 'do'} not show how much scores vary from one to another"
         numbers["why"] = why
         return Section(TITLE, (f"Not known: {why}.",), name="shows", numbers=numbers, brief=True)
     # The standard deviation of the difference between two models with independent scores.

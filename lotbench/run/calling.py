@@ -75,9 +75,9 @@ async def calling(
             pictures and takes none. No folder has been made then.
         RunFolderError: The folder cannot be made or locked.
     """
-    _refuse_text_only(plan)
     limits, warning = _fit_limits(plan)
     async with Models(plan.pictures, limits, own or {}, plan.order) as models:
+        _refuse_text_only(plan, models)
         models.warnings += filter(None, [warning])
         role_models = models.role_models(plan.names)
         with folder() as place:
@@ -85,16 +85,24 @@ async def calling(
                 yield Calls(plan, models, place, caller, limits)
 
 
-def _refuse_text_only(plan: Plan) -> None:
-    """Refuse models of this machine that take no pictures, in roles that are shown some."""
+def _refuse_text_only(plan: Plan, models: Models) -> None:
+    """Refuse models of this machine that take no pictures, in roles that are shown some; the error names a missing key too."""
     if not plan.benchmark.shows_pictures(plan.settings) or not any(sample.image for sample in plan.chosen):
         return
-    for role, names in plan.names.items():
-        for name in names if plan.benchmark.roles[role].pictures else ():
-            if reads_text_only(name):
-                raise UsageError(
-                    f"{role}: {name.text} reads text only: to play without pictures, --set arm=caption"
-                )
+    obstacles = [
+        f"{role}: {name.text} reads text only: to play without pictures, --set arm=caption"
+        for role, names in plan.names.items()
+        for name in names
+        if plan.benchmark.roles[role].pictures and reads_text_only(name)
+    ]
+    if obstacles:
+        try:
+            models.role_models(
+                {role: [n for n in each if n.kind == "api"] for role, each in plan.names.items()}
+            )
+        except UsageError as error:
+            obstacles.append(str(error))
+        raise UsageError("\n".join(obstacles))
 
 
 def _fit_limits(plan: Plan) -> tuple[Limits, str]:

@@ -1,6 +1,6 @@
 """Duels: models play the same samples in a secret random order, with up to four interim tests, until they differ clearly.
 
-Each model plays an ordinary run, whose frozen list of samples is the order. An interim test is a ranking of the samples
+Each model plays an ordinary run, whose frozen list of samples is the order and whose run.json names the duel. An interim test is a ranking of the samples
 played so far, at a level of `metrics.sequential`, so that all tests together keep the error rate of a single test.
 """
 
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import math
+import secrets
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from random import SystemRandom
 from typing import Any
 
 from lotbench.config.experiment import Config, Limits
@@ -97,12 +97,13 @@ async def duel(config: Config, models: Sequence[str], say: Say = lambda look: No
         )
     units = list(plan.group_samples(first.chosen).values())
     # The order is secret, so that no model can be tuned to its beginning.
-    SystemRandom().shuffle(units)
+    secrets.SystemRandom().shuffle(units)
     order = tuple(name for unit in units for name in unit)
+    name = secrets.token_hex(8)
     configs = [_config_with(config, {"model": model, "samples": order, "limit": None}) for model in models]
 
     def starts(only: Collection[str]) -> list[Awaitable[Run]]:
-        return [begin(each, only=only, **how) for each in configs]
+        return [begin(each, only=only, duel=name, **how) for each in configs]
 
     return await _look(units, starts, {"own": how.get("own"), "check": False}, say)
 
@@ -113,8 +114,8 @@ async def resume_duel(runs: Sequence[Run], say: Say = lambda look: None, **how: 
     Raises:
         UsageError: The runs are not of one duel.
     """
-    if len({tuple(run.config.samples) for run in runs}) != 1 or not runs[0].config.samples:
-        raise UsageError("these are no runs of one duel: their samples are not the same in the same order")
+    if len({run.duel for run in runs}) != 1 or not runs[0].duel:
+        raise UsageError("these are no runs of one duel: a duel's runs have the same `duel` in run.json")
     units = list(plan.group_samples(planned(runs[0], Limits()).chosen).values())
 
     return await _look(units, lambda only: [resume(run.path, only=only, **how) for run in runs], how, say)

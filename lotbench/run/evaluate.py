@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import nullcontext
 from functools import wraps
@@ -18,6 +19,7 @@ from lotbench.run import plan, recorded
 from lotbench.run import shards as sharded
 from lotbench.run.calling import Calls, budget, calling
 from lotbench.run.loading import Run, load_run, planned
+from lotbench.run.progress import watch as progress_on
 from lotbench.run.session import Session, Watch, synchronously
 from lotbench.storage import run_folder
 from lotbench.storage.traces import Traces
@@ -38,6 +40,7 @@ async def evaluate(
     fresh: bool = False,
     check: bool = True,
     watch: Watch | None = None,
+    progress: bool = True,
     callbacks: Sequence[Any] = (),
     **fields: Any,
 ) -> Run:
@@ -52,6 +55,7 @@ async def evaluate(
         fresh: Whether to ignore stored replies.
         check: Whether to test each model with one call first.
         watch: A coroutine that runs during the run, called with its status.
+        progress: Whether standard error, if it is a terminal, shows the progress of the run; `watch` replaces it.
         callbacks: LangChain callback handlers for every episode, node and call, with sample and repeat as metadata.
         **fields: Fields of Experiment and Limits by name (`repeats=1`, `settings={"max_rounds": 5}`,
             `concurrency=50`).
@@ -63,6 +67,8 @@ async def evaluate(
         UsageError: An argument is missing, unknown or not valid.
         LotbenchError: The run was stopped; `.run` is its folder, and `resume` continues it.
     """
+    if watch is None and progress and sys.stderr.isatty():
+        watch = progress_on(sys.stderr)
     read, own = configured(benchmark, model, roles, config_file, **fields)
     return await begin(
         read, out=Path(out), own=own, fresh=fresh, check=check, watch=watch, callbacks=callbacks
@@ -118,6 +124,7 @@ async def begin(
     shards: int = 1,
     callbacks: Sequence[Any] = (),
     only: Collection[str] | None = None,
+    duel: str = "",
 ) -> Run:
     """Begin a run from a configuration, and return it when it is finished.
 
@@ -131,6 +138,7 @@ async def begin(
         shards: The number of processes (on Ray); more than one for models behind an API only.
         callbacks: See `evaluate`.
         only: The ids of the samples to play for now; None for all.
+        duel: The name of the duel to which the run belongs; "" for none.
 
     Raises:
         UsageError: The configuration is not valid.
@@ -147,7 +155,7 @@ async def begin(
 
     try:
         async with calling(run_plan, folder, own, Store(fresh=fresh)) as calls:
-            recorded.freeze(run_plan, calls.folder)
+            recorded.freeze(run_plan, calls.folder, duel)
             session = Session(calls, load_run(calls.folder.path), callbacks=callbacks, only=only)
             if shards > 1:
                 await _play_shards(session, calls, shards, fresh=fresh, check=check)

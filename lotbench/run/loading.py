@@ -36,6 +36,7 @@ class Run:
         digests: The digests of experiment, data, prompts and code from the start of the run.
         traces: The finished episodes, in data order; each is parsed on access.
         summary: The content of summary.json; empty if there is no such file yet.
+        duel: The name of the duel that began the run; "" if none did.
     """
 
     path: Path
@@ -44,6 +45,7 @@ class Run:
     digests: Mapping[str, str]
     traces: Sequence[Trace]
     summary: Mapping[str, Any]
+    duel: str = ""
 
     def __repr__(self) -> str:
         if not self.summary:
@@ -119,6 +121,7 @@ def load_run(
         digests=table["digests"],
         traces=Traces(path / run_folder.TRACES, seen=seen),
         summary=read_summary(path),
+        duel=table.get("duel", ""),
     )
 
 

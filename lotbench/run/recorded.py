@@ -28,8 +28,11 @@ DATA = "data.jsonl"
 """The rows of the data set that episodes see; missing if they see only the samples of the run."""
 
 
-def freeze(plan: Plan, place: run_folder.Folder) -> None:
-    """Write the plan of a run to its folder; run.json comes last, so a folder that has it is complete."""
+def freeze(plan: Plan, place: run_folder.Folder, duel: str = "") -> None:
+    """Write the plan of a run to its folder; run.json comes last, so a folder that has it is complete.
+
+    `duel` is the name of the duel to which the run belongs, "" for none.
+    """
     for path, text in plan.prompts.files.items():
         place.write(f"prompts/{path}", text)
     samples = [sample.model_dump(mode="json") for sample in plan.chosen]
@@ -44,6 +47,7 @@ def freeze(plan: Plan, place: run_folder.Folder) -> None:
         "experiment": plan.experiment.model_dump(mode="json"),
         "sampling": {role: asdict(sampling) for role, (sampling, _) in plan.sampling().items()},
         "limits": plan.limits.model_dump(mode="json"),
+        **({"duel": duel} if duel else {}),
         # Without passwords and queries: `checked_url` has refused these.
         "servers": {name.text: address(name) for name in names if name.url and address(name)},
         "digests": plan.digests,

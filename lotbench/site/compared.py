@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from lotbench.config.model_names import parse
 from lotbench.errors import LotbenchError
 from lotbench.report.html.page import Drawings
 from lotbench.run.compare_runs import compare_runs
@@ -25,9 +24,9 @@ class Line:
 
     @property
     def gap(self) -> float | None:
-        """The second run's score minus the first's; None if either has no score."""
+        """The first run's score minus the second's; None if either has no score."""
         first, second = (row.score if row else None for row in self.rows)
-        return None if first is None or second is None else second - first
+        return None if first is None or second is None else first - second
 
     @property
     def differs(self) -> bool:
@@ -64,15 +63,14 @@ def values(shelves: Sequence[Shelf], picture: Callable[[Shelf, str], str | None]
 def duels(shelves: Sequence[Shelf]) -> list[tuple[str, list[Shelf], list[str]]]:
     """Return the duels among ended runs, each as a title, its runs, and a sentence for each pair of models.
 
-    Runs belong to one duel if they have played the same list of samples, and that list is not sorted by id.
+    Runs belong to one duel if their run.json names the same one.
     """
-    by_order: dict[tuple[object, ...], list[Shelf]] = {}
+    by_name: dict[str, list[Shelf]] = {}
     for shelf in shelves:
-        asked = shelf.run.config
-        if parse(asked.model).kind != "human" and list(asked.samples) != sorted(asked.samples):
-            by_order.setdefault((asked.benchmark, shelf.group, asked.samples), []).append(shelf)
+        if shelf.run.duel:
+            by_name.setdefault(shelf.run.duel, []).append(shelf)
     ended = []
-    for runs in by_order.values():
+    for runs in by_name.values():
         with suppress(LotbenchError):
             if len(runs) > 1 and (look := last_look([shelf.run for shelf in runs])):
                 about = f"{runs[0].run.config.benchmark}, look {look.at} of {look.of}"

@@ -8,7 +8,6 @@ get provisional places. The functions are pure.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -215,22 +214,17 @@ def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -
         ranking, notes = None, [str(error)]
     if ranking is not None:
         ranked = [place.entry.name for place in ranking.places if not place.entry.abstained]
-        beaten = Counter(pair.other for pair in ranking.pairs if pair.apart)
         for place in ranking.places:
             name = place.entry.name
             rows[name] = replace(
                 _row(place.entry, summaries, place.mean),
                 label=label[name],
-                # One place for models that are not clearly different.
-                place=1 + beaten[place.label] if name in ranked else None,
+                place=ranking.number(place),
                 provisional=bool(provisional),
             )
         order = [place.entry.name for place in ranking.places]
         alone = "Nobody to compare with yet: one trusted run." if len(ranked) == 1 else ""
         sentence = summed_up(ranking) or alone
-        if provisional and sentence:
-            why = trust.in_short(reason for entry in provisional for reason in entry.reasons)
-            sentence = f"Provisionally ({', '.join(why)}): {sentence}"
         which = "ranked" if provisional else "trusted"
         shared = counted(ranking.shared, "sample")
         notes += [f"{ranking.metric} over the {shared} that every {which} run has."] * (len(ranked) > 1)

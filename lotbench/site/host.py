@@ -1,6 +1,6 @@
 """The host: a judge and oracle without a model, which judges guesses by a sample's word lists and answers by its clues.
 
-The lists have few guesses. On any other guess the host gives no verdict, and the player decides. It answers a question
+The lists have few guesses. On a guess that is neither there nor in the caption the host gives no verdict, and the player decides. It answers a question
 only if it is sure: it answers few of the labelled questions of `data/judge_sets`, and none wrongly.
 """
 
@@ -58,7 +58,10 @@ EXAMPLES = {"en": ("Is it one word?", "Does it begin with s?"), "zh": ("是两�
 
 
 def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
-    """Return whether a guess counts by its sample's lists, and the reason; None and "" if it is on no list."""
+    """Return whether a guess counts by its sample's lists, and the reason; None and "" if it is on no list.
+
+    A guess on no list that the caption has word for word does not count.
+    """
     refused = [(wrong.text, wrong.why) for wrong in sample.reject]
     refused += [(text, "It is near, but it makes another joke.") for text in sample.near]
     right = [
@@ -77,7 +80,10 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
         if _holds_words(stems(guess), stems(text)):
             return False, why
     holds = [text for text, _ in right if _holds_words(stems(guess), stems(text))]
-    return (True, f"It has “{holds[0]}” in it.") if holds else (None, "")
+    if holds:
+        return True, f"It has “{holds[0]}” in it."
+    literal = words.overlap(guess, sample.caption) == "shortens"
+    return (False, "That is in the picture already.") if literal else (None, "")
 
 
 def answer(sample: Item, question: str) -> str:

@@ -33,6 +33,8 @@ FIRST = datetime.date(2026, 1, 1)
 """The day of game 1."""
 DAILY_LANGUAGE = "en"
 """The language of the game, if no other is asked for."""
+ANSWERED = ("lot-0034", "lot-0006")
+"""The samples of `lotbench watch`, whose answers a new player has read: the README tells the first, too."""
 SHORT = 3
 """The number of words from which a blank counts as long."""
 
@@ -122,14 +124,14 @@ def of_the_day(config: Config, day: datetime.date) -> Config:
 def of_a_day(config: Config, day: datetime.date) -> Config:
     """Return a configuration with its samples in an order drawn for a day.
 
-    Short blanks come first. No picture comes twice in a row, as far as that is possible.
+    Short blanks come first, samples with an answer that is told elsewhere (`ANSWERED`) last. No picture comes twice in a row, as far as that is possible.
 
     Raises:
         UsageError: There is no sample to play.
     """
     items_left = list(planned(config).chosen)
     random.Random(f"order:{day.toordinal()}").shuffle(items_left)
-    items_left.sort(key=lambda item: min(len(item.key_text.split()), SHORT))
+    items_left.sort(key=lambda item: (item.id in ANSWERED, min(len(item.key_text.split()), SHORT)))
     names: list[str] = []
     picture = ""
     while items_left:

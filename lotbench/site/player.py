@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from lotbench.benchmarks.lotbench import player_view
 from lotbench.errors import UsageError
 from lotbench.models.person import PageModel
-from lotbench.prompting.person_form import Field, interview
+from lotbench.prompting.person_form import Field, filled, interview
 from lotbench.run.loading import Run
 from lotbench.run.session import Status
 from lotbench.site import host
@@ -26,7 +26,7 @@ Phase: TypeAlias = Literal["start", "guess", "ask", "other", "judge", "host", "u
 SAID = {False: ("on", "show"), True: ("counts", "misses")}
 """The words of a player on a guess that is on no list.
 
-Before the answer is shown (False): `on` to guess on, `show` to see the answer. After that (True): whether it `counts`.
+Before the answer is shown (False): `on` to guess again, `show` to see the answer. After that (True): whether it `counts`.
 """
 CONSENT = (
     "What you type, how long you take and the name that you give are written into a folder on the machine that "
@@ -38,16 +38,17 @@ GUESSES = ("guess", "response")
 
 @dataclass
 class Doubt:
-    """A guess that is on no list of the host and waits for the player's decision.
+    """A guess that is on no list of the host; it is sent, and costs a round, when the player decides whether it counts.
 
     Attributes:
-        said: Waits for the decision: whether the guess counts, or None if the player guesses on.
+        version: See `Player.answer`, as `fields`.
         shown: Whether the player has asked for the answer, which ends the game.
     """
 
     sample: Any
     guess: str
-    said: asyncio.Future[bool | None]
+    version: int
+    fields: Mapping[str, object]
     shown: bool = False
 
 
@@ -69,6 +70,7 @@ class Player:
         over: Why their run has ended, "" if all was played; None while it goes on.
         day: The day whose game they play; None if it is not the game of a day.
         doubt: The guess that waits for their decision; None if there is none.
+        own: Their decision on the guess that they sent last; None without one.
     """
 
     key: str
@@ -85,6 +87,7 @@ class Player:
     over: str | None = None
     day: datetime.date | None = None
     doubt: Doubt | None = None
+    own: bool | None = None
 
     @property
     def playing(self) -> bool:
@@ -100,8 +103,8 @@ class Player:
     def phase(self) -> Phase:
         """What the person has to do next, or whom they wait for.
 
-        They have to `guess`, to `ask`, to fill in `other` fields, to guess on or see the answer after an `unknown` guess, or to
-        decide by their `own` word whether it counts. Or they wait for the `start`, the `judge` or the `host` (the oracle).
+        They have to `guess`, to `ask`, to fill in `other` fields, to guess again or see the answer after an `unknown` guess, or
+        to decide by their `own` word whether it counts. Or they wait for the `start`, the `judge` or the `host` (the oracle).
         """
         if self.doubt is not None:
             return "own" if self.doubt.shown else "unknown"
@@ -156,6 +159,7 @@ class Player:
         Games that were finished earlier count as seen.
         """
         self.status, self.run, self.games = status, (status.path, status.total), status.traces
+        self.doubt = self.own = None
         self.read |= set(status.traces)
         if not (place := status.path / "consent.json").exists():
             consent = {"schema": 1, "name": self.name, "text": CONSENT}
@@ -175,19 +179,27 @@ class Player:
             fields: The values of the form, by field name.
 
         Returns:
-            Why the rules refuse the answer, which is then not sent and costs no round; None if it was sent.
+            Why the rules refuse the answer, which is then not sent and costs no round; None if it was sent, or if it is a
+            guess on no list of the host (`doubt`).
 
         Raises:
             UsageError: The request no longer waits, or a field is missing or too long.
         """
         texts = {name: str(value).strip() for name, value in fields.items()}
         episode: Any = self._game
+        if self.doubt is not None and self.doubt.shown:
+            raise UsageError("this was answered already: load the page again")
+        self.doubt = self.own = None
         if episode is not None and self.model.asked is not None:
             for name, text in texts.items():
                 if text and (why := player_view.objection(episode, name, text)):
                     return why
                 if name == "question" and self.hint and host.answer(episode.sample, text) == "Unclear":
                     return f"I can't tell. {self.hint} {player_view.FREE}"
+                if name in GUESSES and self._is_on_no_list(episode, name, text):
+                    filled(self.model.waiting(version), fields)
+                    self.doubt = Doubt(episode.sample, text, version, fields)
+                    return None
         self.model.answer(version, fields)
         self._send(texts)
         return None
@@ -202,30 +214,29 @@ class Player:
     def give_up(self, version: int) -> None:
         """End the game unsolved; raises UsageError if it is not the person's turn. `version` as in `answer`."""
         self.model.give_up(version)
+        self.doubt = None
         self._send({})
 
     async def decide(self, sample: Any, guess: str) -> bool | None:
-        """Wait for the player's decision whether a guess counts, and return the decision; None if they make another guess."""
-        self.doubt = Doubt(sample, guess, asyncio.get_running_loop().create_future())
-        try:
-            return await self.doubt.said
-        finally:
-            self.doubt = None
+        """Return whether the player said that a guess counts which is on no list (`says`); None if they said nothing."""
+        return self.own
 
     def says(self, word: str) -> None:
         """Take the player's word (see `SAID`) on the guess in `doubt`; raises UsageError if none waits or the word is wrong."""
         doubt = self.doubt
-        if doubt is None or doubt.said.done() or word not in SAID[doubt.shown]:
+        if doubt is None or word not in SAID[doubt.shown]:
             raise UsageError("this was answered already: load the page again")
         if word == "show":
             doubt.shown = True
             return
-        if word == "misses":
-            self.model.ends(doubt.sample.id, 1)
-        doubt.said.set_result({"counts": True, "misses": False}.get(word))
-        # Cleared at once: the page asks for its state before the game goes on.
         self.doubt = None
-        self._send({})
+        if word == "on":
+            return
+        self.own = word == "counts"
+        if not self.own:
+            self.model.ends(doubt.sample.id, 1)
+        self.model.answer(doubt.version, doubt.fields)
+        self._send({"guess": doubt.guess})
 
     def goes_on(self) -> None:
         """Note that the person has seen the result of a finished game; from now on the time of the next game counts."""
@@ -238,6 +249,13 @@ class Player:
         """The current episode if the benchmark is a game; else None."""
         status = self.status
         return status.latest.episode if status and status.plan.benchmark.graph == "game" else None
+
+    def _is_on_no_list(self, episode: Any, name: str, text: str) -> bool:
+        """Return whether the host judges and cannot tell whether a guess counts."""
+        if not self.status or self.status.plan.experiment.roles.get("judge") != (host.HOST,):
+            return False
+        guess = player_view.read_guess(episode, text) if name == "guess" else text
+        return host.verdict(episode.sample, guess)[0] is None
 
     def _send(self, texts: Mapping[str, str]) -> None:
         self.sent, self.sent_at = texts, time.monotonic()

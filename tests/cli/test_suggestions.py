@@ -36,6 +36,8 @@ from tests.pages import parsers
             "evaluate --model local --limit 1",
             "local reads text only: to play without pictures, --set arm=caption",
         ),
+        ("evaluate --model local --limit 1", "OPENAI_API_KEY is not set"),
+        ("evaluate --model local --limit 1", "lotbench evaluate --config try"),
         ("evaluate --fresch", "usage: lotbench evaluate --help"),
         ("view --port 80808", "'80808' is no port: 0 (a free one) to 65535"),
         ("play --browser --port -5", "is no port"),

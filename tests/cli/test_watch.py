@@ -36,7 +36,9 @@ def test_the_game_that_is_told_is_judged_by_the_lists_and_can_be_replayed(
     assert answers == ["Yes", "No"] and "solved, score 0.6703" in replayed
 
 
-@pytest.mark.parametrize("guesses", [["aquarium show", "recipe", "telly"], ["darts", "sitcom"]])
+@pytest.mark.parametrize(
+    "guesses", [["aquarium show", "recipe", "telly"], ["darts; chess", "a; b", "c; d", "sitcom"]]
+)
 async def test_a_live_game_is_printed_to_its_last_guess(tmp_path: Path, guesses: list[str]) -> None:
     left = iter([*guesses, *["again"] * 4])
 
@@ -51,4 +53,5 @@ async def test_a_live_game_is_printed_to_its_last_guess(tmp_path: Path, guesses:
     live.ends(run.traces[0])
     solved = guesses[-1] == "sitcom"
     assert (run.traces[0].outcome == "solved") is solved
+    assert ("round 1: no usable guess" in written.getvalue()) is solved
     assert ("✓ it counts: sitcom" if solved else "✕ not it: again") in written.getvalue()

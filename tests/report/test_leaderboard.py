@@ -193,9 +193,20 @@ def test_report_of_several_runs_prints_what_compare_writes(
     runs: list[Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = [str(run.path) for run in runs[:3]]
-    assert main(["compare", *names, "--out", str(tmp_path)]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert told[0].startswith("page: ") and "strong" in told[-1] and len(told) < 4, "the sentence is last"
+    (tmp_path / "keyless").mkdir()
+    assert main(["compare", *names, str(tmp_path / "keyless"), "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert said.err == f"note: left out, as they are no runs: {tmp_path / 'keyless'}\n"
+    told = said.out.splitlines()
+    assert told[0].startswith("page: ") and told[1].split() == [
+        "#",
+        "model",
+        "creativity_score",
+        "samples",
+        "trust",
+    ]
+    assert told[2].startswith(" (1)  strong ") and told[2].endswith("3  not trusted") and len(told) == 6
+    assert "strong" in told[-1] and told[-1].startswith("Provisionally (") and max(map(len, told[1:5])) <= 80
     assert main(["report", *names]) == 0
     assert capsys.readouterr().out == (tmp_path / "compare.md").read_text(encoding="utf-8")
 

@@ -15,14 +15,14 @@ from lotbench.calls.budget import Budget, refuse_tier
 from lotbench.calls.caller import CallStats
 from lotbench.calls.journal import DISCARDED, read_journal
 from lotbench.calls.prices import price
-from lotbench.cli import progress
-from lotbench.cli.progress import STALL_S, stalled
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
 from lotbench.errors import LimitReached, UsageError
 from lotbench.models import retrying
+from lotbench.run import progress
 from lotbench.run.evaluate import resume
 from lotbench.run.loading import Run, load_run
+from lotbench.run.progress import STALL_S, stalled
 from lotbench.types import Usage
 from tests.playing import play
 from tests.server import FakeServer

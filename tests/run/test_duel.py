@@ -60,7 +60,8 @@ async def test_a_clear_duel_ends_early_and_its_runs_go_on_alone(data: Path, tmp_
         last = await duel(asked(server, data, repeats=2), models, seen.append, out=tmp_path)
     assert last.at < 4 and [look.at for look in seen] == list(range(1, last.at + 1))
     assert [(pair.better, pair.other) for pair in last.apart] == [("strong-2026", "weak-2026")]
-    one, other = last.runs
+    one, other = map(load_run, (run.path for run in last.runs))
+    assert one.duel == other.duel != ""
     found = last_look([load_run(run.path) for run in last.runs])
     assert found and (found.at, found.level, found.lines) == (last.at, last.level, last.lines)
     assert found.lines[0].startswith("strong-2026 beats weak-2026: +")

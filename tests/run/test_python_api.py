@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import socket
 import threading
@@ -203,6 +204,36 @@ def test_the_notebook_runs_from_its_first_cell_to_its_last(
     assert len(slow.steps_frame()) == sum(len(trace.steps) for trace in slow.traces)
     ranked = known["compared"].to_frame()
     assert list(ranked["model"]) == ["python:keen", "python:slow"]
+    compared = known["compared"]
+    assert compared.said[0] in repr(compared) and len(repr(compared)) < 300
+    assert "<td>python:keen</td>" in compared._repr_html_()
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_shows_the_progress_unless_it_is_turned_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def player(messages: list[dict[str, Any]]) -> str:
+        return '{"guess": "skiing"}' if "guess" in str(messages) else '{"accepted": true}'
+
+    for progress, stream in ((True, Screen()), (False, Screen()), (True, io.StringIO())):
+        monkeypatch.setattr("sys.stderr", stream)
+        lotbench.evaluate_sync(
+            model=player,
+            roles={"judge": player, "oracle": player},
+            data="lotbench_easy",
+            samples=["lot-0034"],
+            settings={"arm": "caption"},
+            repeats=1,
+            out=tmp_path,
+            check=False,
+            progress=progress,
+        )
+        assert ("1/1 games" in stream.getvalue()) is (progress and stream.isatty())
 
 
 async def thread() -> int:

@@ -132,7 +132,7 @@ def test_a_persons_game_ends_in_one_line_where_they_gave_up(root: Path, tmp_path
                 step["value"] = {"guess": None, "status": "refused"}
         (tmp_path / name / "traces.jsonl").write_text("\n".join(map(json.dumps, traces)) + "\n", "utf-8")
     pages = [
-        text(Gallery(tmp_path), f"game/{name}/{first['sample']}-1.html").split("<script>")[0]
+        text(Gallery(tmp_path), f"game/{name}/{first['sample']}-{first['repeat']}.html").split("<script>")[0]
         for name in ("person", "model")
     ]
     assert [page.count('class="leap"') for page in pages] == [3, 7]
@@ -146,27 +146,29 @@ def test_of_two_games_the_one_with_a_score_alone_differs() -> None:
     def line(*rows: EpisodeRow | None) -> compared.Line:
         return compared.Line("a", 1, rows)  # type: ignore[arg-type]
 
-    assert not line(row(1.0), row(1.0)).differs and line(row(1.0), row(0.5)).gap == -0.5
+    assert not line(row(1.0), row(1.0)).differs and line(row(1.0), row(0.5)).gap == 0.5
     assert line(row(1.0), None).differs and line(row(None), row(None, "judge_failed")).differs
 
 
-def test_runs_of_one_private_order_are_a_duel_and_others_are_none(
+def test_runs_that_name_one_duel_are_a_duel_and_others_with_one_order_are_none(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelves = [Gallery(root).shelf(name) for name in ("one", "other")]
 
-    def ordered(*samples: str) -> list[Shelf]:
+    def named(*duels: str) -> list[Shelf]:
+        asked = {"samples": ("lot-0070", "lot-0001", "lot-0003")}
         return [
             replace(
-                shelf, run=replace(shelf.run, config=shelf.run.config.model_copy(update={"samples": samples}))
+                shelf,
+                run=replace(shelf.run, duel=duel, config=shelf.run.config.model_copy(update=asked)),
             )
-            for shelf in shelves
+            for shelf, duel in zip(shelves, duels, strict=True)
         ]
 
     def look(runs: Sequence[object]) -> SimpleNamespace:
         return SimpleNamespace(at=2, of=4, level=0.003, lines=["a beats b"])
 
     monkeypatch.setattr(compared, "last_look", look)
-    [(about, both, lines)] = duels(ordered("lot-0070", "lot-0001", "lot-0003"))
+    [(about, both, lines)] = duels(named("d", "d"))
     assert about == "lotbench, look 2 of 4, level 0.003" and len(both) == 2 and lines == ["a beats b"]
-    assert duels(ordered("lot-0001", "lot-0003", "lot-0070")) == []
+    assert duels(named("", "")) == duels(named("d", "e")) == []

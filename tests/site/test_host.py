@@ -6,6 +6,7 @@ import asyncio
 import datetime
 import io
 import json
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -20,9 +21,10 @@ from lotbench.cli.people import KEYLESS
 from lotbench.cli.play_terminal import play_here
 from lotbench.config import experiment as config
 from lotbench.config.experiment import Config
+from lotbench.errors import Unescapable
 from lotbench.run.loading import Run
 from lotbench.site.host import EXAMPLES, OWN_WORD, answer, verdict
-from lotbench.site.people_runs import of_a_day, planned
+from lotbench.site.people_runs import ANSWERED, of_a_day, planned
 from lotbench.site.play import PlaySite
 from lotbench.site.player import CONSENT
 from lotbench.storage import datasets
@@ -54,6 +56,7 @@ def test_the_lists_of_every_sample_are_told_apart(name: str) -> None:
         ("mountain climb", False),
         ("an ice fishing trip", False),
         ("banana", None),
+        ("a large screen", False),
         ("sailing", None),
     ],
 )
@@ -106,6 +109,12 @@ def test_the_order_of_a_day_has_short_blanks_first_and_no_picture_twice_running(
     assert all(one.image != other.image for one, other in pairwise(shown))
 
 
+def test_the_first_games_of_a_day_are_none_whose_answer_is_told_elsewhere() -> None:
+    for day in range(1, 29):
+        names = of_a_day(keyless(languages=["en"]), datetime.date(2026, 2, day)).experiment.samples
+        assert sorted(names[-2:]) == sorted(ANSWERED)
+
+
 async def played(tmp_path: Path, lines: Iterator[str]) -> tuple[Run, str]:
     written = io.StringIO()
     console = Console(file=written, width=80, force_terminal=False)
@@ -115,20 +124,40 @@ async def played(tmp_path: Path, lines: Iterator[str]) -> tuple[Run, str]:
 
 async def test_the_player_decides_where_the_lists_cannot_tell(tmp_path: Path) -> None:
     lines = iter(
-        ["knitting", "Is it an animal?", "Is it one word?", "sailing", "", "", "kiting", "show", "yes"]
+        [
+            "mountain climb",
+            "Is it an animal?",
+            "Is it one word?",
+            "sailing",
+            "",
+            "golfing",
+            "kiting",
+            "show",
+            "so",
+            "yes",
+        ]
     )
     run, shown = await played(tmp_path, lines)
-    assert run.traces[0].outcome == "solved" and "Solved in round 3 of 6, by your own word" in shown
+    assert run.traces[0].outcome == "solved" and "Solved in round 2 of 6, by your own word" in shown
     flat = " ".join(shown.split())
     assert (
         "I can't tell. I know its words" in flat
         and "host: Yes" in flat
         and flat.count("“Is it one word?”") == 2
     )
-    assert "✕ not it: sailing" in shown and "clue: It is something" in shown
+    assert "not it: sailing" not in shown and "“golfing” is not on my lists" in flat
+    assert "✕ not it: mountain climb" in shown and "clue: It is something" in shown
     assert run.summary["rankable"] is False
     checks = [step["value"] for step in run.traces[0].steps if step["step"] == "check"]
-    assert [OWN_WORD in repr(one) for one in checks] == [False, False, True]
+    assert [OWN_WORD in repr(one) for one in checks] == [False, True]
+
+
+async def test_a_word_of_the_caption_fails_and_quit_ends_at_a_question(tmp_path: Path) -> None:
+    with pytest.raises(Unescapable, match="same name"):
+        await played(tmp_path, iter(["screen", "q"]))
+    run, shown = await played(tmp_path, iter(["", "to ski"]))
+    assert "✕ not it: screen (that is in the picture already)" in shown
+    assert run.traces[0].outcome == "solved" and "Solved in round 2 of 6" in shown
 
 
 async def test_who_is_shown_the_answer_and_says_no_has_ended_the_game(tmp_path: Path) -> None:
@@ -143,12 +172,20 @@ async def test_on_a_page_the_answer_comes_only_when_it_is_asked_for(tmp_path: Pa
     async with client(table) as browser:
         index = await joined(browser, "Ann")
         await given(browser, index, guess="sailing")
-        page = await until(browser, index, "on none of my lists")
-        assert "for skiing" not in page and "Show me the answer" in page
+        page = await until(browser, index, "Not on my lists: it may be right.")
+        assert "Clues come after rounds 1, 2, 3, 4." in page, "six rounds, four clues"
+        assert "for skiing" not in page and "See the answer and decide" in page
+        await sent(browser, f"{index}/says", {"said": "on"})
+        await given(browser, index, guess="kiting")
+        page = await until(browser, index, "Not on my lists")
+        assert "Round 1 of 6" in page and "sailing" not in page
         told = await sent(browser, f"{index}/says", {"said": "counts"}, 400)
         assert "answered already" in told["error"]
         await sent(browser, f"{index}/says", {"said": "show"})
         page = await until(browser, index, "It does not")
+        version = re.findall(r'data-version="(\d+)-', page)[0]
+        told = await sent(browser, f"{index}/answer", {"version": version, "guess": "skiing"}, 400)
+        assert "answered already" in told["error"], "the answer is known: no other guess is taken"
         assert "<mark>skiing</mark>" in page and SLOPE.explanation[:30] in page
         await sent(browser, f"{index}/says", {"said": "counts"})
         page = await until(browser, index, "by your own word")

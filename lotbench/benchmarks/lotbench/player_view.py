@@ -34,6 +34,7 @@ class Turn:
         number: The number of the round, from 1.
         guess: The guess or whole response; None if the player has given no valid one.
         counts: Whether the guess counted. None before the verdict, and if the settings give no feedback.
+        in_caption: Whether the guess failed and the caption, which is shown, has it word for word.
         clues: The clues that were revealed at the end of the round.
         frame: The part of the frame that was revealed at the end of the round; "" for none.
     """
@@ -41,6 +42,7 @@ class Turn:
     number: int
     guess: str | None = None
     counts: bool | None = None
+    in_caption: bool = False
     question: str | None = None
     answer: str | None = None
     clues: tuple[str, ...] = ()
@@ -93,10 +95,11 @@ def view(episode: GameEpisode) -> View:
     turn = {
         name: value for name, value in episode.state["turn"].items() if name != "verdict" or settings.feedback
     }
-    turns = [_turn(number + at, entry) for at, entry in enumerate([*past, turn])]
+    caption = sample.caption if "caption" in arm else None
+    turns = [_turn(number + at, entry, caption or "") for at, entry in enumerate([*past, turn])]
     return View(
         joke=None if settings.whole else (before, after),
-        caption=sample.caption if "caption" in arm else None,
+        caption=caption,
         picture=picture.sha256 if picture else None,
         turns=tuple(turns),
         most=settings.max_rounds,
@@ -121,7 +124,7 @@ def objection(episode: GameEpisode, name: str, text: str) -> str | None:
         if name == "question":
             question(text, [past["question"] for past in history if past.get("question")])
         elif name == "guess":
-            text = words.guess(text, episode.sample.frame, settings.max_words, settings.max_characters)
+            text = read_guess(episode, text)
         elif name == "response":
             most = settings.max_response_words, settings.max_response_characters
             text = responses.response(text, *most)
@@ -136,16 +139,24 @@ def objection(episode: GameEpisode, name: str, text: str) -> str | None:
     return None
 
 
+def read_guess(episode: GameEpisode, text: str) -> str:
+    """Return a guess as the judge gets it; raises Unread if the rules refuse it."""
+    settings = episode.settings
+    return words.guess(text, episode.sample.frame, settings.max_words, settings.max_characters)
+
+
 def blanked(text: str) -> str:
     """Return a text of the game with `____` in place of the mask."""
     return text.replace(words.MASK, "____")
 
 
-def _turn(number: int, past: Mapping[str, Any]) -> Turn:
+def _turn(number: int, past: Mapping[str, Any], caption: str) -> Turn:
+    guess, counts = past.get("guess"), past.get("verdict")
     return Turn(
         number=number,
-        guess=past.get("guess"),
-        counts=past.get("verdict"),
+        guess=guess,
+        counts=counts,
+        in_caption=counts is False and bool(guess) and words.overlap(str(guess), caption) == "shortens",
         question=past.get("question"),
         answer=past.get("answer"),
         clues=tuple(past.get("clues", ())),

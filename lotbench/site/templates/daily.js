@@ -36,8 +36,9 @@ function verdict(game, guess) {
   if (known("wrong", parts[0])) return false;
   if (known("slips", parts[0]) || slipped(parts[0]).some((text) => known("right", text) || known("slips", text))) return true;
   if (parts.some((text) => known("wrong", text))) return false;
-  return parts.some((text) => known("right", text)) ? true : null;
+  return parts.some((text) => known("right", text)) ? true : inScene(guess) ? false : null;
 }
+const inScene = (guess) => ` ${rough(game.scene)} `.includes(` ${rough(guess)} `);
 
 let number, game, texts, tries, shown, ended;
 function begin(which) {
@@ -65,15 +66,16 @@ function say(kind, text, stamp) {
   if (stamp !== undefined) {
     const mark = document.createElement("p");
     mark.className = `stamp ${stamp ? "found" : "miss"}`;
-    mark.textContent = stamp ? "it counts" : "not it";
+    mark.textContent = stamp ? "it counts" : inScene(text) ? "not it: that is in the picture already" : "not it";
     line.append(mark);
   }
   at("said").append(line);
 }
+// What was said while a guess was in doubt goes.
+const undoubt = () => all("#said > .host:not(.rules), #said > .mine:not(:has(.stamp))").forEach((one) => one.remove());
 function took(guess, counts, own, fresh = true) {
   tries.push({guess, counts, own});
-  // What was said while it was in doubt goes.
-  all("#said > .host:not(.rules), #said > .mine:not(:has(.stamp))").forEach((one) => one.remove());
+  undoubt();
   say("mine", guess, counts);
   if (counts) return over("solved", fresh);
   if (tries.length >= told.rounds) return over("not solved", fresh);
@@ -159,7 +161,7 @@ at("guessing").addEventListener("submit", (event) => {
     if (counts === null) {
       shown = guess;
       say("mine", guess);
-      say("host", "I can't tell: that is on none of my lists.");
+      say("host", "Not on my lists: it may be right.");
       return draw("unknown");
     }
     at("guess").value = "";
@@ -180,8 +182,8 @@ at("doubt").addEventListener("submit", (event) => {
     tries.push({guess, counts: false, own: true});
     return over("given up", true);
   }
-  took(guess, false, false);
-  if (ended === null) draw();
+  undoubt();
+  draw();
 });
 at("give-up").addEventListener("click", () => { at("menu").open = false; over("given up", true); });
 at("another").addEventListener("click", () => begin(number > 1 ? number - 1 : told.games.length));

@@ -48,9 +48,9 @@ def _in_pipe(stream: TextIO) -> Watch:
 
 def _on_terminal(stream: TextIO) -> Watch:
     async def show(status: Status) -> None:
-        from rich.console import Console
-        from rich.live import Live
-        from rich.text import Text
+        from rich.console import Console  # noqa: PLC0415 - a pipe needs none of it
+        from rich.live import Live  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
 
         # No markup: a path and a warning are only text.
         console, started, begun = Console(file=stream, markup=False), time.monotonic(), len(status.traces)
