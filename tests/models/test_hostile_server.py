@@ -152,6 +152,46 @@ async def test_another_path_of_the_same_host_is_followed_and_a_circle_is_not() -
         await reply_to(b"", status=307, headers={"Location": "/v1/chat/completions"})
 
 
+async def test_a_redirection_to_no_address_is_a_failed_call() -> None:
+    async with talking(saying(b"HTTP/1.1 307 Moved\r\nContent-Length: 0\r\nLocation: /\xff\r\n\r\n")) as model:
+        with pytest.raises(CallFailed, match="redirects to no address"):
+            await model(QUESTION)
+
+
+async def test_a_redirection_with_a_user_name_is_not_followed() -> None:
+    reached: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        reached.append(request.path)
+        return web.Response(status=307, headers={"Location": f"http://a:b@{request.host}/v1/elsewhere"})
+
+    async with answered(answer) as model:
+        with pytest.raises(Unescapable, match="redirects to another host"):
+            await model(QUESTION)
+
+
+@pytest.mark.parametrize("charset", ["punycode", "idna", "hex", "utf-16"])
+async def test_an_error_is_not_decoded_as_the_server_says(charset: str) -> None:
+    """A megabyte of punycode held the whole process up."""
+    how = {"Content-Type": f"text/plain; charset={charset}"}
+    started = time.monotonic()
+    async with talking(saying(_response("400 Bad", how, b"-" + b"a" * 1_000_000))) as model:
+        with pytest.raises(CallFailed, match="400"):
+            await model(QUESTION)
+    assert time.monotonic() - started < 5
+
+
+async def test_a_header_that_is_not_ascii_loses_no_reply() -> None:
+    how = {"X-Greeting": "gr\u00fc\u00df", "Date": "\u4e2d"}
+    async with talking(saying(_response("200 OK", how, json.dumps(completion()).encode()))) as model:
+        assert (await model(QUESTION)).text == "fine"
+
+
+def _response(status: str, headers: dict[str, str], body: bytes) -> bytes:
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{lines}\r\n".encode() + body
+
+
 @pytest.mark.parametrize("count", [10**400, -1, True, 1.5, "7", None, [], 10**13])
 async def test_counts_that_are_none_are_zero(count: Any, tmp_path: Path) -> None:
     usage = {
