@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from lotbench.calls.budget import discarded
+from lotbench.calls.budget import discarded, spending
 from lotbench.config.experiment import Limits
 from lotbench.errors import CallFailed, Unreachable
 from lotbench.types import Key, Usage
@@ -21,6 +21,9 @@ TEST, REFUSED_TRIES = "preflight", 3
 """The step of a connection test, and its number of tries if nothing listens: a dead server is reported in two seconds."""
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
 """Seconds before the first retry and before later ones at most; the wait doubles, unless the server names a time."""
+
+LATE_S = 0.01
+"""Seconds by which a wait that the time limit cuts short ends after it."""
 
 
 @dataclass(slots=True)
@@ -77,8 +80,9 @@ async def retried(
     Raises:
         CallFailed: The tries are used up, or the server asks for too long a wait.
         Unreachable: In a connection test, nothing listens at the address.
-        LimitReached: Billed failures leave no budget for another try.
+        LimitReached: Billed failures leave no budget for another try, or the time limit is before the next one.
     """
+    budget = spending.get()
     for attempt in itertools.count():
         try:
             return await once()
@@ -96,7 +100,8 @@ async def retried(
         if wait > limits.max_wait_s:
             longest = f"max_wait_s is {limits.max_wait_s:g}"
             raise CallFailed(f"{name}: {failure}; told to wait {wait:g} s, {longest}")
-        await waiting.wait(wait)
+        await waiting.wait(min(wait, max(0.0, budget.left) + LATE_S))
+        budget.refuse_late()
     raise AssertionError("itertools.count has an end")
 
 

@@ -171,6 +171,20 @@ async def test_a_time_ceiling_lets_the_calls_in_flight_end(tmp_path: Path) -> No
         assert server.log()["repeated"] == {}
 
 
+@pytest.mark.parametrize("concurrency", [1, 8])
+async def test_a_time_ceiling_ends_a_wait_that_a_server_asks_for(tmp_path: Path, concurrency: int) -> None:
+    """Six waits of 900 s went on, and requests were sent after them."""
+    with FakeServer(faults=lambda index, body: "429_late") as server:
+        started = time.monotonic()
+        with pytest.raises(LimitReached, match="time limit of 1 s"):
+            async with asyncio.timeout(8):
+                await play(server, tmp_path, time_limit=1, concurrency=concurrency, max_wait_s=200)
+        assert time.monotonic() - started < 6
+        requests = server.log()["requests"]
+        await asyncio.sleep(0.5)
+        assert server.log()["requests"] == requests <= 3 * concurrency
+
+
 def test_the_overspend_is_told_in_the_units_of_the_limits() -> None:
     budget = Budget(Limits(token_limit=100, cost_limit=1.0))
     assert budget.overspent == ""
