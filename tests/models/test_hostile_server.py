@@ -153,7 +153,9 @@ async def test_another_path_of_the_same_host_is_followed_and_a_circle_is_not() -
 
 
 async def test_a_redirection_to_no_address_is_a_failed_call() -> None:
-    async with talking(saying(b"HTTP/1.1 307 Moved\r\nContent-Length: 0\r\nLocation: /\xff\r\n\r\n")) as model:
+    async with talking(
+        saying(b"HTTP/1.1 307 Moved\r\nContent-Length: 0\r\nLocation: /\xff\r\n\r\n")
+    ) as model:
         with pytest.raises(CallFailed, match="redirects to no address"):
             await model(QUESTION)
 

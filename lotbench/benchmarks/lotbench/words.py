@@ -202,13 +202,25 @@ def _around(framed: str) -> re.Pattern[str] | None:
     None if the frame has no words beside the mask.
     """
     before, _, after = framed.partition(MASK)
-    loose = [r"\W*+".join(map(_any_form, _TOKEN.findall(part))) for part in (before, after)]
+    first, last = _TOKEN.findall(before), _TOKEN.findall(after)
+    # Only words beside the mask have several forms; a pattern of many such words would take exponential time.
+    loose = [
+        r"\W*+".join([*map(_as_written, first[:-1]), *map(_any_form, first[-1:])]),
+        r"\W*+".join([*map(_any_form, last[:1]), *map(_as_written, last[1:])]),
+    ]
     if not any(loose):
         return None
     # If the frame has a space at the mask, a guess cannot begin or end within a word.
     opens = r"(?![A-Za-z0-9])" if loose[0] and before[-1:].isspace() else ""
     closes = r"(?<![A-Za-z0-9])" if loose[1] and after[:1].isspace() else ""
     return re.compile(rf"^\W*+{loose[0]}{opens}\W*+(.*?){closes}{loose[1]}\W*+$", re.IGNORECASE)
+
+
+def _as_written(token: str) -> str:
+    """Return a pattern for a word of the frame, or for the words of a token like `is/are`, one after the other."""
+    return r"\W*+".join(
+        re.escape(word).replace("’", "'").replace("'", "['’]") for word in re.findall(_WORD, token)
+    )
 
 
 def _any_form(token: str) -> str:

@@ -57,6 +57,17 @@ def test_the_frame_beside_the_mask_gives_no_article_or_number_away(marked: str, 
     assert masked(marked) == frame
 
 
+@pytest.mark.parametrize("word", ["x/xx", "is/are", "a(n)"])
+def test_a_frame_of_forty_words_with_forms_is_read_at_once(word: str) -> None:
+    """Each such word doubled the time."""
+    before = " ".join([word] * 40)
+    started = time.process_time()
+    assert words.guess(f"{before} cat nip", f"{before} cat <MASK>", 8, 16) == "nip"
+    with pytest.raises(Unread):
+        words.guess("x" * 60 + " is/are" * 40 + " a" * 60 + "!", f"{before} cat <MASK>", 8, 16)
+    assert time.process_time() - started < 1
+
+
 @pytest.mark.parametrize("marked", ["他养了一只[闹钟]。", "a [闹钟] is", "[闹钟]"])
 def test_a_chinese_frame_is_the_response_with_the_mask(marked: str) -> None:
     assert masked(marked, "zh") == re.sub(r"\[.*\]", "<MASK>", marked)
