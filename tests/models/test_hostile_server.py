@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import gzip
+import io
 import json
 import logging
 import re
 import shutil
+import sys
 import time
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -364,6 +366,19 @@ def test_replay_prints_no_escape_sequence_of_a_model(
     out = capsys.readouterr().out
     assert "\ufffd[2J" in out
     assert "\x1b" not in out
+
+
+def test_replay_is_printed_in_an_encoding_that_lacks_its_characters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (name,) = (path.name for path in FOLDER.glob("2026*-lotbench-*"))
+    run = Path(shutil.copytree(FOLDER / name, tmp_path / name))
+    traces = re.sub(r',"crc":"\w+"', "", (run / "traces.jsonl").read_text(encoding="utf-8"))
+    (run / "traces.jsonl").write_text(traces.replace('"guess":"', '"guess":"\u00fc'), encoding="utf-8")
+    printed = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(printed, "ascii", write_through=True))
+    assert main(["replay", str(run)]) == 0
+    assert b"\\xfc" in printed.getvalue()
 
 
 async def test_what_a_server_says_unasked_is_no_answer_to_the_next_question() -> None:
