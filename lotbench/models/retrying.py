@@ -22,9 +22,6 @@ TEST, REFUSED_TRIES = "preflight", 3
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
 """Seconds before the first retry and before later ones at most; the wait doubles, unless the server names a time."""
 
-LATE_S = 0.01
-"""Seconds by which a wait that the time limit cuts short ends after it."""
-
 
 @dataclass(slots=True)
 class Waiting:
@@ -100,7 +97,8 @@ async def retried(
         if wait > limits.max_wait_s:
             longest = f"max_wait_s is {limits.max_wait_s:g}"
             raise CallFailed(f"{name}: {failure}; told to wait {wait:g} s, {longest}")
-        await waiting.wait(min(wait, max(0.0, budget.left) + LATE_S))
+        # A wait that the time limit cuts short ends just after it.
+        await waiting.wait(min(wait, max(0.0, budget.left) + 0.01))
         budget.refuse_late()
     raise AssertionError("itertools.count has an end")
 

@@ -210,10 +210,8 @@ def _around(framed: str) -> re.Pattern[str] | None:
     before, _, after = framed.partition(MASK)
     first, last = _TOKEN.findall(before), _TOKEN.findall(after)
     # Only words beside the mask have several forms; a pattern of many such words would take exponential time.
-    loose = [
-        r"\W*+".join([*map(_as_written, first[:-1]), *map(_any_form, first[-1:])]),
-        r"\W*+".join([*map(_any_form, last[:1]), *map(_as_written, last[1:])]),
-    ]
+    far = [re.findall(_WORD, " ".join(tokens)) for tokens in (first[:-1], last[1:])]
+    loose = [r"\W*+".join(map(_any_form, tokens)) for tokens in (far[0] + first[-1:], last[:1] + far[1])]
     if not any(loose):
         return None
     # If the frame has a space at the mask, a guess cannot begin or end within a word.
@@ -222,17 +220,11 @@ def _around(framed: str) -> re.Pattern[str] | None:
     return re.compile(rf"^\W*+{loose[0]}{opens}\W*+(.*?){closes}{loose[1]}\W*+$", re.IGNORECASE)
 
 
-def _as_written(token: str) -> str:
-    """Return a pattern for a word of the frame, or for the words of a token like `is/are`, one after the other."""
-    return r"\W*+".join(
-        re.escape(word).replace("’", "'").replace("'", "['’]") for word in re.findall(_WORD, token)
-    )
-
-
 def _any_form(token: str) -> str:
     """Return a pattern for a word of the frame: as the frame has it (`is/are`), or any of its forms."""
-    forms = ["an", "a"] if token.lower() == "a(n)" else token.split("/")
-    either = (re.escape(form).replace("’", "'").replace("'", "['’]") for form in (token, *forms))
+    forms = ("an", "a") if token.lower() == "a(n)" else token.split("/")
+    once = dict.fromkeys((token, *forms))
+    either = (re.escape(form).replace("’", "'").replace("'", "['’]") for form in once)
     return f"(?:{'|'.join(either)})"
 
 

@@ -285,7 +285,7 @@ EITHER_WAY = """Is it either an animal or a plant?|Is it a tool or something lik
 ON_LETTERS = """Is its first letter A?|Is the last letter of the word an e?|Does it start with the letter "s"?|Does it begin with B?
 |Does it end with a vowel?|Does the word contain the letter q?|Does it have more than five letters?|Does it have two syllables?
 |Is it spelled with a double letter?|Does it begin with su?|Does it start with "str"?|Is the initial s?|Is the 3rd character u?
-|Is the 2nd letter a vowel?|Does it contain an s?|Does it have a 'q'?|Is it before M in the dictionary?|Does it sort after m?
+|Is the 2nd letter a vowel?|Does it contain an s?|Does it contain an a?|Does it have a 'q'?|Is it before M in the dictionary?|Does it sort after m?
 |Does it have an even length?|Does it rhyme with fun?|Is it an anagram of nus?|Does it have more than 8 characters?
 |Does 'sun' occur inside the word?|Does it come before M in the alphabet?|它的首字母是A吗？|第一个字是“水”吗？|它带“水”字吗？|它的拼音以b开头吗？"""
 ON_THINGS = """Is it a letter a person writes?|Does it come in a letter box?|Is it a love letter?|Does the day begin with it?
