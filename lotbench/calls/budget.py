@@ -7,6 +7,7 @@ most the calls in flight. All roles and all earlier sessions of the run count.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
@@ -67,8 +68,14 @@ class Budget:
             LimitReached: The time is used up.
         """
         limit = self.limits.time_limit
-        if limit is not None and self.clock() - self.started >= limit:
+        if limit is not None and self.left <= 0:
             raise LimitReached(f"the time limit of {limit:g} s is used up")
+
+    @property
+    def left(self) -> float:
+        """The seconds until the time limit; infinite without one."""
+        limit = self.limits.time_limit
+        return math.inf if limit is None else self.started + limit - self.clock()
 
     def settle(self, tokens: int, cost: float, usage: Usage, spent: float) -> None:
         """Release the reserved `tokens` and `cost`, and count what the call used: its `usage`, and `spent` US dollars."""
@@ -90,6 +97,10 @@ class Budget:
         """Count token usage, and `spent` US dollars, that were not reserved (those of an earlier session)."""
         self.tokens += usage.input_tokens + usage.output_tokens
         self.cost += spent
+
+
+spending: ContextVar[Budget] = ContextVar("spending", default=Budget(Limits()))  # noqa: B039 - never counted in
+"""The budget of the call; one without limits outside a run. Models check its time limit before they send."""
 
 
 def refuse_unpriced(limits: Limits, names: Names) -> None:

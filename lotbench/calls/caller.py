@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from lotbench.calls.budget import Bucket, Budget, discarded
+from lotbench.calls.budget import Bucket, Budget, discarded, spending
 from lotbench.calls.journal import Entry, Journal
 from lotbench.calls.prices import Price, cost
 from lotbench.calls.store import Store, by_content
@@ -197,6 +197,7 @@ class Caller:
         most = Usage(input_tokens, 0, max(output_tokens, request.sampling.max_tokens or 0))
         count = partial(self._count_apart, role_model, entry, most)
         counting = discarded.set(partial(self._count_discarded, count))
+        limited = spending.set(self.budget)
         try:
             await role_model.requests.take(calls)
             await role_model.tokens.take(tokens)
@@ -212,6 +213,7 @@ class Caller:
             stats.replied = time.monotonic()
         finally:
             discarded.reset(counting)
+            spending.reset(limited)
             stats.in_flight -= 1
             stats.open.pop(place, None)
             self.budget.settle(tokens, held, used, spent)

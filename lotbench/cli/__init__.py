@@ -6,6 +6,7 @@ The module of a command is imported when the command runs, so that `--help` is i
 from __future__ import annotations
 
 import argparse
+import io
 import logging
 import sys
 import warnings
@@ -23,6 +24,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: The arguments cannot be parsed (code 2), or ask for help (code 0).
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal or pipe may be set to an encoding that lacks characters of what is printed.
+            stream.reconfigure(errors="backslashreplace")
     if arguments is None and not sys.warnoptions:
         _keep_libraries_quiet()
     parsed = parser().parse_args(arguments)

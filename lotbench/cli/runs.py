@@ -77,7 +77,9 @@ def report(parsed: argparse.Namespace) -> int:
         from lotbench.cli.compare import write_drawings
         from lotbench.report.html.run_report import drawings
 
-        write_drawings(run.path / "plots", drawings(document))
+        folder = run.path / "plots"
+        run_folder.refuse_way_out(run.path, folder)
+        write_drawings(folder, drawings(document))
     return print_result(run)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -21,6 +22,13 @@ from lotbench.regular_file import read_text
 from lotbench.types import JSON
 
 M = TypeVar("M", bound=BaseModel)
+MAX_TOML, MAX_DOTS = 1_000_000, 100
+"""The maximum length of a TOML file in characters, and of dots in one of its lines."""
+_QUOTED = re.compile(
+    r'"""(?:\\.|(?!""")[^\\])*+(?:""")?|\'\'\'(?:(?!\'\'\').)*+(?:\'\'\')?|"(?:\\.|[^"\\\n])*+"?|\'[^\'\n]*+\'?|#[^\n]*+',
+    re.DOTALL,
+)
+"""Texts and comments of TOML; one without an end reaches to the end, where tomllib refuses it."""
 
 
 class RoleSampling(BaseModel):
@@ -204,8 +212,13 @@ def _parse_toml(text: str) -> dict[str, Any]:
     """Return the table in a TOML text.
 
     Raises:
-        ValueError: The text is not TOML, or an integer has too many digits to be printed.
+        ValueError: The text is not TOML or too large, a key has too many parts, or an integer too many digits to be printed.
     """
+    # tomllib takes quadratic time for the parts of a dotted key.
+    if len(text) > MAX_TOML:
+        raise ValueError(f"larger than {MAX_TOML:,} characters")
+    if any(line.count(".") > MAX_DOTS for line in _QUOTED.sub("", text).split("\n")):
+        raise ValueError(f"a line has more than {MAX_DOTS} dots outside quotes")
     table = tomllib.loads(text)
     # A long integer in hex can be read, but not printed in a message or a digest.
     repr(table)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -96,11 +97,14 @@ def parse(name: str) -> ModelName:
     """Return a parsed model name.
 
     Raises:
-        UsageError: The name or a part of it is empty, the provider is unknown, or the address is invalid.
+        UsageError: The name or a part of it is empty, the provider is unknown, or the address is invalid; or the name has
+            a character that steers a terminal or that is no UTF-8.
     """
     name = name.strip()
     if not name:
         raise UsageError("a model name is empty")
+    if any(unicodedata.category(character) in ("Cc", "Cf", "Cs") for character in name):
+        raise UsageError(f"{name!r}: a model name has control characters, or bytes that are no UTF-8")
     if name == "placebo":
         raise UsageError(
             "placebo: it plays no more; the chance line follows from a judge-check (docs/judges.md)"

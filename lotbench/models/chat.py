@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from lotbench.calls.budget import spending
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import ModelName
 from lotbench.errors import CallFailed, Unescapable, UnknownModel, UsageError
@@ -125,6 +126,7 @@ class ChatModel:
         sent = chat_format.sent_parameters(body, able)
         try:
             async with self._pace.place():
+                spending.get().refuse_late()
                 started = time.monotonic()
                 message = await chat.ainvoke(
                     body["messages"], chat_format.callback_config(request), **parameters

@@ -38,6 +38,9 @@ PUBLIC = frozenset(
 )
 """Headers that are sent to any address; openai's client has more, some from the environment."""
 
+READ = ("retry-after", "retry-after-ms", "date")
+"""Headers of a response that are read; of all others nothing is kept."""
+
 
 class Connections(httpx2.AsyncBaseTransport):
     """An HTTP transport for openai's client that keeps connections to one address.
@@ -124,13 +127,13 @@ class Connections(httpx2.AsyncBaseTransport):
 
         Raises:
             PassingError: The location is no valid URL.
-            Unescapable: The location is on another host.
+            Unescapable: The location is on another host, or has a user name.
         """
         try:
             target = address.join(location)
-        except httpx2.InvalidURL:
+        except (httpx2.InvalidURL, ValueError):
             raise PassingError(f"{self._url} redirects to no address", tries=MALFORMED_TRIES) from None
-        if (target.scheme, target.netloc) != (address.scheme, address.netloc):
+        if target.userinfo or (target.scheme, target.netloc) != (address.scheme, address.netloc):
             raise Unescapable(f"{self._url} redirects to another host: name that one")
         return target
 
@@ -169,10 +172,13 @@ async def _whole(response: aiohttp.ClientResponse) -> bytes:
     return b"".join(pieces)
 
 
-def _headers(headers: Any) -> list[tuple[str, str]]:
-    """Return the headers of a response without those on the encoding and length of its body, which is decompressed."""
-    spent = ("content-encoding", "content-length", "transfer-encoding")
-    return [(name, value) for name, value in headers.items() if name.lower() not in spent]
+def _headers(headers: Any) -> dict[str, str]:
+    """Return the headers of a response that are read here, with the content type of a chat completion.
+
+    openai's client would decode an error by the character set that the server names; some sets take quadratic time.
+    """
+    ours = {name: headers[name] for name in READ if name in headers and headers[name].isascii()}
+    return ours | {"content-type": "application/json"}
 
 
 def _proxy(address: httpx2.URL) -> str | None:

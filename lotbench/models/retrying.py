@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from lotbench.calls.budget import discarded
+from lotbench.calls.budget import discarded, spending
 from lotbench.config.experiment import Limits
 from lotbench.errors import CallFailed, Unreachable
 from lotbench.types import Key, Usage
@@ -77,8 +77,9 @@ async def retried(
     Raises:
         CallFailed: The tries are used up, or the server asks for too long a wait.
         Unreachable: In a connection test, nothing listens at the address.
-        LimitReached: Billed failures leave no budget for another try.
+        LimitReached: Billed failures leave no budget for another try, or the time limit is before the next one.
     """
+    budget = spending.get()
     for attempt in itertools.count():
         try:
             return await once()
@@ -96,7 +97,9 @@ async def retried(
         if wait > limits.max_wait_s:
             longest = f"max_wait_s is {limits.max_wait_s:g}"
             raise CallFailed(f"{name}: {failure}; told to wait {wait:g} s, {longest}")
-        await waiting.wait(wait)
+        # A wait that the time limit cuts short ends just after it.
+        await waiting.wait(min(wait, max(0.0, budget.left) + 0.01))
+        budget.refuse_late()
     raise AssertionError("itertools.count has an end")
 
 

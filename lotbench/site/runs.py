@@ -107,8 +107,12 @@ class Gallery:
 
     def _is_ours(self, name: str) -> bool:
         place = self.root / name / "run.json"
-        inside = "/" not in name and place.resolve().is_relative_to(self.root.resolve())
-        return inside and place.is_file()
+        try:
+            inside = "/" not in name and place.resolve().is_relative_to(self.root.resolve())
+            return inside and place.is_file()
+        except (OSError, ValueError):
+            # No folder can have such a name: it is too long, or has a null character.
+            return False
 
     def readable_runs(self) -> tuple[list[Shelf], dict[str, str]]:
         """Return all runs that can be read, and for the others the reason why not, by name."""

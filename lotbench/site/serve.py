@@ -222,6 +222,8 @@ async def serve(pages: Pages, port: int, ready: Callable[[str], None], host: str
         shutdown_timeout=0.5,
         keepalive_timeout=IDLE_S,
         logger=log,
+        # A message of a few bytes may unpack to gigabytes.
+        auto_decompress=False,
     )
     await runner.setup()
     loop, doors = asyncio.get_running_loop(), partial(_admitted, runner, busy)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import sys
+import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -29,10 +30,18 @@ def write(rows: Sequence[Mapping[str, JSON]], path: Path | None) -> int:
     """
     content = text(rows, path.suffix if path else "")
     try:
-        atomic_write.write(path, content) if path else sys.stdout.write(content)
+        atomic_write.write(path, content) if path else sys.stdout.write(_shown(content))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     return len(rows)
+
+
+def _shown(lines: str) -> str:
+    """Return JSON lines with control and direction characters escaped if standard output is a terminal, which obeys them."""
+    if not sys.stdout.isatty():
+        return lines
+    unseen = {one for one in set(lines) - {"\n"} if unicodedata.category(one) in ("Cc", "Cf")}
+    return lines.translate({ord(one): json.dumps(one)[1:-1] for one in unseen})
 
 
 def text(rows: Sequence[Mapping[str, JSON]], ending: str) -> str:

@@ -56,6 +56,26 @@ def test_a_fault_is_named_for_where_it_stands(tmp_path: Path) -> None:
     assert faults(toml(tmp_path, good), ["repeats=-2"])[0].startswith("--set")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (".".join("a" * 200_000) + " = 1", "more than 100 dots"),
+        ("[" + ".".join(["'a'"] * 200_000) + "]", "more than 100 dots"),
+        ("a = 1\n" * 200_000, "larger than 1,000,000"),
+    ],
+)
+def test_a_file_that_would_be_read_for_minutes_is_refused_at_once(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        read_toml(toml(tmp_path, text))
+
+
+@pytest.mark.parametrize("dots", ['"{}"', "'{}'", '"""a\n{}\\""""', "'''\n{}'''", '"\\"{}"', "1 # {}"])
+def test_dots_in_texts_and_comments_are_no_keys(tmp_path: Path, dots: str) -> None:
+    assert list(read_toml(toml(tmp_path, f"a.b = {dots.format('.' * 300)}\n"))) == ["a"]
+
+
 @pytest.mark.parametrize("seed", ["9" * 5000, "0x" + "f" * 5000, "1 2"])
 def test_an_integer_with_too_many_digits_is_a_fault_of_its_file(tmp_path: Path, seed: str) -> None:
     path = toml(tmp_path, f"seed = {seed}\n")

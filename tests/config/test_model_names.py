@@ -94,6 +94,15 @@ def test_an_unknown_provider_is_an_error_that_lists_the_known_ones() -> None:
     assert "NAME@http://host:port/v1" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "name", ["a\x1b[2Jb", "a\x9bb@http://h/v1", "file:\udcff", "hf:a\u202eb", "human:a\nb"]
+)
+def test_a_name_steers_no_terminal(name: str) -> None:
+    with pytest.raises(UsageError, match="control characters") as caught:
+        parse(name)
+    assert str(caught.value).isprintable()
+
+
 @pytest.mark.parametrize("name", ["", " ", "openai/", "hf:", "hf:+adapter", "file:", "python:", "/m"])
 def test_a_name_without_a_name_is_an_error(name: str) -> None:
     with pytest.raises(UsageError):

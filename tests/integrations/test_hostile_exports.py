@@ -57,6 +57,8 @@ def test_nothing_is_written_through_a_link_in_the_run_folder(
         assert main(["export", str(run), "--to", tool, "--out", str(out)]) == 2
         assert "nothing is written through one" in capsys.readouterr().err
     assert main(["export", str(run), "--out", str(run / "export" / "rows.csv")]) == 2
+    (run / "plots").symlink_to(home)
+    assert main(["report", str(run), "--png"]) == 2
     assert not list(home.iterdir())
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import gzip
+import io
 import json
 import logging
 import re
 import shutil
+import sys
 import time
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -150,6 +152,48 @@ async def test_another_path_of_the_same_host_is_followed_and_a_circle_is_not() -
     assert (await reply_to(b"", status=308, headers={"Location": "/v1/elsewhere"})).text == "found"
     with pytest.raises(CallFailed, match="in a circle"):
         await reply_to(b"", status=307, headers={"Location": "/v1/chat/completions"})
+
+
+async def test_a_redirection_to_no_address_is_a_failed_call() -> None:
+    async with talking(
+        saying(b"HTTP/1.1 307 Moved\r\nContent-Length: 0\r\nLocation: /\xff\r\n\r\n")
+    ) as model:
+        with pytest.raises(CallFailed, match="redirects to no address"):
+            await model(QUESTION)
+
+
+async def test_a_redirection_with_a_user_name_is_not_followed() -> None:
+    reached: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        reached.append(request.path)
+        return web.Response(status=307, headers={"Location": f"http://a:b@{request.host}/v1/elsewhere"})
+
+    async with answered(answer) as model:
+        with pytest.raises(Unescapable, match="redirects to another host"):
+            await model(QUESTION)
+
+
+@pytest.mark.parametrize("charset", ["punycode", "idna", "hex", "utf-16"])
+async def test_an_error_is_not_decoded_as_the_server_says(charset: str) -> None:
+    """A megabyte of punycode held the whole process up."""
+    how = {"Content-Type": f"text/plain; charset={charset}"}
+    started = time.monotonic()
+    async with talking(saying(_response("400 Bad", how, b"-" + b"a" * 1_000_000))) as model:
+        with pytest.raises(CallFailed, match="400"):
+            await model(QUESTION)
+    assert time.monotonic() - started < 5
+
+
+async def test_a_header_that_is_not_ascii_loses_no_reply() -> None:
+    how = {"X-Greeting": "gr\u00fc\u00df", "Date": "\u4e2d"}
+    async with talking(saying(_response("200 OK", how, json.dumps(completion()).encode()))) as model:
+        assert (await model(QUESTION)).text == "fine"
+
+
+def _response(status: str, headers: dict[str, str], body: bytes) -> bytes:
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{lines}\r\n".encode() + body
 
 
 @pytest.mark.parametrize("count", [10**400, -1, True, 1.5, "7", None, [], 10**13])
@@ -322,6 +366,19 @@ def test_replay_prints_no_escape_sequence_of_a_model(
     out = capsys.readouterr().out
     assert "\ufffd[2J" in out
     assert "\x1b" not in out
+
+
+def test_replay_is_printed_in_an_encoding_that_lacks_its_characters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (name,) = (path.name for path in FOLDER.glob("2026*-lotbench-*"))
+    run = Path(shutil.copytree(FOLDER / name, tmp_path / name))
+    traces = re.sub(r',"crc":"\w+"', "", (run / "traces.jsonl").read_text(encoding="utf-8"))
+    (run / "traces.jsonl").write_text(traces.replace('"guess":"', '"guess":"\u00fc'), encoding="utf-8")
+    printed = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(printed, "ascii", write_through=True))
+    assert main(["replay", str(run)]) == 0
+    assert b"\\xfc" in printed.getvalue()
 
 
 async def test_what_a_server_says_unasked_is_no_answer_to_the_next_question() -> None:

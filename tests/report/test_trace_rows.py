@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import json
+import sys
+
+import pytest
+
 from lotbench.report.trace_rows import episodes, steps
+from lotbench.storage import export
 from tests.games import answer, ask, check, respond, trace
 
 STEPS = [
@@ -39,3 +46,15 @@ def test_a_row_of_an_episode_says_what_was_guessed_and_asked_last() -> None:
     )
     (none,) = episodes([trace("s", 1, "scored", [])], "run-1", "nova")
     assert (none["guess"], none["question"]) == (None, None)
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_rows_steer_no_terminal(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = io.StringIO()
+    monkeypatch.setattr(printed, "isatty", lambda: terminal)
+    monkeypatch.setattr(sys, "stdout", printed)
+    row = {"guess": "a\x9b2J\u202eb\x7f\U000e0041 \u00fc"}
+    assert export.write([row], None) == 1
+    out = printed.getvalue()
+    assert json.loads(out) == row and "\u00fc" in out
+    assert ("\x9b" in out and "\u202e" in out) is not terminal

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lotbench.calls.budget import Budget, refuse_tier
+from lotbench.calls.budget import Budget, refuse_tier, spending
 from lotbench.calls.caller import CallStats
 from lotbench.calls.journal import DISCARDED, read_journal
 from lotbench.calls.prices import price
@@ -24,6 +24,7 @@ from lotbench.run.evaluate import resume
 from lotbench.run.loading import Run, load_run
 from lotbench.run.progress import STALL_S, stalled
 from lotbench.types import Usage
+from tests.asking import question
 from tests.playing import play
 from tests.server import FakeServer
 from tests.service import Service
@@ -169,6 +170,23 @@ async def test_a_time_ceiling_lets_the_calls_in_flight_end(tmp_path: Path) -> No
         with pytest.raises(LimitReached, match=r"time limit of 0\.2 s"):
             await play(server, tmp_path, time_limit=0.2)
         assert server.log()["repeated"] == {}
+
+
+@pytest.mark.parametrize("asked", [0.2, 900.0])
+async def test_a_time_ceiling_ends_a_wait_that_a_server_asks_for(asked: float) -> None:
+    """Six waits of 900 s went on, and requests were sent after them."""
+    tries: list[float] = []
+
+    async def refused() -> None:
+        tries.append(asked)
+        raise retrying.PassingError("busy", wait=asked)
+
+    spending.set(Budget(Limits(time_limit=0.1)))
+    key, limits = question().key, Limits(max_wait_s=900)
+    with pytest.raises(LimitReached, match=r"time limit of 0\.1 s"):
+        async with asyncio.timeout(2):
+            await retrying.retried(refused, "m", key, limits, retrying.Waiting())
+    assert tries == [asked]
 
 
 def test_the_overspend_is_told_in_the_units_of_the_limits() -> None:

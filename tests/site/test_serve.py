@@ -9,6 +9,7 @@ import logging
 import os
 import socket
 import struct
+import zlib
 from collections.abc import AsyncIterator, Mapping
 from urllib.parse import urlsplit
 
@@ -153,6 +154,16 @@ async def test_names_that_are_none_are_refused_and_no_fault_of_ours(
     ]
     lines += [f"Origin: {origin}"] if origin else []
     assert await status_of(address, "\r\n".join([*lines, "Content-Length: 2"]), "{}") == status
+
+
+@pytest.mark.parametrize("body", [zlib.compress(b'{"a": 1}'), b"rubbish"])
+async def test_a_packed_message_is_not_unpacked(address: str, body: bytes) -> None:
+    how = {"Content-Encoding": "deflate", "Content-Type": "application/json"}
+    async with (
+        aiohttp.ClientSession() as client,
+        client.post(f"{address}mark", data=body, headers=how) as got,
+    ):
+        assert (got.status, await got.json()) == (400, {"error": "not JSON"})
 
 
 async def test_a_port_that_is_none_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

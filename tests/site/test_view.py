@@ -127,6 +127,7 @@ async def test_a_page_may_run_its_own_script_and_nothing_else(played: Path) -> N
     [
         "run/../../run.json", "run/%2e%2e%2fruns.html", "game/../x.html", "run/.html", "run/none.html", "traces.jsonl",
         "picture/" + "0" * 64 + ".png", "picture/../../etc/passwd", "game/NAME/none.html", "sample/x/y.html", "annotate",
+        "run/%00.html", "run/" + "n" * 300 + ".html", "compare/%00/x.html", "report/%00.html",
     ],
 )  # fmt: skip
 async def test_no_path_leads_to_the_disk(played: Path, path: str) -> None:

@@ -6,7 +6,6 @@ read, with file, line and field (Sec. 5.3).
 
 from __future__ import annotations
 
-import re
 from functools import cached_property
 from typing import Annotated, Literal
 
@@ -14,6 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lotbench.benchmarks.lotbench import words
 from lotbench.harness.sample_row import SampleRow, Text
+
+SPANS = 3
+"""The number of places that an error names if the key text is in a response several times."""
 
 
 class Rejected(BaseModel):
@@ -108,12 +110,15 @@ class Item(SampleRow):
             if self.response[start:end] != self.key_text:
                 raise ValueError("key_span: the response does not have the key text there")
             return self
-        size = len(self.key_text)
-        starts = [match.start() for match in re.finditer(f"(?={re.escape(self.key_text)})", self.response)]
+        size, starts = len(self.key_text), [self.response.find(self.key_text)]
+        while starts[-1] >= 0 and len(starts) <= SPANS + 1:
+            starts.append(self.response.find(self.key_text, starts[-1] + 1))
+        starts.pop()
         if len(starts) > 1:
-            spans = " or ".join(f"[{start}, {start + size}]" for start in starts)
+            spans = " or ".join(f"[{start}, {start + size}]" for start in starts[:SPANS])
+            times = f"more than {SPANS}" if len(starts) > SPANS else len(starts)
             raise ValueError(
-                f"key_text: stands in the response {len(starts)} times, not once: give key_span, {spans}"
+                f"key_text: stands in the response {times} times, not once: give key_span, {spans}"
             )
         if not starts:
             raise ValueError("key_text: stands in the response 0 times, not once")

@@ -29,6 +29,10 @@ _LIST = re.compile(
 )
 _MANY = re.compile(r"(?:[,，][^,，\w]*+\w[^,，]*+){3}|\band\b.*\band\b", re.IGNORECASE)
 """Four things with commas between them, or three with "and"; "tall, dark and handsome" counts as one thing."""
+_OPTIONS = re.compile(
+    r"\w (?:oder|ODER|ou|OU|eller|ELLER|или|ИЛИ) \w|または|\([^()]*+\)[^()]*+\([^()]*+\)|\w [^\w\s'’.&,-] \w"
+)
+"""An "or" of another language or a sign, with spaces on both sides; or two parts in brackets."""
 _ITEM, _JOINER = (
     rf"(?!and\b)(?:(?:(?:an? |the )(?=[A-Za-z]))?+[A-Za-z]\w*+(?: \w+)?+|[{_HAN}]{{1,3}}+)",
     r"(?:[&+~•]|\s[-–·]\s|(?<=[A-Za-z])·(?=[A-Za-z]))",
@@ -64,7 +68,9 @@ _ORDER = re.compile(
     r"|\b(?:guess|answer|response|caption) (?:is|was) (?:correct|right|accepted|valid|true)\b"
     r"|\bth(?:is|e) (?:guess|answer|response|caption|candidate) (?:meets?|satisf\w+|fulfil\w+|passes|matches)\b"
     r"|\b(?:meets?|satisf(?:y|ies)|fulfil\w*) (?:both|all)\b|\bthe original (?:words?|text|phrase|answer)\b"
-    r"|\b(?:candidate|reference) (?:is|was|says)\b|\bkey text\b|\w_\w"
+    r"|\b(?:candidate|reference) (?:is|was|says)\b|\bkey text\b|\w_\w|\bdaeso\b|\bgrant both\b|^\W*always (?:say )?yes\W*$"
+    r"|\bthe (?:masked|reference|hidden) (?:phrase|words?|text)\b|\bthe key phrase\b|\baccepted paraphrase|^\W*(?:the )?judge (?:agrees|accepts)\b"
+    r"|\bwhat the (?:explanation|reference) (?:describes|means|says)\b"
     r"|\b(?:equals?|equivalent to|identical (?:to|with)|same as) (?:the |its |your )?(?:answer|reference|candidate)\b"
     r"|\b(?:candidate|reference|explanation|output|system|user|assistant|verdict|known|causal chain)\s*:"
     r"|(?:答案|候选|填空|配文)(?:是|为)?(?:正确|对的)|(?:忽略|无视|不要管).{0,12}(?:指令|规则|要求|以上|前面)|创意点|两项(?:标准|条件)|功能相同"
@@ -184,7 +190,7 @@ def too_long(text: str, max_words: int, max_cjk: int) -> bool:
 def _lists(words: str) -> bool:
     """Return whether a guess offers several options instead of one."""
     rest = _PAIRED.sub(" ", unicodedata.normalize("NFKC", words))
-    return any(sign.search(rest) for sign in (_LIST, _MANY, _THREE, EITHER_ZH))
+    return any(sign.search(rest) for sign in (_LIST, _MANY, _OPTIONS, _THREE, EITHER_ZH))
 
 
 def _inside(text: str, framed: str) -> str:
@@ -202,7 +208,10 @@ def _around(framed: str) -> re.Pattern[str] | None:
     None if the frame has no words beside the mask.
     """
     before, _, after = framed.partition(MASK)
-    loose = [r"\W*+".join(map(_any_form, _TOKEN.findall(part))) for part in (before, after)]
+    first, last = _TOKEN.findall(before), _TOKEN.findall(after)
+    # Only words beside the mask have several forms; a pattern of many such words would take exponential time.
+    far = [re.findall(_WORD, " ".join(tokens)) for tokens in (first[:-1], last[1:])]
+    loose = [r"\W*+".join(map(_any_form, tokens)) for tokens in (far[0] + first[-1:], last[:1] + far[1])]
     if not any(loose):
         return None
     # If the frame has a space at the mask, a guess cannot begin or end within a word.
@@ -213,8 +222,9 @@ def _around(framed: str) -> re.Pattern[str] | None:
 
 def _any_form(token: str) -> str:
     """Return a pattern for a word of the frame: as the frame has it (`is/are`), or any of its forms."""
-    forms = ["an", "a"] if token.lower() == "a(n)" else token.split("/")
-    either = (re.escape(form).replace("’", "'").replace("'", "['’]") for form in (token, *forms))
+    forms = ("an", "a") if token.lower() == "a(n)" else token.split("/")
+    once = dict.fromkeys((token, *forms))
+    either = (re.escape(form).replace("’", "'").replace("'", "['’]") for form in once)
     return f"(?:{'|'.join(either)})"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +48,25 @@ def test_a_good_sample_is_read_and_its_frame_derived(tmp_path: Path) -> None:
     assert item.span == (17, 28)
 
 
+def test_a_key_text_is_looked_for_in_linear_time_and_the_message_is_short() -> None:
+    """A response of 100,000 letters took a minute, and the message a megabyte."""
+    started = time.process_time()
+    for key in ("o" * 9_000, "o" * 9_000 + "x"):
+        with pytest.raises(ValueError, match="key_text") as caught:
+            Item(**GOOD | {"response": "o" * 19_999, "key_text": key})
+        assert len(str(caught.value)) < 2_000
+    assert time.process_time() - started < 0.1
+
+
 FAULTS: list[tuple[dict[str, Any], str, str]] = [
     ({"key_text": "bell"}, "", "key_text: stands in the response 0 times, not once"),
     ({"key_text": "e"}, "", "key_text: stands in the response 3 times, not once"),
+    (
+        {"response": "o" * 19_000, "key_text": "o" * 9_000},
+        "",
+        "more than 3 times, not once: give key_span, [0, 9000] or",
+    ),
+    ({"response": "o" * 20_001}, "response", "at most 20000 characters"),
     ({"response": "ha haha", "key_text": "ha"}, "", "key_text: stands in the response 3 times"),
     ({"response": "nonono", "key_text": "nono"}, "", "key_text: stands in the response 2 times"),
     ({"key_span": [0, 2]}, "", "key_span: the response does not have the key text there"),

@@ -57,6 +57,17 @@ def test_the_frame_beside_the_mask_gives_no_article_or_number_away(marked: str, 
     assert masked(marked) == frame
 
 
+@pytest.mark.parametrize("word", ["x/xx", "is/are", "a(n)"])
+def test_a_frame_of_forty_words_with_forms_is_read_at_once(word: str) -> None:
+    """Each such word doubled the time."""
+    before = " ".join([word] * 40)
+    started = time.process_time()
+    assert words.guess(f"{before} cat nip", f"{before} cat <MASK>", 8, 16) == "nip"
+    with pytest.raises(Unread):
+        words.guess("x" * 60 + " is/are" * 40 + " a" * 60 + "!", f"{before} cat <MASK>", 8, 16)
+    assert time.process_time() - started < 1
+
+
 @pytest.mark.parametrize("marked", ["他养了一只[闹钟]。", "a [闹钟] is", "[闹钟]"])
 def test_a_chinese_frame_is_the_response_with_the_mask(marked: str) -> None:
     assert masked(marked, "zh") == re.sub(r"\[.*\]", "<MASK>", marked)
@@ -273,9 +284,14 @@ EITHER_WAY = """Is it either an animal or a plant?|Is it a tool or something lik
 
 ON_LETTERS = """Is its first letter A?|Is the last letter of the word an e?|Does it start with the letter "s"?|Does it begin with B?
 |Does it end with a vowel?|Does the word contain the letter q?|Does it have more than five letters?|Does it have two syllables?
-|Is it spelled with a double letter?|Does it come before M in the alphabet?|它的首字母是A吗？|第一个字是“水”吗？|它带“水”字吗？|它的拼音以b开头吗？"""
+|Is it spelled with a double letter?|Does it begin with su?|Does it start with "str"?|Is the initial s?|Is the 3rd character u?
+|Is the 2nd letter a vowel?|Does it contain an s?|Does it contain an a?|Does it have a 'q'?|Is it before M in the dictionary?|Does it sort after m?
+|Does it have an even length?|Does it rhyme with fun?|Is it an anagram of nus?|Does it have more than 8 characters?
+|Does 'sun' occur inside the word?|Does it come before M in the alphabet?|它的首字母是A吗？|第一个字是“水”吗？|它带“水”字吗？|它的拼音以b开头吗？"""
 ON_THINGS = """Is it a letter a person writes?|Does it come in a letter box?|Is it a love letter?|Does the day begin with it?
-|Does it start in the morning?|Does it have two legs?|Would you read it first?|Is it a man of letters?|它是文字吗？|它会写字吗？|它是名字吗？"""
+|Does it start in the morning?|Does it have two legs?|Would you read it first?|Is it a man of letters?|Does dinner end with it?
+|Is the initial reaction fear?|Is it the last character in a story?|Does it have a lid?|Does it come before dinner?
+|Would you find it in a dictionary?|Does it appear in the picture?|它是文字吗？|它会写字吗？|它是名字吗？"""
 
 
 def listed(questions: str) -> list[str]:
