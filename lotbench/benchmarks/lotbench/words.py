@@ -35,10 +35,11 @@ _OPTIONS = re.compile(
 """An "or" of another language or a sign, with spaces on both sides; or two parts in brackets."""
 _ITEM, _JOINER = (
     rf"(?!and\b)(?:(?:(?:an? |the )(?=[A-Za-z]))?+[A-Za-z]\w*+(?: \w+)?+|[{_HAN}]{{1,3}}+)",
-    r"(?:[&+~•]|\s[-–·]\s|(?<=[A-Za-z])·(?=[A-Za-z]))",
+    r"(?:[&+~•]|(?<=\s)[-–·]\s|(?<=[A-Za-z])·(?=[A-Za-z]))",
 )
 _THREE = re.compile(
-    rf"^{_ITEM}(?:[,，]\s*+{_ITEM}){{2,}}+$|\w\s*{_JOINER}.*\w.*{_JOINER}\s*\w", re.IGNORECASE
+    rf"^(?:{_ITEM}(?:[,，]\s*+{_ITEM}){{2,}}+$|(?>.*?\w\s*+{_JOINER})(?>.*?\w).*{_JOINER}\s*+\w)",
+    re.IGNORECASE,
 )
 """Three short things with commas or signs between them; "R&B" and "rock & roll" count as one thing."""
 _PAIRED = re.compile(
