@@ -31,6 +31,8 @@ TOLD = "lot-0034"
 GUESSES = ("chess", "ice skating", "snowboarding")
 QUESTIONS = {"Is it a sport?": "Yes", "Is it done on a flat surface?": "No"}
 """The game that is told in the README, guess by guess."""
+SEED = 2
+"""The first seed whose draw of 24 samples has the told game."""
 SKILLS = {"keen": 0.6, "steady": 0.3, "slow": 0.08}
 
 
@@ -108,11 +110,11 @@ async def oracle(messages: list[dict[str, Any]]) -> str:
 
 async def played(root: Path, count: int) -> list[Run]:
     """The runs of all players."""
-    chosen = [TOLD, *[sample["id"] for sample in samples() if sample["id"] != TOLD][: count - 1]]
     return [
         await evaluate(
             model=candidate(name, skill), roles={"judge": judge, "oracle": oracle}, data="lotbench_easy",
-            samples=chosen, repeats=1, out=root, settings={"arm": "image+caption", "chain": "per_call"},
+            languages=["en"], limit=count, seed=SEED, repeats=1, out=root,
+            settings={"arm": "image+caption", "chain": "per_call"},
         )
         for name, skill in SKILLS.items()
     ]  # fmt: skip
