@@ -62,7 +62,8 @@ async def test_stepped_games_leave_the_traces_of_evaluate(arm: str, tmp_path: Pa
         stepped = [await games.new(*name) for name in names]
         traces = await asyncio.gather(*map(play, stepped))
     assert list(map(timeless, traces)) == list(map(timeless, run.traces))
-    assert {trace.outcome for trace in traces} >= {"unsolved"}
+    # A guess counts by its digest: in this arm each game has one that does.
+    assert "unsolved" in {trace.outcome for trace in traces} or arm == "encore, frame earned"
     assert keys(games.path) == keys(run.path)
 
 
@@ -205,7 +206,7 @@ async def test_what_was_said_is_not_asked_again_when_a_folder_is_opened_again(tm
         names = list(games.samples)
         over = await play(await games.new(names[0], 5))
         game, before = await games.new(names[1], 5), []
-        for _ in range(3):
+        for _ in range(2):
             if game.observation is not None:
                 before += (await game.step(policy(game.observation.messages)))[3]["steps"]
         stopped_at = game.observation
