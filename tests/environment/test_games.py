@@ -205,15 +205,15 @@ async def test_what_was_said_is_not_asked_again_when_a_folder_is_opened_again(tm
     async with lotbench.games(**first, **asked) as games:
         names = list(games.samples)
         over = await play(await games.new(names[0], 5))
-        game, before = await games.new(names[1], 5), []
-        for _ in range(2):
+        game, before = await games.new(names[2], 5), []
+        for _ in range(3):
             if game.observation is not None:
                 before += (await game.step(policy(game.observation.messages)))[3]["steps"]
         stopped_at = game.observation
     assert stopped_at is not None
     async with lotbench.games(**judges(), **asked) as games:
         # Who names no seed gets a game from its beginning, and not one that was left half played.
-        fresh = [await games.new(names[1]) for _ in range(6)]
+        fresh = [await games.new(names[2]) for _ in range(6)]
         assert [(game.seed, game.observation.round) for game in fresh if game.observation] == [
             (seed, 1) for seed in (0, 1, 2, 3, 4, 6)
         ]
@@ -222,7 +222,7 @@ async def test_what_was_said_is_not_asked_again_when_a_folder_is_opened_again(tm
         finished = await games.new(names[0], 5)
         assert finished.done
         assert finished.trace == over
-        game = await games.new(names[1], 5)
+        game = await games.new(names[2], 5)
         assert game.observation is not None
         assert game.observation.key == stopped_at.key
         assert game.observation.messages == stopped_at.messages
@@ -234,7 +234,7 @@ async def test_what_was_said_is_not_asked_again_when_a_folder_is_opened_again(tm
     whole = judges()
     async with lotbench.games(**whole, **small(), out=tmp_path, fresh=True) as games:
         assert timeless(await play(await games.new(names[0], 5))) == timeless(over)
-        assert timeless(await play(await games.new(names[1], 5))) == timeless(trace)
+        assert timeless(await play(await games.new(names[2], 5))) == timeless(trace)
     for role in ("judge", "oracle"):
         assert first[role].calls + again[role].calls == whole[role].calls
 
