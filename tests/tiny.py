@@ -123,14 +123,14 @@ def qwen2_vl() -> tuple[Any, Any]:
     text = llama(len(words)).to_dict()
     shape = {name: text[name] for name in ("hidden_size", "intermediate_size", "num_hidden_layers")}
     heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 2048}
-    rope = {"rope_type": "default", "rope_theta": 10_000.0, "mrope_section": [2, 2, 2]}
+    rope = {"rope_type": "default", "rope_theta": 10_000.0, "mrope_section": [4, 2, 2]}
     start, image, video, end = (words.convert_tokens_to_ids(mark) for mark in marks)
     config = Qwen2VLConfig(
         text_config={"vocab_size": len(words), "rope_parameters": rope, **shape, **heads},
         vision_config={
             "depth": 2,
             "embed_dim": 32,
-            "hidden_size": 48,
+            "hidden_size": 64,
             "num_heads": 2,
             "mlp_ratio": 2,
             "patch_size": 8,

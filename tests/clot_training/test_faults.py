@@ -77,7 +77,7 @@ def test_no_candidate_is_written_through_a_link(tmp_path: Path) -> None:
     path.parent.mkdir(parents=True)
     victim.write_text("precious")
     path.symlink_to(victim)
-    with pytest.raises(RunFolderError, match="is a link"):
+    with pytest.raises(UsageError, match="is a link"):
         step.explore(run, HashPolicy)
     assert victim.read_text() == "precious"
 

@@ -30,7 +30,7 @@ _LIST = re.compile(
 _MANY = re.compile(r"(?:[,，][^,，\w]*+\w[^,，]*+){3}|\band\b.*\band\b", re.IGNORECASE)
 """Four things with commas between them, or three with "and"; "tall, dark and handsome" counts as one thing."""
 _OPTIONS = re.compile(
-    r"\w (?:oder|ODER|ou|OU|eller|ELLER|или|ИЛИ) \w|または|\([^()]*+\)[^()]*+\([^()]*+\)|\w [^\w\s'’.&,-] \w"
+    r"\w (?:oder|ODER|ou|OU|eller|ELLER|или|ИЛИ) \w|または|\([^()]*+\)[^()]*+\([^()]*+\)|\w [^\w\s'’.&,\ufffd-] \w"
 )
 """An "or" of another language or a sign, with spaces on both sides; or two parts in brackets."""
 _ITEM, _JOINER = (
