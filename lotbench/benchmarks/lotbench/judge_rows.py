@@ -66,6 +66,8 @@ class _Judged(_Row):
     def _negatives_are_easy_or_hard(self) -> _Judged:
         if not self.contested and (self.difficulty is None) is not self.label:
             raise ValueError("difficulty: a negative is easy or hard, a positive is null")
+        if self.fails and (self.label or self.contested):
+            raise ValueError("fails: only an uncontested negative fails a criterion")
         return self
 
 
