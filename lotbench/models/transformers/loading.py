@@ -109,7 +109,8 @@ def takes_pictures(base: str) -> bool:
     with loading(f"hf:{base}"):
         from transformers import AutoConfig
 
-        return _sees(AutoConfig.from_pretrained(base))
+        # Given, as in `_load`: transformers would otherwise ask at the terminal whether to run code of the model.
+        return _sees(AutoConfig.from_pretrained(base, trust_remote_code=False))
 
 
 @contextmanager
