@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 IDEAS = "liveideabench-ideas"
-"""The name of the published critiques that `lotbench data import` turns into a leaderboard, and not into a data set."""
+"""The name of the published ideas that `lotbench data import` turns into runs, and not into a data set."""
 
 
 def listing(parsed: argparse.Namespace) -> int:
@@ -151,7 +151,7 @@ def sheet(parsed: argparse.Namespace) -> int:
 
 
 def imported(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data import`: convert published data to a data set, or to a leaderboard; return exit code 0.
+    """Carry out `lotbench data import`: convert published data to a data set, or to runs; return exit code 0.
 
     Raises:
         UsageError: There is no importer of this name, or the data cannot be read.
@@ -159,12 +159,10 @@ def imported(parsed: argparse.Namespace) -> int:
     from lotbench.storage.importers import caption_contest, importing, oogiri_go, published
 
     if parsed.name == IDEAS:
-        from lotbench.benchmarks.liveideabench import released
-        from lotbench.storage import export
+        from lotbench.run.import_ideas import import_ideas
 
-        rows = released.leaderboard(*released.read_released(published.Files(Path(parsed.source))))
-        board = Path(parsed.out) / "leaderboard.csv"
-        print(f"{board}: {export.write(rows, board)} models of {parsed.source}")
+        runs = import_ideas(Path(parsed.source), Path(parsed.out))
+        print(f"{parsed.out}: {len(runs)} runs of {parsed.source}, and their keywords")
         return 0
     sources = {"oogiri-go": oogiri_go.rows, "caption-contest": caption_contest.rows}
     if parsed.name not in sources:
@@ -181,8 +179,8 @@ def imported(parsed: argparse.Namespace) -> int:
             )
         return 0
     dest = Path(parsed.out)
-    raws = sources[parsed.name](Path(parsed.source), importing.PictureFiles(dest))
-    done = importing.bring(parsed.source, raws, dest)
+    rows = sources[parsed.name](Path(parsed.source), importing.PictureFiles(dest))
+    done = importing.bring(parsed.source, rows, dest)
     for fault in done.broken:
         print(f"note: {fault}")
     for reason, count in done.skipped.most_common():

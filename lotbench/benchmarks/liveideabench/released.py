@@ -1,6 +1,7 @@
-"""The leaderboard of the critiques that the authors released (v1, Table S.1; v2, Supp. Table S1).
+"""Reader of the ideas and critiques that the authors released (v1, Table S.1; v2, Supp. Table S1), as episodes.
 
-A row is one critic's verdict on one idea. Texts are not checked for refusals, and no row is left out.
+A row is one critic's verdict on one idea. Rows are grouped by model, keyword and text; the ideas of a keyword keep the
+order of their first rows. Texts are not checked for refusals, and no row is left out.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ import ast
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
 
 import numpy as np
 
+from lotbench.benchmarks.liveideabench.candidate import length
 from lotbench.benchmarks.liveideabench.judged import FLUENCY, whole
 from lotbench.benchmarks.liveideabench.score import PERCENTILE
 from lotbench.benchmarks.liveideabench.settings import VERSIONS
@@ -23,11 +25,14 @@ from lotbench.harness.published import Source
 from lotbench.types import JSON
 
 COLUMNS = {
+    "keywords": ("keyword",),
     "idea_model": (),
     "critic_model": (),
+    "idea": (),
     "parsed_scores": ("parsed_score",),
 }
-"""The required columns by v2's names, with other names that a release gives them; in v1 also flue (fluency)."""
+"""The required columns by v2's names, with other names that a release gives them. Optional columns: full_response,
+parsed_reasoning, raw_critique, first_was_rejected, first_reject_response and, in v1, flue (fluency)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,38 +40,71 @@ class Critique:
     """One critic's verdict on an idea.
 
     Attributes:
+        critic: The name of the critic's model.
+        analysis: The critic's text; may be empty.
         scores: The score of each dimension; None if they cannot be read.
         fluency: The fluency in the row; None in v2, or if it cannot be read.
     """
 
+    critic: str
+    analysis: str
     scores: Mapping[str, float] | None
     fluency: float | None
 
 
-Critiques = Mapping[str, Sequence[Critique]]
-"""Critiques by the model that had the ideas."""
+@dataclass(slots=True)
+class Idea:
+    """An idea with its critiques.
+
+    Attributes:
+        text: The idea.
+        full: The full reply that contains the idea; may be empty.
+        declined: The refusal of the first request; "" if there was none.
+        critiques: The verdicts of the critics.
+    """
+
+    text: str
+    full: str
+    declined: str
+    critiques: list[Critique] = field(default_factory=list)
 
 
-def read_released(source: Source) -> tuple[str, Critiques]:
-    """Return the version and the critiques of a CSV file of released rows; a file with a clarity score is v2.
+Ideas = Mapping[str, Mapping[str, Sequence[Idea]]]
+"""Ideas by model, then by keyword."""
+
+
+def read_released(source: Source, name: str = "") -> tuple[str, Ideas]:
+    """Return the version and the ideas of a CSV file of released rows; a file with a clarity score is v2.
+
+    Args:
+        source: The file, or the folder of it.
+        name: The name of the file in the folder.
 
     Raises:
-        DataError: The file cannot be read, lacks a column, or has a row without model or critic.
+        DataError: The file cannot be read, lacks a column, or has a row without keyword, model or critic.
     """
-    rows = _rename(source.table(set()), str(source.path))
+    path = source.path / name if name else source.path
+    rows = _rename(source.table(set(), name), str(path))
     version = "v2" if any("clarity" in _table(row["parsed_scores"]) for _, row in rows) else "v1"
-    models: dict[str, list[Critique]] = {}
+    models: dict[str, dict[str, dict[str, Idea]]] = {}
     faults: list[str] = []
     for line, row in rows:
-        if missing := [column for column in ("critic_model", "idea_model") if not row[column].strip()]:
-            faults += [at(source.path, line, column) + ": empty" for column in missing]
+        if missing := sorted(
+            column for column in ("critic_model", "idea_model", "keywords") if not row[column].strip()
+        ):
+            faults += [at(path, line, column) + ": empty" for column in missing]
             continue
+        ideas = models.setdefault(row["idea_model"].strip(), {}).setdefault(row["keywords"].strip(), {})
+        idea = ideas.setdefault(row["idea"], Idea(row["idea"], row.get("full_response", ""), _declined(row)))
+        analysis = row.get("parsed_reasoning") or row.get("raw_critique") or ""
         scores = _scores(row["parsed_scores"], VERSIONS[version].dimensions)
-        critique = Critique(scores, _number(row.get("flue")))
-        models.setdefault(row["idea_model"].strip(), []).append(critique)
+        fluency = _number(row.get("flue"))
+        idea.critiques.append(Critique(row["critic_model"].strip(), analysis, scores, fluency))
     if faults:
         raise DataError(faults)
-    return version, models
+    return version, {
+        model: {word: [*ideas.values()] for word, ideas in words.items()} for model, words in models.items()
+    }
 
 
 def _rename(rows: Sequence[tuple[int, dict[str, str]]], path: str) -> list[tuple[int, dict[str, str]]]:
@@ -84,6 +122,16 @@ def _rename(rows: Sequence[tuple[int, dict[str, str]]], path: str) -> list[tuple
     if missing := sorted(name for name, column in columns.items() if not column):
         raise DataError([at(path, 1, name) + ": the column is missing" for name in missing])
     return [(line, row | {name: row[column] for name, column in columns.items()}) for line, row in rows]
+
+
+def _declined(row: Mapping[str, str]) -> str:
+    """Return the refusal of the first request; "" if there was none, or if the row does not have its text."""
+    reply = row.get("first_reject_response", "").strip()
+    return (
+        reply
+        if row.get("first_was_rejected", "").strip().lower() in ("1", "1.0", "true") and len(reply) > 2
+        else ""
+    )
 
 
 def _table(text: str) -> Mapping[str, Any]:
@@ -113,14 +161,15 @@ def _number(cell: Any) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def leaderboard(version: str, released: Critiques) -> list[dict[str, JSON]]:
+def leaderboard(version: str, ideas: Ideas) -> list[dict[str, JSON]]:
     """Return one row for each model with the numbers of the authors' leaderboard, the best average first.
 
     As in the authors' code, each number is over critiques: the mean of each dimension and of fluency, and flexibility, the
     30th percentile of the critiques' composites. A number is None if the rows lack its values.
     """
     rows: list[dict[str, JSON]] = []
-    for model, every in released.items():
+    for model, by_word in ideas.items():
+        every = [critique for ideas in by_word.values() for idea in ideas for critique in idea.critiques]
         critiques = [critique for critique in every if critique.scores]
         columns = {
             name: [critique.scores[name] for critique in critiques if critique.scores]
@@ -134,3 +183,46 @@ def leaderboard(version: str, released: Critiques) -> list[dict[str, JSON]]:
         average = whole([*means.values()])
         rows.append({"model": model, **means, "average": average, "critiques": len(critiques)})
     return sorted(rows, key=lambda row: (row["average"] is None, -float(row["average"] or 0)))  # type: ignore[arg-type]
+
+
+def steps(ideas: Sequence[Idea], indexes: Mapping[str, int], version: str) -> list[dict[str, Any]]:
+    """Return the steps of an episode on one keyword, as if it had been played; their `call` is None.
+
+    Args:
+        ideas: One model's ideas on one keyword.
+        indexes: The index of each critic on the panel.
+        version: The version of the benchmark.
+    """
+    result: list[dict[str, Any]] = []
+    for number, idea in enumerate(ideas, 1):
+        if idea.declined:
+            refused = {"status": "refused", "reason": "the release says so", "said": idea.declined}
+            result.append(_step("respond", number, "candidate", 0, refused))
+        words, characters = length(idea.text)
+        value: dict[str, JSON] = {"status": "ok", "idea": idea.text, "words": words, "characters": characters}
+        value["reasoning"] = max(0, len(idea.full.strip()) - len(idea.text.strip()))
+        result.append(_step("fallback" if idea.declined else "respond", number, "candidate", 0, value))
+        for draw, critique in enumerate(idea.critiques):
+            verdict: dict[str, Any] = {"judge": indexes[critique.critic], "model": critique.critic}
+            if critique.scores is None:
+                verdict |= {"status": "unparsed", "reason": "the row has no scores"}
+            else:
+                verdict |= {"status": "ok", "analysis": critique.analysis, **critique.scores}
+            result.append(_step("judge", number, "judge", draw, verdict))
+    if letter := _letter(ideas, VERSIONS[version].grades):
+        verdict = {"status": "ok", "grade": letter, "ideas": [1, 2], "judge": 0, "model": ""}
+        result.append(_step("compare", 1, "judge", 0, verdict))
+    return result
+
+
+def _letter(ideas: Sequence[Idea], grades: Mapping[str, float]) -> str:
+    """Return the letter of fluency of two ideas if all their critiques have its score (6.666666 is that of B); else ""."""
+    values = {critique.fluency for idea in ideas for critique in idea.critiques}
+    value = values.pop() if len(ideas) == 2 and len(values) == 1 else None
+    near = (letter for letter, score in grades.items() if value is not None and abs(score - value) < 1e-5)
+    return next(near, "")
+
+
+def _step(step: str, number: int, role: str, draw: int, value: Mapping[str, JSON]) -> dict[str, JSON]:
+    place: dict[str, JSON] = {"step": step, "round": number, "role": role, "draw": draw}
+    return place | {"call": None, "value": dict(value), "seconds": 0.0}

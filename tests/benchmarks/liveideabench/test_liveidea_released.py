@@ -1,4 +1,4 @@
-"""The released critiques give the authors' leaderboard, with the numbers that their rows have."""
+"""The released ideas and critiques come in as runs, with the numbers that their rows have."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from lotbench.benchmarks.liveideabench.released import Critique, leaderboard
+from lotbench import load_run
+from lotbench.benchmarks.liveideabench.released import Critique, Idea, leaderboard
 from lotbench.benchmarks.liveideabench.settings import Settings
 from lotbench.cli import main
 from lotbench.config import experiment as config
@@ -23,6 +24,7 @@ COLUMNS = (
     "first_was_rejected", "first_reject_response",
 )  # fmt: skip
 CRITICS = ("openai/o3-mini-high", "qwen/qwq-32b", "deepseek/deepseek-r1")
+CATEGORIES = "keyword,category,similarity_score\nmoss,Biology,0.9\nsarin,Chemistry,0.8\n"
 
 
 def critiques(
@@ -63,24 +65,54 @@ def rows() -> list[Mapping[str, Any]]:
     ]
 
 
-def put(folder: Path, table: Sequence[Mapping[str, Any]]) -> Path:
+def put(folder: Path, table: Sequence[Mapping[str, Any]], categories: str = CATEGORIES) -> Path:
     with (folder / "view.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         writer.writerows(table)
+    (folder / "keyword_classifications.csv").write_text(categories, encoding="utf-8")
     return folder / "view.csv"
 
 
-def test_released_rows_of_v2_become_a_leaderboard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source = put(tmp_path, rows())
-    assert main(["data", "import", "liveideabench-ideas", str(source), str(tmp_path / "v2")]) == 0
-    assert "2 models" in capsys.readouterr().out
-    text = (tmp_path / "v2" / "leaderboard.csv").read_text(encoding="utf-8")
-    small, large = csv.DictReader(text.splitlines())
-    # Critics gave s, s + 1 and s + 2; means are over critiques, and a critique without scores is a gap.
-    assert (small["model"], small["originality"], small["critiques"]) == ("openai/gpt-4o-mini", "6.5", "12")
-    assert (large["model"], large["clarity"], large["critiques"]) == ("qwen/qwen-max", "4.0", "6")
-    assert small["fluency"] == small["flexibility"] == ""
+def test_released_rows_become_a_run_a_model_that_compare(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(["data", "import", "liveideabench-ideas", str(put(tmp_path, rows())), str(tmp_path / "v2")]) == 0
+    )
+    assert "2 runs" in capsys.readouterr().out
+    runs = sorted((tmp_path / "v2" / "runs").iterdir())
+    small, large = (
+        load_run(next(path for path in runs if name in path.name)) for name in ("gpt-4o-mini", "qwen-max")
+    )
+
+    # Means over keywords of means over ideas of means over critics, who gave s, s + 1 and s + 2.
+    assert small.score("originality") == pytest.approx(((4 + 6) / 2 + 8) / 2)
+    assert small.score("clarity") == pytest.approx(((6 + 4) / 2 + 6) / 2)
+    assert small.summary["scores"]["fluency"]["value"] is None and not small.summary["rankable"]
+    assert small.summary["usage"]["calls"] == 0
+    # However long, an idea is one; a verdict without scores is a gap, and a keyword without any failed.
+    assert large.score("originality") == 2
+    assert sum(step["step"] == "judge" for one in large.traces for step in one.steps) == 9
+    assert large.summary["outcomes"] == {"judge_failed": 1, "scored": 1}
+    text = small.report.read_text(encoding="utf-8")
+    assert "I cannot help with that." in text and "deepseek/deepseek-r1" in text
+
+    command = ["compare", *map(str, (small.path, large.path)), "--out", str(tmp_path / "compared")]
+    assert main(command) == 0
+    compared = (tmp_path / "compared" / "compare.md").read_text(encoding="utf-8")
+    for title in (
+        "Runs by category",
+        "Quality and length of ideas",
+        "Length and quality over runs",
+        "Refusals of runs",
+    ):
+        assert title in compared
+    # Raw scores are ranked, on one scale; severity is a table of the full report alone.
+    assert "everit" not in compared and "everit" not in text
+    assert main(["report", str(small.path), "--full"]) == 0
+    assert "## Severity of judges" in small.report.read_text(encoding="utf-8")
+    assert main(["report", str(small.path)]) == 0
 
 
 def first(keyword: str, idea: str, marks: Sequence[tuple[int, int]], flue: float) -> list[Mapping[str, Any]]:
@@ -118,6 +150,7 @@ def written_v1(folder: Path) -> Path:
         writer = csv.DictWriter(file, table[0].keys())
         writer.writeheader()
         writer.writerows(table)
+    (folder / "keyword_classifications.csv").write_text(CATEGORIES, encoding="utf-8")
     return folder / "rows.csv"
 
 
@@ -132,6 +165,15 @@ def test_the_presets_have_the_papers_refusals_marker_and_flexibility(version: st
 def test_rows_of_v1_come_in_as_they_are_refusals_and_marks_of_0_too(tmp_path: Path) -> None:
     out = tmp_path / "v1"
     assert main(["data", "import", "liveideabench-ideas", str(written_v1(tmp_path)), str(out)]) == 0
+    (run,) = [load_run(path) for path in (out / "runs").iterdir()]
+    assert run.summary["arm"] == "v1"
+    # Over keywords of the mean over ideas of the mean over critics.
+    assert run.score("originality") == pytest.approx(((24 / 3 + 17 / 3) / 2 + (1 / 3 + 25 / 3) / 2) / 2)
+    assert run.score("fluency") == pytest.approx((20 / 3 + 10) / 2)
+    assert run.score("flexibility") is not None and run.score("average") is not None
+    verdicts = [step for one in run.traces for step in one.steps if step["step"] == "judge"]
+    assert len(verdicts) == 12 and {step["value"]["status"] for step in verdicts} == {"ok"}
+
     (row,) = csv.DictReader((out / "leaderboard.csv").read_text(encoding="utf-8").splitlines())
     marks = [(int(one["orig"]), int(one["feas"]), float(one["flue"])) for one in table_of_v1()]
     originality, feasibility, fluency = (fmean(column) for column in zip(*marks, strict=True))
@@ -177,10 +219,10 @@ def test_the_published_table_of_v1_has_the_digits_that_rows_give_it() -> None:
         n = fewest_critiques(row)
         feasibility, originality = (marks_of(float(row[name]), n) for name in ("Feasibility", "Originality"))
         critiques = [
-            Critique({"originality": one, "feasibility": other}, None)
+            Critique("critic", "", {"originality": one, "feasibility": other}, None)
             for one, other in zip(originality, feasibility, strict=True)
         ]
-        (made,) = leaderboard("v1", {row["Model"]: critiques})
+        (made,) = leaderboard("v1", {row["Model"]: {"moss": [Idea("Moss clocks.", "", "", critiques)]}})
         assert made["feasibility"] == float(row["Feasibility"])
         assert made["originality"] == float(row["Originality"])
         four = [float(row[name]) for name in ("Fluency", "Feasibility", "Originality", "Flexibility")]
