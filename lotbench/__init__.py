@@ -31,9 +31,9 @@ def __getattr__(name: str) -> object:
 
         return compare_runs
     if name == "load_run":
-        from lotbench.run.loading import load_run as found  # noqa: PLC0415 - see above
+        from lotbench.run.loading import load_run as public_object  # noqa: PLC0415 - see above
 
-        return found
+        return public_object
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

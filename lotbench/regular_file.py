@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lotbench.errors import RunFolderError
 
-GIVEN = ("/dev/stdin", "/dev/fd/", "/dev/null")
+STANDARD_INPUTS = ("/dev/stdin", "/dev/fd/", "/dev/null")
 """The beginnings of paths that are read although they may be no regular files, since a person names them on purpose."""
 
 
@@ -44,12 +44,12 @@ def is_file(path: Path) -> bool:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of a regular file; a path that begins as in `GIVEN`, such as /dev/stdin, may be another kind of file.
+    """Return the text of a regular file; a path that begins as in `STANDARD_INPUTS`, such as /dev/stdin, may be another kind of file.
 
     Raises:
         OSError: The path is no regular file, or cannot be read.
         UnicodeDecodeError: The file is not in UTF-8.
     """
-    opener = None if str(path).startswith(GIVEN) else regular
+    opener = None if str(path).startswith(STANDARD_INPUTS) else regular
     with open(path, encoding="utf-8", opener=opener) as file:
         return file.read()

@@ -226,7 +226,7 @@ def _append(path: Path, source: Iterable[list[Candidate]]) -> None:
             )
         lines = ((candidate.model_dump_json() + "\n").encode() for candidate in batch)
         jsonl.append(path, lines, "the same command goes on")
-        names = dict.fromkeys(one.row for one in batch)
+        names = dict.fromkeys(task.row for task in batch)
         sys.stderr.write(f"{len(batch)} candidates for {', '.join(names)}\n")
 
 

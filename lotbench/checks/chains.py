@@ -35,7 +35,7 @@ def draw_rows(prepared: Prepared) -> list[Probe]:
     for probe in prepared.probes_of(panel):
         by_sample.setdefault(probe.sample, []).append(probe)
     both = [rows for rows in by_sample.values() if len({probe.label for probe in rows}) == 2]
-    if prepared.wanted.chains < 1 or len(both) < 2:
+    if prepared.order.chains < 1 or len(both) < 2:
         raise UsageError(
             "--chains: takes one new chain or more, and two samples with right rows and wrong ones"
         )
@@ -52,7 +52,7 @@ async def replay(prepared: Prepared, caller: Caller, rows: Sequence[Probe]) -> d
         [samples, chains, 2] of the shares of right and of wrong rows that the judge accepted. `accepted` leaves out a
         sample if some chain has no verdict on its right rows, or none on its wrong rows.
     """
-    chains = range(prepared.wanted.chains + 1)
+    chains = range(prepared.order.chains + 1)
     rulings: list[tuple[str, int, Ruling]] = []
 
     async def judge(probe: Probe, chain: int) -> None:
@@ -71,7 +71,7 @@ async def replay(prepared: Prepared, caller: Caller, rows: Sequence[Probe]) -> d
         by_chain[sample][chain].append(ruling)
     shares = [[_shares(each) for each in own] for own in by_chain.values()]
     return {
-        "chains": prepared.wanted.chains,
+        "chains": prepared.order.chains,
         "samples": len(by_chain),
         "changed": list(flips(list(by_row.values()))),
         "accepted": [own for own in shares if all(len(pair) == 2 for pair in own)],

@@ -71,14 +71,14 @@ class Labelled:
         run: The name of the run's folder.
         field: The judge's error rates.
         open: The number of rows that nobody has labelled, or on which as many people say yes as no.
-        kept: The path of the judge's record in the store, which has the labels now.
+        stored: The path of the judge's record in the store, which has the labels now.
         people: Cohen's kappa between two people, and between the judge and one person; None if no row has two labels.
     """
 
     run: str
     field: Field
     open: int
-    kept: Path
+    stored: Path
     people: tuple[Rate, Rate] | None = None
 
 

@@ -17,7 +17,7 @@ from lotbench.calls.budget import refuse_unpriced
 from lotbench.calls.caller import Caller
 from lotbench.calls.store import Store
 from lotbench.checks import chains, judge_rates
-from lotbench.checks.judge_check_plan import Prepared, WantedCheck, prepare
+from lotbench.checks.judge_check_plan import CheckOrder, Prepared, prepare
 from lotbench.checks.judge_rates import JudgedProbe, Measure
 from lotbench.checks.probes import key_of, put, side_by_side
 from lotbench.config.experiment import digest
@@ -38,7 +38,7 @@ class Checked:
     Attributes:
         path: The folder of the check.
         names: The names of the models of each role.
-        kept: The paths of the records that the check has written to the store.
+        stored: The paths of the records that the check has written to the store.
         notes: The notes before the tables of the report.
         sentences: For each measure that scores can rest on, its rates and whether they are good enough to trust a run.
     """
@@ -46,7 +46,7 @@ class Checked:
     path: Path
     measures: tuple[Measure, ...]
     names: Mapping[str, Sequence[str]]
-    kept: tuple[Path, ...]
+    stored: tuple[Path, ...]
     notes: tuple[str, ...]
     sentences: tuple[str, ...] = ()
 
@@ -55,7 +55,7 @@ Watch: TypeAlias = Callable[[Prepared], Awaitable[None]]
 
 
 async def judge_check(
-    spec: WantedCheck, *, own: Mapping[str, Any] | None = None, watch: Watch | None = None
+    spec: CheckOrder, *, own: Mapping[str, Any] | None = None, watch: Watch | None = None
 ) -> Checked:
     """Check judges and oracle; the same call continues a check that was stopped.
 
@@ -107,11 +107,11 @@ async def _judge_all(prepared: Prepared, caller: Caller, judged: list[JudgedProb
 def _place(prepared: Prepared) -> Path:
     """Return the folder of a check: the last one with the same request, or a new one if there is none or `fresh` is set."""
     first = next(iter(prepared.names.values()))[0]
-    stem = prepared.wanted.out / f"judge-check-{slug(first.text)}-{digest(prepared.frozen)[:8]}"
+    stem = prepared.order.out / f"judge-check-{slug(first.text)}-{digest(prepared.frozen)[:8]}"
     places = [stem]
     while places[-1].is_dir():
         places.append(stem.with_name(f"{stem.name}-{len(places) + 1}"))
-    return places[-1] if prepared.wanted.fresh or len(places) == 1 else places[-2]
+    return places[-1] if prepared.order.fresh or len(places) == 1 else places[-2]
 
 
 def _write(prepared: Prepared, calls: Calls, judged: Sequence[JudgedProbe]) -> Checked:
@@ -151,8 +151,8 @@ def _write(prepared: Prepared, calls: Calls, judged: Sequence[JudgedProbe]) -> C
             "usage": {role: asdict(role_spent) for role, role_spent in spent.items()},
         },
     )
-    if prepared.wanted.stages:
-        _export_stages(prepared.wanted.stages, rows, names)
+    if prepared.order.stages:
+        _export_stages(prepared.order.stages, rows, names)
     return Checked(place.path, tuple(measures), names, (), notes, tuple(sentences))
 
 
@@ -185,7 +185,7 @@ def _notes(prepared: Prepared, done: int) -> list[str]:
         notes.append(
             f"{role}: {rows} rows, {contested} contested and left out; kappa of the two labellings: {value}."
         )
-    split = prepared.wanted.split
+    split = prepared.order.split
     notes.append(f"Split: {split}; {len(prepared.probes)} rows, each judged {prepared.repeats} times.")
     if prepared.chains:
         notes.append(chains_said(prepared.chains))
@@ -220,7 +220,7 @@ def _keep_records(
     A measure is left out if the store has a record with more verdicts on the same judge set, or if a model's id is unknown.
     `ids` are the model ids in the replies, by role and index.
     """
-    if prepared.wanted.split != "test" or prepared.done != prepared.total:
+    if prepared.order.split != "test" or prepared.done != prepared.total:
         return checked
     ceilings = judge_rates.labelling(prepared.every_row, prepared.plan.experiment.seed)
     about: dict[str, JSON] = {
@@ -228,7 +228,7 @@ def _keep_records(
         "labels": prepared.rows.about.labels,
         "digest": prepared.rows.digest,
         "shipped": prepared.on_shipped,
-        "limit": prepared.wanted.limit,
+        "limit": prepared.order.limit,
     }
     paths = []
     for measure in checked.measures:
@@ -246,7 +246,7 @@ def _keep_records(
             continue
         record["field"] = before["field"] if before else []
         of_panel = measure.settings is prepared.panels[0].settings and not measure.criterion
-        if found := (prepared.chains if of_panel else {}) or (before or {}).get("chains"):
-            record["chains"] = found
+        if new_chains := (prepared.chains if of_panel else {}) or (before or {}).get("chains"):
+            record["chains"] = new_chains
         paths.append(judge_records.keep(record))
-    return replace(checked, kept=tuple(paths))
+    return replace(checked, stored=tuple(paths))

@@ -26,7 +26,7 @@ REPEATS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class WantedCheck:
+class CheckOrder:
     """The request for a judge check.
 
     Attributes:
@@ -67,7 +67,7 @@ class Prepared:
         chains: The result of `chains.replay`; empty if it has not run.
     """
 
-    wanted: WantedCheck
+    order: CheckOrder
     plan: Plan
     validation: Validation
     names: Mapping[str, tuple[ModelName, ...]]
@@ -82,7 +82,7 @@ class Prepared:
     @property
     def repeats(self) -> int:
         """The number of times that each row is judged."""
-        return self.wanted.config.experiment.repeats or REPEATS
+        return self.order.config.experiment.repeats or REPEATS
 
     @property
     def total(self) -> int:
@@ -102,7 +102,7 @@ class Prepared:
     @property
     def frozen(self) -> dict[str, JSON]:
         """All that the check's numbers depend on, as JSON; its digest is part of the folder's name."""
-        spec = self.wanted
+        spec = self.order
         return {
             "schema": 1,
             "experiment": self.plan.experiment.model_dump(mode="json"),
@@ -117,7 +117,7 @@ class Prepared:
         }
 
 
-def prepare(spec: WantedCheck) -> Prepared:
+def prepare(spec: CheckOrder) -> Prepared:
     """Read the judge set, and return the check with its panels and the probes that they judge.
 
     Raises:
@@ -161,7 +161,7 @@ def prepare(spec: WantedCheck) -> Prepared:
     return Prepared(spec, run_plan, declared, names, rows, every_row, probes, panels)
 
 
-def _is_checked(probe: Probe, spec: WantedCheck) -> bool:
+def _is_checked(probe: Probe, spec: CheckOrder) -> bool:
     """Return whether the check uses a row: one of the requested split that is not contested."""
     return not probe.contested and spec.split in ("all", probe.split)
 
@@ -178,7 +178,7 @@ def _fill_in(experiment: Experiment, folder: Path) -> dict[str, str]:
 
 def _probes(
     rows: judge_set.JudgeSet,
-    spec: WantedCheck,
+    spec: CheckOrder,
     validation: Validation,
     run_plan: Plan,
     names: Mapping[str, Any],

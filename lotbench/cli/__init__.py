@@ -73,4 +73,4 @@ def _name_latest(parsed: argparse.Namespace) -> None:
     if "latest" in named:
         from lotbench.storage import run_folder
 
-        print(f"latest: {run_folder.find('latest', getattr(parsed, 'kept', None))}", file=sys.stderr)
+        print(f"latest: {run_folder.find('latest', getattr(parsed, 'runs_folder', None))}", file=sys.stderr)

@@ -45,7 +45,7 @@ def make(parsed: argparse.Namespace) -> int:
     Raises:
         UsageError: A run has no free responses, the runs do not fit together, or --out is another ballot.
     """
-    runs = _name_runs([load_run(run, parsed.kept) for run in parsed.runs])
+    runs = _name_runs([load_run(run, parsed.runs_folder) for run in parsed.runs])
     if len(runs) > len(ascii_uppercase) and not parsed.pairs:
         raise UsageError(
             f"{len(runs)} models: a ballot shows {len(ascii_uppercase)} at most, or any number with --pairs"

@@ -26,7 +26,7 @@ def compare(parsed: argparse.Namespace) -> int:
     from lotbench.report.html.comparison_page import page
     from lotbench.report.html.page import section_drawings
 
-    runs = [load_run(name, parsed.kept) for name in _runs_among(parsed.runs)]
+    runs = [load_run(name, parsed.runs_folder) for name in _runs_among(parsed.runs)]
     comparison = compare_runs(runs, Path(parsed.table) if parsed.table else None)
     if parsed.full:
         print(to_markdown(comparison))

@@ -185,7 +185,7 @@ def imported(parsed: argparse.Namespace) -> int:
         print(f"note: {fault}")
     for reason, count in done.skipped.most_common():
         print(f"skipped {count:7,}  {reason}")
-    print(f"{dest}: {done.kept:,} of {done.read:,} rows kept")
+    print(f"{dest}: {done.imported:,} of {done.read:,} rows kept")
     print("\n".join(distribution(dest / "samples.jsonl")))
     return 0
 

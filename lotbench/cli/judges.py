@@ -12,7 +12,7 @@ from typing import TextIO
 import numpy as np
 
 from lotbench.checks.judge_check import Checked, Watch, judge_check
-from lotbench.checks.judge_check_plan import Prepared, WantedCheck
+from lotbench.checks.judge_check_plan import CheckOrder, Prepared
 from lotbench.checks.stage_marks import read_marks, success
 from lotbench.cli.evaluate import configuration, interruptible
 from lotbench.errors import LotbenchError
@@ -30,7 +30,7 @@ def check(parsed: argparse.Namespace) -> int:
         return _labels([Path(file) for file in parsed.labels])
     if parsed.from_run:
         return _draw(parsed)
-    spec = WantedCheck(
+    spec = CheckOrder(
         config=configuration(parsed, fixed={"limit": None}),
         judge_set=parsed.judge_set or "",
         split=parsed.split,
@@ -68,7 +68,7 @@ def print_result(checked: Checked) -> int:
         print(note)
     for sentence in checked.sentences:
         print(sentence)
-    print(f"kept in the store: {len(checked.kept)} of {len(checked.measures)} checks")
+    print(f"kept in the store: {len(checked.stored)} of {len(checked.measures)} checks")
     print(f"report: {checked.path / 'report.md'}")
     return 0
 
@@ -76,7 +76,7 @@ def print_result(checked: Checked) -> int:
 def _draw(parsed: argparse.Namespace) -> int:
     from lotbench.checks.field_labels import draw
 
-    file = draw(load_run(parsed.from_run, parsed.kept), parsed.n, Path(parsed.out))
+    file = draw(load_run(parsed.from_run, parsed.runs_folder), parsed.n, Path(parsed.out))
     print(f"{file}: set each `label` to true (a match) or false; what you cannot decide stays null")
     print("draw.json beside it holds the verdicts: do not look before you have labelled")
     print(f"then: lotbench judge-check --labels {file}")
@@ -105,7 +105,7 @@ def _labels(files: Sequence[Path]) -> int:
         ("one person and another", "the judge and one person"), labels.people or (), strict=False
     ):
         print(f"  {who}: kappa {cell(rate.value)}, {rate.hits} of {rate.n} pairs of labels agree")
-    print(f"kept: {labels.kept}")
+    print(f"kept: {labels.stored}")
     print(f"lotbench report {labels.run} prints the corrected scores")
     return 0
 

@@ -137,7 +137,9 @@ NO_PREFLIGHT = flag("--no-preflight", "do not test each model with one call firs
 SHARDS = flag(
     "--shards K", "processes that share tasks and limits (needs the extra `scale`)", type=int, default=1
 )
-RUNS = flag("--runs DIR", "where runs are looked for by name and as `latest` (default: runs)", dest="kept")
+RUNS = flag(
+    "--runs DIR", "where runs are looked for by name and as `latest` (default: runs)", dest="runs_folder"
+)
 RUN = flag("run RUN", A_RUN)
 PATH = flag("path PATH")
 PORT = flag("--port N", "the port (default: a free one)", type=_port, default=0)

@@ -30,7 +30,7 @@ def resume(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench resume`: play the rest of a run and print its result; return exit code 0."""
     work = go_on(
         parsed.run,
-        root=parsed.kept,
+        root=parsed.runs_folder,
         retry_failed=parsed.retry_failed,
         check=not parsed.no_preflight,
         watch=watch(sys.stderr),
@@ -44,7 +44,7 @@ def score(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench score`: read and score a run again from its journal, without a model call; return exit code 0."""
     from lotbench.run.rescore import replay_run
 
-    path = run_folder.find(parsed.run, parsed.kept)
+    path = run_folder.find(parsed.run, parsed.runs_folder)
     if parsed.labels:
         print(f"labels kept: {_keep_labels(load_run(path), [Path(file) for file in parsed.labels])}")
     # The folder is locked before it is read: results that a session adds meanwhile would be lost.
@@ -58,14 +58,14 @@ def score(parsed: argparse.Namespace) -> int:
         scored, _ = results.write(scored, again.plan, place, wall_s, again.totals, embed=parsed.embed)
     if again.damaged:
         print(f"warning: {damage(again.damaged)}: those calls are missing", file=sys.stderr)
-    if again.kept:
-        print(f"{len(again.kept)} tasks stand as they were: not all their calls are in the journal")
+    if again.not_replayed:
+        print(f"{len(again.not_replayed)} tasks stand as they were: not all their calls are in the journal")
     return print_result(scored)
 
 
 def report(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench report`: write a run's report again, or print the comparison of several runs; return exit code 0."""
-    runs = [load_run(name, parsed.kept) for name in parsed.runs]
+    runs = [load_run(name, parsed.runs_folder) for name in parsed.runs]
     if len(runs) > 1:
         from lotbench.report.comparison import to_markdown
         from lotbench.run.compare_runs import compare_runs
@@ -92,7 +92,7 @@ def export(parsed: argparse.Namespace) -> int:
     from lotbench.checks import answer_labels
     from lotbench.report import trace_rows
 
-    runs = [load_run(name, parsed.kept) for name in parsed.runs]
+    runs = [load_run(name, parsed.runs_folder) for name in parsed.runs]
     if parsed.out:
         for run in runs:
             run_folder.refuse_way_out(run.path, Path(parsed.out))
@@ -151,7 +151,7 @@ def _keep_labels(run: Run, labels: Sequence[Path]) -> str:
     if validation is not None and validation.draw is not None:
         from lotbench.checks.field_labels import labelled
 
-        return str(labelled(*labels).kept)
+        return str(labelled(*labels).stored)
     from lotbench.checks import answer_labels
 
     stored = answer_labels.keep(run, labels)
@@ -164,7 +164,7 @@ def replay(parsed: argparse.Namespace) -> int:
     from lotbench.report.replay import find_trace
     from lotbench.report.replay import replay as by_step
 
-    run = load_run(parsed.run, parsed.kept)
+    run = load_run(parsed.run, parsed.runs_folder)
     trace = find_trace(run.traces, parsed.sample, parsed.repeat)
     sample, own = run.samples[trace.sample], benchmarks.get(run.config.benchmark).replay
     replayed = own(sample, trace) if own else by_step(sample, trace, results.readings(run, trace))
@@ -177,12 +177,14 @@ def show(parsed: argparse.Namespace) -> int:
     if parsed.call:
         from lotbench.run.rescore import find_request
 
-        request = asyncio.run(find_request(load_run(parsed.what or "latest", parsed.kept), parsed.call))
+        request = asyncio.run(
+            find_request(load_run(parsed.what or "latest", parsed.runs_folder), parsed.call)
+        )
         print(visible(f"--- {request.model}, {request.key}"))
         _print_messages(request.messages, request.schema)
         return 0
     if parsed.what and parsed.what not in benchmarks.names():
-        _refuse_run(parsed.what, parsed.kept)
+        _refuse_run(parsed.what, parsed.runs_folder)
     flags = {"benchmark": parsed.what, "model": "human", "data": parsed.data, "samples": parsed.sample}
     file = datasets.config_file(parsed.config)
     experiment = config.load(file, parsed.sets, flags).experiment

@@ -30,7 +30,7 @@ from lotbench.types import Reply, Request, Trace
 TICK_S = 0.1
 PACE_S = 0.45
 """The seconds between two lines of the recorded game, at a terminal."""
-TOLD, LIVE = ANSWERED
+EXAMPLE_SAMPLE, LIVE = ANSWERED
 """The sample of the recorded game, and the one that the embedded model plays."""
 ROUNDS = (
     ("chess", "Is it a sport?", "Yes"),
@@ -56,7 +56,7 @@ ASKED: Mapping[str, Any] = {
 EXAMPLE: Mapping[str, Any] = {
     **ASKED,
     "model": "python:example",
-    "samples": [TOLD],
+    "samples": [EXAMPLE_SAMPLE],
     "roles.oracle": ["python:script"],
     "settings.max_rounds": 15,
     "settings.clue_interval": 5,

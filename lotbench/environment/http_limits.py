@@ -26,14 +26,15 @@ class Limited(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Open the connection; close those that have been idle longest until at most MAX_OPEN are open."""
-        here = [one for one in self.connections if not one.transport.is_closing()]
+        here = [each for each in self.connections if not each.transport.is_closing()]
         # WebSockets and connections with a request under way are not idle.
         idle = [
-            one
-            for one in here
-            if isinstance(one, Limited) and (one.scope is None or (one.cycle and one.cycle.response_complete))
+            each
+            for each in here
+            if isinstance(each, Limited)
+            and (each.scope is None or (each.cycle and each.cycle.response_complete))
         ]
-        for connection in sorted(idle, key=lambda one: one._since)[: max(0, len(here) - MAX_OPEN + 1)]:
+        for connection in sorted(idle, key=lambda each: each._since)[: max(0, len(here) - MAX_OPEN + 1)]:
             connection.transport.close()
         super().connection_made(transport)
         self._wait()

@@ -96,7 +96,7 @@ class Benchmark:
         strata: Fields of samples over which `--limit` spreads its draw, the most important first.
         alike: Returns a key of the samples that give the same requests, of which a draw takes one; None for other samples.
         asked: The names of the fields of a sample that may hold its prompt; pages show the first that is not empty.
-        beside: The names of the fields (besides id and language) of all samples that nodes may read in `episode.data`, for
+        shared_fields: The names of the fields (besides id and language) of all samples that nodes may read in `episode.data`, for
             example to draw control guesses; a run folder keeps them. None: nodes see only the samples that are played.
         lints: Returns findings on weak samples, from the samples, the settings and the metadata of their pictures by id.
         published: Reads the samples from files that others have published; None if there are none.
@@ -129,7 +129,7 @@ class Benchmark:
     strata: tuple[str, ...] = ("language",)
     alike: Callable[[Any, Any], str | None] = lambda sample, settings: None
     asked: tuple[str, ...] = ()
-    beside: tuple[str, ...] | None = None
+    shared_fields: tuple[str, ...] | None = None
     lints: Callable[[Sequence[Any], Any, Mapping[str, Sequence[str]]], Sequence[Finding]] = lambda *data: ()
     published: Callable[[Source], Sequence[BaseModel]] | None = None
     right: Callable[[Any], Sequence[str]] = lambda sample: ()

@@ -334,5 +334,5 @@ class RunFolders(Hooks):
             await held.close()
 
 
-for one in benchmarks.names():
-    task(name=one)(_factory(one))
+for benchmark_name in benchmarks.names():
+    task(name=benchmark_name)(_factory(benchmark_name))

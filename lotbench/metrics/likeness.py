@@ -38,13 +38,13 @@ class Likeness:
     """Likeness of the answers of two models, or of one model with itself.
 
     Attributes:
-        one: The name of the first model; `another` that of the second, which may be the same.
+        first: The name of the first model; `another` that of the second, which may be the same.
         same: The mean likeness of answers to the same sample, with its interval; its `n` is the number of samples.
         other: The mean likeness of answers to different samples, the baseline; None for fewer than two samples.
     """
 
-    one: str
-    another: str
+    first: str
+    second: str
     same: Metric
     other: float | None
 

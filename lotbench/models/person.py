@@ -77,7 +77,7 @@ class PersonModel:
             print()
             if form.pictures:
                 print(f"picture: {self._picture(request.key.sample) if self._picture else 'not shown here'}")
-            for label, text in form.told:
+            for label, text in form.texts:
                 print(visible(f"{label}: {text}" if label else text))
             try:
                 values = {field.name: await in_daemon_thread(partial(_ask, field)) for field in form.fields}

@@ -67,12 +67,12 @@ class Interview:
 
     Attributes:
         rules: The system message, the same for all requests.
-        told: The other messages, line by line as (label, text); the label may be "".
+        texts: The other messages, line by line as (label, text); the label may be "".
         pictures: The sha256 digests of the pictures.
     """
 
     rules: str
-    told: tuple[tuple[str, str], ...]
+    texts: tuple[tuple[str, str], ...]
     pictures: tuple[str, ...]
     fields: tuple[Field, ...]
 
@@ -87,7 +87,7 @@ def interview(request: Request) -> Interview:
     properties: Any = (request.schema or {}).get("properties") or {"answer": {"type": "string"}}
     return Interview(
         rules=_LABEL.sub(lambda match: match[1] + _LABELS[match[2]].upper(), "\n\n".join(rules)),
-        told=tuple(_lines("\n".join(turns))),
+        texts=tuple(_lines("\n".join(turns))),
         pictures=tuple(dict.fromkeys(digests)),
         fields=tuple(_field(name, about) for name, about in properties.items()),
     )

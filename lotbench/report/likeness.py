@@ -65,7 +65,15 @@ def across(runs: Mapping[str, Replies]) -> Section:
     pairs_of = {measured: likeness.alike(answers, measured.measure, measured.ends) for measured in measures}
     grids = tuple(_grid(measured, pairs, tuple(answers)) for measured, pairs in pairs_of.items())
     rows = tuple(
-        (each.one, each.another, measured.name, each.same.value, interval(each.same), each.other, each.same.n)
+        (
+            each.first,
+            each.second,
+            measured.name,
+            each.same.value,
+            interval(each.same),
+            each.other,
+            each.same.n,
+        )
         for measured, pairs in pairs_of.items()
         for each in pairs
     )
@@ -125,7 +133,7 @@ def _notes(measures: Sequence[Measured], runs: Sequence[Replies]) -> list[str]:
 def _grid(measured: Measured, pairs: Sequence[Likeness], names: tuple[str, ...]) -> Grid:
     # The table has the intervals; in the cells of a heat map they would hide the values.
     by_pair = {
-        frozenset((each.one, each.another)): Metric(each.same.value, n=each.same.n, why=each.same.why)
+        frozenset((each.first, each.second)): Metric(each.same.value, n=each.same.n, why=each.same.why)
         for each in pairs
     }
     cells = tuple(tuple(by_pair[frozenset((row, column))] for column in names) for row in names)
@@ -137,11 +145,11 @@ def _summary_notes(likenesses: Mapping[Measured, Sequence[Likeness]]) -> list[st
     """Return a sentence for each measure: the mean likeness between two models, and of a model with itself."""
     notes = []
     for measured, pairs in likenesses.items():
-        between = [each for each in pairs if each.one != each.another]
+        between = [each for each in pairs if each.first != each.second]
         same = [each.same.value for each in between if each.same.value is not None]
         apart = [each.other for each in between if each.other is not None]
         inside = [
-            each.same.value for each in pairs if each.one == each.another and each.same.value is not None
+            each.same.value for each in pairs if each.first == each.second and each.same.value is not None
         ]
         if same:
             sentence = f"Two models, {measured.name}: {fmean(same):.3f} on the same sample"
@@ -154,7 +162,7 @@ def _summary_notes(likenesses: Mapping[Measured, Sequence[Likeness]]) -> list[st
 
 def _numbers(each: Likeness) -> dict[str, JSON]:
     same = _metric_numbers(each.same)
-    return {"models": [each.one, each.another], "same_sample": same, "other_samples": each.other}
+    return {"models": [each.first, each.second], "same_sample": same, "other_samples": each.other}
 
 
 def _metric_numbers(metric: Metric) -> dict[str, JSON]:

@@ -187,8 +187,8 @@ def reasons(case: Case) -> tuple[str, ...]:
 
 def in_short(reasons: Iterable[str]) -> tuple[str, ...]:
     """Return the short forms of reasons, two or three words each, the gravest first."""
-    found = {next(short for part, short in IN_SHORT if part in reason) for reason in reasons}
-    return tuple(dict.fromkeys(short for _, short in IN_SHORT if short in found))
+    shorts = {next(short for part, short in IN_SHORT if part in reason) for reason in reasons}
+    return tuple(dict.fromkeys(short for _, short in IN_SHORT if short in shorts))
 
 
 def sentence(check: Check) -> str:

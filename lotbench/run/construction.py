@@ -78,7 +78,7 @@ def plan(order: Order, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan:
         folder=order.out,
         data=tuple(drafts),
         chosen=tuple(drafts),
-        beside=(),
+        data_rows=(),
         of=len(drafts),
         pictures=datasets.Pictures(order.out, drafts, 1024),
         prompts=_prompts(benchmark),

@@ -40,7 +40,7 @@ class Plan:
         folder: The folder of the data set.
         data: All samples of the data set; for an existing run, those that it plays.
         chosen: The samples to play.
-        beside: The samples, with some of their fields, that every episode may see; see `Episode.data`.
+        data_rows: The samples, with some of their fields, that every episode may see; see `Episode.data`.
         of: The number of samples in the data set.
         hand_picked: Whether the samples were chosen by name, unless they are all samples of their languages or those of a draw.
         names: The models of each role, including the candidate.
@@ -58,7 +58,7 @@ class Plan:
     folder: Path
     data: tuple[Any, ...]
     chosen: tuple[Any, ...]
-    beside: Sequence[Any]
+    data_rows: Sequence[Any]
     of: int
     pictures: datasets.Pictures
     prompts: Pack
@@ -85,7 +85,7 @@ class Plan:
     def order(self) -> tuple[str, ...]:
         """The ids of all samples in order, if recorded predictions are joined to samples by position; else empty."""
         joined = getattr(self.settings, "join", "id") == "position"
-        return tuple(item.id for item in self.beside) if joined else ()
+        return tuple(item.id for item in self.data_rows) if joined else ()
 
     def sequences(self) -> list[list[Planned]]:
         """Return the episodes of this plan's share, grouped by sequence: episodes in order of play that pass on memory."""
@@ -102,7 +102,7 @@ class Plan:
             repeat=repeat,
             settings=self.settings,
             prompts=self.prompts,
-            data=self.beside,
+            data=self.data_rows,
             models={role: len(names) for role, names in self.names.items()},
             seed=self.experiment.seed,
             pictures=self.pictures,
@@ -183,7 +183,7 @@ def _select_data(
         "folder": folder,
         "data": data,
         "chosen": chosen,
-        "beside": chosen if benchmark.beside is None else shared_rows(benchmark, data),
+        "data_rows": chosen if benchmark.shared_fields is None else shared_rows(benchmark, data),
         "of": len(data),
         "pictures": datasets.Pictures(folder, data, experiment.max_image_px),
         "prompts": datasets.prompts(benchmark.name, experiment.prompts),
@@ -221,7 +221,7 @@ def _seen_ids(benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any])
 
 def shared_rows(benchmark: Benchmark, data: Sequence[Any]) -> tuple[SimpleNamespace, ...]:
     """Return the fields of all samples that every episode may see: id, language, and those that the benchmark names."""
-    fields = {"id", "language", *(benchmark.beside or ())}
+    fields = {"id", "language", *(benchmark.shared_fields or ())}
     return tuple(SimpleNamespace(**item.model_dump(mode="json", include=fields)) for item in data)
 
 

@@ -37,8 +37,8 @@ def freeze(plan: Plan, place: run_folder.Folder, duel: str = "") -> None:
         place.write(f"prompts/{path}", text)
     samples = [sample.model_dump(mode="json") for sample in plan.chosen]
     place.write("samples.jsonl", _lines(samples))
-    if plan.benchmark.beside is not None:
-        place.write(DATA, _lines([vars(row) for row in plan.beside]))
+    if plan.benchmark.shared_fields is not None:
+        place.write(DATA, _lines([vars(row) for row in plan.data_rows]))
     names = [name for models in plan.names.values() for name in models]
     table = {
         "schema": RUN_SCHEMA,
@@ -112,14 +112,14 @@ def plan_fields(run: Path, config: Experiment, table: Mapping[str, Any]) -> dict
         raise changed_error(run, changed)
     played = tuple(sample for _, sample in rows(run / "samples.jsonl", benchmark.Sample.model_validate))
     shared_rows: Sequence[Any] = played
-    if benchmark.beside is not None:
+    if benchmark.shared_fields is not None:
         shared_rows = tuple(SimpleNamespace(**row) for _, row in tables(run / DATA))
     seen = record.get("seen", ())
     return {
         "folder": place,
         "data": played,
         "chosen": played,
-        "beside": shared_rows,
+        "data_rows": shared_rows,
         "of": record["of"],
         "hand_picked": record.get("hand_picked", 0 < len(config.samples) < record["of"]),
         "pictures": datasets.Pictures(place, played, config.max_image_px, record["pictures"]),

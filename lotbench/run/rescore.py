@@ -42,7 +42,7 @@ class ReplayedRun:
     Attributes:
         totals: The totals of calls, tokens and cost of the journal.
         traces: The new traces, and those in `kept`, in data order.
-        kept: The old traces of episodes for which the journal lacks a reply, because a question has changed.
+        not_replayed: The old traces of episodes for which the journal lacks a reply, because a question has changed.
         damaged: The numbers of the journal's unreadable lines.
         why: The errors of episodes whose questions could not be built.
     """
@@ -50,7 +50,7 @@ class ReplayedRun:
     plan: Plan
     totals: Totals
     traces: list[Trace] = field(default_factory=list)
-    kept: list[Trace] = field(default_factory=list)
+    not_replayed: list[Trace] = field(default_factory=list)
     damaged: list[int] = field(default_factory=list)
     why: list[str] = field(default_factory=list)
 
@@ -151,7 +151,7 @@ async def replay_run(run: Run) -> ReplayedRun:
     for place, trace in old.items():
         again = new.get(place)
         if again is None or (trace.arrived and not again.arrived):
-            result.kept.append(trace)
+            result.not_replayed.append(trace)
             again = trace
         result.traces.append(again)
     return result

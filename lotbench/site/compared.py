@@ -78,8 +78,10 @@ def duels(shelves: Sequence[Shelf]) -> list[tuple[str, list[Shelf], list[str]]]:
     return ended
 
 
-def _lines(one: Shelf, other: Shelf) -> Iterator[Line]:
+def _lines(first_shelf: Shelf, other_shelf: Shelf) -> Iterator[Line]:
     """Yield the episodes of two runs, paired by sample and repeat; in the order of `one`, then those of `other` alone."""
-    first, second = ({(row.sample, row.repeat): row for row in shelf.rows} for shelf in (one, other))
+    first, second = (
+        {(row.sample, row.repeat): row for row in shelf.rows} for shelf in (first_shelf, other_shelf)
+    )
     for sample, repeat in {**first, **second}:
         yield Line(sample, repeat, (first.get((sample, repeat)), second.get((sample, repeat))))

@@ -92,7 +92,7 @@ def answer(sample: Item, question: str) -> str:
     decided = _of_words(words.same(sample.key_text), asked)
     if decided is None and _PERSON.fullmatch(asked):
         clues = [clue.lower() for clue in sample.clues]
-        person, thing = (any(map(told.search, clues)) for told in (_IS_PERSON, _IS_THING))
+        person, thing = (any(map(pattern.search, clues)) for pattern in (_IS_PERSON, _IS_THING))
         decided = person if person or thing else None
     if decided is not None:
         return "Yes" if decided else "No"

@@ -40,8 +40,8 @@ def _shown(lines: str) -> str:
     """Return JSON lines with control and direction characters escaped if standard output is a terminal, which obeys them."""
     if not sys.stdout.isatty():
         return lines
-    unseen = {one for one in set(lines) - {"\n"} if unicodedata.category(one) in ("Cc", "Cf")}
-    return lines.translate({ord(one): json.dumps(one)[1:-1] for one in unseen})
+    unseen = {letter for letter in set(lines) - {"\n"} if unicodedata.category(letter) in ("Cc", "Cf")}
+    return lines.translate({ord(letter): json.dumps(letter)[1:-1] for letter in unseen})
 
 
 def text(rows: Sequence[Mapping[str, JSON]], ending: str) -> str:

@@ -60,7 +60,7 @@ def test_a_draw_that_does_not_fit_is_named_and_not_kept(
 def test_a_draw_that_fits_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "home"))
     found = labelled(labels(tmp_path))
-    assert found.kept.is_file() and found.open == 0
+    assert found.stored.is_file() and found.open == 0
 
 
 @pytest.mark.parametrize(

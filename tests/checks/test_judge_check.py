@@ -16,7 +16,7 @@ from lotbench.calls import judge_records
 from lotbench.calls.journal import read_journal
 from lotbench.checks.field_labels import draw, labelled
 from lotbench.checks.judge_check import Checked, judge_check
-from lotbench.checks.judge_check_plan import WantedCheck, prepare
+from lotbench.checks.judge_check_plan import CheckOrder, prepare
 from lotbench.cli import main
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.errors import DataError, LimitReached, UsageError
@@ -60,14 +60,14 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def wanted(
     data: Path, rows: Path, out: Path, judges: int = 1, oracle: bool = False, **more: Any
-) -> WantedCheck:
+) -> CheckOrder:
     roles = {"judge": tuple(f"python:j{index}" for index in range(judges))} if judges else {}
     if oracle:
         roles["oracle"] = ("python:o",)
     limits = more.pop("limits", Limits())
     experiment = {"data": str(data), "roles": roles, "repeats": 1, **more.pop("experiment", {})}
     config = Config(experiment=Experiment(**experiment), limits=limits)
-    return WantedCheck(config, judge_set=str(rows), out=out, **more)
+    return CheckOrder(config, judge_set=str(rows), out=out, **more)
 
 
 def players(*judges: PlantedJudge) -> dict[str, Player]:
@@ -169,7 +169,7 @@ async def test_a_check_that_was_stopped_goes_on_without_paying_twice(
     assert not judge_records.every()
     before = own["python:j0"].calls
     checked = await judge_check(wanted(data, rows, tmp_path), own=own)
-    assert checked.path == folder and len(checked.kept) == 1
+    assert checked.path == folder and len(checked.stored) == 1
     keys = [str(entry.key) for entry in read_journal(folder / "calls.jsonl") if entry.source == "call"]
     assert len(keys) == len(set(keys)) == own["python:j0"].calls > before > 0
     again = await judge_check(wanted(data, rows, tmp_path), own=own)
@@ -456,9 +456,9 @@ async def test_contested_rows_and_other_splits_are_left_out_and_only_test_is_kep
     folder = write(tmp_path / "set", daeso=[*rows, contested])
     own = players(PlantedJudge(ITEMS))
     tune = await judge_check(wanted(data, folder, tmp_path, split="tune"), own=own)
-    assert tune.kept == () and tune.measures[0].groups["all"].n == len(filled(ITEMS[:4]))
+    assert tune.stored == () and tune.measures[0].groups["all"].n == len(filled(ITEMS[:4]))
     test = await judge_check(wanted(data, folder, tmp_path), own=own)
-    assert len(test.kept) == 1 and test.measures[0].groups["all"].n == len(filled(ITEMS[4:8]))
+    assert len(test.stored) == 1 and test.measures[0].groups["all"].n == len(filled(ITEMS[4:8]))
     counted = f"{len(rows) + 1} rows, 1 contested and left out; kappa of the two labellings: 0.9"
     assert any(counted in note for note in test.notes)
 
@@ -477,7 +477,7 @@ async def test_every_judge_mode_is_measured_when_asked_for(data: Path, rows: Pat
     asked_for = wanted(data, rows, tmp_path, limit=12, every=True)
     checked = await judge_check(asked_for, own=players(PlantedJudge(ITEMS)))
     assert [one.variant for one in checked.measures] == ["zero_shot", "explained", "causal"]
-    assert len(checked.kept) == 3
+    assert len(checked.stored) == 3
 
 
 @pytest.mark.parametrize(
@@ -530,7 +530,7 @@ def test_a_limit_takes_of_every_kind_alike(data: Path, rows: Path, tmp_path: Pat
         (False, "easy"): 10,
         (False, "hard"): 10,
     }
-    assert made.probes == prepare(replace(made.wanted, out=tmp_path / "other")).probes
+    assert made.probes == prepare(replace(made.order, out=tmp_path / "other")).probes
 
 
 def test_the_command_checks_over_http_and_says_so(
@@ -600,7 +600,7 @@ async def test_new_chains_say_how_far_verdicts_and_the_score_depend_on_the_kept_
     )
     assert found["accepted"][0] == [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
     assert any("Another causal chain changed" in note for note in checked.notes)
-    (kept,) = [json.loads(path.read_text(encoding="utf-8")) for path in checked.kept]
+    (kept,) = [json.loads(path.read_text(encoding="utf-8")) for path in checked.stored]
     assert kept["chains"] == found
     calls = own["python:j0"].calls
     again = await judge_check(wanted(data, rows, tmp_path, chains=2), own=own)
@@ -610,7 +610,7 @@ async def test_new_chains_say_how_far_verdicts_and_the_score_depend_on_the_kept_
     assert f"on creativity_score over {len(ITEMS)} samples" in text
     # A check without new chains forgets none.
     later = await judge_check(wanted(data, rows, tmp_path), own=own)
-    assert json.loads(later.kept[0].read_text(encoding="utf-8"))["chains"] == found
+    assert json.loads(later.stored[0].read_text(encoding="utf-8"))["chains"] == found
     with pytest.raises(UsageError, match="no judge here keeps a causal chain"):
         wrong = {"settings": {"judge_mode": "zero_shot"}}
         await judge_check(wanted(data, rows, tmp_path, chains=2, experiment=wrong), own=own)

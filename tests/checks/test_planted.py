@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lotbench.checks.judge_check import Checked, judge_check
-from lotbench.checks.judge_check_plan import WantedCheck, prepare, read_set
+from lotbench.checks.judge_check_plan import CheckOrder, prepare, read_set
 from lotbench.cli import main
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.errors import DataError
@@ -115,7 +115,7 @@ async def check(benchmark: str, judge: str | Saying, out: Path, **more: Any) -> 
     experiment = Experiment(
         benchmark=benchmark, roles={"judge": ("python:j",)}, repeats=more.pop("repeats", 1)
     )
-    wanted = WantedCheck(
+    wanted = CheckOrder(
         Config(experiment=experiment, limits=Limits()), split="all", out=out, preflight=False, **more
     )
     says = JUDGES[benchmark][judge] if isinstance(judge, str) else judge
@@ -212,7 +212,7 @@ def test_a_row_that_the_checker_read_otherwise_is_contested_and_left_out(tmp_pat
         "".join(json.dumps(row) + "\n" for row in lines), encoding="utf-8"
     )
     experiment = Experiment(benchmark="hicbench", roles={"judge": ("python:j",)})
-    wanted = WantedCheck(Config(experiment=experiment, limits=Limits()), judge_set=str(tmp_path), split="all")
+    wanted = CheckOrder(Config(experiment=experiment, limits=Limits()), judge_set=str(tmp_path), split="all")
     made = prepare(wanted)
     assert lines[0]["id"] not in {one.id for one in made.probes}
     assert len(made.every_row) == len(lines) == len(made.probes) + 1

@@ -72,4 +72,4 @@ def test_out_is_where_results_are_put_in_every_command() -> None:
         if "--out" in action.option_strings
     }
     assert not {name for name in flags if name.split()[1] in ("resume", "score", "report", "replay", "show")}
-    assert flags and not any("kept" in (about or "") for about in flags.values())
+    assert flags and not any("runs_folder" in (about or "") for about in flags.values())

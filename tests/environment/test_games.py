@@ -373,7 +373,7 @@ async def test_games_of_any_seed_are_scored_shown_and_kept(tmp_path: Path) -> No
     run = lotbench.load_run(tmp_path / "games")
     before = list(map(timeless, run.traces))
     again = await replay_run(run)
-    assert (list(map(timeless, again.traces)), again.kept) == (before, [])
+    assert (list(map(timeless, again.traces)), again.not_replayed) == (before, [])
     assert [one.whole async for one in transcripts(run)] == [True] * 9
     for trace in run.traces[:3]:
         shown = await requests(run, trace)

@@ -12,7 +12,7 @@ TWO = {"a": ["cat", "hat"], "b": ["cat", "cat"], "d": ["fish"]}
 
 def test_pairs_on_one_sample_and_on_different_samples_by_hand() -> None:
     own, both, other = alike({"one": ONE, "two": TWO}, equal)
-    assert (own.one, own.another, both.one, both.another) == ("one", "one", "one", "two")
+    assert (own.first, own.second, both.first, both.second) == ("one", "one", "one", "two")
     # a: its pair is the same; b: it is not; c has one answer, which makes no pair.
     assert own.same.value == pytest.approx((1 + 0) / 2) and own.same.n == 2
     # a: of four pairs two are the same; b: two of four (cat with both).

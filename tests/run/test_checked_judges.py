@@ -9,7 +9,7 @@ import pytest
 
 from lotbench import evaluate
 from lotbench.checks.judge_check import judge_check
-from lotbench.checks.judge_check_plan import WantedCheck
+from lotbench.checks.judge_check_plan import CheckOrder
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.report import trust
 from lotbench.storage import datasets
@@ -109,9 +109,9 @@ def planted(benchmark: str, folder: Path) -> Path:
     return folder
 
 
-def wanted(benchmark: str, folder: Path, out: Path) -> WantedCheck:
+def wanted(benchmark: str, folder: Path, out: Path) -> CheckOrder:
     experiment = Experiment(benchmark=benchmark, roles={"judge": ("python:j",)}, repeats=1)
-    return WantedCheck(Config(experiment=experiment, limits=Limits()), str(folder), out=out, preflight=False)
+    return CheckOrder(Config(experiment=experiment, limits=Limits()), str(folder), out=out, preflight=False)
 
 
 JUDGES = {"hicbench": 2, "liveideabench": 3, "rinobench": 1}
@@ -148,7 +148,7 @@ async def test_checked_judges_make_a_run_rankable_and_unchecked_ones_do_not(
     for index in range(JUDGES[benchmark]):
         judge = RuleModel(PERFECT[benchmark], model_id=f"judge-{index}")
         checked = await judge_check(wanted(benchmark, folder, tmp_path), own={"python:j": judge})
-        assert checked.kept and all("good enough." in told for told in checked.sentences), checked.sentences
+        assert checked.stored and all("good enough." in told for told in checked.sentences), checked.sentences
         if index + 1 < JUDGES[benchmark]:
             part = await run(benchmark, tmp_path)
             assert any(f"unchecked: judge-{index + 1}" in reason for reason in part.summary["reasons"])

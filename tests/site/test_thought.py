@@ -109,7 +109,7 @@ def test_a_person_sees_no_json() -> None:
     made = interview(asked())
     assert made.rules == 'Rules.\nOUTPUT: a "b"'
     assert made.pictures == ("ab",)
-    assert made.told == (("", "INPUT"), ("scene", "A fish."), ("answer", "Yes"), ("", "plain words: so"))
+    assert made.texts == (("", "INPUT"), ("scene", "A fish."), ("answer", "Yes"), ("", "plain words: so"))
     assert [(one.name, one.kind) for one in made.fields] == [
         ("point_reason", "line"), ("same_function", "yes_no"), ("answer", "choice"), ("rating", "number"), ("ideas", "lines"),
     ]  # fmt: skip
@@ -141,7 +141,7 @@ def test_what_does_not_fit_is_refused_by_name(field: Field, given: object, messa
 
 def test_a_chinese_prompt_is_read_too() -> None:
     request = replace(asked(), messages=(Message("user", ("图片说明：一条鱼。\n输出：",)),))
-    assert interview(request).told == (("图片说明", "一条鱼。"),)
+    assert interview(request).texts == (("图片说明", "一条鱼。"),)
 
 
 def test_numbers_are_told_as_people_read_them() -> None:

@@ -68,7 +68,7 @@ def test_what_is_skipped_is_counted_by_reason_and_what_is_broken_named_by_line(t
         ],
     )
     done = bring(source, tmp_path / "made")
-    assert (done.read, done.kept) == (9, 1)
+    assert (done.read, done.imported) == (9, 1)
     assert dict(done.skipped) == {
         "the question is in an image": 1,
         "no question": 1,

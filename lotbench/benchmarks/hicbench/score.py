@@ -171,10 +171,10 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
         for name, episodes in by_sample(traces)
     ]
     judges = max((table.shape[1] for _, table, *_ in tasks_read), default=0)
-    for name, table, judged, wanted in tasks_read:
+    for name, table, judged, expected in tasks_read:
         counted = table[0] if table.any() else np.zeros((judges, 4))
-        lacking = wanted - judged if table.any() else wanted
-        shares.append(lacking / wanted)
+        lacking = expected - judged if table.any() else expected
+        shares.append(lacking / expected)
         records[name] = np.pad(counted, ((0, 0), (0, 1)), constant_values=lacking)
 
     def weighted(tasks: Sequence[Floats]) -> Weighted:

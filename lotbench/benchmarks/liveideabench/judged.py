@@ -168,12 +168,12 @@ def filled(keyword: Keyword, version: Version, ideas: int, highest: bool) -> Key
     """
     pick = max if highest else min
     judged = {idea.number: idea for idea in keyword.ideas if idea.rows}
-    compared = {one.ideas: one for one in keyword.comparisons if one.letters}
+    compared = {comparison.ideas: comparison for comparison in keyword.comparisons if comparison.letters}
     pairs = list(combinations(range(1, ideas + 1), 2))
     if len(judged) == ideas and len(compared) == len(pairs):
         return keyword
     row = Row(0, "", {name: pick(MARKS) for name in version.dimensions})
-    letter = pick(version.grades, key=lambda one: version.grades[one])
+    letter = pick(version.grades, key=lambda letter: version.grades[letter])
     return replace(
         keyword,
         ideas=tuple(judged.get(at) or Idea(at, "missing", "", None, (row,), 0) for at in range(1, ideas + 1)),

@@ -65,7 +65,7 @@ benchmark = Benchmark(
     cast=cast,
     strata=("language", "tier"),
     alike=lambda item, settings: item.image if settings.frame == "hidden" else None,
-    beside=("key_text", "response"),
+    shared_fields=("key_text", "response"),
     lints=lints.lints,
     right=lambda item: (item.response,),
     repeats=3,

@@ -172,17 +172,17 @@ def rulings(judged: Sequence[tuple[Probe, ProbeResult]]) -> list[Ruling]:
     ]
 
 
-Found = tuple[str, str, str | None, bool, bool | None]
+ProbeValue = tuple[str, str, str | None, bool, bool | None]
 
 
-def _grounded_claims(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:
+def _grounded_claims(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[ProbeValue]:
     truth: Mapping[str, Any] = probe.known
     for name, (grounded, how) in truth.items():
         verdict = None if values is None else bool(values["checks"][name]["grounded"])
         yield "grounded", f"{probe.id}/{name}", how or None, grounded, verdict
 
 
-def _recalled_arguments(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[Found]:
+def _recalled_arguments(probe: Probe, values: Mapping[str, Any] | None) -> Iterator[ProbeValue]:
     """Yield whether each gold argument was matched; for an idea's own gold also whether each claim was grounded.
 
     The official gold has only claims that passed a grounding check, so the share that the judge calls ungrounded is an

@@ -55,7 +55,7 @@ class Progress:
     """The progress of an import: rows read and kept, skipped rows by reason, and messages about broken rows."""
 
     read: int = 0
-    kept: int = 0
+    imported: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     broken: list[str] = field(default_factory=list)
 
@@ -74,9 +74,9 @@ def bring(source: str, rows: Iterable[Raw], dest: Path) -> Progress:
         for raw in rows:
             if (row := _row(raw, done)) is not None:
                 out.write(line(row.model_dump(mode="json", exclude_none=True)))
-                done.kept += 1
+                done.imported += 1
             done.read += 1
-        if not done.kept:
+        if not done.imported:
             counts = ", ".join(f"{reason}: {count}" for reason, count in done.skipped.most_common())
             raise DataError(done.broken or [f"{source}: no rows ({counts or 'it is empty'})"])
     summary = {"from": source} | {name: getattr(done, name) for name in Progress.__slots__}

@@ -17,7 +17,7 @@ from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.task import benchmark
 from lotbench.benchmarks.lotbench.validation import panels
 from lotbench.checks.judge_check import judge_check
-from lotbench.checks.judge_check_plan import WantedCheck
+from lotbench.checks.judge_check_plan import CheckOrder
 from lotbench.cli import main
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.prompting.person_form import interview
@@ -116,7 +116,7 @@ async def test_the_page_of_an_encore_calls_an_answer_that_was_no_other_idea_not_
 async def test_a_person_reads_a_growing_conversation_as_lines_with_who_said_them() -> None:
     player = candidate("bell", "drum", asks=["Is it alive?"])
     await play(player, judge(NO), max_rounds=2, conversation="growing")
-    told = interview(player.asked[-1]).told
+    told = interview(player.asked[-1]).texts
     assert [line for line in told if line[0] in ("YOU", "not it", "answer")] == [
         ("YOU", "bell"), ("not it", "bell"), ("YOU", "Is it alive?"), ("answer", "No"),
     ]  # fmt: skip
@@ -164,7 +164,7 @@ async def test_a_check_of_a_hidden_encore_reads_responses_and_their_ideas(
     experiment = Experiment(
         data="lotbench_easy", roles={"judge": ("python:j",)}, repeats=1, settings=settings
     )
-    wanted = WantedCheck(
+    wanted = CheckOrder(
         Config(experiment=experiment, limits=Limits()), judge_set=str(rows), out=tmp_path, preflight=False
     )
     found = await judge_check(wanted, own={"python:j": RuleModel(by_words, model_id="j")})
@@ -172,7 +172,7 @@ async def test_a_check_of_a_hidden_encore_reads_responses_and_their_ideas(
     assert told["check alone"].groups["all"].accuracy.value == 1.0
     assert (told["check alone"].of, told["different approach"].of) == (12, ideas)
     assert told["different approach"].groups["all"].accuracy.value == 1.0
-    assert len(found.kept) == 2
+    assert len(found.stored) == 2
 
 
 def test_a_check_takes_the_rows_of_its_arm() -> None:

@@ -213,7 +213,7 @@ def test_a_run_is_scored_again_from_its_folder_and_shows_what_was_sent(tmp_path:
         check=False,
     )
     again = asyncio.run(replay_run(run))
-    assert again.traces == list(run.traces) and again.kept == []
+    assert again.traces == list(run.traces) and again.not_replayed == []
     calls = [json.loads(line) for line in (run.path / "calls.jsonl").read_text().splitlines()]
     about = [call["key"]["sample"] for call in calls if call["key"]["step"] == "caption"]
     assert about == ["oog-en-i01"]

@@ -44,7 +44,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[Row, ...]:
     dest = tmp_path_factory.mktemp("contests") / "data"
     found = caption_contest.rows(Path(str(REFERENCE), "caption_contest"), importing.PictureFiles(dest))
     done = importing.bring("contests", found, dest)
-    assert (done.read, done.kept, dict(done.skipped)) == (40_139, 40_136, {"no caption": 3})
+    assert (done.read, done.imported, dict(done.skipped)) == (40_139, 40_136, {"no caption": 3})
     return datasets.samples(dest, Row)
 
 

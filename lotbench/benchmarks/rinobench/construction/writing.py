@@ -75,7 +75,7 @@ class Justification(Form):
 
 
 class Formal(Form):
-    """The judge's reply to the prompt `formal` on the wording of an idea and its justification; WANTED has the right answers."""
+    """The judge's reply to the prompt `formal` on the wording of an idea and its justification; EXPECTED_VERDICTS has the right answers."""
 
     reason: Annotated[str, prose(600)]
     idea_in_first_person: YesNo
@@ -84,7 +84,7 @@ class Formal(Form):
     novelty_score_as_number: YesNo
 
 
-WANTED = {
+EXPECTED_VERDICTS = {
     "idea_in_first_person": (False, "the idea is in the first person"),
     "justification_in_one_voice": (True, "the justification is not in one reviewer's voice"),
     "summary_of_several_reviews": (False, "a text sums up several reviews"),
@@ -197,7 +197,7 @@ def fault(turn: Mapping[str, Any]) -> str | None:
             return f"the {name} may give its score away: {number!r}"
     if match := _FIRST_PERSON.search("\n".join(turn.get("idea", {}).values())):
         return f"the idea is in the first person: {match[0]!r}"
-    for name, (right, wrong) in WANTED.items():
+    for name, (right, wrong) in EXPECTED_VERDICTS.items():
         if turn.get("formal", {}).get(name, right) is not right:
             return f"{wrong}: {turn['formal']['reason']}"
     if "claims" in turn and not any(turn["claims"].values()):
