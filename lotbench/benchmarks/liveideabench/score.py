@@ -24,6 +24,8 @@ from lotbench.types import JSON, Metric, Score, Trace
 NAMES = ("average", "originality", "feasibility", "clarity", FLUENCY, "flexibility")
 PERCENTILE = 0.30
 """Flexibility is the composite that 30 % of the keywords stay below (v2, Methods: Flexibility)."""
+FEWEST = 8
+"""The fewest keywords whose values bound a percentile: a bootstrap of five covers 85 %."""
 
 
 def average(dimensions: Mapping[str, float]) -> float:
@@ -127,14 +129,14 @@ class Sheet:
             present: [keywords] whether a keyword has a value.
             why: The reason to give if there is no value.
             ends: The lowest and the highest possible value, for Student's interval of a mean. None bootstraps the
-                keywords, as a percentile needs.
+                keywords, as a percentile needs; the interval of fewer than FEWEST keywords is open.
         """
         weights, n = np.eye(len(self.values)), int(present.sum())
         value = float(statistic(weights.sum(axis=0))) if n else math.nan
         if math.isnan(value):
             return Metric(None, n=n, why=why)
         if ends is None:
-            low, high = bootstrap(weights, statistic, 0)
+            low, high = bootstrap(weights, statistic, 0) if n >= FEWEST else (None, None)
         else:
             low, high = studentised(weights[present], statistic, ends)
         return Metric(value, low, high, n=n)

@@ -45,7 +45,7 @@ def calls(settings: Settings) -> Mapping[str, int]:
 
 benchmark = Benchmark(
     name="rinobench",
-    version="3",
+    version="4",
     about="judge how novel a research idea is beside its related works, with reasons that hold",
     roles=ROLES,
     Settings=Settings,
