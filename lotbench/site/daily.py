@@ -56,12 +56,13 @@ def export(config: Config, place: Path) -> tuple[int, Path]:
 def _game(item: Any) -> dict[str, Any]:
     """Return a sample as data for the page: the joke with its blank, and masked all that tells the answer."""
     before, _, after = item.frame.partition("<MASK>")
+    right, wrong = host.lists(item)
     questions: list[str] = []
     while offered := host.suggested(item, questions):
         questions.append(offered[0])
     texts = {
-        "right": [item.key_text, *item.accept],
-        "wrong": [*item.near, *(rejected.text for rejected in item.reject)],
+        "right": list(right),
+        "wrong": list(wrong),
         "answers": [(question, host.answer(item, question)) for question in questions],
         "clues": item.clues,
         "response": item.response,

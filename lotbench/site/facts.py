@@ -77,6 +77,11 @@ class Facts:
         return None if fact in self.unsure | self.near else False
 
 
+def known(key: str) -> bool:
+    """Return whether there are facts about a key text."""
+    return key in _facts()
+
+
 def truth(key: str, question: str) -> bool | None:
     """Return what the facts about a key text say of a question; None if they do not decide it."""
     facts, asked = _facts().get(key), words.same(question)
@@ -95,9 +100,9 @@ def truth(key: str, question: str) -> bool | None:
             way = "is"
         first, *others = _EMPTY.sub("", opening["rest"]).split(" or ")
         # "in kitchens or bathrooms": what links the first links the second, unless it begins anew with an article.
-        shared = re.match(rf".*\b(?:{'|'.join(_grammar('link'))})\b ", first)
-        anew = shared is None or re.match(r"(?:an?|the) ", others[0] if others else "")
-        parts = [first, *(part if anew else f"{shared[0]}{part}" for part in others)]
+        linked = re.match(rf".*\b(?:{'|'.join(_grammar('link'))})\b ", first)
+        anew = re.match(r"(?:an?|the) ", others[0] if others else "")
+        parts = [first, *(f"{linked[0]}{part}" if linked and not anew else part for part in others)]
     truths = [_of_part(facts, part.split(), way) for part in parts]
     said = True if True in truths else None if None in truths else False
     return said if said is None else said != bool(opening["no"])
@@ -116,8 +121,10 @@ def best_questions(key: str, asked: Sequence[str]) -> list[str]:
         for other, row in answers.items()
         if all(truth(other, question) in (None, said) for question, said in heard.items())
     ]
-    said = {question: [row[question] for row in possible] for question in known}
-    return sorted(known, key=lambda question: abs(said[question].count(True) - said[question].count(False)))
+    column = {question: [row[question] for row in possible] for question in known}
+    return sorted(
+        known, key=lambda question: abs(column[question].count(True) - column[question].count(False))
+    )
 
 
 @cache

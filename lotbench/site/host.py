@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import cache
 from typing import Any, TypeAlias
 
 from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.site import facts
+from lotbench.storage.datasets import shipped
+from lotbench.storage.jsonl import rows
 from lotbench.types import Reply, Request
 
 Decide: TypeAlias = Callable[[Item, str], Awaitable[bool | None]]
@@ -52,29 +55,45 @@ SUGGESTED = 3
 """The maximum number of questions that the host offers at a time."""
 
 
+def lists(sample: Item) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Return the guesses that count and those that do not, with the reasons: the sample's, and the labelled ones of the judge set."""
+    right = dict.fromkeys(sample.accept, "It is on the list of what counts.")
+    wrong = dict.fromkeys(sample.near, "It is near, but it makes another joke.")
+    wrong |= {rejected.text: rejected.why for rejected in sample.reject}
+    for guess, counts in _labelled().get(sample.id, {}).items() if facts.known(sample.key_text) else ():
+        if guess not in right.keys() | wrong.keys():
+            (right if counts else wrong)[guess] = "It is on the list of what others guessed."
+    return {sample.key_text: "It is the very words.", **right}, wrong
+
+
+@cache
+def _labelled() -> Mapping[str, Mapping[str, bool]]:
+    """Return the guesses of the judge set whose labels agree, by the ids of the easy samples."""
+    guesses: dict[str, dict[str, bool]] = {}
+    for _, row in rows(shipped("data", "judge_sets", "daeso.jsonl"), dict):
+        if not row["contested"]:
+            guesses.setdefault(row["sample"], {})[row["guess"]] = row["label"]
+    return guesses
+
+
 def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
     """Return whether a guess counts by its sample's lists, and the reason; None and "" if it is on no list.
 
     A guess on no list that the caption has word for word does not count.
     """
-    refused = [(wrong.text, wrong.why) for wrong in sample.reject]
-    refused += [(text, "It is near, but it makes another joke.") for text in sample.near]
-    right = [
-        (sample.key_text, "It is the very words."),
-        *((text, "It is on the list of what counts.") for text in sample.accept),
-    ]
+    right, refused = lists(sample)
     scored = [
         (alike(guess, text), counts, why)
         for counts, of in ((False, refused), (True, right))
-        for text, why in of
+        for text, why in of.items()
     ]
     best, counts, why = max(scored)
     if best >= ALIKE:
         return counts, why
-    for text, why in refused:
+    for text, why in refused.items():
         if _holds_words(stems(guess), stems(text)):
             return False, why
-    holds = [text for text, _ in right if _holds_words(stems(guess), stems(text))]
+    holds = [text for text in right if _holds_words(stems(guess), stems(text))]
     if holds:
         return True, f"It has “{holds[0]}” in it."
     literal = words.overlap(guess, sample.caption) == "shortens"
@@ -84,15 +103,9 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
 def answer(sample: Item, question: str) -> str:
     """Return the answer to a question on the key text: Yes or No if the key text, the lists or a fact decide, else Unclear."""
     decided = _of_words(words.same(sample.key_text), words.same(question))
-    question_stems = stems(question)
-    if decided is None and any(question_stems == stems(text) for text in (sample.key_text, *sample.accept)):
-        decided = True
-    if decided is None and any(
-        question_stems == stems(text) for text in (*sample.near, *(wrong.text for wrong in sample.reject))
-    ):
-        decided = False
     if decided is None:
-        decided = facts.truth(sample.key_text, question)
+        named = [any(stems(question) == stems(text) for text in of) for of in lists(sample)]
+        decided = named[0] if any(named) else facts.truth(sample.key_text, question)
     return "Unclear" if decided is None else "Yes" if decided else "No"
 
 

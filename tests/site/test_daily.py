@@ -88,7 +88,7 @@ def test_a_game_in_a_browser_from_the_disk(tmp_path: Path, chromium: Browser) ->
         assert "not it" in page.inner_text("#said") and item.clues[0] in page.inner_text("#said")
         question = page.inner_text("#picks button >> nth=0")
         page.click("#picks button >> nth=0")
-        assert f"{question}\n{answer(item, question)}." in page.inner_text("#said") and page.is_hidden(
+        assert f"{question}\n\n{answer(item, question)}." in page.inner_text("#said") and page.is_hidden(
             "#picks"
         )
         page.fill("#guess", "xylophonic zeppelin")
