@@ -58,7 +58,7 @@ def _game(item: Any) -> dict[str, Any]:
     before, _, after = item.frame.partition("<MASK>")
     right, wrong = host.lists(item)
     questions: list[str] = []
-    while offered := host.suggested(item, questions):
+    while offered := host.suggested(item, questions, item.clues[:1]):
         questions.append(offered[0])
     texts = {
         "right": list(right),

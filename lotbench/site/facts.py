@@ -127,6 +127,14 @@ def best_questions(key: str, asked: Sequence[str]) -> list[str]:
     )
 
 
+def mentioned(text: str) -> list[str]:
+    """Return the questions of the file for whose facts a text has words: a clue answers them."""
+    chinese = bool(words.CJK.search(text))
+    tokens = _words_zh().findall(text) if chinese else words.same(text).split()
+    named = {phrase.fact for at in range(len(tokens)) if (phrase := _phrase(tokens[at : at + 4]))}
+    return [texts[chinese] for fact, texts in _table()["asks"].items() if fact in named]
+
+
 @cache
 def _answers(language: int) -> Mapping[str, Mapping[str, bool | None]]:
     """Return the answers to the file's questions in a language (0: English, 1: Chinese), by key text."""

@@ -109,9 +109,12 @@ def answer(sample: Item, question: str) -> str:
     return "Unclear" if decided is None else "Yes" if decided else "No"
 
 
-def suggested(sample: Item, asked: Iterable[str]) -> Sequence[str]:
-    """Return questions that the host can answer, the one first that splits what is still possible best; none of those that were asked."""
-    past = list(asked)
+def suggested(sample: Item, asked: Iterable[str], clues: Iterable[str] = ()) -> Sequence[str]:
+    """Return questions that the host can answer, and that neither were asked nor are answered by the clues so far.
+
+    The first splits best what is still possible.
+    """
+    past = [*asked, *(question for clue in clues for question in facts.mentioned(clue))]
     questions = facts.best_questions(sample.key_text, past) or EXAMPLES[sample.language]
     return [question for question in questions if question not in past][:SUGGESTED]
 

@@ -142,7 +142,8 @@ class Player:
         status, game, view = self.status, self._game, self.view
         if status is None or view is None or status.plan.experiment.roles.get("oracle") != (host.HOST,):
             return ()
-        return host.suggested(game.sample, [turn.question for turn in view.turns if turn.question])
+        asked = [turn.question for turn in view.turns if turn.question]
+        return host.suggested(game.sample, asked, [clue for turn in view.turns for clue in turn.clues])
 
     @property
     def ended(self) -> Trace | None:

@@ -117,7 +117,7 @@ function draw(doubt = "") {
   const over = ended !== null, kept = remembered(), running = kept.last >= today() - 1 ? kept.streak ?? 0 : 0;
   at("game").classList.toggle("over", over);
   at("guessing").hidden = over || doubt === "own";
-  at("guess").disabled = Boolean(doubt);
+  at("guess").disabled = at("send").hidden = Boolean(doubt);
   at("words").hidden = at("over").hidden = !over;
   at("heading").hidden = over;
   at("intro").hidden = over || tries.length > 0;
