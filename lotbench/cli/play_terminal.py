@@ -113,7 +113,7 @@ class Terminal:
             if picks:
                 listed = "   ".join(f"{number} {question}" for number, question in picks.items())
                 self._console.print(Text(f"  {listed}", style="blue"))
-            label = f"{_ask_for(field.name)}, or its number" if picks else _ask_for(field.name)
+            label = "Your question, a number, or Enter to guess" if picks else _ask_for(field.name)
             typed, self._next_guess = typed or await self._line(label, field.choices), ""
             typed = picks.get(int(typed), typed) if typed.strip() in map(str, picks) else typed
             answers[field.name] = typed
