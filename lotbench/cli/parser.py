@@ -357,7 +357,10 @@ def _people(command: Declare) -> None:
         flag("--name WHO", "who plays, at this terminal"),
         flag("--browser", "serve pages on which one or more people play"),
         flag("--daily", "the game of today (UTC), the same for everybody with the same data"),
-        flag("--export DIR", "write the daily game as a page for any host, or to send: no server, no key"),
+        flag(
+            "--export PATH",
+            "write the daily game as one file to send or to host (a .html, or index.html in a folder)",
+        ),
         flag("--limit N", "samples a person at most", type=int),
         OUT,
     )

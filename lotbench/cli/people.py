@@ -130,7 +130,10 @@ def play(parsed: argparse.Namespace) -> int:
         from lotbench.site.daily import export
 
         count, page = export(_game(parsed, {"data": KEYLESS["data"]}), Path(parsed.export))
-        print(f"{page}: {count} games, one a day; open it, send the folder, or put it on any host")
+        size = page.stat().st_size / 1e6
+        print(
+            f"{page}: {count} games, one a day, in one file of {size:.1f} MB; open it, send it, or put it on any host"
+        )
         return 0
     config, out = _game(parsed), Path(parsed.out)
     game = config.experiment.benchmark == DEFAULT_BENCHMARK

@@ -109,7 +109,13 @@ class Terminal:
         version, answers = player.model.version, dict[str, object]()
         for field in player.fields:
             typed = self._next_guess if field.name in GUESSES else ""
-            typed, self._next_guess = typed or await self._line(_ask_for(field.name), field.choices), ""
+            picks = dict(enumerate(player.suggested, 1)) if field.name == "question" else {}
+            if picks:
+                listed = "   ".join(f"{number} {question}" for number, question in picks.items())
+                self._console.print(Text(f"  {listed}", style="blue"))
+            label = "Your question, a number, or Enter to guess" if picks else _ask_for(field.name)
+            typed, self._next_guess = typed or await self._line(label, field.choices), ""
+            typed = picks.get(int(typed), typed) if typed.strip() in map(str, picks) else typed
             answers[field.name] = typed
             if typed.strip().lower() == GIVE_UP:
                 player.give_up(version)
@@ -134,9 +140,9 @@ class Terminal:
         self._console.print(
             Text(f"  ? “{visible(doubt.guess)}” is not on my lists: it may be right.", style="yellow")
         )
-        line = (await self._line("Guess again: free; “show”: see the answer and decide", ())).strip()
+        line = (await self._line("Guess again, free; Enter: a miss; “show”: the answer", ())).strip()
         if line.lower() != "show":
-            player.says("on")
+            player.says("on" if line else "miss")
             self._next_guess = line
             return
         player.says("show")
@@ -200,7 +206,7 @@ class Terminal:
         often = len(view.clue_rounds) >= view.most - 1
         after = "each miss" if often else f"round {', '.join(map(str, view.clue_rounds))}"
         clues = f" Clues come after {after}." if view.clue_rounds else ""
-        rules = f"{what} {view.most} rounds. {FAILS}{clues} Type “{GIVE_UP}” to give up. {self._player.hint}"
+        rules = f"{what} {view.most} rounds. {FAILS}{clues} Type “{GIVE_UP}” to give up."
         self._console.print(Text(rules, style="dim"))
 
     def _news(self) -> None:

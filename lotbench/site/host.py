@@ -1,20 +1,23 @@
-"""The host: a judge and oracle without a model, which judges guesses by a sample's word lists and answers by its clues.
+"""The host: a judge and oracle without a model, which judges guesses by a sample's word lists and answers by facts.
 
-The lists have few guesses. On a guess that is neither there nor in the caption the host gives no verdict, and the player decides. It answers a question
-only if it is sure: it answers few of the labelled questions of `data/judge_sets`, and none wrongly.
+The lists have few guesses. On a guess that is neither there nor in the caption the host gives no verdict, and the player decides. It answers questions on
+words and letters, and those that the facts of the easy samples decide (`facts`); it offers questions that it can answer.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache
 from typing import Any, TypeAlias
 
 from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.site import facts
+from lotbench.storage.datasets import shipped
+from lotbench.storage.jsonl import rows
 from lotbench.types import Reply, Request
 
 Decide: TypeAlias = Callable[[Item, str], Awaitable[bool | None]]
@@ -36,8 +39,6 @@ PLAIN = re.compile(
     r"|them|there|these|they|things?|this|to|type|used|usually|was|were|what|which|with|words?|you|your"
 )
 """Words without content, which are left out when texts are compared."""
-_NO = re.compile(r"\b(?:no|not|never|nobody|nothing|without|hardly)\b|n['’]t\b|不|没", re.IGNORECASE)
-_OF_IT = re.compile(r"^(?:it|they|these|the (?:missing|hidden) \w+) (?:is|are|names?)\b", re.IGNORECASE)
 _QUOTED = re.compile(r"^[^\n:：\"“]+[:：]\s*[\"“](.*)[\"”]\s*$", re.MULTILINE)
 """A line of a prompt with a label, a colon and a quoted text; the last such line has the guess or the question."""
 _NUMBERS = {"single": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
@@ -48,13 +49,31 @@ _COUNTED = re.compile(
 )
 _LETTERED = re.compile(rf"{_ASKS} (begin|start|end|contain)s? (?:with |in )?(?:the letter |an? )?([a-z])")
 _COUNTED_ZH = re.compile(r"(?:它|答案)?(?:是|有)([一二两三四五六七八九]|\d\d?)个字[吗么]?")
-_PERSON = re.compile(rf"{_ASKS} (?:an? )?(?:persons?|human(?: being)?s?|somebody|someone|people)")
-_IS_PERSON = re.compile(
-    r"\b(?:names (?:a person|some(?:body|one))|(?:is|are) (?:a person|people|about people)|this (?:\w+ )?person)\b"
-)
-_IS_THING = re.compile(r"^(?:it|the missing \w+) is an? (?:\w+ )?thing\b")
 EXAMPLES = {"en": ("Is it one word?", "Does it begin with s?"), "zh": ("是两个字吗？", "是四个字吗？")}
 """Questions that the host can answer, whatever the sample; by language."""
+SUGGESTED = 3
+"""The maximum number of questions that the host offers at a time."""
+
+
+def lists(sample: Item) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Return the guesses that count and those that do not, with the reasons: the sample's, and the labelled ones of the judge set."""
+    right = dict.fromkeys(sample.accept, "It is on the list of what counts.")
+    wrong = dict.fromkeys(sample.near, "It is near, but it makes another joke.")
+    wrong |= {rejected.text: rejected.why for rejected in sample.reject}
+    for guess, counts in _labelled().get(sample.id, {}).items() if facts.known(sample.key_text) else ():
+        if guess not in right.keys() | wrong.keys():
+            (right if counts else wrong)[guess] = "It is on the list of what others guessed."
+    return {sample.key_text: "It is the very words.", **right}, wrong
+
+
+@cache
+def _labelled() -> Mapping[str, Mapping[str, bool]]:
+    """Return the guesses of the judge set whose labels agree, by the ids of the easy samples."""
+    guesses: dict[str, dict[str, bool]] = {}
+    for _, row in rows(shipped("data", "judge_sets", "daeso.jsonl"), dict):
+        if not row["contested"]:
+            guesses.setdefault(row["sample"], {})[row["guess"]] = row["label"]
+    return guesses
 
 
 def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
@@ -62,24 +81,19 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
 
     A guess on no list that the caption has word for word does not count.
     """
-    refused = [(wrong.text, wrong.why) for wrong in sample.reject]
-    refused += [(text, "It is near, but it makes another joke.") for text in sample.near]
-    right = [
-        (sample.key_text, "It is the very words."),
-        *((text, "It is on the list of what counts.") for text in sample.accept),
-    ]
+    right, refused = lists(sample)
     scored = [
         (alike(guess, text), counts, why)
         for counts, of in ((False, refused), (True, right))
-        for text, why in of
+        for text, why in of.items()
     ]
     best, counts, why = max(scored)
     if best >= ALIKE:
         return counts, why
-    for text, why in refused:
+    for text, why in refused.items():
         if _holds_words(stems(guess), stems(text)):
             return False, why
-    holds = [text for text, _ in right if _holds_words(stems(guess), stems(text))]
+    holds = [text for text in right if _holds_words(stems(guess), stems(text))]
     if holds:
         return True, f"It has “{holds[0]}” in it."
     literal = words.overlap(guess, sample.caption) == "shortens"
@@ -87,32 +101,22 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
 
 
 def answer(sample: Item, question: str) -> str:
-    """Return the answer to a question on the key text: Yes or No if the key text, the lists or a clue decide, else Unclear."""
-    asked = words.same(question)
-    decided = _of_words(words.same(sample.key_text), asked)
-    if decided is None and _PERSON.fullmatch(asked):
-        clues = [clue.lower() for clue in sample.clues]
-        person, thing = (any(map(pattern.search, clues)) for pattern in (_IS_PERSON, _IS_THING))
-        decided = person if person or thing else None
-    if decided is not None:
-        return "Yes" if decided else "No"
-    question_stems = stems(question)
-    if not question_stems:
-        return "Unclear"
-    if question_stems == stems(sample.key_text):
-        return "Yes"
-    if any(
-        question_stems == stems(text)
-        for text in (*sample.accept, *sample.near, *(wrong.text for wrong in sample.reject))
-    ):
-        return "No"
-    for clue in sample.clues:
-        clue_stems = list(_stems(clue))
-        # A question with a single content word is answered only by a clue that says what the thing is.
-        within = clue_stems if len(question_stems) > 1 else clue_stems[:3] if _OF_IT.match(clue) else []
-        if question_stems <= set(within):
-            return "No" if bool(_NO.search(clue)) != bool(_NO.search(question)) else "Yes"
-    return "Unclear"
+    """Return the answer to a question on the key text: Yes or No if the key text, the lists or a fact decide, else Unclear."""
+    decided = _of_words(words.same(sample.key_text), words.same(question))
+    if decided is None:
+        named = [any(stems(question) == stems(text) for text in of) for of in lists(sample)]
+        decided = named[0] if any(named) else facts.truth(sample.key_text, question)
+    return "Unclear" if decided is None else "Yes" if decided else "No"
+
+
+def suggested(sample: Item, asked: Iterable[str], clues: Iterable[str] = ()) -> Sequence[str]:
+    """Return questions that the host can answer, and that neither were asked nor are answered by the clues so far.
+
+    The first splits best what is still possible.
+    """
+    past = [*asked, *(question for clue in clues for question in facts.mentioned(clue))]
+    questions = facts.best_questions(sample.key_text, past) or EXAMPLES[sample.language]
+    return [question for question in questions if question not in past][:SUGGESTED]
 
 
 def _of_words(key: str, asked: str) -> bool | None:
@@ -161,22 +165,15 @@ def _stems(text: str) -> Iterable[str]:
     folded = words.same(text)
     if words.CJK.search(folded):
         return [folded]
-    return [_stemmer().stemWord(word) for word in folded.split() if not PLAIN.fullmatch(word)]
+    return [facts.stem(word) for word in folded.split() if not PLAIN.fullmatch(word)]
 
 
 def _holds_words(guess: frozenset[str], right: frozenset[str]) -> bool:
     return right <= guess and len(guess - right) <= MORE
 
 
-@cache
-def _stemmer() -> Any:
-    import snowballstemmer  # type: ignore[import-untyped]  # noqa: PLC0415 - only a game without a model needs it
-
-    return snowballstemmer.stemmer("english")
-
-
 class Host:
-    """A model that plays judge and oracle by the lists and clues of the samples.
+    """A model that plays judge and oracle by the lists of the samples and the facts about them.
 
     Args:
         sample: Returns the sample with an id.

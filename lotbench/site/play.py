@@ -251,7 +251,7 @@ class PlaySite:
             answer=player.model.version,
             phase=phase,
             view=view,
-            hint=player.hint,
+            suggested=player.suggested,
             wait=round(player.waited_s),
             waiting=player.waiting,
             doubt=player.doubt,

@@ -23,15 +23,17 @@ from lotbench.types import Trace
 
 View: TypeAlias = player_view.View
 Phase: TypeAlias = Literal["start", "guess", "ask", "other", "judge", "host", "unknown", "own"]
-SAID = {False: ("on", "show"), True: ("counts", "misses")}
+SAID = {False: ("miss", "on", "show"), True: ("counts", "misses")}
 """The words of a player on a guess that is on no list.
 
-Before the answer is shown (False): `on` to guess again, `show` to see the answer. After that (True): whether it `counts`.
+Before the answer is shown (False): `miss` to take it as a miss, which earns a clue, `on` to guess again, `show` to see the answer.
+After that (True): whether it `counts`.
 """
 CONSENT = (
     "What you type, how long you take and the name that you give are written into a folder on the machine that "
     "serves this page, judged by the models named below, and may be published in that form."
 )
+CANNOT_TELL = "I can't tell. Ask me in simpler words, or pick a question that I can answer."
 GUESSES = ("guess", "response")
 """The form fields with a guess: the words for the blank, or a whole response."""
 
@@ -135,13 +137,13 @@ class Player:
         return interview(self.model.asked).fields if self.model.asked else ()
 
     @property
-    def hint(self) -> str:
-        """Which questions the host by lists can answer; "" where a model answers."""
-        status, game = self.status, self._game
-        if status is None or game is None or status.plan.experiment.roles.get("oracle") != (host.HOST,):
-            return ""
-        examples = " or ".join(f"“{example}”" for example in host.EXAMPLES[game.sample.language])
-        return f"I know its words, its letters and my clues: ask {examples}."
+    def suggested(self) -> Sequence[str]:
+        """Questions that the host by lists can answer; empty where a model answers."""
+        status, game, view = self.status, self._game, self.view
+        if status is None or view is None or status.plan.experiment.roles.get("oracle") != (host.HOST,):
+            return ()
+        asked = [turn.question for turn in view.turns if turn.question]
+        return host.suggested(game.sample, asked, [clue for turn in view.turns for clue in turn.clues])
 
     @property
     def ended(self) -> Trace | None:
@@ -194,8 +196,8 @@ class Player:
             for name, text in texts.items():
                 if text and (why := player_view.objection(episode, name, text)):
                     return why
-                if name == "question" and self.hint and host.answer(episode.sample, text) == "Unclear":
-                    return f"I can't tell. {self.hint} {player_view.FREE}"
+                if name == "question" and self.suggested and host.answer(episode.sample, text) == "Unclear":
+                    return f"{CANNOT_TELL} {player_view.FREE}"
                 if name in GUESSES and self._is_on_no_list(episode, name, text):
                     filled(self.model.waiting(version), fields)
                     self.doubt = Doubt(episode.sample, text, version, fields)
@@ -233,7 +235,7 @@ class Player:
         if word == "on":
             return
         self.own = word == "counts"
-        if not self.own:
+        if word == "misses":
             self.model.ends(doubt.sample.id, 1)
         self.model.answer(doubt.version, doubt.fields)
         self._send({"guess": doubt.guess})

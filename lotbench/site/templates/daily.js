@@ -1,20 +1,11 @@
-// The game of a day, all of it in this page: it judges by the hashes that site/daily.py wrote.
+// The game of a day, all of it in this page: it judges by the lists that site/daily.py masked.
 const told = JSON.parse(document.getElementById("games").textContent), DAY = 86400000;
 const at = (id) => document.getElementById(id);
 const quiet = new Set("a an the to of some my your his her its our their".split(" "));
 const rough = (text) => text.normalize("NFKC").toLowerCase().replace(/[-‐‑–—_]/g, " ").replace(/[^\p{L}\p{N}\p{M}_\s]/gu, "")
   .split(/\s+/).filter((word) => word && !quiet.has(word)).map((word) => word.replace(/(?<=[\p{L}\p{N}_]{3})(?:ing|ers?|ed|es|s)$/u, "")).join(" ");
 const slipped = (text) => text.length < 5 ? [] : [...text].map((_, place, every) => every.filter((_, other) => other !== place).join(""));
-function hashed(salt, text) {
-  const bytes = new TextEncoder().encode(`${salt}:${text}`);
-  return [0x811c9dc5, 0x01000193].map((seed) => {
-    let value = seed;
-    for (const byte of bytes) value = Math.imul(value ^ byte, 16777619) >>> 0;
-    return value.toString(16).padStart(8, "0");
-  }).join("");
-}
-function unmasked(salt, text) {
-  const key = hashed(salt, "mask");
+function unmasked(key, text) {
   return new TextDecoder().decode(Uint8Array.from(atob(text), (one, place) => one.charCodeAt(0) ^ key.charCodeAt(place % key.length)));
 }
 function remembered() {
@@ -27,16 +18,17 @@ const today = () => Math.floor((Date.now() - Date.parse(told.first)) / DAY) + 1;
 
 // Whether a guess counts; null where no list has it. A guess may have two words more than a phrase.
 function verdict(game, guess) {
-  const lists = Object.fromEntries(["right", "slips", "wrong"].map((name) => [name, new Set(game[name].split(" "))]));
   const words = rough(guess).split(" "), parts = [];
   for (let size = words.length; size >= Math.max(1, words.length - 2); size--)
     for (let first = 0; first + size <= words.length; first++) parts.push(words.slice(first, first + size).join(" "));
-  const known = (list, text) => lists[list].has(hashed(game.id, text));
-  if (known("right", parts[0])) return true;
-  if (known("wrong", parts[0])) return false;
-  if (known("slips", parts[0]) || slipped(parts[0]).some((text) => known("right", text) || known("slips", text))) return true;
-  if (parts.some((text) => known("wrong", text))) return false;
-  return parts.some((text) => known("right", text)) ? true : inScene(guess) ? false : null;
+  const [right, wrong] = [texts.right, texts.wrong].map((list) => new Set(list.map(rough)));
+  if (right.has(parts[0])) return true;
+  if (wrong.has(parts[0])) return false;
+  // Two phrases differ by a letter if they are alike without one each.
+  const slips = new Set([...right].flatMap((text) => [text, ...slipped(text)]));
+  if (slips.has(parts[0]) || slipped(parts[0]).some((text) => slips.has(text))) return true;
+  if (parts.some((text) => wrong.has(text))) return false;
+  return parts.some((text) => right.has(text)) ? true : inScene(guess) ? false : null;
 }
 const inScene = (guess) => ` ${rough(game.scene)} `.includes(` ${rough(guess)} `);
 
@@ -46,14 +38,18 @@ function begin(which) {
   const place = (number - 1) % told.games.length;
   [game, tries, shown, ended] = [told.games[place], [], false, null];
   texts = JSON.parse(unmasked(game.id, game.told));
-  at("picture").src = `pictures/${place}.jpg`;
+  texts.key = texts.right[0];
+  at("picture").src = game.picture;
   at("picture").alt = game.scene;
   at("before").textContent = game.joke[0];
   at("after").textContent = game.joke[1];
   at("title").textContent = number === today() ? `The game of the day, number ${number}` : `Game number ${number}`;
   all("#said > li:not(.rules)").forEach((one) => one.remove());
   const kept = remembered();
-  for (const one of kept.games?.[number]?.tries ?? []) took(one.guess, one.counts, one.own, false);
+  for (const one of kept.games?.[number]?.tries ?? []) {
+    took(one.guess, one.counts, one.own, false);
+    if (one.asked !== undefined) asks(one.asked, false);
+  }
   if (kept.games?.[number]?.over && ended === null) over("given up", false);
   draw();
 }
@@ -72,7 +68,7 @@ function say(kind, text, stamp) {
   at("said").append(line);
 }
 // What was said while a guess was in doubt goes.
-const undoubt = () => all("#said > .host:not(.rules), #said > .mine:not(:has(.stamp))").forEach((one) => one.remove());
+const undoubt = () => all("#said > .host:not(.rules, .told), #said > .mine:not(.question, :has(.stamp))").forEach((one) => one.remove());
 function took(guess, counts, own, fresh = true) {
   tries.push({guess, counts, own});
   undoubt();
@@ -82,6 +78,13 @@ function took(guess, counts, own, fresh = true) {
   const clue = texts.clues[tries.length - 1];
   if (clue) say("clue", clue);
   if (fresh) keep(false);
+}
+const HEARD = {Yes: "Yes.", No: "No."};
+function asks(which, fresh = true) {
+  tries[tries.length - 1].asked = which;
+  say("mine question", texts.answers[which][0]);
+  say("host told", HEARD[texts.answers[which][1]]);
+  if (fresh) { keep(false); draw(); }
 }
 function keep(done) {
   const kept = remembered();
@@ -114,9 +117,19 @@ function draw(doubt = "") {
   const over = ended !== null, kept = remembered(), running = kept.last >= today() - 1 ? kept.streak ?? 0 : 0;
   at("game").classList.toggle("over", over);
   at("guessing").hidden = over || doubt === "own";
-  at("guess").disabled = Boolean(doubt);
-  at("lead").hidden = at("over").hidden = !over;
+  at("guess").disabled = at("send").hidden = Boolean(doubt);
+  at("words").hidden = at("over").hidden = !over;
   at("heading").hidden = over;
+  at("intro").hidden = over || tries.length > 0;
+  const asked = new Set(tries.map((one) => one.asked)), open = texts.answers.map((_, which) => which).filter((which) => !asked.has(which)).slice(0, 3);
+  at("picks").hidden = over || Boolean(doubt) || !tries.length || tries[tries.length - 1].asked !== undefined || !open.length;
+  all("#picks button").forEach((one) => one.remove());
+  for (const which of open) {
+    const pick = document.createElement("button");
+    [pick.type, pick.textContent] = ["button", texts.answers[which][0]];
+    pick.addEventListener("click", () => asks(which));
+    at("picks").append(pick);
+  }
   at("answer").hidden = !over && doubt !== "own";
   at("menu").hidden = over || Boolean(doubt);
   at("doubt").hidden = !doubt;
@@ -146,7 +159,7 @@ function draw(doubt = "") {
     const place = location.protocol.startsWith("http") ? `\n${location.href.split("#")[0]}` : "";
     at("shared").value = `lotbench #${number}  ${ended === "solved" ? tries.length : "X"}/${told.rounds}\n${signs}${place}`;
     at("next").textContent = number === today() ? `The next one comes in ${Math.ceil((DAY - Date.now() % DAY) / 3600000)} h.` : "";
-    at("card").href = card(`The game of the day, number ${number}`, outcome(), told.rounds, tries.map((one) => ({found: one.counts, miss: !one.counts})));
+    at("card").href = card(`The game of the day, number ${number}`, outcome(), told.rounds, tries.map((one) => ({found: one.counts, miss: !one.counts})), at("picture"));
   } else if (!doubt) at("guess").focus({preventScroll: true});
   settle();
 }
@@ -178,6 +191,10 @@ at("doubt").addEventListener("submit", (event) => {
   }
   at("guess").value = "";
   if (said === "counts") return took(guess, true, true);
+  if (said === "miss") {
+    took(guess, false, true);
+    return ended === null && draw();
+  }
   if (said === "misses") {
     tries.push({guess, counts: false, own: true});
     return over("given up", true);

@@ -33,7 +33,7 @@ async function renew() {
 
 function settle() {
   const log = document.querySelector(".log");
-  if (log?.querySelector(".mine")) {
+  if (log?.querySelector(".mine") && !document.querySelector("main.over")) {
     log.scrollTop = log.scrollHeight;
     // On a phone the page scrolls, not the conversation.
     if (log.scrollHeight <= log.clientHeight + 1) scrollTo(0, document.documentElement.scrollHeight);
