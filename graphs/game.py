@@ -6,7 +6,7 @@ graph defines the order of the nodes; the benchmark defines the nodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
 from langgraph.graph import END, START, StateGraph
@@ -19,9 +19,14 @@ Game: TypeAlias = CompiledStateGraph[EpisodeState, AnyEpisode, EpisodeState, Epi
 NODES = ("respond", "check", "ask", "answer", "reveal")
 
 
-def ends_or(name: str, end: str = END) -> Callable[[EpisodeState], str]:
+def ends_or(name: str, end: str = END) -> Callable[[EpisodeState], Awaitable[str]]:
     """Return the condition of an edge: it leads to the node `name`, or to `end` once the state has an outcome."""
-    return lambda state: end if state["outcome"] is not None else name
+
+    # Asynchronous, since LangGraph runs other conditions in a thread.
+    async def next_node(state: EpisodeState) -> str:
+        return end if state["outcome"] is not None else name
+
+    return next_node
 
 
 def assemble(graph: StateGraph[Any, Any, Any, Any], nodes: Mapping[str, Any], end: str = END) -> None:
@@ -30,7 +35,7 @@ def assemble(graph: StateGraph[Any, Any, Any, Any], nodes: Mapping[str, Any], en
     `end` is END or the name of a node: the graph in `studio` continues after a game.
     """
 
-    def next_node(state: EpisodeState) -> str:
+    async def next_node(state: EpisodeState) -> str:
         """Return the node after `ask`: `answer`, `reveal` if no question was asked, or `end` once there is an outcome."""
         if state["outcome"] is not None:
             return end

@@ -12,16 +12,17 @@ from typing import Any
 import httpx2
 import openai
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
-from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_openai import ChatOpenAI
-from langchain_openai.chat_models.base import BaseChatOpenAI
 from pydantic import SecretStr
 
 from lotbench.models import chat_format
 from lotbench.models.connections import Connections
 from lotbench.models.retrying import MALFORMED_TRIES, PassingError
+
+ROLES = {"system": "system", "human": "user", "ai": "assistant"}
+"""OpenAI's names of the speakers, by LangChain's."""
 
 
 class RefusedError(Exception):
@@ -66,13 +67,6 @@ class Chat(ChatOpenAI):
             disable_streaming=True,
         )
 
-    def _get_request_payload(
-        self, input_: LanguageModelInput, *, stop: list[str] | None = None, **kwargs: Any
-    ) -> dict[str, Any]:
-        # ChatOpenAI's own method renames `max_tokens`, the only name that some servers know, and adds defaults.
-        payload = BaseChatOpenAI._get_request_payload(self, input_, stop=stop, **kwargs)
-        return {name: payload[name] for name in ("model", "messages", *kwargs)}
-
     async def _agenerate(
         self,
         messages: list[BaseMessage],
@@ -80,7 +74,9 @@ class Chat(ChatOpenAI):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        payload = self._get_request_payload(messages, stop=stop, **kwargs)
+        # The messages are those of the given body. ChatOpenAI would look up LangChain's types for each part of them, which
+        # takes a tenth of a game's CPU time, and rename `max_tokens`, the only name that some servers know.
+        sent = [{"role": ROLES[message.type], "content": message.content} for message in messages]
         client: openai.AsyncOpenAI = self.root_async_client
         secret = self.openai_api_key.get_secret_value() if isinstance(self.openai_api_key, SecretStr) else ""
         headers = {
@@ -92,7 +88,10 @@ class Chat(ChatOpenAI):
         try:
             # Post the body directly: `create` looks through every message, which takes most of the CPU time.
             response = await client.post(
-                "/chat/completions", body=payload, cast_to=httpx2.Response, options={"headers": headers}
+                "/chat/completions",
+                body={"model": self.model_name, "messages": sent, **kwargs},
+                cast_to=httpx2.Response,
+                options={"headers": headers},
             )
         except openai.APIStatusError as error:
             raise RefusedError(error.response, secret) from None
