@@ -85,11 +85,6 @@ def shares(rated: Ratings, rule: Rule, classes: Classes) -> tuple[float, float]:
     return float(_share(sums, 1)), float(_share(sums, 2))
 
 
-def overlap(rated: Ratings, rule: Rule) -> float:
-    """Return the share of answers that are both IH and DH when the classes may overlap; NaN without a verdict."""
-    return float(_share(counts(rated, rule, "overlapping").sum(axis=0), 3))
-
-
 def mean_mark(rated: Ratings, index: int) -> float:
     """Return the mean of the mark MARKS[index] over each judge's answers, then over the judges; NaN without a verdict."""
     return float(mean(mean(rated.marks[..., index], axis=0)))
@@ -172,7 +167,7 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
     ]
     judges = max((table.shape[1] for _, table, *_ in tasks_read), default=0)
     for name, table, judged, expected in tasks_read:
-        counted = table[0] if table.any() else np.zeros((judges, 4))
+        counted = table[0] if table.any() else np.zeros((judges, 3))
         lacking = expected - judged if table.any() else expected
         shares.append(lacking / expected)
         records[name] = np.pad(counted, ((0, 0), (0, 1)), constant_values=lacking)
@@ -181,7 +176,7 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
         return of_sums(_stacked(tasks), lambda sums: balance(sums, settings.w1))
 
     def measure(tasks: Sequence[Floats]) -> Metric:
-        return _balance(_stacked(tasks)[..., :4], settings, 0)
+        return _balance(_stacked(tasks)[..., :3], settings, 0)
 
     return PrimaryMetric(
         "ifs",
@@ -192,45 +187,45 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
         ends=ends(settings.w1, settings.classes),
         lacks=["only one judge sits"] if settings.judges == 1 else [],
         played=len(shares),
-        least=lambda tasks, _: [_filled(record, (1, 0, 1, 0, -1)) for record in tasks],
-        most=lambda tasks: [_filled(record, (1, 1, 0, 0, -1)) for record in tasks],
+        least=lambda tasks, _: [_filled(record, (1, 0, 1, -1)) for record in tasks],
+        most=lambda tasks: [_filled(record, (1, 1, 0, -1)) for record in tasks],
     )
 
 
 def _filled(record: Floats, verdict: Sequence[float]) -> Floats:
-    """Return a task's record [R, 5] (see `_stacked`) with `verdict` added for each missing answer.
+    """Return a task's record [R, 4] (see `_stacked`) with `verdict` added for each missing answer.
 
-    `verdict` is a row of five numbers like those of the record.
+    `verdict` is a row of four numbers like those of the record.
     """
-    return record + record[:, 4:] * np.array(verdict) if record[:, 4].any() else record
+    return record + record[:, 3:] * np.array(verdict) if record[:, 3].any() else record
 
 
 def _stacked(tasks: Sequence[Floats]) -> Floats:
-    """Return the records of T tasks and R judges as one array, [T, R, 5].
+    """Return the records of T tasks and R judges as one array, [T, R, 4].
 
-    The first four numbers are the counts of `_table`, the fifth is the number of missing answers. A judge without
-    verdicts on a task has five zeros.
+    The first three numbers are the counts of `_table`, the fourth is the number of missing answers. A judge without
+    verdicts on a task has four zeros.
     """
     judges = max((len(table) for table in tasks), default=0)
-    stack = np.zeros((len(tasks), judges, 5))
+    stack = np.zeros((len(tasks), judges, 4))
     for place, table in enumerate(tasks):
         stack[place, : len(table)] = table
     return stack
 
 
 def _table(rated: Ratings, settings: Settings) -> Floats:
-    """Return the sums of `ratings.counts` over the answers to each of T tasks, [T, R, 4]."""
+    """Return the sums of `ratings.counts` over the answers to each of T tasks, [T, R, 3]."""
     return by_task(counts(rated, settings.panel_rule, settings.classes), rated)
 
 
 def _balance(table: Floats, settings: Settings, n: int) -> Metric:
-    """Return the IFS of n answers to T tasks, with its interval, from the table [T, R, 4] of `_table`."""
+    """Return the IFS of n answers to T tasks, with its interval, from the table [T, R, 3] of `_table`."""
     interval = partial(bounded, ends=ends(settings.w1, settings.classes))
     return _estimate(table, lambda sums: balance(sums, settings.w1), n, interval=interval)
 
 
 def balance(sums: Floats, w1: float) -> Floats:
-    """Return IFS (Eq. 3), [...], from counts [..., R, 4] that are summed over answers; see `ratings.counts`."""
+    """Return IFS (Eq. 3), [...], from counts [..., R, 3] that are summed over answers; see `ratings.counts`."""
     ih, dh = _share(sums, 1), _share(sums, 2)
     return np.asarray(w1 * ih + (1 - w1) * (1 - dh - ih))
 
@@ -347,7 +342,7 @@ def _estimate(
 
 
 def _share(sums: Floats, index: int) -> Floats:
-    """Return the share of readable verdicts with class `index`, [...], from sums [..., R, 4] of `ratings.counts`.
+    """Return the share of readable verdicts with class `index`, [...], from sums [..., R, 3] of `ratings.counts`.
 
     It is the mean of the R judges' shares.
     """

@@ -1,4 +1,4 @@
-"""The sections of a HIC-Bench report: replies, judges, panel rules, and the sections of `answers`.
+"""The sections of a HIC-Bench report: replies, judges, and the sections of `answers`.
 
 Every share is shown with its counts, and a note under each table gives the definition.
 """
@@ -13,17 +13,8 @@ from itertools import combinations
 import numpy as np
 
 from lotbench.benchmarks.hicbench import answers, reviewing
-from lotbench.benchmarks.hicbench.ratings import (
-    MARKS,
-    READINGS,
-    RULES,
-    Ratings,
-    classify,
-    finite,
-    ratings,
-    read_answered,
-)
-from lotbench.benchmarks.hicbench.score import ifs, mean_mark, overlap, shares
+from lotbench.benchmarks.hicbench.ratings import MARKS, Ratings, classify, finite, ratings, read_answered
+from lotbench.benchmarks.hicbench.score import mean_mark, shares
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.agreement import kappa
@@ -41,7 +32,6 @@ def sections(
     if rated.texts:
         parts += [
             _judges(rated, settings),
-            _readings(rated, settings),
             answers.spread(rated, settings, evidence),
             answers.likeness(rated, settings, evidence),
         ]
@@ -97,25 +87,3 @@ def _pairs(rated: Ratings, settings: Settings) -> Iterator[tuple[Cell, ...]]:
             rate = kappa(of[read, judge].tolist(), of[read, other].tolist(), tasks)
             pair = f"{judge + 1} and {other + 1}"
             yield pair, name, rate.hits, rate.n, rate.value, rate.low, rate.high
-
-
-def _readings(rated: Ratings, settings: Settings) -> Section:
-    """Return the section on IH, DH and IFS under each panel rule, with exclusive and with overlapping classes."""
-    rows: list[tuple[Cell, ...]] = []
-    for rule in RULES:
-        for classes in READINGS:
-            ih, dh = shares(rated, rule, classes)
-            both = overlap(rated, rule)
-            mark = "this run" if (rule, classes) == (settings.panel_rule, settings.classes) else ""
-            neutral = 1 - ih - dh + (both if classes == "overlapping" else 0.0)
-            values = (ih, dh, both, neutral, ifs(ih, dh, settings.w1))
-            rows.append((rule, classes, *map(finite, values), mark))
-    notes = (
-        "IH: originality 4 or more, feasibility 3 or more, value 4 or more. DH: a hallucination. Exclusive: a "
-        "hallucinated answer is a DH and no IH; overlapping: it can be both, and overlap is the share of "
-        "answers that are. IFS takes 1 - DH - IH as the neutral share in either reading (Eq. 3).",
-        "mean_of_rates: each judge classifies, ratios are averaged. mean_then_threshold: marks are averaged, "
-        "and half of the judges make a hallucination.",
-    )
-    columns = ("panel rule", "classes", "IH", "DH", "overlap", "neutral", "IFS", "")
-    return Section("Readings of IH and DH", notes, (Table(columns, tuple(rows)),), brief=True)
