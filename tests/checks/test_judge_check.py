@@ -254,7 +254,7 @@ async def test_reports_know_whether_the_judge_was_checked(data: Path, rows: Path
     assert load_run(unchecked.path).summary["reasons"] == []
     run = await game(data, tmp_path, judge)
     assert run.summary["rankable"] is True
-    assert "not corrected" in section(run) and "author labels" in section(run)
+    assert "not corrected" in section(run) and "| author |" in section(run)
     # Without the store, the run folder still says it.
     shutil.rmtree(judge_records.place())
     results.rewritten(run)
