@@ -13,7 +13,7 @@ from functools import partial
 from itertools import combinations
 from random import Random
 from string import ascii_uppercase
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
@@ -81,28 +81,18 @@ class Vote(BaseModel):
     letters: tuple[str, ...]
 
 
-class Task(Protocol):
-    """The part of a sample that people see before they vote."""
+class Task(BaseModel):
+    """The part of a sample that people see before they vote; shares of the votes are counted by `type`.
 
-    @property
-    def type(self) -> str:
-        """The type of the prompt; shares of the votes are counted by type."""
-        ...
+    `image` is the path of the picture, relative to the data set.
+    """
 
-    @property
-    def language(self) -> str:
-        """The language of the prompt."""
-        ...
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
-    @property
-    def question(self) -> str | None:
-        """The question, if any."""
-        ...
-
-    @property
-    def image(self) -> str | None:
-        """The path of the picture, relative to the data set, if any."""
-        ...
+    type: str
+    language: str
+    question: str | None = None
+    image: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +157,7 @@ def _item(
         responses=tuple(
             Response(letter=letter, text=written[model][prompt or of]) for letter, model in letters.items()
         ),
-        **{name: getattr(task, name) for name in ("type", "language", "question", "image")},
+        **{name: getattr(task, name) for name in Task.model_fields},
     )
 
 
