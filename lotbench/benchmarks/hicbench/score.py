@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -31,7 +30,7 @@ from lotbench.benchmarks.hicbench.ratings import (
 )
 from lotbench.benchmarks.hicbench.settings import Settings, TaskEpisode
 from lotbench.harness.evidence import NOTHING, Evidence
-from lotbench.metrics.intervals import Interval, bounded, divided, studentised
+from lotbench.metrics.intervals import Method, bounded, divided, estimated, studentised
 from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, by_sample, missing, of_sums
 from lotbench.types import JSON, Metric, Score, Trace
 
@@ -220,8 +219,8 @@ def _table(rated: Ratings, settings: Settings) -> Floats:
 
 def _balance(table: Floats, settings: Settings, n: int) -> Metric:
     """Return the IFS of n answers to T tasks, with its interval, from the table [T, R, 3] of `_table`."""
-    interval = partial(bounded, ends=ends(settings.w1, settings.classes))
-    return _estimate(table, lambda sums: balance(sums, settings.w1), n, interval=interval)
+    span = ends(settings.w1, settings.classes)
+    return _estimate(table, lambda sums: balance(sums, settings.w1), n, ends=span)
 
 
 def balance(sums: Floats, w1: float) -> Floats:
@@ -252,7 +251,8 @@ def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:
         lambda sums: divided(sums[..., 1], sums[..., 0]),
         len(rated.texts),
         "lower",
-        partial(studentised, ends=(-1.0, 1.0)),
+        studentised,
+        (-1.0, 1.0),
     )
     alone = "no task has two answers" if metric.value is None else None
     return replace(metric, instrument=encoder, why=alone)
@@ -313,7 +313,8 @@ def _marks(rated: Ratings, index: int) -> Metric:
         by_task(values, rated),
         lambda sums: mean(divided(sums[..., 1], sums[..., 0])),
         len(rated.texts),
-        interval=partial(studentised, ends=(1.0, 5.0)),
+        interval=studentised,
+        ends=(1.0, 5.0),
     )
 
 
@@ -322,7 +323,8 @@ def _estimate(
     statistic: Callable[[Floats], Floats],
     n: int,
     better: Literal["higher", "lower"] = "higher",
-    interval: Callable[[Floats, Callable[[Floats], Floats]], Interval] = bounded,
+    interval: Method = bounded,
+    ends: tuple[float, float] = (0.0, 1.0),
 ) -> Metric:
     """Return a statistic of sums over tasks, with its interval.
 
@@ -331,14 +333,12 @@ def _estimate(
         statistic: Maps rows, or sums of rows, to values.
         n: The number of answers.
         better: Whether higher or lower values are better.
-        interval: Computes the interval over tasks from the table and the statistic.
+        interval: The function for the interval over tasks.
+        ends: The smallest and largest possible value.
     """
-    rows = table[table.reshape(len(table), -1).any(axis=1)] if len(table) else table
-    value = float(statistic(rows.sum(axis=0))) if len(rows) else math.nan
-    if math.isnan(value):
-        return Metric(None, n=len(rows), better=better, why=NO_ANSWERS, observations=n)
-    low, high = interval(rows, statistic)
-    return Metric(value, low, high, n=len(rows), better=better, observations=n)
+    rows = table[table.any(axis=tuple(range(1, table.ndim)))]
+    metric = estimated(rows, statistic, ends, NO_ANSWERS, interval=interval, observations=n)
+    return replace(metric, better=better)
 
 
 def _share(sums: Floats, index: int) -> Floats:

@@ -18,7 +18,7 @@ from lotbench.benchmarks.standard.oogiri.problems import Kind, Problem
 from lotbench.benchmarks.standard.settings import ProblemEpisode, Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import ranking
-from lotbench.metrics.intervals import Floats, bounded, clustered_mean, ratio
+from lotbench.metrics.intervals import Floats, clustered_mean, estimated, ratio
 from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, of_sums
 from lotbench.types import Metric, Score, Trace
 
@@ -99,19 +99,12 @@ def average(entries: Sequence[Answered], settings: Settings, kinds: Sequence[Kin
     if missing or not cells:
         why = f"no {', '.join(missing) or 'problem'} was asked: the average is over {len(kinds)} of each type"
         return Metric(None, why=why)
-    low, high = bounded(counts, _averaged)
     chance = [
         _chance([entry for entry in chosen if (entry.problem.type, entry.problem.kind) == cell], settings)
         for cell in cells
     ]
-    return Metric(
-        float(_averaged(counts.sum(axis=0))),
-        low,
-        high,
-        n=len(counts),
-        baselines={"chance": float(np.mean(chance))},
-        observations=len(chosen),
-    )
+    metric = estimated(counts, _averaged, (0.0, 1.0), "", observations=len(chosen))
+    return replace(metric, baselines={"chance": float(np.mean(chance))})
 
 
 def _chance(entries: Sequence[Answered], settings: Settings) -> float:
