@@ -240,11 +240,17 @@ def _keep_records(
         agreed = ceilings[measure.role][2]
         ceiling: JSON = {"kappa": agreed.value, "n": agreed.n}
         own = about if agreed.value is None else {**about, "ceiling": ceiling}
-        record = judge_rates.record(measure, key, names, own)
         before = judge_records.find(key)
-        if before and before["set"].get("digest") == prepared.rows.digest and before["of"] > record["of"]:
+        if before and before["set"].get("digest") == prepared.rows.digest and before["of"] > measure.of:
             continue
-        record["field"] = before["field"] if before else []
+        record: dict[str, Any] = {
+            "schema": 1,
+            "key": key,
+            "names": names,
+            "set": own,
+            **judge_rates.counted(measure),
+            "field": before["field"] if before else [],
+        }
         of_panel = measure.settings is prepared.panels[0].settings and not measure.criterion
         if new_chains := (prepared.chains if of_panel else {}) or (before or {}).get("chains"):
             record["chains"] = new_chains
