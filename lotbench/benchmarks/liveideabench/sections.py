@@ -68,18 +68,12 @@ def _categories(keywords: Sequence[Keyword], version: Version) -> Section:
     groups = {name: [keyword for keyword in keywords if keyword.category == name] for name in names}
     columns = (*version.dimensions, FLUENCY, "composite")
     cells = tuple(category_row(group, version) for group in groups.values())
-    rows = tuple(
-        (name, len({keyword.sample for keyword in groups[name]}), *(cell.value for cell in line))
-        for name, line in zip(names, cells, strict=True)
-    )
     note = (
         "Composite: the mean of the other columns, over the keywords that have them all. A category has few "
         "keywords; see the interval of a cell before two cells are compared."
     )
     grid = Grid("dimension", "category", columns, tuple(names), cells, "Means by category")
-    return Section(
-        "By category", (note,), (Table(("category", "keywords", *columns), rows),), grids=(grid,), brief=True
-    )
+    return Section("By category", (note,), grids=(grid,), brief=True)
 
 
 def category_row(keywords: Sequence[Keyword], version: Version) -> tuple[Metric, ...]:

@@ -50,12 +50,11 @@ def _choices(entries: Sequence[Answered]) -> Section:
     for kind, chance in CHOICES.items():
         chosen = [entry for entry in entries if entry.problem.kind == kind]
         if chosen:
-            all_of, read = score.accuracy(chosen), score.accuracy(chosen, parsed=True)
-            rows.append((kind.upper(), len(chosen), chance, *_span(all_of), read.value, _parsed(chosen)))
-    columns = ("kind", "problems", "chance", "accuracy", "low", "high", "accuracy on parsed", "parse rate")
+            rows.append((kind.upper(), len(chosen), chance, *_span(score.accuracy(chosen)), _parsed(chosen)))
+    columns = ("kind", "problems", "chance", "accuracy", "low", "high", "parse rate")
     note = (
         "mTn: choose the n creative responses of m options; both must be named. A reply that could not be read is "
-        "wrong; accuracy on parsed leaves it out. Low and high: 95 % interval, drawing pictures and questions again."
+        "wrong: accuracy / parse rate is that of the others. Low and high: 95 % interval, drawing pictures and questions again."
     )
     return Section("Choices", (note,), (Table(columns, tuple(rows)),), brief=True)
 
@@ -63,11 +62,10 @@ def _choices(entries: Sequence[Answered]) -> Section:
 def _rankings(ranked: Sequence[Answered], settings: Settings) -> Section:
     rows: list[tuple[Cell, ...]] = []
     for name, measure in (("top-1", score.top1), ("NDCG", score.ndcg)):
-        all_of, read = measure(ranked, settings), measure(ranked, settings, parsed=True)
-        rows.append((name, *_span(all_of), all_of.baselines["chance"], read.value))
-    order = score.spearman(ranked)
-    rows.append(("Spearman", *_span(order), 0.0, order.value))
-    columns = ("measure", "value", "low", "high", "chance", "on parsed")
+        metric = measure(ranked, settings)
+        rows.append((name, *_span(metric), metric.baselines["chance"]))
+    rows.append(("Spearman", *_span(score.spearman(ranked)), 0.0))
+    columns = ("measure", "value", "low", "high", "chance")
     notes = (
         f"{len(ranked)} rankings of {RANKED} responses; parse rate {_parsed(ranked):.3f}. Gain: {settings.gain} in "
         "the mean rating above the lowest, or in log2(1 + likes). Chance is the mean over all 120 orders of each "
