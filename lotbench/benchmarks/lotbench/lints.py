@@ -13,7 +13,7 @@ from typing import Any
 
 from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.sample import Fixed, Item
-from lotbench.benchmarks.lotbench.settings import Settings, reveals
+from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.errors import Unread
 from lotbench.harness.data_findings import Finding
 
@@ -44,26 +44,17 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 
 
 def lints(items: Sequence[Item], settings: Settings, metadata: Mapping[str, Sequence[str]]) -> list[Finding]:
-    """Return all findings: on clues that are never shown, then sample by sample.
+    """Return all findings, sample by sample.
 
     `metadata` has the names of the metadata entries in the samples' picture files, by sample id.
     """
-    findings = unseen_clues(items, settings)
+    findings: list[Finding] = []
     for item in items:
         for lint in LINTS:
             findings.extend(lint(item))
         if entries := metadata.get(item.id):
             findings.append(Finding(item.id, "image", f"holds metadata: {', '.join(entries)}"))
     return findings
-
-
-def unseen_clues(items: Sequence[Item], settings: Settings) -> list[Finding]:
-    """Return a note for each clue that these settings never show."""
-    return [
-        Finding(item.id, "clues", f"{hidden!r} is never shown with these settings", grave=False)
-        for item in items
-        for hidden in item.clues[sum(map(len, reveals(item.clues, settings))) :]
-    ]
 
 
 def texts(item: Item) -> Iterator[tuple[str, str]]:

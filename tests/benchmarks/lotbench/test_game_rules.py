@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
-from lotbench.benchmarks.lotbench.lints import unseen_clues
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings, reveals
 from lotbench.benchmarks.lotbench.task import benchmark
-from lotbench.harness.data_findings import Finding
 from lotbench.types import Reply
 from tests.fakes import text_of
 from tests.play import (
@@ -358,13 +356,3 @@ def test_every_schedule_keeps_the_order_and_only_next_leaves_clues_out(how: Any)
             assert sizes == sorted(sizes) and sizes[-1] - sizes[0] <= 1
         if how == "next":
             assert sizes == [1] * min(count, usable) + [0] * (usable - min(count, usable))
-
-
-def test_data_check_names_every_clue_that_the_settings_never_show() -> None:
-    assert unseen_clues([SAMPLE], Settings()) == []
-    named = unseen_clues([SAMPLE], Settings(clue_reveal="next"))
-    assert named == [
-        Finding("lot-1", "clues", "'Watch the rhythm.' is never shown with these settings", grave=False),
-        Finding("lot-1", "clues", "'It ends the night.' is never shown with these settings", grave=False),
-    ]
-    assert len(unseen_clues([SAMPLE], Settings(max_rounds=5))) == 4
