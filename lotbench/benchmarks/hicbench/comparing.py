@@ -61,7 +61,12 @@ def _tested(ahead: Floats, flips: int) -> tuple[float | None, float | None, floa
         (ahead,), np.mean, permutation_type="samples", n_resamples=flips, rng=np.random.default_rng(0)
     )
     p = float(result.pvalue)
-    return float(ahead.mean()), float(scipy.stats.sem(ahead)), p, _stars(p)
+    return (
+        float(ahead.mean()),
+        float(scipy.stats.sem(ahead)),
+        p,
+        "*" * sum(p < level for level in (0.01, 0.05, 0.1)),
+    )
 
 
 def _fields(runs: Runs) -> tuple[Section, ...]:
@@ -105,7 +110,3 @@ def _weights(runs: Runs) -> Section:
         + ". IFS = w1 IH + (1 - w1) (1 - DH - IH).",
     )
     return Section("IFS of runs by weight", notes, (Table(("run", "IH", "DH", *SCENARIOS), tuple(rows)),))
-
-
-def _stars(p: float | None) -> str:
-    return "" if p is None else "*" * sum(p < level for level in (0.01, 0.05, 0.1))

@@ -91,7 +91,10 @@ def mean_mark(rated: Ratings, index: int) -> float:
 
 def task_originality(rated: Ratings) -> Floats:
     """Return the mean originality of the answers to each of T tasks, [T]; NaN for a task without a verdict."""
-    return _task_mean(mean(rated.marks[..., 0], axis=1), rated)
+    values = mean(rated.marks[..., 0], axis=1)
+    there = ~np.isnan(values)
+    sums = by_task(np.stack([there, np.nan_to_num(values)], axis=-1).astype(float), rated)
+    return divided(sums[..., 1], sums[..., 0])
 
 
 def task_shares(rated: Ratings, rule: Rule, classes: Classes) -> Mapping[str, float]:
@@ -347,9 +350,3 @@ def _share(sums: Floats, index: int) -> Floats:
     It is the mean of the R judges' shares.
     """
     return mean(divided(sums[..., index], sums[..., 0]))
-
-
-def _task_mean(values: Floats, rated: Ratings) -> Floats:
-    there = ~np.isnan(values)
-    sums = by_task(np.stack([there, np.nan_to_num(values)], axis=-1).astype(float), rated)
-    return divided(sums[..., 1], sums[..., 0])

@@ -121,7 +121,8 @@ class Paper(BaseModel, NoPicture):
         """The works with an abstract that one of SECTIONS cites, each title once."""
         cited: dict[str, Cited] = {}
         for work in self.related_works:
-            if work.abstract and any(map(section_counts, work.sections)):
+            titles = [_NUMBER.sub("", title.strip()).casefold() for title in work.sections]
+            if work.abstract and any(title in SECTIONS for title in titles):
                 cited.setdefault(work.title.casefold(), work)
         return tuple(cited.values())
 
@@ -142,11 +143,6 @@ def rating(reply: Reply, dimension: str) -> int | None:
         return value if 1 <= value <= 4 else None
     match = _RATING.match(value) if isinstance(value, str) else None
     return int(match[1]) if match else None
-
-
-def section_counts(title: str) -> bool:
-    """Return whether works count that a section with this title cites; see SECTIONS."""
-    return _NUMBER.sub("", title.strip()).casefold() in SECTIONS
 
 
 def disagreement(paper: Paper, rules: Rules) -> str | None:
