@@ -96,18 +96,18 @@ def _in_the_field(rates: Rates, field: Field) -> Rates:
 
 def _nearest(context: JudgeContext, declared: Validation, indexes: Sequence[int]) -> str:
     """Return a note on how the nearest stored check of this judge differs from the run, or on how to check the judge."""
-    key = judge_standing.wanted_key(context, declared, "judge", indexes, context.settings)
-    run_key = key or {"models": None}
-    near = [record["key"] for record in context.records if record["key"].get("models") == run_key["models"]]
-    differ: list[list[str]] = [
-        sorted(name for name in {*run_key, "addresses"} if key.get(name) != run_key.get(name))
-        for key in near
-        if key.get("role") == "judge"
+    key = judge_standing.wanted_key(context, declared, "judge", indexes, context.settings) or {"models": None}
+    near = [
+        record["key"]
+        for record in context.records
+        if record["key"].get("models") == key["models"] and record["key"].get("role") == "judge"
     ]
-    if not differ:
+    if not near:
         return "Check it with: lotbench judge-check --judge ... (the same settings as this run)."
-    differ.sort(key=len)
-    return f"A check of it is in the store, but with other {', '.join(differ[0])}."
+    differ = [
+        sorted(name for name in {*key, "addresses"} if other.get(name) != key.get(name)) for other in near
+    ]
+    return f"A check of it is in the store, but with other {', '.join(min(differ, key=len))}."
 
 
 def _flips(record: Record) -> list[str]:

@@ -9,7 +9,6 @@ guesses were found.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -41,18 +40,15 @@ def kinds(games: Sequence[Game], labels: Mapping[Place, bool], last: int) -> dic
         labels: Whether the guess is right, by sample, repeat and round.
         last: The largest number of rounds of a game (N).
     """
-    size: Counter[str] = Counter()
-    labelled: Counter[str] = Counter()
-    right: Counter[str] = Counter()
+    found: dict[str, list[bool | None]] = {"accepted": [], "refused": [], "overturned": []}
     for game in games:
         for round_ in game.watched(last):
-            size[round_.decision] += 1
-            label = labels.get((game.sample, game.repeat, round_.number))
-            if label is not None:
-                labelled[round_.decision] += 1
-                right[round_.decision] += label
-    names = ("accepted", "refused", "overturned")
-    return {name: Stratum(name == "accepted", size[name], labelled[name], right[name]) for name in names}
+            if round_.decision in found:
+                found[round_.decision].append(labels.get((game.sample, game.repeat, round_.number)))
+    return {
+        name: Stratum(name == "accepted", len(each), len(each) - each.count(None), each.count(True))
+        for name, each in found.items()
+    }
 
 
 def tally(games: Sequence[Game], labels: Mapping[Place, bool], last: int, stops: Stratum) -> Floats:

@@ -304,11 +304,10 @@ def baselines(gold: Sequence[int]) -> dict[str, tuple[float, float]]:
         return {}
     support = [sum(score == label for score in gold) for label in LABELS]
     most = support.index(max(support))
-    return {
-        "always the majority": classification.guessing(
-            support, [float(place == most) for place in range(len(LABELS))]
-        ),
-        "always 3": classification.guessing(support, [float(label == 3) for label in LABELS]),
-        "uniform guess": classification.guessing(support, [1 / len(LABELS)] * len(LABELS)),
-        "prior guess": classification.guessing(support, [n / len(gold) for n in support]),
+    chances = {
+        "always the majority": [float(place == most) for place in range(len(LABELS))],
+        "always 3": [float(label == 3) for label in LABELS],
+        "uniform guess": [1 / len(LABELS)] * len(LABELS),
+        "prior guess": [n / len(gold) for n in support],
     }
+    return {name: classification.guessing(support, chance) for name, chance in chances.items()}
