@@ -142,11 +142,11 @@ def labelled(*files: Path) -> Labelled:
     about = _read_draw(files[0])
     labels_by_row = _labels(files, about)
     accepted = {row: about.accepts(row) for row in labels_by_row}
-    labels = {}
-    for row, each in labels_by_row.items():
-        right = decided(list(each.values()), accepted[row])
-        if right is not None:
-            labels[row] = right
+    labels = {
+        row: right
+        for row, each in labels_by_row.items()
+        if (right := decided(list(each.values()), accepted[row])) is not None
+    }
     strata = []
     for name, (size, accepts) in about.sizes.items():
         stratum_labels = [right for row, right in labels.items() if about.strata[row - 1] == name]

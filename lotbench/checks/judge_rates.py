@@ -43,7 +43,6 @@ class Measure:
     Attributes:
         what: The criterion's name. If there is only one: `answer` for the oracle; for the judge, `check alone` or `check, then
             confirm`.
-        settings: The settings under which the panel judged.
         groups: The agreement of decisions with labels, by group of rows; `all` is first.
         unreadable: The number of verdicts of all repeats that could not be read or never came.
         of: The number of verdicts of all repeats.
@@ -51,11 +50,8 @@ class Measure:
         criterion: The name of the criterion in rulings; "" if there is only one.
     """
 
-    role: str
-    indexes: tuple[int, ...]
-    variant: str
+    panel: JudgePanel
     what: str
-    settings: Any
     groups: Mapping[str, Agreement]
     unreadable: int
     of: int
@@ -114,11 +110,8 @@ def measure(rulings: Sequence[Ruling], panel: JudgePanel, what: str, seed: int) 
             decisions.setdefault(ruling.row, []).append(ruling.said)
     readable = [ruling for ruling in first.values() if ruling.said is not None]
     return Measure(
-        role=panel.role,
-        indexes=panel.indexes,
-        variant=panel.variant,
+        panel=panel,
         what=what,
-        settings=panel.settings,
         groups=_group(readable, seed),
         unreadable=sum(ruling.said is None for ruling in rulings),
         of=len(rulings),
@@ -166,16 +159,18 @@ def sentences(
     """
     conclusions = []
     for result in results:
-        if (bound := deciding[result.role].get(result.criterion)) is None:
+        if (bound := deciding[result.panel.role].get(result.criterion)) is None:
             continue
-        who = " + ".join(names[result.role][index] for index in result.indexes)
+        who = " + ".join(names[result.panel.role][index] for index in result.panel.indexes)
         way = (
             ""
             if result.criterion
-            else f" ({', '.join(filter(None, (result.role, result.variant, result.what)))})"
+            else f" ({', '.join(filter(None, (result.panel.role, result.panel.variant, result.what)))})"
         )
         measured = tested(counted(result))
-        conclusions.append(sentence(Check(result.role, who + way, measured, result.criterion, bound=bound)))
+        conclusions.append(
+            sentence(Check(result.panel.role, who + way, measured, result.criterion, bound=bound))
+        )
     return conclusions
 
 
@@ -202,13 +197,13 @@ def rates(results: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> Sec
     """
     rows: list[tuple[Cell, ...]] = []
     for result in results:
-        who = " + ".join(names[result.role][index] for index in result.indexes)
+        who = " + ".join(names[result.panel.role][index] for index in result.panel.indexes)
         flipped, pairs = result.flips
         counts = (f"{result.unreadable} of {result.of}", f"{flipped} of {pairs}")
         for name, group in result.groups.items():
             metrics = (group.accuracy, group.fpr, group.fnr, group.kappa)
             cells = [cell for rate in metrics for cell in (rate.value, interval(rate))]
-            place = (result.role, who, result.variant, result.what, name)
+            place = (result.panel.role, who, result.panel.variant, result.what, name)
             last = counts if name == "all" else (None, None)
             rows.append((*place, group.fpr.n, group.fnr.n, *cells, *last))
     columns = ["role", "model", "mode", "what", "rows of", "negatives", "positives"]

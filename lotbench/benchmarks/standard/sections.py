@@ -134,13 +134,11 @@ def origins(problems: Sequence[Problem]) -> Section:
     for (kind, slot, origin), count in sorted(counts.items()):
         mark = "stands in" if (slot, origin) in STANDS_IN else ""
         rows.append((kind.upper(), slot, ORIGINS[origin], count, mark))
-    unbuilt: Counter[tuple[str, str, str, str]] = Counter()
     cells = {(problem.kind, problem.type, problem.language): problem.left_out for problem in problems}
-    for place, reasons in cells.items():
-        for reason, count in reasons.items():
-            unbuilt[(*place, reason)] += count
     missing = [
-        (kind.upper(), type_, language, reason, n) for (kind, type_, language, reason), n in unbuilt.items()
+        (kind.upper(), type_, language, reason, n)
+        for (kind, type_, language), reasons in cells.items()
+        for reason, n in reasons.items()
     ]
     tables = [
         Table(("kind", "slot", "is", "options", "mark"), tuple(rows), "Wrong options by where they are from")
