@@ -162,15 +162,10 @@ def sentences(
         if (bound := deciding[result.panel.role].get(result.criterion)) is None:
             continue
         who = " + ".join(names[result.panel.role][index] for index in result.panel.indexes)
-        way = (
-            ""
-            if result.criterion
-            else f" ({', '.join(filter(None, (result.panel.role, result.panel.variant, result.what)))})"
-        )
-        measured = tested(counted(result))
-        conclusions.append(
-            sentence(Check(result.panel.role, who + way, measured, result.criterion, bound=bound))
-        )
+        role, variant = result.panel.role, result.panel.variant
+        way = "" if result.criterion else f" ({', '.join(filter(None, (role, variant, result.what)))})"
+        check = Check(role, who + way, tested(counted(result)), result.criterion, bound=bound)
+        conclusions.append(sentence(check))
     return conclusions
 
 

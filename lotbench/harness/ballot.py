@@ -138,27 +138,12 @@ def ballot(
             of = f"{name}/{number}" if pairs else name
             Random(f"{seed}:{of}:0:ballot").shuffle(group)
             key[of] = dict(zip(ascii_uppercase, group, strict=False))
-            items.append(_item(of, name if pairs else None, task, data, key[of], written))
+            responses = tuple(
+                Response(letter=letter, text=written[model][name]) for letter, model in key[of].items()
+            )
+            shown = {field: getattr(task, field) for field in Task.model_fields}
+            items.append(Item(id=of, prompt=name if pairs else None, data=data, responses=responses, **shown))
     return items, key
-
-
-def _item(
-    of: str,
-    prompt: str | None,
-    task: Task,
-    data: str,
-    letters: Mapping[str, str],
-    written: Mapping[str, Mapping[str, str]],
-) -> Item:
-    return Item(
-        id=of,
-        prompt=prompt,
-        data=data,
-        responses=tuple(
-            Response(letter=letter, text=written[model][prompt or of]) for letter, model in letters.items()
-        ),
-        **{name: getattr(task, name) for name in Task.model_fields},
-    )
 
 
 def key_faults(items: Sequence[Item], key: Key) -> list[str]:
@@ -260,11 +245,8 @@ def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]
                 numbers[prompt] += 1
                 by_response[name] = {
                     "id": f"{prompt}-{numbers[prompt]}",
-                    "type": item.type,
-                    "language": item.language,
                     "group": prompt,
-                    "question": item.question,
-                    "image": item.image,
+                    **{field: getattr(item, field) for field in Task.model_fields},
                     "text": response.text,
                     "star": 0,
                 }

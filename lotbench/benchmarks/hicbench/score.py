@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import scipy
@@ -35,6 +35,7 @@ from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, by_sample, 
 from lotbench.types import JSON, Metric, Score, Trace
 
 NO_ANSWERS = "no answer was judged"
+Ratio = TypeVar("Ratio", float, Floats)
 MEASURES = (*MARKS, "mean of the three", "IH", "DH")
 """The measures in the tables by scientific field (Fig. 3 and 5)."""
 
@@ -62,7 +63,7 @@ def grade(episode: TaskEpisode) -> Score:
     return Score(ifs(ih, dh, settings.w1), parts={**parts, "ih_ratio": ih, "dh_ratio": dh, **marks})
 
 
-def ifs(ih: float, dh: float, w1: float) -> float:
+def ifs(ih: Ratio, dh: Ratio, w1: float) -> Ratio:
     """Return IFS = w1 IH + (1 - w1) (1 - DH - IH) (Eq. 3), where IH and DH are ratios of all answers."""
     return w1 * ih + (1 - w1) * (1 - dh - ih)
 
@@ -158,15 +159,10 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
     """
     records: dict[str, Floats] = {}
     shares: list[float] = []
-    tasks_read = [
-        (
-            name,
-            _table(rated := ratings(episodes), settings),
-            len(rated.texts),
-            settings.answers * len(episodes),
-        )
-        for name, episodes in by_sample(traces)
-    ]
+    tasks_read = []
+    for name, episodes in by_sample(traces):
+        rated, expected = ratings(episodes), settings.answers * len(episodes)
+        tasks_read.append((name, _table(rated, settings), len(rated.texts), expected))
     judges = max((table.shape[1] for _, table, *_ in tasks_read), default=0)
     for name, table, judged, expected in tasks_read:
         counted = table[0] if table.any() else np.zeros((judges, 3))
@@ -228,8 +224,7 @@ def _balance(table: Floats, settings: Settings, n: int) -> Metric:
 
 def balance(sums: Floats, w1: float) -> Floats:
     """Return IFS (Eq. 3), [...], from counts [..., R, 3] that are summed over answers; see `ratings.counts`."""
-    ih, dh = _share(sums, 1), _share(sums, 2)
-    return np.asarray(w1 * ih + (1 - w1) * (1 - dh - ih))
+    return np.asarray(ifs(_share(sums, 1), _share(sums, 2), w1))
 
 
 def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:

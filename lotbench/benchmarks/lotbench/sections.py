@@ -63,22 +63,10 @@ def _survival(games: Sequence[Game], settings: Settings) -> Section:
     ]
     points = tuple((float(k), value) for k, value in enumerate(unsolved) if value is not None)
     bands = tuple(_band(tallies, int(k)) for k, _ in points)
-    return Section(
-        "Survival by round",
-        notes=tuple(notes),
-        tables=(Table(("round", "at risk", "solved", "broke off", "S"), rows),),
-        plots=(
-            Plot(
-                "step",
-                "round",
-                "share unsolved",
-                {"S": points},
-                "Games not yet solved, with 95 % intervals",
-                bands={"S": bands},
-            ),
-        ),
-        brief=True,
-    )
+    caption = "Games not yet solved, with 95 % intervals"
+    plot = Plot("step", "round", "share unsolved", {"S": points}, caption, bands={"S": bands})
+    table = Table(("round", "at risk", "solved", "broke off", "S"), rows)
+    return Section("Survival by round", tuple(notes), (table,), (plot,), brief=True)
 
 
 def _band(tallies: Floats, k: int) -> tuple[float, float]:
@@ -94,7 +82,9 @@ def _rounds(games: Sequence[Game], settings: Settings) -> Section:
     rounds = [round_ for played in games for round_ in played.rounds]
     replies = [round_ for round_ in rounds if round_.status]
     valid = [round_ for round_ in rounds if round_.status == "ok"]
-    decided = [round_.check for round_ in rounds if round_.check and round_.check.how != "none"]
+    repeats = [
+        round_.check.how == "repeat" for round_ in rounds if round_.check and round_.check.how != "none"
+    ]
     first = [round_ for played in games for round_ in played.rounds[:1]]
     exact = [round_.decision == "exact" for round_ in first if round_.status == "ok"]
     asks = [round_ for round_ in rounds if round_.asked is not None]
@@ -105,11 +95,7 @@ def _rounds(games: Sequence[Game], settings: Settings) -> Section:
     counts: tuple[tuple[str, int, Sequence[Any]], ...] = (
         *((status, seen[status], replies) for status in (*STATUSES, *sorted(seen.keys() - set(STATUSES)))),
         ("language_mismatch, of the ok", sum(round_.language_mismatch for round_ in valid), valid),
-        (
-            "guesses judged that had been judged before in their game",
-            sum(check.how == "repeat" for check in decided),
-            decided,
-        ),
+        ("guesses judged that had been judged before in their game", sum(repeats), repeats),
         ("unsolved games without a valid guess", unsolved.count(False), unsolved),
         ("first guesses that are the very key text", sum(exact), exact),
         ("rounds that were to have a question and have none", len(asks) - len(leaks), asks),

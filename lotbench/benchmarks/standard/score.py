@@ -86,10 +86,8 @@ def average(entries: Sequence[Answered], settings: Settings, kinds: Sequence[Kin
     groups: dict[str, Floats] = {}
     for entry in chosen:
         sums = groups.setdefault(entry.problem.group, np.zeros((len(cells), 2)))
-        sums[cells.index((entry.problem.type, entry.problem.kind))] += (
-            _worth(entry.problem, entry.answer, settings),
-            1,
-        )
+        cell = cells.index((entry.problem.type, entry.problem.kind))
+        sums[cell] += (_worth(entry.problem, entry.answer, settings), 1)
     counts = np.array(list(groups.values())) if groups else np.zeros((1, len(cells), 2))
     missing = [
         f"{kind.upper()} of {type_}"
@@ -100,8 +98,8 @@ def average(entries: Sequence[Answered], settings: Settings, kinds: Sequence[Kin
         why = f"no {', '.join(missing) or 'problem'} was asked: the average is over {len(kinds)} of each type"
         return Metric(None, why=why)
     chance = [
-        _chance([entry for entry in chosen if (entry.problem.type, entry.problem.kind) == cell], settings)
-        for cell in cells
+        _chance([entry for entry in chosen if (entry.problem.type, entry.problem.kind) == place], settings)
+        for place in cells
     ]
     metric = estimated(counts, _averaged, (0.0, 1.0), "", observations=len(chosen))
     return replace(metric, baselines={"chance": float(np.mean(chance))})

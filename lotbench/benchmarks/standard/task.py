@@ -16,11 +16,11 @@ from lotbench.benchmarks.standard.sections import sections
 from lotbench.benchmarks.standard.settings import Settings, cast
 from lotbench.harness.ballot import Ballot, Task
 from lotbench.harness.benchmark import Benchmark, Composed, Role
-from lotbench.harness.episode import Node, scored
+from lotbench.harness.episode import Node, nothing, scored
 from lotbench.prompting.frameworks import FRAMEWORKS
 from lotbench.types import Sampling, Trace
 
-NODES: Mapping[str, Node] = {"respond": candidate.respond, "judge": candidate.judge, "grade": scored}
+NODES: Mapping[str, Node] = {"respond": candidate.respond, "judge": nothing, "grade": scored}
 
 ROLES = {
     "candidate": Role("chooses, ranks or writes responses", Sampling(temperature=0.0), pictures=True),
