@@ -133,15 +133,7 @@ def _probe(role: str, sample: str, task: str, text: str, name: str, truth: Mappi
         name: The id of the probe.
         truth: What is known about the claims or the recall.
     """
-    return Probe(
-        id=name,
-        role=role,
-        sample=sample,
-        step="judge",
-        turn={"reasoning": text, "status": "ok"},
-        task=task,
-        known=truth,
-    )
+    return Probe(name, role, sample, "judge", {"reasoning": text, "status": "ok"}, task=task, known=truth)
 
 
 def panels(role: str, models: int, settings: Settings, every: bool) -> list[JudgePanel]:
