@@ -30,7 +30,7 @@ from lotbench.benchmarks.hicbench.ratings import (
 )
 from lotbench.benchmarks.hicbench.settings import Settings, TaskEpisode
 from lotbench.harness.evidence import NOTHING, Evidence
-from lotbench.metrics.intervals import Method, bounded, divided, estimated, studentised
+from lotbench.metrics.intervals import Method, bounded, divided, estimated, ratio, studentised
 from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, by_sample, missing, of_sums
 from lotbench.types import JSON, Metric, Score, Trace
 
@@ -241,17 +241,10 @@ def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:
     table = np.zeros((len(rated.tasks), 2))
     for trace, value in zip(rated.episodes, alike, strict=True):
         if not np.isnan(value):
-            table[place[trace.sample]] += (1, value)
+            table[place[trace.sample]] += (value, 1)
     # Each task counts once, however many episodes it has.
-    table[:, 1], table[:, 0] = np.nan_to_num(divided(table[:, 1], table[:, 0])), table[:, 0] > 0
-    metric = _estimate(
-        table[table[:, 0] > 0],
-        lambda sums: divided(sums[..., 1], sums[..., 0]),
-        len(rated.texts),
-        "lower",
-        studentised,
-        (-1.0, 1.0),
-    )
+    table[:, 0], table[:, 1] = np.nan_to_num(ratio(table)), table[:, 1] > 0
+    metric = _estimate(table[table[:, 1] > 0], ratio, len(rated.texts), "lower", studentised, (-1.0, 1.0))
     alone = "no task has two answers" if metric.value is None else None
     return replace(metric, instrument=encoder, why=alone)
 

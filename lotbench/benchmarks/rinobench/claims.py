@@ -74,13 +74,9 @@ def read_arguments(answer: Answer, limit: int, prefix: str = "") -> dict[str, di
         Unread: The reply does not fit the schema.
     """
     form = read_form(answer.reply, extraction(limit)).model_dump()
+    texts = {kind: dict.fromkeys(filter(says_something, map(str.strip, form[kind]))) for kind in KINDS}
     return {
-        kind: {
-            f"{prefix}{kind[0]}{number}": text
-            for number, text in enumerate(
-                dict.fromkeys(filter(says_something, map(str.strip, form[kind]))), 1
-            )
-        }
+        kind: {f"{prefix}{kind[0]}{number}": text for number, text in enumerate(texts[kind], 1)}
         for kind in KINDS
     }
 
