@@ -30,7 +30,7 @@ class Settings(BaseModel):
     """What the candidate sees of the scene."""
     frame: Annotated[Literal["shown", "earned", "hidden"], SETS_ARM] = "shown"
     """shown: the candidate fills the mask (the paper's). hidden: it writes a whole response to the scene.
-    earned: as hidden, and the first reveal shows half of the frame, the second all of it."""
+    earned: as hidden, and reveals show half of the frame, then all of it."""
     encore: Annotated[bool, SETS_ARM] = False
     """Whether the game goes on after a solve, for another answer by another idea."""
     conversation: Annotated[Literal["fresh", "growing"], SETS_ARM] = "fresh"
