@@ -104,7 +104,7 @@ def _nearest(context: JudgeContext, declared: Validation, indexes: Sequence[int]
     ]
     if not near:
         return "Check it with: lotbench judge-check --judge ... (the same settings as this run)."
-    differ = [
+    differ: list[list[str]] = [
         sorted(name for name in {*key, "addresses"} if other.get(name) != key.get(name)) for other in near
     ]
     return f"A check of it is in the store, but with other {', '.join(min(differ, key=len))}."
