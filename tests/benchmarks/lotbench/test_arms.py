@@ -62,7 +62,7 @@ def test_a_run_of_each_arm_names_it_is_scored_again_told_and_gone_on_with_asking
         assert main(["replay", str(run.path)]) == 0
         assert ("writes" in capsys.readouterr().out) is ("frame" in settings)
         report = (run.path / "report.md").read_text("utf-8")
-        assert named in report and ("## Leaps" in report) is ("encore" in settings)
+        assert named in report and ("leap_score" in report) is ("encore" in settings)
         before, came = episodes(run.path), server.log()["requests"]
         calls = len((run.path / "calls.jsonl").read_bytes().splitlines())
         cut_off(run.path)
