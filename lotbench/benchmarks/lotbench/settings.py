@@ -30,7 +30,9 @@ class Settings(BaseModel):
     """What the candidate sees of the scene."""
     frame: Annotated[Literal["shown", "earned", "hidden"], SETS_ARM] = "shown"
     """shown: the candidate fills the mask (the paper's). hidden: it writes a whole response to the scene.
-    earned: as hidden, and reveals show half of the frame, then all of it."""
+    earned: as hidden, and `frame_ladder` reveals the frame."""
+    frame_ladder: Annotated[Literal["half_whole", "whole"], SETS_ARM] = "half_whole"
+    """What an earned frame shows at each reveal: half and then all, or all at once."""
     encore: Annotated[bool, SETS_ARM] = False
     """Whether the game goes on after a solve, for another answer by another idea."""
     conversation: Annotated[Literal["fresh", "growing"], SETS_ARM] = "fresh"
@@ -155,6 +157,13 @@ def reveals(clues: Sequence[str], settings: Settings) -> list[list[str]]:
     sizes = [size] * (usable - extra) + [size + 1] * extra
     starts = [sum(sizes[:i]) for i in range(usable)]
     return [list(clues[start : start + count]) for start, count in zip(starts, sizes, strict=True)]
+
+
+LADDERS: Mapping[str, tuple[Literal["half", "whole"], ...]] = {
+    "half_whole": ("half", "whole"),
+    "whole": ("whole",),
+}
+"""The part of an earned frame that each reveal shows, in order, by the setting `frame_ladder`."""
 
 
 def usable_reveals(settings: Settings) -> int:

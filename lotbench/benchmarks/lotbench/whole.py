@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from lotbench.benchmarks.lotbench.responses import half
 from lotbench.benchmarks.lotbench.sample import Fixed, Item
-from lotbench.benchmarks.lotbench.settings import Settings, usable_reveals
+from lotbench.benchmarks.lotbench.settings import LADDERS, Settings, usable_reveals
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,11 @@ def prompt(name: str, settings: Settings) -> str:
 
 
 def frame_at(sample: Item, settings: Settings, reveal: int) -> str | None:
-    """Return the part of the frame that a reveal shows with `frame=earned` (half, then all); None if it shows none.
+    """Return the part of the frame that a reveal shows with `frame=earned`; None if it shows none.
 
     `reveal` is the number of the reveal, from 1.
     """
-    if settings.frame != "earned" or not 0 < reveal <= min(2, usable_reveals(settings)):
+    ladder = LADDERS[settings.frame_ladder]
+    if settings.frame != "earned" or not 0 < reveal <= min(len(ladder), usable_reveals(settings)):
         return None
-    return half(sample.frame) if reveal == 1 else sample.frame
+    return half(sample.frame) if ladder[reveal - 1] == "half" else sample.frame

@@ -207,6 +207,7 @@ def test_the_ladder_shares_its_reveals_with_the_clues() -> None:
 
     half, whole = responses.half(SAMPLE.frame), SAMPLE.frame
     assert shown(frame="earned") == [None, half, whole, None]
+    assert shown(frame="earned", frame_ladder="whole") == [None, whole, None, None]
     assert shown(frame="earned", max_rounds=10) == [None, half, None, None]
     assert shown(frame="hidden") == shown() == [None] * 4
 

@@ -212,6 +212,7 @@ SETTINGS = st.builds(
     clues=st.booleans(),
     feedback=st.booleans(),
     frame=st.sampled_from(["shown", "hidden", "earned"]),
+    frame_ladder=st.sampled_from(["half_whole", "whole"]),
     encore=st.booleans(),
     conversation=st.sampled_from(["fresh", "growing"]),
 ).filter(lambda chosen: chosen.feedback or chosen.conversation == "fresh")

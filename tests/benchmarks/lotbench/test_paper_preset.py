@@ -48,6 +48,7 @@ PAPER_SILENT = {"votes", "max_words", "max_characters"}
 """The paper says nothing of these: votes of CoT-SC here, length of a guess, rows judged again."""
 ARMS_OF_OURS = {
     "frame": "shown",
+    "frame_ladder": "half_whole",
     "encore": False,
     "conversation": "fresh",
     "max_response_words": 20,
