@@ -104,10 +104,11 @@ def _nearest(context: JudgeContext, declared: Validation, indexes: Sequence[int]
     ]
     if not near:
         return "Check it with: lotbench judge-check --judge ... (the same settings as this run)."
-    differ: list[list[str]] = [
+    differ = [
         sorted(name for name in {*key, "addresses"} if other.get(name) != key.get(name)) for other in near
     ]
-    return f"A check of it is in the store, but with other {', '.join(min(differ, key=len))}."
+    nearest = min(differ, key=len)
+    return f"A check of it is in the store, but with other {', '.join(nearest)}."
 
 
 def _flips(record: Record) -> list[str]:
