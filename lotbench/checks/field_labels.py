@@ -30,6 +30,10 @@ DRAWN = ("sample", "guess")
 """The fields by which a labelled row is compared with the draw, or with the first file of labels; a file may leave them out."""
 
 
+UNCHECKED = {"set": {}, "what": "field only", "groups": {}, "unreadable": 0, "of": 0, "flips": [0, 0]}
+"""The fields of the record of a judge that was never checked on a judge set; labels are added to it."""
+
+
 class DrawFile(BaseModel):
     """The content of draw.json, validated, since somebody else may have written it and later reports rely on it.
 
@@ -142,11 +146,11 @@ def labelled(*files: Path) -> Labelled:
     about = _read_draw(files[0])
     labels_by_row = _labels(files, about)
     accepted = {row: about.accepts(row) for row in labels_by_row}
-    labels = {}
-    for row, each in labels_by_row.items():
-        right = decided(list(each.values()), accepted[row])
-        if right is not None:
-            labels[row] = right
+    labels = {
+        row: right
+        for row, each in labels_by_row.items()
+        if (right := decided(list(each.values()), accepted[row])) is not None
+    }
     strata = []
     for name, (size, accepts) in about.sizes.items():
         stratum_labels = [right for row, right in labels.items() if about.strata[row - 1] == name]
@@ -156,7 +160,8 @@ def labelled(*files: Path) -> Labelled:
     field = Field(tuple(strata))
     # The agreement of people with each other, and of the judge with them; rows of one sample are a cluster.
     people = ceiling(labels_by_row, accepted, {row: about.places[row - 1][0] for row in labels_by_row})
-    record = judge_records.find_counting(about.key) or _empty(about)
+    new = {"schema": 1, "key": about.key, "names": about.names, **UNCHECKED, "field": []}
+    record: dict[str, Any] = judge_records.find_counting(about.key) or new
     others = [entry for entry in record["field"] if entry["run"] != about.run]
     entry: dict[str, Any] = {"run": about.run, "strata": [asdict(stratum) for stratum in strata]}
     entry["labels"] = [[*about.places[row - 1], label] for row, label in sorted(labels.items())]
@@ -219,19 +224,3 @@ def _labels(files: Sequence[Path], about: DrawFile) -> dict[int, dict[str, bool]
     if faults:
         raise DataError(faults)
     return labels
-
-
-def _empty(about: DrawFile) -> dict[str, Any]:
-    """Return a record without rates for a judge that was never checked on a judge set, to add labels to."""
-    return {
-        "schema": 1,
-        "key": about.key,
-        "names": about.names,
-        "set": {},
-        "what": "field only",
-        "groups": {},
-        "unreadable": 0,
-        "of": 0,
-        "flips": [0, 0],
-        "field": [],
-    }

@@ -141,9 +141,9 @@ def _write(prepared: Prepared, calls: Calls, judged: Sequence[JudgedProbe]) -> C
             **({"chains": prepared.chains} if prepared.chains else {}),
             "measures": [
                 {
-                    "role": measure.role,
-                    "models": [names[measure.role][index] for index in measure.indexes],
-                    "mode": measure.variant,
+                    "role": measure.panel.role,
+                    "models": [names[measure.panel.role][index] for index in measure.panel.indexes],
+                    "mode": measure.panel.variant,
                     **judge_rates.counted(measure),
                 }
                 for measure in measures
@@ -232,20 +232,26 @@ def _keep_records(
     }
     paths = []
     for measure in checked.measures:
-        key = key_of(prepared.plan, measure.role, measure.indexes, measure.settings, ids)
+        key = key_of(prepared.plan, measure.panel.role, measure.panel.indexes, measure.panel.settings, ids)
         if key is None:
             continue
-        names = [checked.names[measure.role][index] for index in measure.indexes]
+        names = [checked.names[measure.panel.role][index] for index in measure.panel.indexes]
         key |= {"criterion": measure.criterion} if measure.criterion else {}
-        agreed = ceilings[measure.role][2]
+        agreed = ceilings[measure.panel.role][2]
         ceiling: JSON = {"kappa": agreed.value, "n": agreed.n}
         own = about if agreed.value is None else {**about, "ceiling": ceiling}
-        record = judge_rates.record(measure, key, names, own)
         before = judge_records.find(key)
-        if before and before["set"].get("digest") == prepared.rows.digest and before["of"] > record["of"]:
+        if before and before["set"].get("digest") == prepared.rows.digest and before["of"] > measure.of:
             continue
-        record["field"] = before["field"] if before else []
-        of_panel = measure.settings is prepared.panels[0].settings and not measure.criterion
+        record: dict[str, Any] = {
+            "schema": 1,
+            "key": key,
+            "names": names,
+            "set": own,
+            **judge_rates.counted(measure),
+            "field": before["field"] if before else [],
+        }
+        of_panel = measure.panel.settings is prepared.panels[0].settings and not measure.criterion
         if new_chains := (prepared.chains if of_panel else {}) or (before or {}).get("chains"):
             record["chains"] = new_chains
         paths.append(judge_records.keep(record))

@@ -12,7 +12,7 @@ from typing import Any
 
 from lotbench import benchmarks
 from lotbench.calls.caller import CallStats
-from lotbench.config.experiment import Config, Experiment
+from lotbench.config.experiment import Config
 from lotbench.config.model_names import ModelName
 from lotbench.errors import DataError, UsageError
 from lotbench.harness.judge_validation import JudgePanel, Probe, Validation, stratified
@@ -129,9 +129,10 @@ def prepare(spec: CheckOrder) -> Prepared:
     if declared is None:
         raise UsageError(f"{experiment.benchmark} has no judge set")
     folder = judge_set.find(spec.judge_set, experiment.benchmark)
-    config = spec.config.model_copy(
-        update={"experiment": experiment.model_copy(update=_fill_in(experiment, folder))}
-    )
+    # The default model is never called; the default data are the samples that the rows of the judge set are about.
+    about = str(folder) if (folder / "samples.jsonl").is_file() else judge_set.about_of(folder).data
+    defaults = {"model": experiment.model or "human", "data": experiment.data or about}
+    config = spec.config.model_copy(update={"experiment": experiment.model_copy(update=defaults)})
     if not any(role in experiment.roles for role in declared.rows):
         flags = " or ".join(f"--{role} M" for role in declared.rows)
         raise UsageError(f"nobody to check: give {flags}")
@@ -146,7 +147,7 @@ def prepare(spec: CheckOrder) -> Prepared:
     ]
     panel_keys = {(panel.role, panel.task) for panel in panels}
     every_row = [probe for probe in every_row if (probe.role, probe.task) in panel_keys]
-    probes = [probe for probe in every_row if _is_checked(probe, spec)]
+    probes = [probe for probe in every_row if not probe.contested and spec.split in ("all", probe.split)]
     if spec.limit is not None:
         seed = f"{run_plan.experiment.seed}:judge-check"
         probes = [
@@ -159,21 +160,6 @@ def prepare(spec: CheckOrder) -> Prepared:
     put = {(probe.role, probe.task) for probe in probes}
     panels = [panel for panel in panels if (panel.role, panel.task) in put]
     return Prepared(spec, run_plan, declared, names, rows, every_row, probes, panels)
-
-
-def _is_checked(probe: Probe, spec: CheckOrder) -> bool:
-    """Return whether the check uses a row: one of the requested split that is not contested."""
-    return not probe.contested and spec.split in ("all", probe.split)
-
-
-def _fill_in(experiment: Experiment, folder: Path) -> dict[str, str]:
-    """Return the fields `model` and `data` of the experiment, with defaults if they are empty.
-
-    The default model is never called; the default data are the samples that the rows of the judge set are about.
-    """
-    own = folder / "samples.jsonl"
-    about = str(folder) if own.is_file() else judge_set.about_of(folder).data
-    return {"model": experiment.model or "human", "data": experiment.data or about}
 
 
 def _probes(

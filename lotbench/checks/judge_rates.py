@@ -18,7 +18,6 @@ from lotbench.report.markdown import bullets, number, plain, table
 from lotbench.report.report import RoleUsage, laid_out, usage_table
 from lotbench.report.sections import Cell, Section, Table
 from lotbench.report.trust import Check, sentence
-from lotbench.types import JSON
 
 LABELS = {
     "author": "author labels: no other people have reviewed them yet",
@@ -44,7 +43,6 @@ class Measure:
     Attributes:
         what: The criterion's name. If there is only one: `answer` for the oracle; for the judge, `check alone` or `check, then
             confirm`.
-        settings: The settings under which the panel judged.
         groups: The agreement of decisions with labels, by group of rows; `all` is first.
         unreadable: The number of verdicts of all repeats that could not be read or never came.
         of: The number of verdicts of all repeats.
@@ -52,11 +50,8 @@ class Measure:
         criterion: The name of the criterion in rulings; "" if there is only one.
     """
 
-    role: str
-    indexes: tuple[int, ...]
-    variant: str
+    panel: JudgePanel
     what: str
-    settings: Any
     groups: Mapping[str, Agreement]
     unreadable: int
     of: int
@@ -115,11 +110,8 @@ def measure(rulings: Sequence[Ruling], panel: JudgePanel, what: str, seed: int) 
             decisions.setdefault(ruling.row, []).append(ruling.said)
     readable = [ruling for ruling in first.values() if ruling.said is not None]
     return Measure(
-        role=panel.role,
-        indexes=panel.indexes,
-        variant=panel.variant,
+        panel=panel,
         what=what,
-        settings=panel.settings,
         groups=_group(readable, seed),
         unreadable=sum(ruling.said is None for ruling in rulings),
         of=len(rulings),
@@ -142,27 +134,6 @@ def _group(readable: Sequence[Ruling], seed: int) -> dict[str, Agreement]:
     for kind in sorted({ruling.kind for ruling in readable if ruling.kind}):
         groups[kind] = rated([ruling for ruling in readable if ruling.kind in (kind, None)])
     return groups
-
-
-def record(
-    result: Measure, key: Mapping[str, JSON], names: Sequence[str], about: Mapping[str, JSON]
-) -> dict[str, Any]:
-    """Return the record of a measure for the store.
-
-    Args:
-        result: The measure.
-        key: All that the verdicts depend on.
-        names: The names of the models.
-        about: The judge set: its data set, digest, and source of labels.
-    """
-    return {
-        "schema": 1,
-        "key": dict(key),
-        "names": list(names),
-        "set": dict(about),
-        **counted(result),
-        "field": [],
-    }
 
 
 def counted(result: Measure) -> dict[str, Any]:
@@ -188,16 +159,13 @@ def sentences(
     """
     conclusions = []
     for result in results:
-        if (bound := deciding[result.role].get(result.criterion)) is None:
+        if (bound := deciding[result.panel.role].get(result.criterion)) is None:
             continue
-        who = " + ".join(names[result.role][index] for index in result.indexes)
-        way = (
-            ""
-            if result.criterion
-            else f" ({', '.join(filter(None, (result.role, result.variant, result.what)))})"
-        )
-        rates = tested(counted(result))
-        conclusions.append(sentence(Check(result.role, who + way, rates, result.criterion, bound=bound)))
+        who = " + ".join(names[result.panel.role][index] for index in result.panel.indexes)
+        role, variant = result.panel.role, result.panel.variant
+        way = "" if result.criterion else f" ({', '.join(filter(None, (role, variant, result.what)))})"
+        check = Check(role, who + way, tested(counted(result)), result.criterion, bound=bound)
+        conclusions.append(sentence(check))
     return conclusions
 
 
@@ -217,66 +185,39 @@ def labelling(probes: Sequence[Probe], seed: int) -> dict[str, tuple[int, int, R
     return by_role
 
 
-def rates(results: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> Table:
-    """Return the table of error rates, with a row for each measure and group of rows."""
+def rates(results: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> Section:
+    """Return the section on error rates, with a row for each measure and group of rows.
+
+    The row of all groups also counts verdicts that could not be read, and pairs of verdicts on one row that differ.
+    """
     rows: list[tuple[Cell, ...]] = []
     for result in results:
-        who = " + ".join(names[result.role][index] for index in result.indexes)
+        who = " + ".join(names[result.panel.role][index] for index in result.panel.indexes)
+        flipped, pairs = result.flips
+        counts = (f"{result.unreadable} of {result.of}", f"{flipped} of {pairs}")
         for name, group in result.groups.items():
             metrics = (group.accuracy, group.fpr, group.fnr, group.kappa)
             cells = [cell for rate in metrics for cell in (rate.value, interval(rate))]
-            rows.append(
-                (result.role, who, result.variant, result.what, name, group.fpr.n, group.fnr.n, *cells)
-            )
+            place = (result.panel.role, who, result.panel.variant, result.what, name)
+            last = counts if name == "all" else (None, None)
+            rows.append((*place, group.fpr.n, group.fnr.n, *cells, *last))
     columns = ["role", "model", "mode", "what", "rows of", "negatives", "positives"]
     for name in ("accuracy", "FPR", "FNR", "kappa"):
         columns += [name, f"{name}: 95 %"]
-    return Table(tuple(columns), tuple(rows))
-
-
-def steadiness(results: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> Table:
-    """Return the table of unreadable verdicts and of verdicts that flip from one judging of a row to another, by measure."""
-    rows: list[tuple[Cell, ...]] = []
-    for result in results:
-        who = " + ".join(names[result.role][index] for index in result.indexes)
-        flipped, pairs = result.flips
-        share = flipped / pairs if pairs else None
-        rows.append(
-            (
-                result.role,
-                who,
-                result.variant,
-                result.what,
-                result.unreadable,
-                result.of,
-                flipped,
-                pairs,
-                share,
-            )
-        )
-    columns = ("role", "model", "mode", "what", "unreadable", "of", "flips", "of pairs", "flip rate")
-    return Table(columns, tuple(rows))
-
-
-def interval(rate: Rate | Mapping[str, Any]) -> str | None:
-    """Return the interval of a rate as text, an open end as `open`; None if both ends are open."""
-    low, high = (rate.low, rate.high) if isinstance(rate, Rate) else (rate["low"], rate["high"])
-    if low is None and high is None:
-        return None
-    return " to ".join("open" if end is None else number(end) for end in (low, high))
-
-
-def sections(results: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> list[Section]:
-    """Return the sections of a judge check's report: its rates, and how readable and steady the verdicts were."""
     notes = (
         "FPR: negatives accepted (oracle: No answered Yes). FNR: positives not accepted.",
         "Rows of easy and hard: the negatives of that kind, with all positives.",
         "Intervals: Wilson's, widened by what rows of one sample have in common; kappa's by drawing samples again.",
+        "Unreadable: verdicts of all judgings that are in no rate. Flips: pairs of verdicts on one row that differ.",
     )
-    return [
-        Section("Rates", notes, (rates(results, names),)),
-        Section("Readability and flips", (), (steadiness(results, names),)),
-    ]
+    return Section("Rates", notes, (Table((*columns, "unreadable", "flips"), tuple(rows)),))
+
+
+def interval(rate: Rate) -> str | None:
+    """Return the interval of a rate as text, an open end as `open`; None if both ends are open."""
+    if rate.low is None and rate.high is None:
+        return None
+    return " to ".join("open" if end is None else number(end) for end in (rate.low, rate.high))
 
 
 def to_markdown(
@@ -292,7 +233,7 @@ def to_markdown(
         f"# Judge check: {plain(title)}",
         bullets(notes),
         *(["## Good enough?", bullets(conclusions)] if conclusions else []),
-        *(block for section in sections(results, names) for block in laid_out(section)),
+        *laid_out(rates(results, names)),
         "## Calls",
         table(usage_table(spent)),
     ]

@@ -14,12 +14,7 @@ from lotbench.calls.caller import Caller
 from lotbench.config.model_names import address
 from lotbench.errors import LotbenchError
 from lotbench.harness.episode import AnyEpisode, visit
-from lotbench.harness.judge_validation import (
-    JudgePanel,
-    Probe,
-    ProbeResult,
-    judged_by,
-)
+from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, judged_by
 from lotbench.harness.state import joined, start
 from lotbench.run.plan import Plan, sampling_table
 from lotbench.types import JSON, Answer, Question

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import combinations
 from random import Random
 from string import ascii_uppercase
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
@@ -81,28 +81,18 @@ class Vote(BaseModel):
     letters: tuple[str, ...]
 
 
-class Task(Protocol):
-    """The part of a sample that people see before they vote."""
+class Task(BaseModel):
+    """The part of a sample that people see before they vote; shares of the votes are counted by `type`.
 
-    @property
-    def type(self) -> str:
-        """The type of the prompt; shares of the votes are counted by type."""
-        ...
+    `image` is the path of the picture, relative to the data set.
+    """
 
-    @property
-    def language(self) -> str:
-        """The language of the prompt."""
-        ...
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
-    @property
-    def question(self) -> str | None:
-        """The question, if any."""
-        ...
-
-    @property
-    def image(self) -> str | None:
-        """The path of the picture, relative to the data set, if any."""
-        ...
+    type: str
+    language: str
+    question: str | None = None
+    image: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,27 +138,12 @@ def ballot(
             of = f"{name}/{number}" if pairs else name
             Random(f"{seed}:{of}:0:ballot").shuffle(group)
             key[of] = dict(zip(ascii_uppercase, group, strict=False))
-            items.append(_item(of, name if pairs else None, task, data, key[of], written))
+            responses = tuple(
+                Response(letter=letter, text=written[model][name]) for letter, model in key[of].items()
+            )
+            shown = {field: getattr(task, field) for field in Task.model_fields}
+            items.append(Item(id=of, prompt=name if pairs else None, data=data, responses=responses, **shown))
     return items, key
-
-
-def _item(
-    of: str,
-    prompt: str | None,
-    task: Task,
-    data: str,
-    letters: Mapping[str, str],
-    written: Mapping[str, Mapping[str, str]],
-) -> Item:
-    return Item(
-        id=of,
-        prompt=prompt,
-        data=data,
-        responses=tuple(
-            Response(letter=letter, text=written[model][prompt or of]) for letter, model in letters.items()
-        ),
-        **{name: getattr(task, name) for name in ("type", "language", "question", "image")},
-    )
 
 
 def key_faults(items: Sequence[Item], key: Key) -> list[str]:
@@ -270,11 +245,8 @@ def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]
                 numbers[prompt] += 1
                 by_response[name] = {
                     "id": f"{prompt}-{numbers[prompt]}",
-                    "type": item.type,
-                    "language": item.language,
                     "group": prompt,
-                    "question": item.question,
-                    "image": item.image,
+                    **{field: getattr(item, field) for field in Task.model_fields},
                     "text": response.text,
                     "star": 0,
                 }

@@ -323,6 +323,11 @@ def used(answer: Answer) -> dict[str, int]:
     return {"calls": 1, **asdict(answer.reply.usage)}
 
 
+async def nothing(state: EpisodeState, runtime: Runtime[AnyEpisode]) -> Update:
+    """Return no update, as a node that has nothing to do: `judge` in a panel graph without judges."""
+    return {}
+
+
 async def scored(state: EpisodeState, runtime: Runtime[AnyEpisode]) -> Update:
     """Set the outcome `scored`, as the last node of a panel graph that needs no call there."""
     return {"outcome": "scored"}

@@ -21,21 +21,18 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     """Return the quality of a run's judges: by the benchmark's own function if it has one, else by a check of each judge."""
     if declared.standing is not None:
         return declared.standing(declared, context)
-    records_by_index = {
-        index: by_criterion(context, declared, ROLE, [index], context.settings)
+    judges = [
+        (who(context, ROLE, [index]), by_criterion(context, declared, ROLE, [index], context.settings))
         for index in range(len(context.ids.get(ROLE, ())))
-    }
-    used = [record for records in records_by_index.values() for record in records.values()]
-    if not used:
+    ]
+    rows = [(judge, criterion, record) for judge, records in judges for criterion, record in records.items()]
+    if not rows:
         # No judge was checked: the rule of trust gives one reason for all.
         return JudgeQuality()
     bounds = declared.deciding(ROLE, context.settings)
-    checks = [
-        check
-        for index, records in records_by_index.items()
-        for check in _checks(who(context, ROLE, [index]), records, bounds)
-    ]
-    return JudgeQuality(tuple(checks), (_section(records_by_index, context),), {}, tuple(used))
+    checks = [check for judge, records in judges for check in _checks(judge, records, bounds)]
+    notes = [f"unchecked: {judge}" for judge, records in judges if not records]
+    return JudgeQuality(tuple(checks), (section(rows, notes),), {}, tuple(record for *_, record in rows))
 
 
 def ids(context: JudgeContext, role: str, index: int) -> Sequence[str]:
@@ -122,7 +119,10 @@ def ceiling(record: Record) -> str | None:
     agreement = record["set"].get("ceiling")
     if not agreement or agreement.get("kappa") is None:
         return None
-    return f"two labellings of its rows agree with a kappa of {agreement['kappa']:.3f} (n = {agreement['n']})"
+    return (
+        f"{record['set'].get('data')}: two labellings of its rows agree with a kappa of {agreement['kappa']:.3f} "
+        f"(n = {agreement['n']})."
+    )
 
 
 def elsewhere(record: Record) -> str | None:
@@ -145,25 +145,18 @@ def chains_said(chains: Mapping[str, Any]) -> str:
     )
 
 
-def _section(records_by_index: Mapping[int, Mapping[str, Record]], context: JudgeContext) -> Section:
+def section(checks: Sequence[tuple[str, str, Record]], notes: Sequence[str] = ()) -> Section:
+    """Return the section on a run's judges: the notes, and the rates of each check with its judge and its criterion."""
     rows: list[tuple[Cell, ...]] = []
-    notes: list[str] = []
-    for index, records in records_by_index.items():
-        judge = who(context, ROLE, [index])
-        if not records:
-            notes.append(f"unchecked: {judge}")
-        for criterion, record in records.items():
-            rates = tested(record)
-            about = record["set"]
-            counts = (rates.negatives, rates.positives)
-            values = (rates.fpr, rates.fnr, rates.kappa, rates.unreadable)
-            rows.append((judge, criterion, about.get("data"), about.get("labels"), *counts, *values))
-            if note := elsewhere(record):
-                notes.append(note)
-            if (most := ceiling(record)) and most not in notes:
-                notes.append(f"{about.get('data')}: {most}.")
+    about_sets: list[str] = []
+    for judge, criterion, record in checks:
+        rates, about = tested(record), record["set"]
+        counts = (rates.negatives, rates.positives)
+        values = (rates.fpr, rates.fnr, rates.kappa, rates.unreadable)
+        rows.append((judge, criterion, about.get("data"), about.get("labels"), *counts, *values))
+        about_sets += [note for note in (elsewhere(record), ceiling(record)) if note]
     columns = (
         "judge", "criterion", "set", "labels", "negatives", "positives", "FPR", "FNR", "kappa", "unreadable",
     )  # fmt: skip
-    table = Table(columns, tuple(rows), "Checked on the judge set")
-    return Section("Judge", tuple(dict.fromkeys(notes)), (table,), brief=True)
+    tables = (Table(columns, tuple(rows), "Checked on the judge set"),) if rows else ()
+    return Section("Judge", tuple(dict.fromkeys([*notes, *about_sets])), tables, brief=True)

@@ -53,41 +53,12 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
-    """The verdicts of one kind (such as accepted) in a run: how many there are, and how people labelled them.
-
-    Attributes:
-        size: The number of verdicts of this kind in the run.
-        labelled: The number of these that have a label.
-        right: The number of labelled ones whose guess is right.
-    """
-
-    size: int
-    labelled: int
-    right: int
-
-    def draw_share(self, rng: np.random.Generator) -> Floats:
-        """Return draws of the share of right guesses, [`DRAWS`], from its Beta posterior with Jeffreys' prior.
-
-        All draws are 0 if the run has no verdicts of this kind.
-        """
-        if not self.size:
-            return np.zeros(DRAWS)
-        return _share_draws(rng, self.right, self.labelled, DRAWS)
-
-    @property
-    def share(self) -> float:
-        """The share of right guesses among the labelled; 0 without labels."""
-        return self.right / self.labelled if self.labelled else 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Stratum:
-    """The verdicts of one stratum, with people's labels of a sample of them.
+    """The verdicts of one kind (such as accepted) in a run: how many there are, and how people labelled a sample of them.
 
     Attributes:
         accepted: Whether these verdicts accept the guess.
-        size: The number of verdicts of this stratum in the run.
+        size: The number of verdicts of this kind in the run.
         labelled: The number of these that have a label.
         true: The number of labelled ones whose guess is right.
     """
@@ -96,6 +67,20 @@ class Stratum:
     size: int
     labelled: int
     true: int
+
+    def draw_share(self, rng: np.random.Generator, size: int = DRAWS) -> Floats:
+        """Return draws of the share of right guesses, [size], from its Beta posterior with Jeffreys' prior.
+
+        All draws are 0 if the run has no verdicts of this kind.
+        """
+        if not self.size:
+            return np.zeros(size)
+        return np.asarray(rng.beta(self.true + 0.5, self.labelled - self.true + 0.5, size=size))
+
+    @property
+    def share(self) -> float:
+        """The share of right guesses among the labelled; 0 without labels."""
+        return self.true / self.labelled if self.labelled else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,33 +103,25 @@ class Field:
 
     def point(self) -> tuple[float, float]:
         """Return the FPR and FNR; the FPR is NaN if no guess is wrong, the FNR if none is right."""
-        shares = np.array(
-            [[_over(stratum.true, stratum.labelled) for stratum in self.strata if stratum.size]]
-        )
-        fpr, fnr = self._rates(shares)
+        fpr, fnr = self._rates(np.array([[stratum.share for stratum in self.strata]]))
         return float(fpr[0]), float(fnr[0])
 
     def kappa(self) -> float:
         """Return Cohen's kappa of verdicts and labels, estimated for all verdicts of the run; NaN if chance agreement is 1."""
         table = np.zeros((2, 2))
         for stratum in self.strata:
-            right = stratum.size * _over(stratum.true, stratum.labelled) if stratum.size else 0.0
+            right = stratum.size * stratum.share
             table[:, int(stratum.accepted)] += (stratum.size - right, right)
         return float(_kappa(table)) if table.any() else math.nan
 
     def draw(self, rng: np.random.Generator, size: int) -> tuple[Floats, Floats]:
         """Return `size` draws of the FPR and as many of the FNR, from their posterior."""
-        strata = [stratum for stratum in self.strata if stratum.size]
-        return self._rates(
-            np.stack([_share_draws(rng, stratum.true, stratum.labelled, size) for stratum in strata], axis=1)
-            if strata
-            else np.zeros((size, 0))
-        )
+        shares = [stratum.draw_share(rng, size) for stratum in self.strata]
+        return self._rates(np.reshape(shares, (len(shares), size)).T)
 
     def _rates(self, shares: Floats) -> tuple[Floats, Floats]:
-        strata = [stratum for stratum in self.strata if stratum.size]
-        sizes = np.array([float(stratum.size) for stratum in strata])
-        accepted = np.array([stratum.accepted for stratum in strata], dtype=bool)
+        sizes = np.array([float(stratum.size) for stratum in self.strata])
+        accepted = np.array([stratum.accepted for stratum in self.strata], dtype=bool)
         right, wrong = shares * sizes, (1 - shares) * sizes
         return (
             divided(wrong[:, accepted].sum(axis=1), wrong.sum(axis=1)),
@@ -261,12 +238,3 @@ def _design_effect(trials: Sequence[tuple[bool, str]], share: float) -> float:
         return 1.0
     between = sum((hits - share * size) ** 2 for hits, size in totals.values()) * k / (k - 1) / n**2
     return max(1.0, between / (share * (1 - share) / n))
-
-
-def _share_draws(rng: np.random.Generator, hits: int, n: int, size: int) -> Floats:
-    """Return `size` draws of a share, with `hits` seen in n trials, from its Beta posterior with Jeffreys' prior."""
-    return np.asarray(rng.beta(hits + 0.5, n - hits + 0.5, size=size))
-
-
-def _over(part: int, whole: int) -> float:
-    return part / whole if whole else math.nan

@@ -139,14 +139,7 @@ def tested(
         return Difference(n, mean, None, None, exact() if mean else 1.0)
     p = 2 * float(scipy.special.stdtr(freedom, -abs(mean) / error))
     half = float(scipy.special.stdtrit(freedom, 1 - ALPHA / 2)) * error
-    return Difference(
-        n=n,
-        mean=mean,
-        low=mean - half,
-        high=mean + half,
-        p=max(p, exact()) if n < EXACT else p,
-        sd=sd,
-    )
+    return Difference(n, mean, mean - half, mean + half, max(p, exact()) if n < EXACT else p, sd)
 
 
 def _permuted(samples: tuple[Floats, ...], statistic: Callable[..., Floats]) -> float:

@@ -30,17 +30,13 @@ def severities(items: Sequence[int], raters: Sequence[int], scores: Sequence[flo
     place = np.unique(np.asarray(items), return_inverse=True)[1]
     design = np.eye(count)[np.asarray(raters)]
     sizes = np.bincount(place)
+    counts = np.zeros((len(sizes), count))
+    np.add.at(counts, (place, np.asarray(raters)), 1)
     # Subtracting item means from both sides eliminates the items (Frisch, Waugh and Lovell).
-    centred = design - (_sums(design, place, len(sizes)) / sizes[:, None])[place]
+    centred = design - (counts / sizes[:, None])[place]
     values = np.asarray(scores, dtype=float)
     residuals = values - (np.bincount(place, values) / sizes)[place]
     # The minimum-norm solution is the one whose effects sum to 0.
     effects, _, rank, _ = np.linalg.lstsq(centred, residuals, rcond=None)
     # Rounding removes numerical noise, which would be printed as a severity.
     return effects.round(12) + 0.0 if rank == count - 1 else None
-
-
-def _sums(rows: Floats, place: np.ndarray[tuple[int], np.dtype[np.intp]], count: int) -> Floats:
-    sums = np.zeros((count, rows.shape[1]))
-    np.add.at(sums, place, rows)
-    return sums

@@ -21,6 +21,8 @@ from lotbench.types import Metric
 Floats: TypeAlias = NDArray[np.float64]
 Interval: TypeAlias = tuple[float | None, float | None]
 """Low and high end; None if the data do not bound that side."""
+Method: TypeAlias = Callable[[Floats, Callable[[Floats], Floats], tuple[float, float]], Interval]
+"""Computes an interval from sums by cluster, a statistic of sums, and the smallest and largest possible value."""
 
 QUANTILE = 0.975
 """The quantile of the upper end of a two-sided 95 % interval."""
@@ -97,22 +99,46 @@ def ratio(sums: Floats) -> Floats:
     return divided(sums[..., 0], sums[..., 1])
 
 
+def estimated(
+    counts: Floats,
+    statistic: Callable[[Floats], Floats],
+    ends: tuple[float, float],
+    why: str,
+    *,
+    interval: Method = bounded,
+    observations: int = 0,
+) -> Metric:
+    """Return a statistic with its interval over clusters; `n` counts clusters.
+
+    Args:
+        counts: [clusters, ...]; sums over the episodes of each cluster.
+        statistic: Maps sums [..., ...] to values [...]; NaN where undefined.
+        ends: The smallest and largest possible value.
+        why: The reason to give if the statistic is undefined.
+        interval: The function for the interval.
+        observations: The number of games or answers.
+    """
+    value = float(statistic(counts.sum(axis=0)))
+    if math.isnan(value):
+        return Metric(None, n=len(counts), observations=observations, why=why)
+    low, high = interval(counts, statistic, ends)
+    return Metric(value, low, high, n=len(counts), observations=observations)
+
+
 def clustered_mean(
     clusters: Iterable[Sequence[float]],
     ends: tuple[float, float] = (0.0, 1.0),
-    interval: Callable[[Floats, Callable[[Floats], Floats], tuple[float, float]], Interval] | None = None,
+    interval: Method = bounded,
 ) -> Metric:
     """Return the mean of clustered values; `n` counts clusters, `observations` counts values.
 
     Args:
         clusters: The values of each cluster; at least one cluster.
         ends: The smallest and largest possible value.
-        interval: The function for the interval, called with sums, statistic and ends; `bounded` by default.
+        interval: The function for the interval.
     """
     sums = np.array([[sum(values), len(values)] for values in clusters], dtype=float)
-    low, high = (interval or bounded)(sums, ratio, ends)
-    value, observations = float(ratio(sums.sum(axis=0))), int(sums[:, 1].sum())
-    return Metric(value, low, high, n=len(sums), observations=observations)
+    return estimated(sums, ratio, ends, "", interval=interval, observations=int(sums[:, 1].sum()))
 
 
 def combined(value: float, parts: Sequence[Interval], ends: tuple[float, float]) -> Interval:

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lotbench.metrics.intervals import Floats, bounded, ratio, studentised
+from lotbench.metrics.intervals import Floats, bounded, estimated, ratio, studentised
 from lotbench.types import Metric
 
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W_]+(?:['’-][^\W_]+)*")
@@ -100,9 +100,7 @@ def _over(values: Sequence[float], ends: tuple[float, float]) -> Metric:
         return Metric(None, why="no sample has two answers to compare")
     counts = np.array([[value, 1.0] for value in values])
     # Shares have Wilson's interval; cosines use a small part of their scale, as marks do.
-    interval = bounded if ends == (0.0, 1.0) else studentised
-    low, high = interval(counts, ratio, ends)
-    return Metric(float(counts[:, 0].mean()), low, high, n=len(values))
+    return estimated(counts, ratio, ends, "", interval=bounded if ends == (0.0, 1.0) else studentised)
 
 
 @lru_cache(maxsize=16384)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lotbench.metrics.intervals import Floats, ratio, studentised
+from lotbench.metrics.intervals import Floats, estimated, ratio, studentised
 from lotbench.types import Metric, Trace
 
 Weighted: TypeAlias = Callable[[Floats], Floats]
@@ -110,5 +110,4 @@ def _mean(values: Sequence[float]) -> Metric:
     if not values:
         return Metric(None, why="no sample has a score")
     table = np.array([[value, 1.0] for value in values])
-    low, high = studentised(table, ratio)
-    return Metric(float(table[:, 0].mean()), low, high, n=len(values))
+    return estimated(table, ratio, (-math.inf, math.inf), "", interval=studentised)

@@ -65,11 +65,6 @@ def share(count: int, of: int) -> float | None:
     return count / of if of else None
 
 
-def out_of(count: int, of: int) -> str:
-    """Return the text "`count` of `of`", with the percentage."""
-    return f"{count} of {of}" + (f" ({100 * count / of:.1f} %)" if of else "")
-
-
 def cell(value: JSON) -> str:
     """Return a value as text, not yet escaped."""
     if value is None:

@@ -110,14 +110,14 @@ def _write(place: run_folder.Folder, built: BuiltIdeas, dropped: Sequence[Droppe
     construction.note_dropped(place, "paper", dropped)
 
 
-def _facts(built: BuiltIdeas, edges: Mapping[str, Sequence[float]], rated: Sequence[Rated]) -> dict[str, Any]:
-    """Return the bin edges of the scores by venue, and the number of papers and samples with each score, for card.json."""
+def _facts(built: BuiltIdeas, edges: Sequence[float], rated: Sequence[Rated]) -> dict[str, Any]:
+    """Return the bin edges of the scores, and the number of papers and samples with each score, for card.json."""
 
     def support(scores: Sequence[int]) -> dict[str, int]:
         return {str(label): sum(score == label for score in scores) for label in LABELS}
 
     return {
-        "edges": {venue: list(bounds) for venue, bounds in edges.items()},
+        "edges": list(edges),
         "support": {
             "rated": support([rating.score for rating in rated]),
             "train": support([entry.novelty_score for entry in built.train]),

@@ -89,7 +89,8 @@ def counted(checked: Checked, what: str, model: str) -> tuple[int, int]:
     (one,) = [
         one
         for one in checked.measures
-        if one.what == what and "+".join(checked.names[one.role][index] for index in one.indexes) == model
+        if one.what == what
+        and "+".join(checked.names[one.panel.role][index] for index in one.panel.indexes) == model
     ]
     return one.groups["all"].fpr.hits, one.groups["all"].fnr.hits
 
@@ -109,8 +110,12 @@ async def test_planted_errors_come_out_exactly_by_language_and_kind(
     kinds = [row["difficulty"] for row in filled(ITEMS)]
     assert (hard.n, easy.n) == (kinds.count("hard"), kinds.count("easy"))
     assert hard.hits + easy.hits == errors["fp"]
-    assert [m.variant for m in checked.measures if m.role == "oracle"] == ["key_text", "response", "scene"]
-    assert all(m.groups["all"].accuracy.value == 1.0 for m in checked.measures if m.role == "oracle")
+    assert [m.panel.variant for m in checked.measures if m.panel.role == "oracle"] == [
+        "key_text",
+        "response",
+        "scene",
+    ]
+    assert all(m.groups["all"].accuracy.value == 1.0 for m in checked.measures if m.panel.role == "oracle")
     report = (checked.path / "report.md").read_text(encoding="utf-8")
     assert "author labels" in report and "kappa of the two labellings: 1.000" in report
     summary = json.loads((checked.path / "summary.json").read_text(encoding="utf-8"))
@@ -254,7 +259,7 @@ async def test_reports_know_whether_the_judge_was_checked(data: Path, rows: Path
     assert load_run(unchecked.path).summary["reasons"] == []
     run = await game(data, tmp_path, judge)
     assert run.summary["rankable"] is True
-    assert "not corrected" in section(run) and "author labels" in section(run)
+    assert "not corrected" in section(run) and "| author |" in section(run)
     # Without the store, the run folder still says it.
     shutil.rmtree(judge_records.place())
     results.rewritten(run)
@@ -476,7 +481,7 @@ async def test_chains_are_exported_for_people_to_mark(data: Path, rows: Path, tm
 async def test_every_judge_mode_is_measured_when_asked_for(data: Path, rows: Path, tmp_path: Path) -> None:
     asked_for = wanted(data, rows, tmp_path, limit=12, every=True)
     checked = await judge_check(asked_for, own=players(PlantedJudge(ITEMS)))
-    assert [one.variant for one in checked.measures] == ["zero_shot", "explained", "causal"]
+    assert [one.panel.variant for one in checked.measures] == ["zero_shot", "explained", "causal"]
     assert len(checked.stored) == 3
 
 

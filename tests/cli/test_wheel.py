@@ -140,7 +140,7 @@ def test_the_starter_set_is_evaluated_and_replayed(place: Place) -> None:
     assert len(traces) == 12
     assert not [trace["why"] for trace in traces if trace["outcome"].endswith("_failed")]
     game = json.loads(place.run("lotbench", "replay", "latest", "--json").stdout)
-    assert game["rounds"]
+    assert game["steps"]
     assert place.run("lotbench", "replay", "latest").stdout.strip()
     before = (run / "traces.jsonl").read_bytes()
     place.run("lotbench", "score", "latest")

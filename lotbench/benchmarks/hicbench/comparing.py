@@ -15,7 +15,7 @@ from lotbench.benchmarks.hicbench.ratings import ratings
 from lotbench.benchmarks.hicbench.score import MEASURES, by_field, ifs, shares, task_shares
 from lotbench.harness.benchmark import Runs
 from lotbench.metrics.intervals import Floats
-from lotbench.report.sections import Cell, Grid, Plot, Section, Table
+from lotbench.report.sections import Cell, Grid, Section, Table
 
 SCENARIOS = {"IIFS": 0.9, "BIFS": 0.6, "RIFS": 0.1}
 """The weight w1 of IH in IFS (Eq. 3) in the paper's three scenarios, from most to least weight (Sec. 4.3)."""
@@ -61,7 +61,12 @@ def _tested(ahead: Floats, flips: int) -> tuple[float | None, float | None, floa
         (ahead,), np.mean, permutation_type="samples", n_resamples=flips, rng=np.random.default_rng(0)
     )
     p = float(result.pvalue)
-    return float(ahead.mean()), float(scipy.stats.sem(ahead)), p, _stars(p)
+    return (
+        float(ahead.mean()),
+        float(scipy.stats.sem(ahead)),
+        p,
+        "*" * sum(p < level for level in (0.01, 0.05, 0.1)),
+    )
 
 
 def _fields(runs: Runs) -> tuple[Section, ...]:
@@ -88,39 +93,20 @@ def _fields(runs: Runs) -> tuple[Section, ...]:
         "Originality and IH (Fig. 3), feasibility, value, the mean of the three marks and DH (Fig. 5). 95 % intervals over "
         "the tasks of a field; the mean of the three has none.",
     )
-    return (Section("Runs by field", notes, tuple(map(_values, grids)), grids=grids),)
-
-
-def _values(grid: Grid) -> Table:
-    """Return a heat map's values as a table with one row for each field, so that they can be copied."""
-    values = [[None if cell is None else cell.value for cell in line] for line in grid.cells]
-    rows = tuple((field, *(line[at] for line in values)) for at, field in enumerate(grid.columns))
-    return Table(("field", *grid.rows), rows, grid.caption)
+    return (Section("Runs by field", notes, grids=grids),)
 
 
 def _weights(runs: Runs) -> Section:
-    """Return the section on the IFS of each run, by w1, the weight of the ratio of IH (Eq. 3).
-
-    A table has the values of w1 in SCENARIOS, and a plot the curve from 0 to 1.
-    """
+    """Return the section on the IFS of each run for each value in SCENARIOS of w1, the weight of the ratio of IH (Eq. 3)."""
     rows: list[tuple[Cell, ...]] = []
-    curves: dict[str, tuple[tuple[float, float], ...]] = {}
     for name, (traces, settings) in runs.items():
         ih, dh = shares(ratings(traces), settings.panel_rule, settings.classes)
         if np.isnan(ih):
             rows.append((name, None, None, None, None, None))
             continue
         rows.append((name, ih, dh, *(ifs(ih, dh, w1) for w1 in SCENARIOS.values())))
-        curves[name] = tuple((step / 10, ifs(ih, dh, step / 10)) for step in range(11))
     notes = (
         "; ".join(f"{name}: w1 = {w1}" for name, w1 in SCENARIOS.items())
         + ". IFS = w1 IH + (1 - w1) (1 - DH - IH).",
     )
-    plots = (Plot("line", "w1", "IFS", curves, "IFS by the weight of IH"),) if curves else ()
-    return Section(
-        "IFS of runs by weight", notes, (Table(("run", "IH", "DH", *SCENARIOS), tuple(rows)),), plots
-    )
-
-
-def _stars(p: float | None) -> str:
-    return "" if p is None else "*" * sum(p < level for level in (0.01, 0.05, 0.1))
+    return Section("IFS of runs by weight", notes, (Table(("run", "IH", "DH", *SCENARIOS), tuple(rows)),))

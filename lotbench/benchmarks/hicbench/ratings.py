@@ -25,8 +25,6 @@ Classes: TypeAlias = Literal["exclusive", "overlapping"]
 MARKS = ("originality", "feasibility", "value")
 LEAST = np.array([4.0, 3.0, 4.0])
 """The lowest marks of an IH, in the order of MARKS."""
-RULES: tuple[Rule, ...] = ("mean_of_rates", "mean_then_threshold")
-READINGS: tuple[Classes, ...] = ("exclusive", "overlapping")
 
 
 class Rating(NamedTuple):
@@ -195,7 +193,7 @@ def select_answers(rated: Ratings, chosen: Booleans) -> Ratings:
 
 
 def counts(ratings: Ratings, rule: Rule, classes: Classes) -> Floats:
-    """Return whether each answer has a readable verdict, is IH, is DH, and is both: 0 or 1 as [A, R, 4].
+    """Return whether each answer has a readable verdict, is IH, and is DH: 0 or 1 as [A, R, 3].
 
     A is the number of answers. With the rule `mean_of_rates`, R is the number of judges. With `mean_then_threshold`, the
     judges count as one (`together`), so that R is 1.
@@ -204,7 +202,7 @@ def counts(ratings: Ratings, rule: Rule, classes: Classes) -> Floats:
     if rule == "mean_then_threshold":
         marks, hallucinated = together(marks, hallucinated)
     ih, dh = classify(marks, hallucinated, classes)
-    return np.stack([~np.isnan(hallucinated), ih, dh, ih & dh], axis=-1).astype(float)
+    return np.stack([~np.isnan(hallucinated), ih, dh], axis=-1).astype(float)
 
 
 def by_task(values: Floats, ratings: Ratings) -> Floats:

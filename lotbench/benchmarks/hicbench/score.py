@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import scipy
@@ -31,11 +30,12 @@ from lotbench.benchmarks.hicbench.ratings import (
 )
 from lotbench.benchmarks.hicbench.settings import Settings, TaskEpisode
 from lotbench.harness.evidence import NOTHING, Evidence
-from lotbench.metrics.intervals import Interval, bounded, divided, studentised
+from lotbench.metrics.intervals import Method, bounded, divided, estimated, ratio, studentised
 from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, by_sample, missing, of_sums
 from lotbench.types import JSON, Metric, Score, Trace
 
 NO_ANSWERS = "no answer was judged"
+Ratio = TypeVar("Ratio", float, Floats)
 MEASURES = (*MARKS, "mean of the three", "IH", "DH")
 """The measures in the tables by scientific field (Fig. 3 and 5)."""
 
@@ -63,7 +63,7 @@ def grade(episode: TaskEpisode) -> Score:
     return Score(ifs(ih, dh, settings.w1), parts={**parts, "ih_ratio": ih, "dh_ratio": dh, **marks})
 
 
-def ifs(ih: float, dh: float, w1: float) -> float:
+def ifs(ih: Ratio, dh: Ratio, w1: float) -> Ratio:
     """Return IFS = w1 IH + (1 - w1) (1 - DH - IH) (Eq. 3), where IH and DH are ratios of all answers."""
     return w1 * ih + (1 - w1) * (1 - dh - ih)
 
@@ -85,11 +85,6 @@ def shares(rated: Ratings, rule: Rule, classes: Classes) -> tuple[float, float]:
     return float(_share(sums, 1)), float(_share(sums, 2))
 
 
-def overlap(rated: Ratings, rule: Rule) -> float:
-    """Return the share of answers that are both IH and DH when the classes may overlap; NaN without a verdict."""
-    return float(_share(counts(rated, rule, "overlapping").sum(axis=0), 3))
-
-
 def mean_mark(rated: Ratings, index: int) -> float:
     """Return the mean of the mark MARKS[index] over each judge's answers, then over the judges; NaN without a verdict."""
     return float(mean(mean(rated.marks[..., index], axis=0)))
@@ -97,7 +92,10 @@ def mean_mark(rated: Ratings, index: int) -> float:
 
 def task_originality(rated: Ratings) -> Floats:
     """Return the mean originality of the answers to each of T tasks, [T]; NaN for a task without a verdict."""
-    return _task_mean(mean(rated.marks[..., 0], axis=1), rated)
+    values = mean(rated.marks[..., 0], axis=1)
+    there = ~np.isnan(values)
+    sums = by_task(np.stack([there, np.nan_to_num(values)], axis=-1).astype(float), rated)
+    return divided(sums[..., 1], sums[..., 0])
 
 
 def task_shares(rated: Ratings, rule: Rule, classes: Classes) -> Mapping[str, float]:
@@ -161,18 +159,13 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
     """
     records: dict[str, Floats] = {}
     shares: list[float] = []
-    tasks_read = [
-        (
-            name,
-            _table(rated := ratings(episodes), settings),
-            len(rated.texts),
-            settings.answers * len(episodes),
-        )
-        for name, episodes in by_sample(traces)
-    ]
+    tasks_read = []
+    for name, episodes in by_sample(traces):
+        rated, expected = ratings(episodes), settings.answers * len(episodes)
+        tasks_read.append((name, _table(rated, settings), len(rated.texts), expected))
     judges = max((table.shape[1] for _, table, *_ in tasks_read), default=0)
     for name, table, judged, expected in tasks_read:
-        counted = table[0] if table.any() else np.zeros((judges, 4))
+        counted = table[0] if table.any() else np.zeros((judges, 3))
         lacking = expected - judged if table.any() else expected
         shares.append(lacking / expected)
         records[name] = np.pad(counted, ((0, 0), (0, 1)), constant_values=lacking)
@@ -181,7 +174,7 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
         return of_sums(_stacked(tasks), lambda sums: balance(sums, settings.w1))
 
     def measure(tasks: Sequence[Floats]) -> Metric:
-        return _balance(_stacked(tasks)[..., :4], settings, 0)
+        return _balance(_stacked(tasks)[..., :3], settings, 0)
 
     return PrimaryMetric(
         "ifs",
@@ -192,47 +185,46 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
         ends=ends(settings.w1, settings.classes),
         lacks=["only one judge sits"] if settings.judges == 1 else [],
         played=len(shares),
-        least=lambda tasks, _: [_filled(record, (1, 0, 1, 0, -1)) for record in tasks],
-        most=lambda tasks: [_filled(record, (1, 1, 0, 0, -1)) for record in tasks],
+        least=lambda tasks, _: [_filled(record, (1, 0, 1, -1)) for record in tasks],
+        most=lambda tasks: [_filled(record, (1, 1, 0, -1)) for record in tasks],
     )
 
 
 def _filled(record: Floats, verdict: Sequence[float]) -> Floats:
-    """Return a task's record [R, 5] (see `_stacked`) with `verdict` added for each missing answer.
+    """Return a task's record [R, 4] (see `_stacked`) with `verdict` added for each missing answer.
 
-    `verdict` is a row of five numbers like those of the record.
+    `verdict` is a row of four numbers like those of the record.
     """
-    return record + record[:, 4:] * np.array(verdict) if record[:, 4].any() else record
+    return record + record[:, 3:] * np.array(verdict) if record[:, 3].any() else record
 
 
 def _stacked(tasks: Sequence[Floats]) -> Floats:
-    """Return the records of T tasks and R judges as one array, [T, R, 5].
+    """Return the records of T tasks and R judges as one array, [T, R, 4].
 
-    The first four numbers are the counts of `_table`, the fifth is the number of missing answers. A judge without
-    verdicts on a task has five zeros.
+    The first three numbers are the counts of `_table`, the fourth is the number of missing answers. A judge without
+    verdicts on a task has four zeros.
     """
     judges = max((len(table) for table in tasks), default=0)
-    stack = np.zeros((len(tasks), judges, 5))
+    stack = np.zeros((len(tasks), judges, 4))
     for place, table in enumerate(tasks):
         stack[place, : len(table)] = table
     return stack
 
 
 def _table(rated: Ratings, settings: Settings) -> Floats:
-    """Return the sums of `ratings.counts` over the answers to each of T tasks, [T, R, 4]."""
+    """Return the sums of `ratings.counts` over the answers to each of T tasks, [T, R, 3]."""
     return by_task(counts(rated, settings.panel_rule, settings.classes), rated)
 
 
 def _balance(table: Floats, settings: Settings, n: int) -> Metric:
-    """Return the IFS of n answers to T tasks, with its interval, from the table [T, R, 4] of `_table`."""
-    interval = partial(bounded, ends=ends(settings.w1, settings.classes))
-    return _estimate(table, lambda sums: balance(sums, settings.w1), n, interval=interval)
+    """Return the IFS of n answers to T tasks, with its interval, from the table [T, R, 3] of `_table`."""
+    span = ends(settings.w1, settings.classes)
+    return _estimate(table, lambda sums: balance(sums, settings.w1), n, ends=span)
 
 
 def balance(sums: Floats, w1: float) -> Floats:
-    """Return IFS (Eq. 3), [...], from counts [..., R, 4] that are summed over answers; see `ratings.counts`."""
-    ih, dh = _share(sums, 1), _share(sums, 2)
-    return np.asarray(w1 * ih + (1 - w1) * (1 - dh - ih))
+    """Return IFS (Eq. 3), [...], from counts [..., R, 3] that are summed over answers; see `ratings.counts`."""
+    return np.asarray(ifs(_share(sums, 1), _share(sums, 2), w1))
 
 
 def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:
@@ -249,16 +241,10 @@ def fluency(rated: Ratings, evidence: Evidence, encoder: str) -> Metric:
     table = np.zeros((len(rated.tasks), 2))
     for trace, value in zip(rated.episodes, alike, strict=True):
         if not np.isnan(value):
-            table[place[trace.sample]] += (1, value)
+            table[place[trace.sample]] += (value, 1)
     # Each task counts once, however many episodes it has.
-    table[:, 1], table[:, 0] = np.nan_to_num(divided(table[:, 1], table[:, 0])), table[:, 0] > 0
-    metric = _estimate(
-        table[table[:, 0] > 0],
-        lambda sums: divided(sums[..., 1], sums[..., 0]),
-        len(rated.texts),
-        "lower",
-        partial(studentised, ends=(-1.0, 1.0)),
-    )
+    table[:, 0], table[:, 1] = np.nan_to_num(ratio(table)), table[:, 1] > 0
+    metric = _estimate(table[table[:, 1] > 0], ratio, len(rated.texts), "lower", studentised, (-1.0, 1.0))
     alone = "no task has two answers" if metric.value is None else None
     return replace(metric, instrument=encoder, why=alone)
 
@@ -318,7 +304,8 @@ def _marks(rated: Ratings, index: int) -> Metric:
         by_task(values, rated),
         lambda sums: mean(divided(sums[..., 1], sums[..., 0])),
         len(rated.texts),
-        interval=partial(studentised, ends=(1.0, 5.0)),
+        interval=studentised,
+        ends=(1.0, 5.0),
     )
 
 
@@ -327,7 +314,8 @@ def _estimate(
     statistic: Callable[[Floats], Floats],
     n: int,
     better: Literal["higher", "lower"] = "higher",
-    interval: Callable[[Floats, Callable[[Floats], Floats]], Interval] = bounded,
+    interval: Method = bounded,
+    ends: tuple[float, float] = (0.0, 1.0),
 ) -> Metric:
     """Return a statistic of sums over tasks, with its interval.
 
@@ -336,25 +324,17 @@ def _estimate(
         statistic: Maps rows, or sums of rows, to values.
         n: The number of answers.
         better: Whether higher or lower values are better.
-        interval: Computes the interval over tasks from the table and the statistic.
+        interval: The function for the interval over tasks.
+        ends: The smallest and largest possible value.
     """
-    rows = table[table.reshape(len(table), -1).any(axis=1)] if len(table) else table
-    value = float(statistic(rows.sum(axis=0))) if len(rows) else math.nan
-    if math.isnan(value):
-        return Metric(None, n=len(rows), better=better, why=NO_ANSWERS, observations=n)
-    low, high = interval(rows, statistic)
-    return Metric(value, low, high, n=len(rows), better=better, observations=n)
+    rows = table[table.any(axis=tuple(range(1, table.ndim)))]
+    metric = estimated(rows, statistic, ends, NO_ANSWERS, interval=interval, observations=n)
+    return replace(metric, better=better)
 
 
 def _share(sums: Floats, index: int) -> Floats:
-    """Return the share of readable verdicts with class `index`, [...], from sums [..., R, 4] of `ratings.counts`.
+    """Return the share of readable verdicts with class `index`, [...], from sums [..., R, 3] of `ratings.counts`.
 
     It is the mean of the R judges' shares.
     """
     return mean(divided(sums[..., index], sums[..., 0]))
-
-
-def _task_mean(values: Floats, rated: Ratings) -> Floats:
-    there = ~np.isnan(values)
-    sums = by_task(np.stack([there, np.nan_to_num(values)], axis=-1).astype(float), rated)
-    return divided(sums[..., 1], sums[..., 0])

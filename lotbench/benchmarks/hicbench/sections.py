@@ -1,4 +1,4 @@
-"""The sections of a HIC-Bench report: replies, judges, panel rules, and the sections of `answers`.
+"""The sections of a HIC-Bench report: replies, judges, and the sections of `answers`.
 
 Every share is shown with its counts, and a note under each table gives the definition.
 """
@@ -6,27 +6,16 @@ Every share is shown with its counts, and a note under each table gives the defi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 
 from lotbench.benchmarks.hicbench import answers, reviewing
-from lotbench.benchmarks.hicbench.ratings import (
-    MARKS,
-    READINGS,
-    RULES,
-    Ratings,
-    classify,
-    finite,
-    ratings,
-    read_answered,
-)
-from lotbench.benchmarks.hicbench.score import ifs, mean_mark, overlap, shares
+from lotbench.benchmarks.hicbench.ratings import MARKS, Ratings, finite, ratings, read_answered
+from lotbench.benchmarks.hicbench.score import mean_mark, shares
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.harness.evidence import NOTHING, Evidence
-from lotbench.metrics.agreement import kappa
 from lotbench.report.markdown import share
 from lotbench.report.sections import Cell, Section, Table
 from lotbench.types import Trace
@@ -41,7 +30,6 @@ def sections(
     if rated.texts:
         parts += [
             _judges(rated, settings),
-            _readings(rated, settings),
             answers.spread(rated, settings, evidence),
             answers.likeness(rated, settings, evidence),
         ]
@@ -70,7 +58,7 @@ def _answers(traces: Sequence[Trace], settings: Settings) -> Section:
 
 
 def _judges(rated: Ratings, settings: Settings) -> Section:
-    """Return the section on the verdicts of each judge alone, and on the agreement of every two judges."""
+    """Return the section on the verdicts of each judge alone."""
     rows: list[tuple[Cell, ...]] = []
     for index in range(rated.judges):
         alone = replace(rated, marks=rated.marks[:, [index]], hallucinated=rated.hallucinated[:, [index]])
@@ -78,44 +66,8 @@ def _judges(rated: Ratings, settings: Settings) -> Section:
         marks = [mean_mark(alone, at) for at in range(3)]
         ih, dh = shares(alone, "mean_of_rates", settings.classes)
         rows.append((index + 1, read, len(rated.texts) - read, *map(finite, (*marks, ih, dh))))
-    tables = [Table(("judge", "verdicts", "unread", *MARKS, "IH", "DH"), tuple(rows))]
-    if rated.judges > 1:
-        columns = ("judges", "class", "agree", "of", "kappa", "low", "high")
-        tables.append(Table(columns, tuple(_pairs(rated, settings))))
     note = "An unread verdict was asked for twice and is a gap: the answer counts with its other judges."
     notes = (note,) if rated.judges > 1 else (note, "Only one judge sat.")
-    return Section("Judges", notes, tuple(tables))
-
-
-def _pairs(rated: Ratings, settings: Settings) -> Iterator[tuple[Cell, ...]]:
-    """Yield a table row with Cohen's kappa for every two judges and each class, IH and DH."""
-    both = classify(rated.marks, rated.hallucinated, settings.classes)
-    for judge, other in combinations(range(rated.judges), 2):
-        read = ~np.isnan(rated.hallucinated[:, [judge, other]]).any(axis=1)
-        tasks = [rated.tasks[task] for task in rated.task[read]]
-        for name, of in zip(("IH", "DH"), both, strict=True):
-            rate = kappa(of[read, judge].tolist(), of[read, other].tolist(), tasks)
-            pair = f"{judge + 1} and {other + 1}"
-            yield pair, name, rate.hits, rate.n, rate.value, rate.low, rate.high
-
-
-def _readings(rated: Ratings, settings: Settings) -> Section:
-    """Return the section on IH, DH and IFS under each panel rule, with exclusive and with overlapping classes."""
-    rows: list[tuple[Cell, ...]] = []
-    for rule in RULES:
-        for classes in READINGS:
-            ih, dh = shares(rated, rule, classes)
-            both = overlap(rated, rule)
-            mark = "this run" if (rule, classes) == (settings.panel_rule, settings.classes) else ""
-            neutral = 1 - ih - dh + (both if classes == "overlapping" else 0.0)
-            values = (ih, dh, both, neutral, ifs(ih, dh, settings.w1))
-            rows.append((rule, classes, *map(finite, values), mark))
-    notes = (
-        "IH: originality 4 or more, feasibility 3 or more, value 4 or more. DH: a hallucination. Exclusive: a "
-        "hallucinated answer is a DH and no IH; overlapping: it can be both, and overlap is the share of "
-        "answers that are. IFS takes 1 - DH - IH as the neutral share in either reading (Eq. 3).",
-        "mean_of_rates: each judge classifies, ratios are averaged. mean_then_threshold: marks are averaged, "
-        "and half of the judges make a hallucination.",
+    return Section(
+        "Judges", notes, (Table(("judge", "verdicts", "unread", *MARKS, "IH", "DH"), tuple(rows)),)
     )
-    columns = ("panel rule", "classes", "IH", "DH", "overlap", "neutral", "IFS", "")
-    return Section("Readings of IH and DH", notes, (Table(columns, tuple(rows)),), brief=True)

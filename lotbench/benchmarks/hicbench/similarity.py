@@ -30,7 +30,8 @@ def within(vectors: Floats, group: NDArray[np.intp], groups: int) -> Floats:
         groups: The number of groups.
     """
     n = np.bincount(group, minlength=groups).astype(float)
-    return divided(_squares(vectors, group, groups) - _selves(vectors, group, groups), n * (n - 1))
+    selves = np.bincount(group, weights=(vectors**2).sum(axis=1), minlength=groups)
+    return divided(_squares(vectors, group, groups) - selves, n * (n - 1))
 
 
 def across(vectors: Floats, group: NDArray[np.intp]) -> float | None:
@@ -55,8 +56,3 @@ def _squares(vectors: Floats, group: NDArray[np.intp], groups: int) -> Floats:
     sums = np.zeros((groups, vectors.shape[1]))
     np.add.at(sums, group, vectors)
     return np.asarray((sums**2).sum(axis=1))
-
-
-def _selves(vectors: Floats, group: NDArray[np.intp], groups: int) -> Floats:
-    squares = (vectors**2).sum(axis=1)
-    return np.bincount(group, weights=squares, minlength=groups).astype(float)

@@ -119,12 +119,11 @@ def _criteria(truth: Mapping[str, Any], verdict: Mapping[str, Any] | None) -> It
     yield "hallucination", truth["false"], verdict and verdict["hallucination"]
     yield "originality", truth["inventive"], verdict and bool(verdict["originality"] >= LEAST[0])
     # A false answer is not an IH, even if it is inventive (Algorithm 1).
-    yield "IH", bool(truth["inventive"]) and not truth["false"], verdict and _is_ih(verdict)
-
-
-def _is_ih(verdict: Mapping[str, Any]) -> bool:
-    over = all(verdict[name] >= least for name, least in zip(MARKS, LEAST, strict=True))
-    return over and not verdict["hallucination"]
+    is_ih = verdict and (
+        all(verdict[name] >= least for name, least in zip(MARKS, LEAST, strict=True))
+        and not verdict["hallucination"]
+    )
+    yield "IH", bool(truth["inventive"]) and not truth["false"], is_ih
 
 
 DECIDING = {"hallucination": "", "IH": ""}

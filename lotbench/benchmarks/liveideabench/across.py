@@ -58,12 +58,11 @@ def _heat(runs: Read) -> Section:
         )
         for keywords, settings in runs.values()
     )
-    rows = tuple((name, *(metric_cell(line[at]) for line in cells)) for at, name in enumerate(names))
     note = (
         "The composite (mean of the judged dimensions and fluency), its 95 % interval over keywords, and n."
     )
     grid = Grid("category", "run", tuple(names), tuple(runs), cells, "Composite by category")
-    return Section("Runs by category", (note,), (Table(("category", *runs), rows),), grids=(grid,))
+    return Section("Runs by category", (note,), grids=(grid,))
 
 
 def _front(runs: Read) -> Section:

@@ -60,7 +60,8 @@ SCORES: Mapping[str, type[Form]] = {"v1": Scores, "v2": Review}
 """The form of a judge's reply about one idea, by version."""
 Pair = tuple[int, int]
 Position = tuple[int, int, int]
-"""The position of a question to the panel: the number of the idea or pair from 1, the draw, and the judge's index."""
+"""The position of a question to the panel: the number of the idea or pair from 1, the draw (the place of the judge among the
+idea's judges, or the order of the pair), and the judge's index."""
 PanelQuestion = tuple[type[Form], str, Position, Mapping[str, str], Mapping[str, JSON]]
 """A question to the panel: form of the reply, name of the step, position, values of the prompt's fields, and more fields
 that the trace records."""
@@ -70,7 +71,11 @@ async def judge(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update
     """Ask the judges of each idea for scores, and one judge how alike the two ideas of each pair are, in each order."""
     episode = runtime.context
     form = SCORES[episode.settings.version]
-    questions: list[PanelQuestion] = [(form, "judge", *place) for place in _scoring(episode)]
+    questions: list[PanelQuestion] = [
+        (form, "judge", (number, place, index), {"idea": idea}, {})
+        for number, idea in judged_ideas(episode).items()
+        for place, index in enumerate(indexes(episode, number))
+    ]
     questions += [(Likeness, "compare", *place) for place in _comparing(episode)]
     await episode.each(_verdict, questions)
     return {}
@@ -136,16 +141,6 @@ def _turn(episode: KeywordEpisode) -> int:
     """Return the number of episodes before this one, in the order of repeats and then of the data set."""
     place = next(index for index, item in enumerate(episode.data) if item.id == episode.sample.id)
     return (episode.repeat - 1) * len(episode.data) + place
-
-
-def _scoring(episode: KeywordEpisode) -> Iterator[tuple[Position, Mapping[str, str], Mapping[str, JSON]]]:
-    """Yield each question that asks a judge to score an idea, as position, prompt values and no further step fields.
-
-    The position is the number of the idea, the place of the judge among its judges, and the index of the judge.
-    """
-    for number, idea in judged_ideas(episode).items():
-        for place, index in enumerate(indexes(episode, number)):
-            yield (number, place, index), {"idea": idea}, {}
 
 
 def _comparing(episode: KeywordEpisode) -> Iterator[tuple[Position, Mapping[str, str], Mapping[str, JSON]]]:

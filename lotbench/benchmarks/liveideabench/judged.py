@@ -79,13 +79,9 @@ class Idea:
         """Return the mean score of the idea in a dimension over its judges; None without verdicts."""
         return mean(row.scores[dimension] for row in self.rows)
 
-    def score(self, dimension: str) -> float:
-        """Return the mean score of the idea in a dimension over its judges; the idea must have verdicts."""
-        return fmean(row.scores[dimension] for row in self.rows)
-
     def quality(self, version: Version) -> float:
         """Return the mean score of the idea over the judged dimensions; the idea must have verdicts."""
-        return fmean(map(self.score, version.dimensions))
+        return fmean(fmean(row.scores[name] for row in self.rows) for name in version.dimensions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from lotbench.benchmarks.liveideabench.judged import FLUENCY, Idea, Keyword, who
 from lotbench.benchmarks.liveideabench.settings import Version
 from lotbench.metrics.correlation import coefficient, spearman
 from lotbench.metrics.intervals import Floats
-from lotbench.report.sections import Cell, Plot, Section, Table
+from lotbench.report.sections import Cell, Section, Table
 
 LENGTH, REASONING, QUALITY = "length of the idea", "length of the reasoning", "judged quality"
 ALL = "quality and fluency"
@@ -78,8 +78,4 @@ def lengths(keywords: Sequence[Keyword], version: Version) -> Section:
     pairs = [(LENGTH, each) for each in (QUALITY, *dimensions)]
     pairs += [(REASONING, each) for each in (QUALITY, *dimensions, FLUENCY, ALL)]
     rows = correlated(source, [*pairs, *combinations(dimensions, 2)])
-    ideas = tuple(
-        (length(idea), idea.quality(version)) for keyword in keywords for idea in keyword.ideas if idea.rows
-    )
-    plot = Plot("scatter", "length (words)", "mean of the judged dimensions", {"ideas": ideas})
-    return Section("Length and quality", (ABOUT,), (Table(COLUMNS, tuple(rows)),), (plot,), brief=True)
+    return Section("Length and quality", (ABOUT,), (Table(COLUMNS, tuple(rows)),), brief=True)

@@ -246,9 +246,7 @@ def dimensions(keywords: Sequence[Keyword], settings: Settings) -> dict[str, Met
             lowest[name] = floor if name == "flexibility" else fmean([*lowest.values(), floor])
         else:
             by_name[name] = Metric(None, why=f"{settings.version} does not judge {name}")
-    return {name: _with_floor(metric, lowest.get(name)) for name, metric in by_name.items()}
-
-
-def _with_floor(metric: Metric, lowest: float | None) -> Metric:
-    baselines = {} if lowest is None else {"lowest grades": lowest}
-    return Metric(metric.value, metric.low, metric.high, metric.n, baselines=baselines, why=metric.why)
+    return {
+        name: replace(metric, baselines={"lowest grades": lowest[name]} if name in lowest else {})
+        for name, metric in by_name.items()
+    }

@@ -1,4 +1,4 @@
-"""The sections of a LiveIdeaBench report: replies, refusals, categories, lengths, judges, and ideas to read."""
+"""The sections of a LiveIdeaBench report: replies, categories, lengths, judges, and ideas to read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lotbench.benchmarks.liveideabench.score import Sheet, composite_ends, sheet
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.effects import severities
-from lotbench.report.markdown import out_of, share
+from lotbench.report.markdown import share
 from lotbench.report.sections import Cell, Excerpt, Grid, Section, Table
 from lotbench.types import Metric, Trace
 
@@ -36,8 +36,6 @@ def sections(
         _fluency(keywords),
         _readings(keywords, version, evidence),
     ]
-    if settings.rules.fallback:
-        parts.insert(1, _refusals(keywords, evidence))
     if evidence.labels:
         parts.append(agreement(keywords, version, evidence.labels))
     return tuple(parts)
@@ -64,41 +62,18 @@ def _replies(keywords: Sequence[Keyword]) -> Section:
     return Section("Replies", (note,), (Table(("reply", "count", "share"), tuple(rows)),))
 
 
-def _refusals(keywords: Sequence[Keyword], evidence: Evidence) -> Section:
-    """Return the section on the requests that were refused and put again, with both replies."""
-    ideas = [(keyword, idea) for keyword in keywords for idea in keyword.ideas]
-    asked_again = [(keyword, idea) for keyword, idea in ideas if idea.declined is not None]
-    still = sum(idea.refuses for _, idea in asked_again)
-    rows = tuple(
-        (keyword_of(keyword, evidence), idea.number, idea.declined, idea.status, idea.text)
-        for keyword, idea in asked_again
-    )
-    notes = (
-        f"{out_of(len(asked_again), len(ideas))} requests were refused and put again as an academic task; "
-        f"{out_of(still, len(asked_again))} of these were refused again.",
-    )
-    columns = ("keyword", "idea", "first reply", "then", "second reply")
-    return Section("Refusals", notes, (Table(columns, rows),) if rows else (), brief=True)
-
-
 def _categories(keywords: Sequence[Keyword], version: Version) -> Section:
     """Return the section on the mean scores in each category, with intervals over its keywords."""
     names = sorted({keyword.category for keyword in keywords})
     groups = {name: [keyword for keyword in keywords if keyword.category == name] for name in names}
     columns = (*version.dimensions, FLUENCY, "composite")
     cells = tuple(category_row(group, version) for group in groups.values())
-    rows = tuple(
-        (name, len({keyword.sample for keyword in groups[name]}), *(cell.value for cell in line))
-        for name, line in zip(names, cells, strict=True)
-    )
     note = (
         "Composite: the mean of the other columns, over the keywords that have them all. A category has few "
         "keywords; see the interval of a cell before two cells are compared."
     )
     grid = Grid("dimension", "category", columns, tuple(names), cells, "Means by category")
-    return Section(
-        "By category", (note,), (Table(("category", "keywords", *columns), rows),), grids=(grid,), brief=True
-    )
+    return Section("By category", (note,), grids=(grid,), brief=True)
 
 
 def category_row(keywords: Sequence[Keyword], version: Version) -> tuple[Metric, ...]:

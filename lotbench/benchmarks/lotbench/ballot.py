@@ -6,35 +6,17 @@ A first attempt follows no feedback. So votes on it measure the response, and no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from lotbench.benchmarks.lotbench.games import Round, read_rounds
 from lotbench.benchmarks.lotbench.sample import Item
-from lotbench.harness.ballot import Ballot
+from lotbench.harness.ballot import Ballot, Task
 from lotbench.types import Trace
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """The part of a sample that voters see: its picture, without caption and response.
-
-    Attributes:
-        image: The path of the picture in the data set.
-        question: The text beside the picture; None, since samples of the game have no such text.
-        type: The kind of Oogiri prompt; `I2T` is image to text.
-    """
-
-    language: str
-    image: str
-    question: str | None = None
-    type: str = "I2T"
-
-
-def prompt(fields: Mapping[str, Any]) -> Scene:
-    """Return the part of a sample that voters see, from the sample's fields."""
-    sample = Item.model_validate(fields)
-    return Scene(sample.language, sample.image)
+def prompt(fields: Mapping[str, Any]) -> Task:
+    """Return the part of a sample that voters see, from the sample's fields: its picture, without caption and response."""
+    return Task.model_validate({**fields, "type": "I2T"})
 
 
 def responses(

@@ -22,7 +22,6 @@ from lotbench.harness import judge_standing
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place, Validation
 from lotbench.metrics.agreement import Field, Stratum
 from lotbench.metrics.intervals import Floats
-from lotbench.report.sections import Cell, Section, Table
 from lotbench.report.trust import Check, Rates
 from lotbench.types import Metric
 
@@ -44,7 +43,7 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     oracle = record("oracle", (0,), settings)
     others = [("check alone", alone), ("oracle", oracle)]
     checks = [("the run's judge", decides), *(pair for pair in others if pair[1] is not decides)]
-    records = [(name, check) for name, check in checks if check is not None]
+    rows = [(" + ".join(check["key"]["models"]), name, check) for name, check in checks if check is not None]
     # Labels of other runs are on guesses of other candidates and do not apply to this run.
     fields = decides["field"] if decides is not None else ()
     own = next((entry for entry in fields if entry["run"] == context.run), None)
@@ -55,7 +54,7 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
         notes = [f"unchecked: {judge.who}", _nearest(context, declared, indexes)]
     else:
         notes = [
-            *_record_notes(decides),
+            *_flips(decides),
             *_chained(decides, context),
             *(_fielded(own, context) if own else [_how_to_label(context)]),
         ]
@@ -64,9 +63,9 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     line, sentence = chance_line(settings, decides, alone)
     return JudgeQuality(
         (judge, _check(context, "oracle", (0,), oracle)),
-        (Section("Judge", tuple(notes), _tables(records), brief=True),),
+        (judge_standing.section(rows, notes),),
         _scores(own, context) if own else {},
-        tuple(entry for _, entry in records),
+        tuple(entry for *_, entry in rows),
         line,
         sentence,
     )
@@ -97,36 +96,28 @@ def _in_the_field(rates: Rates, field: Field) -> Rates:
 
 def _nearest(context: JudgeContext, declared: Validation, indexes: Sequence[int]) -> str:
     """Return a note on how the nearest stored check of this judge differs from the run, or on how to check the judge."""
-    key = judge_standing.wanted_key(context, declared, "judge", indexes, context.settings)
-    run_key = key or {"models": None}
-    near = [record["key"] for record in context.records if record["key"].get("models") == run_key["models"]]
-    differ: list[list[str]] = [
-        sorted(name for name in {*run_key, "addresses"} if key.get(name) != run_key.get(name))
-        for key in near
-        if key.get("role") == "judge"
+    key = judge_standing.wanted_key(context, declared, "judge", indexes, context.settings) or {"models": None}
+    near = [
+        record["key"]
+        for record in context.records
+        if record["key"].get("models") == key["models"] and record["key"].get("role") == "judge"
     ]
-    if not differ:
+    if not near:
         return "Check it with: lotbench judge-check --judge ... (the same settings as this run)."
-    differ.sort(key=len)
-    return f"A check of it is in the store, but with other {', '.join(differ[0])}."
+    differ = [
+        sorted(name for name in {*key, "addresses"} if other.get(name) != key.get(name)) for other in near
+    ]
+    nearest = min(differ, key=len)
+    return f"A check of it is in the store, but with other {', '.join(nearest)}."
 
 
-def _record_notes(record: Record) -> list[str]:
-    notes = []
-    if note := judge_standing.elsewhere(record):
-        notes.append(note)
-    if record["set"].get("labels") == "author":
-        notes.append("The judge set has author labels: no other people have reviewed them yet.")
-    if most := judge_standing.ceiling(record):
-        notes.append(f"Nobody can be held to more than people or labellers agree: {most}.")
-    if record["of"]:
-        notes.append(
-            f"{record['unreadable']} of {record['of']} verdicts of the check could not be read; they are in no rate."
-        )
+def _flips(record: Record) -> list[str]:
     flipped, pairs = record["flips"]
-    if pairs:
-        notes.append(f"Judging a row again flipped {flipped} of {pairs} verdicts ({flipped / pairs:.1%}).")
-    return notes
+    return (
+        [f"Judging a row again flipped {flipped} of {pairs} verdicts ({flipped / pairs:.1%})."]
+        if pairs
+        else []
+    )
 
 
 def _chained(record: Record, context: JudgeContext) -> list[str]:
@@ -224,23 +215,3 @@ def _scores(own: Record, context: JudgeContext) -> dict[str, Metric]:
         return {}
     rate, score = labelled.corrected([game(trace) for trace in context.traces], labels, context.settings)
     return {"creativity_score_corrected": score, "solve_rate_corrected": rate}
-
-
-def _tables(records: Sequence[tuple[str, Record]]) -> tuple[Table, ...]:
-    """Return one table with the rates of all checks: for each, those on all rows, then by language and kind of row."""
-    names = {"accuracy": "accuracy", "fpr": "FPR", "fnr": "FNR", "kappa": "kappa"}
-    rows: list[tuple[Cell, ...]] = []
-    for name, record in records:
-        models = " + ".join(record["key"]["models"])
-        for group, own in record["groups"].items():
-            cells = [cell for rate in names for cell in (own[rate]["value"], _ends(own[rate]))]
-            rows.append((name, models, group, own["fpr"]["n"], own["fnr"]["n"], *cells))
-    rates = [column for name in names.values() for column in (name, f"{name}: 95 %")]
-    columns = ("of", "model", "rows", "negatives", "positives", *rates)
-    return (Table(columns, tuple(rows), "Checked on the judge set"),) if rows else ()
-
-
-def _ends(rate: Mapping[str, Any]) -> str | None:
-    if rate["low"] is None and rate["high"] is None:
-        return None
-    return " to ".join("open" if rate[end] is None else f"{rate[end]:.3f}" for end in ("low", "high"))

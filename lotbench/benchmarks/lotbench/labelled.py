@@ -9,7 +9,6 @@ guesses were found.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -20,7 +19,7 @@ from lotbench.benchmarks.lotbench.score import of_curve, with_bounds
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.harness.judge_validation import Place
 from lotbench.metrics import survival
-from lotbench.metrics.agreement import DRAWS, Labelled
+from lotbench.metrics.agreement import DRAWS, Stratum
 from lotbench.metrics.intervals import Floats, bounded, combined
 from lotbench.types import Metric
 
@@ -31,7 +30,7 @@ OVERTURNED: guesses that a second opinion refused. MISSED: the expected number o
 guesses, in the last column only."""
 
 
-def kinds(games: Sequence[Game], labels: Mapping[Place, bool], last: int) -> dict[str, Labelled]:
+def kinds(games: Sequence[Game], labels: Mapping[Place, bool], last: int) -> dict[str, Stratum]:
     """Return the numbers of verdicts, of labels and of right guesses for each kind of verdict.
 
     The kinds are `accepted`, `refused` and `overturned`; see `Round.decision`.
@@ -41,21 +40,18 @@ def kinds(games: Sequence[Game], labels: Mapping[Place, bool], last: int) -> dic
         labels: Whether the guess is right, by sample, repeat and round.
         last: The largest number of rounds of a game (N).
     """
-    size: Counter[str] = Counter()
-    labelled: Counter[str] = Counter()
-    right: Counter[str] = Counter()
+    found: dict[str, list[bool | None]] = {"accepted": [], "refused": [], "overturned": []}
     for game in games:
         for round_ in game.watched(last):
-            size[round_.decision] += 1
-            label = labels.get((game.sample, game.repeat, round_.number))
-            if label is not None:
-                labelled[round_.decision] += 1
-                right[round_.decision] += label
-    names = ("accepted", "refused", "overturned")
-    return {name: Labelled(size[name], labelled[name], right[name]) for name in names}
+            if round_.decision in found:
+                found[round_.decision].append(labels.get((game.sample, game.repeat, round_.number)))
+    return {
+        name: Stratum(name == "accepted", len(each), len(each) - each.count(None), each.count(True))
+        for name, each in found.items()
+    }
 
 
-def tally(games: Sequence[Game], labels: Mapping[Place, bool], last: int, stops: Labelled) -> Floats:
+def tally(games: Sequence[Game], labels: Mapping[Place, bool], last: int, stops: Stratum) -> Floats:
     """Return the counts of the games on each picture in each round, [pictures, 7, last], pictures in order of their names.
 
     The seven rows are AT_RISK to MISSED; row MISSED is 0 until `expecting` fills it in.
@@ -82,7 +78,7 @@ def tally(games: Sequence[Game], labels: Mapping[Place, bool], last: int, stops:
     return counts
 
 
-def expecting(counts: Floats, by_kind: Mapping[str, Labelled]) -> Floats:
+def expecting(counts: Floats, by_kind: Mapping[str, Stratum]) -> Floats:
     """Return counts [..., 7, last] with row MISSED filled in.
 
     Each refused or overturned guess counts as the share of right guesses among the labelled ones of its kind. `by_kind` has
@@ -145,7 +141,7 @@ def at_error(
     if unknown(games, by_kind):
         return None
 
-    def share(kind: Labelled) -> float:
+    def share(kind: Stratum) -> float:
         return min(1.0, max(0.0, (kind.share - error) / (1 - 2 * error)))
 
     stops = by_kind["accepted"]
@@ -157,7 +153,7 @@ def at_error(
 
 
 def scores(
-    counts: Floats, by_kind: Mapping[str, Labelled], settings: Settings, games: int
+    counts: Floats, by_kind: Mapping[str, Stratum], settings: Settings, games: int
 ) -> tuple[Metric, Metric]:
     """Return the solve rate and the creativity score of counts by picture, with 95 % intervals.
 
@@ -192,7 +188,7 @@ def _component(sums: Floats, settings: Settings, index: int) -> Floats:
     return np.asarray(expected(sums, settings)[..., index])
 
 
-def posterior(sums: Floats, by_kind: Mapping[str, Labelled], settings: Settings) -> tuple[Floats, Floats]:
+def posterior(sums: Floats, by_kind: Mapping[str, Stratum], settings: Settings) -> tuple[Floats, Floats]:
     """Return solve rate and creativity score, [2], and draws of both from the posterior of the labels, [DRAWS, 2].
 
     Args:
@@ -203,7 +199,7 @@ def posterior(sums: Floats, by_kind: Mapping[str, Labelled], settings: Settings)
     rng = np.random.default_rng([0, 1958])
     shares = np.stack([by_kind["refused"].draw_share(rng), by_kind["overturned"].draw_share(rng)], axis=-1)
     # If no labelled stop was right, unlabelled stops may still be right.
-    stops, none_right = by_kind["accepted"], by_kind["accepted"].right == 0
+    stops, none_right = by_kind["accepted"], by_kind["accepted"].true == 0
     unseen = stops.draw_share(rng) if none_right and stops.labelled < stops.size else np.zeros(DRAWS)
     every = np.broadcast_to(sums, (DRAWS, *sums.shape))
     draws = _values(every, _missed(every, shares), unseen, settings)
@@ -226,7 +222,7 @@ def _values(sums: Floats, missed: Floats, right: Floats, settings: Settings) -> 
     return np.stack([1 - unsolved[..., -1], of_curve(unsolved, settings)], axis=-1)
 
 
-def unknown(games: Sequence[Game], by_kind: Mapping[str, Labelled]) -> str | None:
+def unknown(games: Sequence[Game], by_kind: Mapping[str, Stratum]) -> str | None:
     """Return why the labels give no score (no games, or a kind of verdict without a label); None if they do."""
     if not games:
         return "no games"

@@ -15,7 +15,7 @@ import numpy as np
 
 from lotbench.benchmarks.lotbench.games import Game
 from lotbench.benchmarks.lotbench.settings import Settings
-from lotbench.metrics.intervals import Floats, bounded, divided
+from lotbench.metrics.intervals import Floats, divided, estimated
 from lotbench.types import Metric
 
 NAMES = ("leaps", "leap_score")
@@ -67,10 +67,6 @@ def _metric(games: Sequence[Game], settings: Settings, *, weighted: bool) -> Met
     if not games:
         return Metric(None, why="no games")
     counts = _tally(games, settings, weighted=weighted)
-    value = float(_cumulative(counts.sum(axis=0)))
-    if math.isnan(value):
-        why = "every game broke off before its last round"
-        return Metric(None, n=len(counts), observations=len(games), why=why)
     most = settings.max_rounds * (settings.worth(settings.round_origin) if weighted else 1.0)
-    low, high = bounded(counts, _cumulative, (0.0, most))
-    return Metric(value, low, high, n=len(counts), observations=len(games))
+    why = "every game broke off before its last round"
+    return estimated(counts, _cumulative, (0.0, most), why, observations=len(games))

@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any
 
 from lotbench.benchmarks.lotbench import words
-from lotbench.benchmarks.lotbench.sample import Fixed, Item
-from lotbench.benchmarks.lotbench.settings import Settings, reveals
+from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.errors import Unread
 from lotbench.harness.data_findings import Finding
 
@@ -44,26 +44,17 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 
 
 def lints(items: Sequence[Item], settings: Settings, metadata: Mapping[str, Sequence[str]]) -> list[Finding]:
-    """Return all findings: on clues that are never shown, then sample by sample.
+    """Return all findings, sample by sample.
 
     `metadata` has the names of the metadata entries in the samples' picture files, by sample id.
     """
-    findings = unseen_clues(items, settings)
+    findings: list[Finding] = []
     for item in items:
         for lint in LINTS:
             findings.extend(lint(item))
         if entries := metadata.get(item.id):
             findings.append(Finding(item.id, "image", f"holds metadata: {', '.join(entries)}"))
     return findings
-
-
-def unseen_clues(items: Sequence[Item], settings: Settings) -> list[Finding]:
-    """Return a note for each clue that these settings never show."""
-    return [
-        Finding(item.id, "clues", f"{hidden!r} is never shown with these settings", grave=False)
-        for item in items
-        for hidden in item.clues[sum(map(len, reveals(item.clues, settings))) :]
-    ]
 
 
 def texts(item: Item) -> Iterator[tuple[str, str]]:
@@ -154,33 +145,17 @@ def unsigned(item: Item) -> Iterator[Finding]:
             yield Finding(item.id, field, "is empty: nothing of this sample can check a judge", grave=False)
 
 
-def no_point(item: Item) -> Iterator[Finding]:
-    """Yield a note for each target response without an author's creative point.
-
-    Judges understand an explanation alone in several ways.
-    """
-    for field, point in _points(item):
-        if point is None:
-            yield Finding(item.id, field, "is missing: a judge goes by the explanation alone", grave=False)
-
-
 def likeness_in_effect(item: Item) -> Iterator[Finding]:
     """Yield a note for each word that likeness and effect of a creative point share.
 
     A guess that fails one of the two then also fails the other, and judges disagree.
     """
-    for field, point in _points(item):
+    points = {f"points.{number}.point": other.point for number, other in enumerate(item.points)}
+    for field, point in {"point": item.point, **points}.items():
         if point is not None:
             likeness, effect = point.likeness, point.effect
             for word in sorted(stems(likeness) & stems(effect) | pairs(likeness) & pairs(effect)):
                 yield Finding(item.id, f"{field}.effect", f"has {word!r} of the likeness", grave=False)
-
-
-def _points(item: Item) -> Iterator[tuple[str, Fixed | None]]:
-    """Yield the field and the creative point (None if missing) of each target response of a sample."""
-    yield "point", item.point
-    for number, other in enumerate(item.points):
-        yield f"points.{number}.point", other.point
 
 
 LINTS: tuple[Callable[[Item], Iterable[Finding]], ...] = (
@@ -190,7 +165,6 @@ LINTS: tuple[Callable[[Item], Iterable[Finding]], ...] = (
     nothing_left,
     twins,
     no_guess,
-    no_point,
     likeness_in_effect,
     unsigned,
 )

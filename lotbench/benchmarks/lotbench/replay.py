@@ -7,7 +7,7 @@ from typing import Any
 
 from lotbench.benchmarks.lotbench.games import Opinion, Round, read_chains, read_rounds
 from lotbench.report.replay import Replay, ended, wrapped
-from lotbench.types import JSON, Trace
+from lotbench.types import Trace
 
 BY_RULE = {
     "exact": "accepted (the key text itself)",
@@ -17,20 +17,20 @@ BY_RULE = {
 
 
 def replay(sample: Mapping[str, Any], trace: Trace) -> Replay:
-    """Return a game as text and as data: the sample, its causal chains, the rounds, and the end."""
+    """Return a game as text (the sample, its causal chains, the rounds, and the end) and as data (the steps)."""
     lines = [f"{sample['id']}, repeat {trace.repeat}: {sample.get('image', 'no picture')}"]
     lines += wrapped("scene", sample["caption"])
     lines += wrapped("response", sample["response"])
     lines += wrapped("key text", sample["key_text"])
     for point in sample.get("points", ()):
         lines += wrapped("point", point["response"])
-    chains = [chain.text for chain in read_chains(trace.steps) if chain.text]
-    for chain in chains:
-        lines += wrapped("chain", chain)
-    rounds = [round_ for round_ in read_rounds(trace.steps) if round_.status]
-    for round_ in rounds:
-        lines += _lines(round_)
-    return ended(sample, trace, lines, {"chains": chains, "rounds": [_table(round_) for round_ in rounds]})
+    for chain in read_chains(trace.steps):
+        if chain.text:
+            lines += wrapped("chain", chain.text)
+    for round_ in read_rounds(trace.steps):
+        if round_.status:
+            lines += _lines(round_)
+    return ended(sample, trace, lines, {"steps": [dict(step) for step in trace.steps]})
 
 
 def _lines(round_: Round) -> list[str]:
@@ -51,19 +51,6 @@ def _lines(round_: Round) -> list[str]:
     if round_.frame:
         lines += wrapped("frame", round_.frame)
     return lines
-
-
-def _table(round_: Round) -> dict[str, JSON]:
-    return {
-        "number": round_.number,
-        "guess": round_.guess,
-        "status": round_.status,
-        "verdict": verdict(round_),
-        "story": _story(round_),
-        "question": round_.question,
-        "answer": round_.answer,
-        "clues": list(round_.clues),
-    }
 
 
 def _story(round_: Round) -> dict[str, str]:

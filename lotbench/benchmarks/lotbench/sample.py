@@ -110,18 +110,15 @@ class Item(SampleRow):
             if self.response[start:end] != self.key_text:
                 raise ValueError("key_span: the response does not have the key text there")
             return self
-        size, starts = len(self.key_text), [self.response.find(self.key_text)]
-        while starts[-1] >= 0 and len(starts) <= SPANS + 1:
-            starts.append(self.response.find(self.key_text, starts[-1] + 1))
-        starts.pop()
-        if len(starts) > 1:
-            spans = " or ".join(f"[{start}, {start + size}]" for start in starts[:SPANS])
+        start, starts = self.response.find(self.key_text), list[int]()
+        while start >= 0 and len(starts) <= SPANS:
+            starts.append(start)
+            start = self.response.find(self.key_text, start + 1)
+        if len(starts) != 1:
             times = f"more than {SPANS}" if len(starts) > SPANS else len(starts)
-            raise ValueError(
-                f"key_text: stands in the response {times} times, not once: give key_span, {spans}"
-            )
-        if not starts:
-            raise ValueError("key_text: stands in the response 0 times, not once")
+            spans = " or ".join(f"[{start}, {start + len(self.key_text)}]" for start in starts[:SPANS])
+            advice = f": give key_span, {spans}" if starts else ""
+            raise ValueError(f"key_text: stands in the response {times} times, not once{advice}")
         return self
 
     @model_validator(mode="after")

@@ -154,11 +154,9 @@ def _grown(episode: GameEpisode, step: str, form: type[Form]) -> list[Message]:
             _say(messages, _request_line(episode, "ask", shapes))
             _show_question(episode, messages, past)
         _show_clues(episode, messages, past)
-    if step != "ask" and not episode.state["turn"]:
-        _say(messages, _request_line(episode, step, shapes))
-        return messages
-    _say(messages, _request_line(episode, "respond", shapes))
-    _show_attempt(episode, messages, episode.state["turn"], shapes)
+    if step == "ask" or episode.state["turn"]:
+        _say(messages, _request_line(episode, "respond", shapes))
+        _show_attempt(episode, messages, episode.state["turn"], shapes)
     _say(messages, _request_line(episode, step, shapes))
     return messages
 

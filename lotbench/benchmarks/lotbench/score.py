@@ -7,7 +7,6 @@ the candidate failed is unsolved.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,7 +19,7 @@ from lotbench.benchmarks.lotbench.games import Game, Opinion, Round, game, read_
 from lotbench.benchmarks.lotbench.settings import GameEpisode, Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
-from lotbench.metrics.intervals import Floats, bounded
+from lotbench.metrics.intervals import Floats, estimated
 from lotbench.types import JSON, Metric, Score, Trace
 
 ENDS: tuple[Literal["at once", "never"], ...] = ("never", "at once")
@@ -263,12 +262,8 @@ def of_tally(
         statistic: Maps a tally summed over pictures, [..., 2, last], to values [...].
         ends: The lowest and the highest possible value.
     """
-    value = float(statistic(counts.sum(axis=0)))
-    if math.isnan(value):
-        why = "every game that was not solved broke off before the last round"
-        return Metric(None, n=len(counts), observations=games, why=why)
-    low, high = bounded(counts, statistic, ends)
-    return Metric(value, low, high, n=len(counts), observations=games)
+    why = "every game that was not solved broke off before the last round"
+    return estimated(counts, statistic, ends, why, observations=games)
 
 
 def parts(trace: Trace, name: str) -> str | None:

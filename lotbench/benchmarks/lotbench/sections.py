@@ -1,4 +1,4 @@
-"""The report's sections of a game run: survival, leaps, outcomes, rounds, judging, groups, and games to read.
+"""The report's sections of a game run: survival, rounds, judging, groups, and games to read.
 
 Every share is shown with its counts, and a note under each table gives the definition.
 """
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from lotbench.benchmarks.lotbench.games import FAILED, Game, game
+from lotbench.benchmarks.lotbench.games import Game, game
 from lotbench.benchmarks.lotbench.readings import worth_reading
 from lotbench.benchmarks.lotbench.score import estimate, parts, solve_rate, tally
 from lotbench.benchmarks.lotbench.settings import Settings
@@ -19,7 +19,7 @@ from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bounded
 from lotbench.report.markdown import share
 from lotbench.report.sections import Cell, Plot, Section, Table
-from lotbench.types import Metric, Trace
+from lotbench.types import Trace
 
 STATUSES = ("ok", "unparsed", "not_a_phrase", "refused", "truncated")
 CONFIRM = {
@@ -35,8 +35,6 @@ def sections(
     games = [game(trace) for trace in traces]
     return (
         _survival(games, settings),
-        *_leaps(games, settings),
-        _outcomes(games),
         _rounds(games, settings),
         _judging(games, settings),
         _groups(traces, games, settings),
@@ -65,22 +63,10 @@ def _survival(games: Sequence[Game], settings: Settings) -> Section:
     ]
     points = tuple((float(k), value) for k, value in enumerate(unsolved) if value is not None)
     bands = tuple(_band(tallies, int(k)) for k, _ in points)
-    return Section(
-        "Survival by round",
-        notes=tuple(notes),
-        tables=(Table(("round", "at risk", "solved", "broke off", "S"), rows),),
-        plots=(
-            Plot(
-                "step",
-                "round",
-                "share unsolved",
-                {"S": points},
-                "Games not yet solved, with 95 % intervals",
-                bands={"S": bands},
-            ),
-        ),
-        brief=True,
-    )
+    caption = "Games not yet solved, with 95 % intervals"
+    plot = Plot("step", "round", "share unsolved", {"S": points}, caption, bands={"S": bands})
+    table = Table(("round", "at risk", "solved", "broke off", "S"), rows)
+    return Section("Survival by round", tuple(notes), (table,), (plot,), brief=True)
 
 
 def _band(tallies: Floats, k: int) -> tuple[float, float]:
@@ -91,62 +77,26 @@ def _band(tallies: Floats, k: int) -> tuple[float, float]:
     return (math.nan if low is None else low, math.nan if high is None else high)
 
 
-def _leaps(games: Sequence[Game], settings: Settings) -> tuple[Section, ...]:
-    """Return the section on leaps (answers of an encore that counted); an empty tuple without an encore."""
-    if not settings.encore:
-        return ()
-    over = [played for played in games if not played.broke_off]
-    counts = Counter(len(played.leaps) for played in over)
-    shares = tuple((k, counts[k], counts[k] / len(over)) for k in sorted(counts))
-    notes = (
-        "A leap is an answer that counted: the first is the solve. Games that broke off are not in the table; they "
-        "are in leaps and leap_score, for the rounds in which they were watched.",
-        "leap_score: the sum over leaps of beta exp(-alpha t), t the failed attempts before the leap "
-        f"(alpha {settings.alpha:g}, beta {settings.beta:g}); five leaps without a failed attempt among them are worth 5 beta.",
-    )
-    return (
-        Section("Leaps", notes, (Table(("leaps", "games", "share"), shares, "Games by leaps"),), brief=True),
-    )
-
-
-def _outcomes(games: Sequence[Game]) -> Section:
-    """Return the section on the outcomes of games, with unsolved games without a valid guess."""
-    seen = Counter(played.outcome for played in games)
-    rows: list[tuple[Cell, ...]] = [
-        (outcome, seen[outcome], share(seen[outcome], len(games)))
-        for outcome in ("solved", "unsolved", *FAILED)
-    ]
-    mute = sum(played.outcome == "unsolved" and not played.valid for played in games)
-    rows.append(("of the unsolved: no valid guess", mute, share(mute, len(games))))
-    note = (
-        "A failed game broke off because a call brought no reply or no readable verdict. Failed by judge or oracle it counts "
-        "as broken off, not scored; failed by the candidate it is unsolved."
-    )
-    return Section("Outcomes", (note,), (Table(("outcome", "games", "share"), tuple(rows)),), brief=True)
-
-
 def _rounds(games: Sequence[Game], settings: Settings) -> Section:
     """Return the section on rounds: replies, repeated guesses, leaking questions, missing answers."""
     rounds = [round_ for played in games for round_ in played.rounds]
     replies = [round_ for round_ in rounds if round_.status]
     valid = [round_ for round_ in rounds if round_.status == "ok"]
-    decided = [round_.check for round_ in rounds if round_.check and round_.check.how != "none"]
+    repeats = [
+        round_.check.how == "repeat" for round_ in rounds if round_.check and round_.check.how != "none"
+    ]
     first = [round_ for played in games for round_ in played.rounds[:1]]
     exact = [round_.decision == "exact" for round_ in first if round_.status == "ok"]
     asks = [round_ for round_ in rounds if round_.asked is not None]
     leaks = [round_.leak for round_ in asks if round_.question]
     answers = [round_.answer for round_ in rounds if round_.answered]
     seen = Counter(round_.status for round_ in replies)
-    tight = [played for played in games if not any(round_.leak for round_ in played.rounds)]
-    score = estimate(tight, settings)
+    unsolved = [played.valid for played in games if played.outcome == "unsolved"]
     counts: tuple[tuple[str, int, Sequence[Any]], ...] = (
         *((status, seen[status], replies) for status in (*STATUSES, *sorted(seen.keys() - set(STATUSES)))),
         ("language_mismatch, of the ok", sum(round_.language_mismatch for round_ in valid), valid),
-        (
-            "guesses judged that had been judged before in their game",
-            sum(check.how == "repeat" for check in decided),
-            decided,
-        ),
+        ("guesses judged that had been judged before in their game", sum(repeats), repeats),
+        ("unsolved games without a valid guess", unsolved.count(False), unsolved),
         ("first guesses that are the very key text", sum(exact), exact),
         ("rounds that were to have a question and have none", len(asks) - len(leaks), asks),
         ("oracle_leaks: questions with the key text or a tried guess, or on letters", sum(leaks), leaks),
@@ -158,8 +108,6 @@ def _rounds(games: Sequence[Game], settings: Settings) -> Section:
         "A guess judged before in its game keeps its verdict, without a call, and uses a round.",
         "Many first guesses that are the very key text, beside few of other models, are a sign that the model knew the "
         "samples.",
-        f"creativity_score over games without a leak: {_with_interval(score)}, n = {score.n} samples. These games are the "
-        "shorter: it is not what the model would get if it did not leak.",
     ]
     rows = tuple((what, count, len(of), share(count, len(of))) for what, count, of in counts)
     return Section("Rounds", tuple(notes), (Table(("what", "count", "of", "share"), rows),))
@@ -200,10 +148,3 @@ def _groups(traces: Sequence[Trace], games: Sequence[Game], settings: Settings) 
     columns = ("by", "group", "samples", "games", "creativity_score", "low", "high", "solve_rate")
     note = "Low and high: 95 % interval over the group's samples; none for a single sample."
     return Section("By language and tier", (note,), (Table(columns, tuple(rows)),))
-
-
-def _with_interval(metric: Metric) -> str:
-    if metric.value is None:
-        return f"none ({metric.why})"
-    low, high = (f"{end:.4f}" if end is not None else "open" for end in (metric.low, metric.high))
-    return f"{metric.value:.4f} (95 % interval {low} to {high})"

@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, Field
 from lotbench.benchmarks.rinobench.candidate import says_something
 from lotbench.benchmarks.rinobench.settings import IdeaEpisode
 from lotbench.errors import Unread
+from lotbench.harness.episode import Place
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, prose, read_form
 from lotbench.types import Answer
@@ -53,17 +54,9 @@ async def evaluation_steps(episode: IdeaEpisode) -> list[str]:
     Raises:
         EpisodeFailed: The judge did not reply, or its reply could not be read.
     """
-    once = episode.settings.alignment_steps == "once"
-    result = await episode.require(
-        "judge",
-        "alignment_steps",
-        episode.prompt("alignment_steps"),
-        Steps,
-        {},
-        read=read_steps,
-        shared=once,
-        about="*" if once else "",
-    )
+    once, step = episode.settings.alignment_steps == "once", "alignment_steps"
+    place = Place(shared=once, about="*" if once else "")
+    result = await episode.require("judge", step, episode.prompt(step), Steps, {}, read=read_steps, **place)
     return list(result["steps"])
 
 
@@ -95,17 +88,9 @@ async def score(episode: IdeaEpisode, steps: Sequence[str], draw: int) -> None:
         "gold": episode.sample.novelty_reasoning,
         "justification": episode.state["turn"]["reasoning"],
     }
-    warm = episode.settings.alignment_temperature
-    await episode.require(
-        "judge",
-        "alignment",
-        episode.prompt("alignment"),
-        Aligned,
-        values,
-        read=read_score,
-        draw=draw,
-        temperature=warm,
-    )
+    prompt = episode.prompt("alignment")
+    place = Place(draw=draw, temperature=episode.settings.alignment_temperature)
+    await episode.require("judge", "alignment", prompt, Aligned, values, read=read_score, **place)
 
 
 def read_score(answer: Answer) -> dict[str, Any]:

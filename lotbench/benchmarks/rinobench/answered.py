@@ -8,8 +8,8 @@ from typing import Any
 
 from lotbench.benchmarks.rinobench.claims import Arguments
 
-GROUNDING = ("ground", "ground_known", "ground_novelty")
-"""The names of the steps that check claims: of both kinds together, or of one kind."""
+GROUNDING = ("ground_known", "ground_novelty")
+"""The names of the steps that check claims, by kind."""
 
 
 @dataclass(frozen=True, slots=True)

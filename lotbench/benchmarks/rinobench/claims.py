@@ -6,7 +6,7 @@ runs. The schema of a check has one field for each id, so a reply that omits or 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from typing import Annotated, Any, Literal, TypeAlias, Unpack
 
@@ -74,86 +74,65 @@ def read_arguments(answer: Answer, limit: int, prefix: str = "") -> dict[str, di
         Unread: The reply does not fit the schema.
     """
     form = read_form(answer.reply, extraction(limit)).model_dump()
+    texts = {kind: dict.fromkeys(filter(says_something, map(str.strip, form[kind]))) for kind in KINDS}
     return {
-        kind: {
-            f"{prefix}{kind[0]}{number}": text
-            for number, text in enumerate(
-                dict.fromkeys(filter(says_something, map(str.strip, form[kind]))), 1
-            )
-        }
+        kind: {f"{prefix}{kind[0]}{number}": text for number, text in enumerate(texts[kind], 1)}
         for kind in KINDS
     }
 
 
 @cache
-def checking(
-    known: tuple[str, ...], novelty: tuple[str, ...], gold: tuple[str, ...], works: tuple[str, ...]
-) -> type[Form]:
-    """Return the schema of a reply that checks claims: for each a reason, the gold arguments it matches, and its grounds.
+def checking(claims: tuple[str, ...], gold: tuple[str, ...], works: tuple[str, ...]) -> type[Form]:
+    """Return the schema of a reply that checks claims of one kind: for each a reason, the gold arguments it matches, and its grounds.
 
     Args:
-        known: Ids of the claims about existing work, grounded by related works.
-        novelty: Ids of the claims about novelty, grounded by the idea.
-        gold: Ids of the gold arguments. A claim can match only those of its own kind.
-        works: Ids of the related works.
+        claims: Ids of the claims.
+        gold: Ids of the gold arguments of their kind.
+        works: Ids of the related works, which ground known claims; empty for claims about novelty, which the idea grounds.
     """
     fields: dict[str, Any] = {}
-    for claim in (*known, *novelty):
+    for claim in claims:
         fields[f"{claim}_reason"] = (Annotated[str, prose(240)], ...)
-        if matches := tuple(name for name in gold if name[1] == claim[0]):
-            fields[f"{claim}_gold"] = (_ids(matches), ...)
-        fields[f"{claim}_works" if claim in known else f"{claim}_in_idea"] = (
-            (_ids(works), ...) if claim in known else (YesNo, ...)
-        )
+        if gold:
+            fields[f"{claim}_gold"] = (_ids(gold), ...)
+        fields[f"{claim}_works" if works else f"{claim}_in_idea"] = (_ids(works) if works else YesNo, ...)
     return create_model("Checking", __base__=Strict, **fields)
 
 
 async def check(
-    episode: IdeaEpisode, kinds: Sequence[str], gold: Arguments, claims: Arguments, **place: Unpack[Place]
+    episode: IdeaEpisode, kind: str, gold: Arguments, claims: Arguments, **place: Unpack[Place]
 ) -> Mapping[str, Any]:
-    """Ask the judge which gold arguments each claim matches and whether it is grounded; return the checks by claim id.
+    """Ask the judge which gold arguments each claim of a kind matches and whether it is grounded.
 
     Args:
         episode: The episode.
-        kinds: The kinds of claims that are checked together, one or both.
+        kind: The kind of claims to check.
         gold: The arguments of the gold justification.
         claims: The arguments of the justification to check.
         **place: Further fields of the question; see `Episode.require`.
 
+    Returns:
+        The check of each claim, by claim id; it has the fields of `answered.Check`.
+
     Raises:
         EpisodeFailed: The judge did not reply, or its reply could not be read.
     """
-    sample, joint = episode.sample, len(kinds) > 1
-    values: dict[str, Value] = {}
-    for kind in kinds:
-        values[f"{kind}_gold"] = _listed(gold[kind])
-        values[f"{kind}_claims"] = _listed(claims[kind])
-    if "known" in kinds:
+    sample, works = episode.sample, tuple[str, ...]()
+    values: dict[str, Value] = {f"{kind}_gold": _listed(gold[kind]), f"{kind}_claims": _listed(claims[kind])}
+    if kind == "known":
         values["works"] = show_works(sample.related_works, episode.settings.works_chars).text
-    if "novelty" in kinds:
+        works = tuple(work.id for work in sample.related_works)
+    else:
         values["idea"] = sample.research_idea.text()
-    result = await episode.require(
-        "judge",
-        "ground" if joint else f"ground_{kinds[0]}",
-        episode.prompt("ground_joint" if joint else f"ground_{kinds[0]}"),
-        _form(episode, kinds, gold, claims),
-        values,
-        read=lambda answer: {"claims": read_check(episode, answer, kinds, gold, claims)},
-        **place,
-    )
+    form = checking(tuple(claims[kind]), tuple(gold[kind]), works)
+
+    def read(answer: Answer) -> dict[str, JSON]:
+        fields = read_form(answer.reply, form).model_dump()
+        return {"claims": {claim: _flags(fields, claim) for claim in claims[kind]}}
+
+    step = f"ground_{kind}"
+    result = await episode.require("judge", step, episode.prompt(step), form, values, read=read, **place)
     return dict(result["claims"])
-
-
-def read_check(
-    episode: IdeaEpisode, answer: Answer, kinds: Sequence[str], gold: Arguments, claims: Arguments
-) -> dict[str, JSON]:
-    """Return the check of each claim in a reply, by claim id; it has the fields of `answered.Check`.
-
-    Raises:
-        Unread: The reply does not fit the schema, for instance because an id is missing or invented.
-    """
-    form = read_form(answer.reply, _form(episode, kinds, gold, claims)).model_dump()
-    return {claim: _flags(form, claim) for kind in kinds for claim in claims[kind]}
 
 
 def _flags(form: Mapping[str, Any], claim: str) -> dict[str, JSON]:
@@ -164,13 +143,6 @@ def _flags(form: Mapping[str, Any], claim: str) -> dict[str, JSON]:
         "works": works,
         "reason": form[f"{claim}_reason"],
     }
-
-
-def _form(episode: IdeaEpisode, kinds: Sequence[str], gold: Arguments, claims: Arguments) -> type[Form]:
-    ids = {kind: tuple(claims[kind]) if kind in kinds else () for kind in KINDS}
-    golds = tuple(name for kind in kinds for name in gold[kind])
-    works = tuple(work.id for work in episode.sample.related_works) if ids["known"] else ()
-    return checking(ids["known"], ids["novelty"], golds, works)
 
 
 def _ids(names: Iterable[str]) -> Any:

@@ -41,16 +41,14 @@ async def judge(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
     values = await episode.each(_run, [first[name] for name in names])
     inputs = {**turn, **dict(zip(names, values, strict=True))}
     gold, arguments = inputs["gold"], inputs["claims"]
-    kinds = [kind for kind in KINDS if arguments[kind]]
-    together = [kinds] if settings.grounding == "joint" and kinds else [[kind] for kind in kinds]
 
-    def checking(kinds: list[str]) -> Work:
-        return lambda at: claims.check(at, kinds, gold, arguments)
+    def checking(kind: str) -> Work:
+        return lambda at: claims.check(at, kind, gold, arguments)
 
     def aligning(draw: int) -> Work:
         return lambda at: alignment.score(at, inputs["steps"], draw)
 
-    checks = [checking(kinds) for kinds in together]
+    checks = [checking(kind) for kind in KINDS if arguments[kind]]
     results = await episode.each(_run, [*checks, *map(aligning, range(settings.alignment_calls))])
     grounds = {name: flags for result in results[: len(checks)] for name, flags in result.items()}
     return {"turn": {**turn, "gold": gold, "claims": arguments, "checks": grounds}}

@@ -19,7 +19,7 @@ from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.benchmarks.rinobench.settings import IdeaEpisode, Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import classification
-from lotbench.metrics.intervals import Floats, bounded, clustered_mean, studentised
+from lotbench.metrics.intervals import Floats, bounded, clustered_mean, estimated, studentised
 from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, by_sample, of_sums
 from lotbench.types import JSON, Metric, Score, Trace
 
@@ -190,11 +190,7 @@ def of_scores(
     if not answers:
         return Metric(None, why="no idea has an answer, or none with a score of 1 to 5")
     counts = tables(answers)
-    value = float(statistic(counts.sum(axis=0)))
-    if math.isnan(value):
-        return Metric(None, n=len(counts), observations=len(answers), why="no answer has a score of 1 to 5")
-    low, high = bounded(counts, statistic, ends)
-    return Metric(value, low, high, n=len(counts), observations=len(answers))
+    return estimated(counts, statistic, ends, "no answer has a score of 1 to 5", observations=len(answers))
 
 
 def macro_f1(answers: Sequence[Judged]) -> Metric:
@@ -308,11 +304,10 @@ def baselines(gold: Sequence[int]) -> dict[str, tuple[float, float]]:
         return {}
     support = [sum(score == label for score in gold) for label in LABELS]
     most = support.index(max(support))
-    return {
-        "always the majority": classification.guessing(
-            support, [float(place == most) for place in range(len(LABELS))]
-        ),
-        "always 3": classification.guessing(support, [float(label == 3) for label in LABELS]),
-        "uniform guess": classification.guessing(support, [1 / len(LABELS)] * len(LABELS)),
-        "prior guess": classification.guessing(support, [n / len(gold) for n in support]),
+    chances = {
+        "always the majority": [float(place == most) for place in range(len(LABELS))],
+        "always 3": [float(label == 3) for label in LABELS],
+        "uniform guess": [1 / len(LABELS)] * len(LABELS),
+        "prior guess": [n / len(gold) for n in support],
     }
+    return {name: classification.guessing(support, chance) for name, chance in chances.items()}

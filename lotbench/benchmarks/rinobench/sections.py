@@ -74,7 +74,7 @@ def _paper_row(answers: Sequence[Judged], settings: Settings) -> tuple[Cell, ...
 
 
 def across(runs: Runs) -> Sequence[Section]:
-    """Return the section with Table 3 and a heat map of F1 by run and score; runs without an answer are left out."""
+    """Return the section with Table 3; runs without an answer are left out."""
     answered = {
         name: (answers, settings)
         for name, (traces, settings) in runs.items()
@@ -83,26 +83,19 @@ def across(runs: Runs) -> Sequence[Section]:
     if not answered:
         return ()
     rows = tuple((name, *_paper_row(answers, settings)) for name, (answers, settings) in answered.items())
-    cells = tuple(tuple(_class_f1(answers)) for answers, _ in answered.values())
-    names = tuple(f"F1 {label}" for label in LABELS)
-    grid = Grid("score", "run", names, tuple(answered), cells, "F1 by score")
     notes = (
         "F1, recall, additional ratio and hallucination rate in per cent, as the paper prints them. KA: known aspects, "
-        "NA: novelty aspects. The heat map has F1 as a share, with 95 % intervals over ideas.",
+        "NA: novelty aspects.",
     )
-    return (Section("Table 3 of the paper", notes, (Table(("run", *COLUMNS), rows),), grids=(grid,)),)
-
-
-def _class_f1(answers: Sequence[Judged]) -> list[Metric]:
-    """Return the F1 of each novelty score, 1 to 5, with its interval over ideas or blocks."""
-    return [score.of_scores(answers, partial(_f1_of, place=place)) for place in range(len(LABELS))]
+    return (Section("Table 3 of the paper", notes, (Table(("run", *COLUMNS), rows),)),)
 
 
 def _classes(answers: Sequence[Judged]) -> Section:
     """Return the section on F1 of each novelty score, with the confusion matrix."""
     counts = score.tables(answers).sum(axis=0)
     rows = []
-    for place, (label, metric) in enumerate(zip(LABELS, _class_f1(answers), strict=True)):
+    for place, label in enumerate(LABELS):
+        metric = score.of_scores(answers, partial(_f1_of, place=place))
         predicted = int(counts[:, label].sum())
         rows.append((label, int(counts[place].sum()), predicted, metric.value, metric.low, metric.high))
     table = Table(("score", "gold", "predicted", "F1", "low", "high"), tuple(rows), "F1 by score")

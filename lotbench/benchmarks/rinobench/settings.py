@@ -29,8 +29,8 @@ class Settings(BaseModel):
     """Characters of related works in one prompt; longer abstracts are cut evenly and marked."""
     max_claims: int = Field(default=20, gt=0, le=50)
     """Arguments of one kind that the judge may find in one justification."""
-    grounding: Literal["separate", "joint"] = "separate"
-    """Whether known and novelty claims are checked by two prompts, or by one."""
+    grounding: Literal["separate"] = "separate"
+    """Known and novelty claims are checked by two prompts, each kind with the texts that can ground it."""
     alignment_steps: Literal["once", "per_idea"] = "once"
     """Whether the judge writes the evaluation steps once, or for each idea (the public script)."""
     alignment_calls: int = Field(default=5, gt=0, le=50)

@@ -38,8 +38,7 @@ def calls(settings: Settings) -> Mapping[str, int]:
 
     Calls whose replies all runs share are counted as well.
     """
-    checks = 1 if settings.grounding == "joint" else 2
-    judging = 3 + checks + settings.alignment_calls if settings.justification else 0
+    judging = 5 + settings.alignment_calls if settings.justification else 0
     return {"candidate": 1} | ({"judge": judging} if judging else {})
 
 

@@ -133,22 +133,14 @@ def _probe(role: str, sample: str, task: str, text: str, name: str, truth: Mappi
         name: The id of the probe.
         truth: What is known about the claims or the recall.
     """
-    return Probe(
-        id=name,
-        role=role,
-        sample=sample,
-        step="judge",
-        turn={"reasoning": text, "status": "ok"},
-        task=task,
-        known=truth,
-    )
+    return Probe(name, role, sample, "judge", {"reasoning": text, "status": "ok"}, task=task, known=truth)
 
 
 def panels(role: str, models: int, settings: Settings, every: bool) -> list[JudgePanel]:
     """Return a panel of its own for each judge and task; the judge makes no alignment calls."""
     checks_only = settings.model_copy(update={"justification": True, "alignment_calls": 0})
     return [
-        JudgePanel(role, (index,), settings.grounding, checks_only, task=task)
+        JudgePanel(role, (index,), "", checks_only, task=task)
         for index in range(models)
         for task in (CLAIMS, RECALL)
     ]
@@ -201,15 +193,6 @@ def _recalled_arguments(probe: Probe, values: Mapping[str, Any] | None) -> Itera
             yield "gold grounded", f"{probe.id}/{name}", None, True, bool(check["grounded"])
 
 
-def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
-    """Return the settings and the names of the prompts that can change a verdict, besides the judge's model.
-
-    They do not name ideas: a check of a judge holds for answers to any idea.
-    """
-    checks = {"ground_joint"} if settings.grounding == "joint" else {"ground_known", "ground_novelty"}
-    return {"benchmark": "rinobench", "grounding": settings.grounding}, {"extract", "lines", *checks}
-
-
 DECIDING = {"grounded": "", "recalled": ""}
 """The criteria that the score depends on, each with the name of its bounds in `report.trust.BOUNDS`."""
 
@@ -219,7 +202,11 @@ CHECKED = Validation(
     probes=probes,
     panels=panels,
     read=probe_result,
-    depends=depends,
+    # Verdicts do not depend on the data set: a check of a judge holds for answers to any idea.
+    depends=lambda role, settings: (
+        {"benchmark": "rinobench", "grounding": settings.grounding},
+        {"extract", "lines", "ground_known", "ground_novelty"},
+    ),
     rulings=rulings,
     deciding=lambda role, settings: DECIDING,
 )

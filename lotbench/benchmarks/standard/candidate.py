@@ -53,11 +53,6 @@ async def respond(state: EpisodeState, runtime: Runtime[ProblemEpisode]) -> Upda
     return {"turn": {"answers": {str(draw): answer for draw, answer in zip(numbers, answers, strict=True)}}}
 
 
-async def judge(state: EpisodeState, runtime: Runtime[ProblemEpisode]) -> Update:
-    """Return no update: there is no judge."""
-    return {}
-
-
 PREPARATIONS: dict[str, tuple[str, str, type[Form]]] = {
     "caption": ("captioner", "caption", Caption),
     "other_caption": ("captioner", "caption", Caption),

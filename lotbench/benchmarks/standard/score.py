@@ -1,6 +1,6 @@
 """The score of an answer, and the metrics over problems (Sec. 4, 6.1).
 
-An unreadable reply is a wrong answer; the report also shows the metrics over readable replies, and their share. An
+An unreadable reply is a wrong answer; the report also shows the share of readable replies. An
 episode that broke off has no score and is left out. Intervals are over pictures and questions.
 """
 
@@ -18,7 +18,7 @@ from lotbench.benchmarks.standard.oogiri.problems import Kind, Problem
 from lotbench.benchmarks.standard.settings import ProblemEpisode, Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import ranking
-from lotbench.metrics.intervals import Floats, bounded, clustered_mean, ratio
+from lotbench.metrics.intervals import Floats, clustered_mean, estimated, ratio
 from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, of_sums
 from lotbench.types import Metric, Score, Trace
 
@@ -86,10 +86,8 @@ def average(entries: Sequence[Answered], settings: Settings, kinds: Sequence[Kin
     groups: dict[str, Floats] = {}
     for entry in chosen:
         sums = groups.setdefault(entry.problem.group, np.zeros((len(cells), 2)))
-        sums[cells.index((entry.problem.type, entry.problem.kind))] += (
-            _worth(entry.problem, entry.answer, settings),
-            1,
-        )
+        cell = cells.index((entry.problem.type, entry.problem.kind))
+        sums[cell] += (_worth(entry.problem, entry.answer, settings), 1)
     counts = np.array(list(groups.values())) if groups else np.zeros((1, len(cells), 2))
     missing = [
         f"{kind.upper()} of {type_}"
@@ -99,19 +97,12 @@ def average(entries: Sequence[Answered], settings: Settings, kinds: Sequence[Kin
     if missing or not cells:
         why = f"no {', '.join(missing) or 'problem'} was asked: the average is over {len(kinds)} of each type"
         return Metric(None, why=why)
-    low, high = bounded(counts, _averaged)
     chance = [
-        _chance([entry for entry in chosen if (entry.problem.type, entry.problem.kind) == cell], settings)
-        for cell in cells
+        _chance([entry for entry in chosen if (entry.problem.type, entry.problem.kind) == place], settings)
+        for place in cells
     ]
-    return Metric(
-        float(_averaged(counts.sum(axis=0))),
-        low,
-        high,
-        n=len(counts),
-        baselines={"chance": float(np.mean(chance))},
-        observations=len(chosen),
-    )
+    metric = estimated(counts, _averaged, (0.0, 1.0), "", observations=len(chosen))
+    return replace(metric, baselines={"chance": float(np.mean(chance))})
 
 
 def _chance(entries: Sequence[Answered], settings: Settings) -> float:
@@ -188,29 +179,30 @@ def answered(traces: Sequence[Trace], evidence: Evidence) -> list[Answered]:
     ]
 
 
-def accuracy(entries: Sequence[Answered], *, parsed: bool = False) -> Metric:
-    """Return the share of answers that name exactly the right options; with `parsed`, among readable answers alone."""
+def accuracy(entries: Sequence[Answered]) -> Metric:
+    """Return the share of answers that name exactly the right options."""
     chance = CHOICES[entries[0].problem.kind] if entries else None
-    return replace(_mean(entries, right, parsed), baselines={"chance": chance})
+    return replace(_mean(entries, right), baselines={"chance": chance})
 
 
-def top1(entries: Sequence[Answered], settings: Settings, *, parsed: bool = False) -> Metric:
-    """Return the share of rankings that put the best response first; with `parsed`, among readable rankings alone."""
-    metric = _mean(entries, lambda problem, answer: float(answer[0] == 0), parsed)
+def top1(entries: Sequence[Answered], settings: Settings) -> Metric:
+    """Return the share of rankings that put the best response first."""
+    metric = _mean(entries, lambda problem, answer: float(answer[0] == 0))
     chance = _over(entries, lambda problem: 1 / len(problem.options))
     return replace(metric, baselines={"chance": chance})
 
 
-def ndcg(entries: Sequence[Answered], settings: Settings, *, parsed: bool = False) -> Metric:
-    """Return the mean NDCG of rankings; an unreadable one has NDCG 0 or, with `parsed`, is left out."""
-    metric = _mean(entries, lambda problem, answer: _worth(problem, answer, settings), parsed)
+def ndcg(entries: Sequence[Answered], settings: Settings) -> Metric:
+    """Return the mean NDCG of rankings; an unreadable one has NDCG 0."""
+    metric = _mean(entries, lambda problem, answer: _worth(problem, answer, settings))
     chance = _over(entries, lambda problem: ranking.chance(gain(problem, settings)))
     return replace(metric, baselines={"chance": chance})
 
 
 def spearman(entries: Sequence[Answered]) -> Metric:
     """Return the mean of Spearman's rank correlation with people's order over the readable rankings (Fig. 14, left)."""
-    metric = _mean(entries, lambda problem, answer: ranking.spearman(answer), True, (-1.0, 1.0))
+    read = [entry for entry in entries if entry.answer is not None]
+    metric = _mean(read, lambda problem, answer: ranking.spearman(answer), (-1.0, 1.0))
     return replace(metric, baselines={"chance": 0.0})
 
 
@@ -235,21 +227,18 @@ def _worth(problem: Problem, answer: Sequence[int] | None, settings: Settings) -
 def _mean(
     entries: Sequence[Answered],
     value: Callable[[Problem, Sequence[int]], float],
-    parsed: bool,
     ends: tuple[float, float] = (0.0, 1.0),
 ) -> Metric:
     """Return the mean of a value over answers, with its interval over pictures and questions.
 
-    An unreadable answer has the value 0 or, with `parsed`, is left out. `ends` are the bounds of the value.
+    An unreadable answer has the value 0. `ends` are the bounds of the value.
     """
     groups: dict[str, list[float]] = {}
     for entry in entries:
-        if entry.answer is not None:
-            groups.setdefault(entry.problem.group, []).append(value(entry.problem, entry.answer))
-        elif not parsed:
-            groups.setdefault(entry.problem.group, []).append(0.0)
+        number = 0.0 if entry.answer is None else value(entry.problem, entry.answer)
+        groups.setdefault(entry.problem.group, []).append(number)
     if not groups:
-        return Metric(None, why="no answers that could be read" if entries else "no such problems were asked")
+        return Metric(None, why="no such problems were asked")
     return clustered_mean(groups.values(), ends)
 
 

@@ -50,12 +50,11 @@ def _choices(entries: Sequence[Answered]) -> Section:
     for kind, chance in CHOICES.items():
         chosen = [entry for entry in entries if entry.problem.kind == kind]
         if chosen:
-            all_of, read = score.accuracy(chosen), score.accuracy(chosen, parsed=True)
-            rows.append((kind.upper(), len(chosen), chance, *_span(all_of), read.value, _parsed(chosen)))
-    columns = ("kind", "problems", "chance", "accuracy", "low", "high", "accuracy on parsed", "parse rate")
+            rows.append((kind.upper(), len(chosen), chance, *_span(score.accuracy(chosen)), _parsed(chosen)))
+    columns = ("kind", "problems", "chance", "accuracy", "low", "high", "parse rate")
     note = (
         "mTn: choose the n creative responses of m options; both must be named. A reply that could not be read is "
-        "wrong; accuracy on parsed leaves it out. Low and high: 95 % interval, drawing pictures and questions again."
+        "wrong: accuracy / parse rate is that of the others. Low and high: 95 % interval, drawing pictures and questions again."
     )
     return Section("Choices", (note,), (Table(columns, tuple(rows)),), brief=True)
 
@@ -63,11 +62,10 @@ def _choices(entries: Sequence[Answered]) -> Section:
 def _rankings(ranked: Sequence[Answered], settings: Settings) -> Section:
     rows: list[tuple[Cell, ...]] = []
     for name, measure in (("top-1", score.top1), ("NDCG", score.ndcg)):
-        all_of, read = measure(ranked, settings), measure(ranked, settings, parsed=True)
-        rows.append((name, *_span(all_of), all_of.baselines["chance"], read.value))
-    order = score.spearman(ranked)
-    rows.append(("Spearman", *_span(order), 0.0, order.value))
-    columns = ("measure", "value", "low", "high", "chance", "on parsed")
+        metric = measure(ranked, settings)
+        rows.append((name, *_span(metric), metric.baselines["chance"]))
+    rows.append(("Spearman", *_span(score.spearman(ranked)), 0.0))
+    columns = ("measure", "value", "low", "high", "chance")
     notes = (
         f"{len(ranked)} rankings of {RANKED} responses; parse rate {_parsed(ranked):.3f}. Gain: {settings.gain} in "
         "the mean rating above the lowest, or in log2(1 + likes). Chance is the mean over all 120 orders of each "
@@ -136,13 +134,11 @@ def origins(problems: Sequence[Problem]) -> Section:
     for (kind, slot, origin), count in sorted(counts.items()):
         mark = "stands in" if (slot, origin) in STANDS_IN else ""
         rows.append((kind.upper(), slot, ORIGINS[origin], count, mark))
-    unbuilt: Counter[tuple[str, str, str, str]] = Counter()
     cells = {(problem.kind, problem.type, problem.language): problem.left_out for problem in problems}
-    for place, reasons in cells.items():
-        for reason, count in reasons.items():
-            unbuilt[(*place, reason)] += count
     missing = [
-        (kind.upper(), type_, language, reason, n) for (kind, type_, language, reason), n in unbuilt.items()
+        (kind.upper(), type_, language, reason, n)
+        for (kind, type_, language), reasons in cells.items()
+        for reason, n in reasons.items()
     ]
     tables = [
         Table(("kind", "slot", "is", "options", "mark"), tuple(rows), "Wrong options by where they are from")

@@ -14,13 +14,13 @@ from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.score import answers, grade, metrics, primary_metric
 from lotbench.benchmarks.standard.sections import sections
 from lotbench.benchmarks.standard.settings import Settings, cast
-from lotbench.harness.ballot import Ballot
+from lotbench.harness.ballot import Ballot, Task
 from lotbench.harness.benchmark import Benchmark, Composed, Role
-from lotbench.harness.episode import Node, scored
+from lotbench.harness.episode import Node, nothing, scored
 from lotbench.prompting.frameworks import FRAMEWORKS
 from lotbench.types import Sampling, Trace
 
-NODES: Mapping[str, Node] = {"respond": candidate.respond, "judge": candidate.judge, "grade": scored}
+NODES: Mapping[str, Node] = {"respond": candidate.respond, "judge": nothing, "grade": scored}
 
 ROLES = {
     "candidate": Role("chooses, ranks or writes responses", Sampling(temperature=0.0), pictures=True),
@@ -65,7 +65,7 @@ benchmark = Benchmark(
     strata=("language", "kind", "type"),
     asked=("question", "caption"),
     right=lambda problem: problem.liked,
-    ballot=Ballot("evaluate standard with --set kind=generate", responses, Problem.model_validate),
+    ballot=Ballot("evaluate standard with --set kind=generate", responses, Task.model_validate),
     primary_metric=primary_metric,
     answers=answers,
 )

@@ -96,7 +96,7 @@ def test_released_rows_become_a_run_a_model_that_compare(
     assert sum(step["step"] == "judge" for one in large.traces for step in one.steps) == 9
     assert large.summary["outcomes"] == {"judge_failed": 1, "scored": 1}
     text = small.report.read_text(encoding="utf-8")
-    assert "I cannot help with that." in text and "deepseek/deepseek-r1" in text
+    assert "deepseek/deepseek-r1" in text
 
     command = ["compare", *map(str, (small.path, large.path)), "--out", str(tmp_path / "compared")]
     assert main(command) == 0

@@ -9,18 +9,15 @@ import pytest
 
 from lotbench.benchmarks.lotbench import responses
 from lotbench.benchmarks.lotbench.games import game as read
-from lotbench.benchmarks.lotbench.lints import unseen_clues
 from lotbench.benchmarks.lotbench.responses import response
 from lotbench.benchmarks.lotbench.sample import Item, Point
 from lotbench.benchmarks.lotbench.settings import Settings, cast
 from lotbench.benchmarks.lotbench.whole import frame_at
 from lotbench.errors import Unread, UsageError
 from tests.episodes import resolved
-from tests.fakes import ScriptedModel
 from tests.play import (
     CHAIN,
     CHINESE,
-    DATA,
     NO,
     OTHERS,
     SAMPLE,
@@ -299,20 +296,3 @@ async def test_how_long_a_response_may_be_is_a_setting_and_is_told() -> None:
 def test_a_conversation_cannot_grow_without_feedback() -> None:
     with pytest.raises(UsageError, match="conversation=growing tells of the rounds before"):
         resolved(cast, Settings(conversation="growing", feedback=False), judge=1)
-
-
-def test_no_fault_is_found_in_a_data_set_with_points() -> None:
-    assert unseen_clues([POINTED, *DATA[1:]], Settings(frame="hidden")) == []
-
-
-@pytest.mark.parametrize("framework", ["cot", "cot_sc", "ddcot", "plot"])
-@pytest.mark.parametrize("frame", ["hidden", "earned"])
-async def test_every_framework_plays_without_a_shown_frame(frame: str, framework: str) -> None:
-    reasoned = {"reasoning": "step by step", "response": SNOOZE}
-    asked = {"reasoning": "hm", "question": "Is it about time?"}
-    player = ScriptedModel(
-        respond=[reasoned], ask=[asked], decompose=[{"notes": "small"}], loop=True, model_id="c"
-    )
-    game = await play(player, judge(NO), frame=frame, framework=framework, votes=3, max_rounds=2)
-    assert game.outcome == "unsolved"
-    assert game.read("check", "how") == ["judge", "repeat"]

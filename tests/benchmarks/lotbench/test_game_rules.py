@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
-from lotbench.benchmarks.lotbench.lints import unseen_clues
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings, reveals
 from lotbench.benchmarks.lotbench.task import benchmark
-from lotbench.harness.data_findings import Finding
 from lotbench.types import Reply
 from tests.fakes import text_of
 from tests.play import (
@@ -152,7 +150,7 @@ async def test_a_game_with_no_valid_guess_is_unsolved_and_shown_apart(unsolved: 
     assert game.trace.score.parts["valid_guess"] is False
     shown = benchmark.sections([game.trace], Settings(**settings, confirm="never"))
     rows = [row for section in shown for table in section.tables for row in table.rows]
-    assert ("of the unsolved: no valid guess", 1, 1.0) in rows
+    assert ("unsolved games without a valid guess", 1, 1, 1.0) in rows
 
 
 async def test_a_guess_in_another_language_is_judged_and_counted() -> None:
@@ -264,14 +262,12 @@ async def test_a_question_that_names_a_guess_is_flagged_and_answered_as_any_othe
     assert f"Q: {LEAKS[what]}\nA: Yes\n" in said_to_candidate(player)[2]
 
 
-async def test_leaks_are_counted_and_the_score_also_stands_over_games_without_one() -> None:
+async def test_leaks_are_counted() -> None:
     leaky = await play(candidate("bell", "drum", asks=["Is it an alarm clock?"]), judge(NO, YES))
     tight = await play(candidate("bell", "drum", "horn"), judge(NO, NO, YES))
     shown = benchmark.sections([leaky.trace, tight.trace], Settings(confirm="never"))
     rows = [row for section in shown for table in section.tables for row in table.rows]
     assert ("oracle_leaks: questions with the key text or a tried guess, or on letters", 1, 3, 1 / 3) in rows
-    notes = " ".join(note for section in shown for note in section.notes)
-    assert f"creativity_score over games without a leak: {math.exp(-0.4):.4f}" in notes
 
 
 # ---- 4. answer ----
@@ -360,13 +356,3 @@ def test_every_schedule_keeps_the_order_and_only_next_leaves_clues_out(how: Any)
             assert sizes == sorted(sizes) and sizes[-1] - sizes[0] <= 1
         if how == "next":
             assert sizes == [1] * min(count, usable) + [0] * (usable - min(count, usable))
-
-
-def test_data_check_names_every_clue_that_the_settings_never_show() -> None:
-    assert unseen_clues([SAMPLE], Settings()) == []
-    named = unseen_clues([SAMPLE], Settings(clue_reveal="next"))
-    assert named == [
-        Finding("lot-1", "clues", "'Watch the rhythm.' is never shown with these settings", grave=False),
-        Finding("lot-1", "clues", "'It ends the night.' is never shown with these settings", grave=False),
-    ]
-    assert len(unseen_clues([SAMPLE], Settings(max_rounds=5))) == 4

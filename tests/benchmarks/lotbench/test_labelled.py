@@ -7,7 +7,7 @@ from lotbench.benchmarks.lotbench.games import game
 from lotbench.benchmarks.lotbench.labelled import corrected, kinds
 from lotbench.benchmarks.lotbench.score import estimate, solve_rate
 from lotbench.benchmarks.lotbench.validation import draw_verdicts
-from lotbench.metrics.agreement import Labelled
+from lotbench.metrics.agreement import Stratum
 from tests.bench.truth.games import NEVER, STRONG, WEAK, Errors, Player, played
 from tests.games import Rules, check, respond, trace, unsolved, won
 
@@ -35,7 +35,7 @@ def test_right_guesses_that_were_refused_are_added_by_hand() -> None:
     # Refused: a2/1, b1/1, b1/2, b2/1..3, six; one of two labelled is right, so three are missed. Right stops are 1,
     # 0, 1 and refusals 3, 2, 1 of 6: (1 + 1/2, 1/3, 1 + 1/6) / 3 of the missed fall into each round.
     labels = STOPS | {("a", 2, 1): True, ("b", 2, 1): False}
-    assert kinds(FOUR, labels, 3)["refused"] == Labelled(6, 2, 1)
+    assert kinds(FOUR, labels, 3)["refused"] == Stratum(False, 6, 2, 1)
     events = np.array([1, 0, 1]) + np.array([1.5, 1 / 3, 7 / 6])
     left = np.prod(1 - np.minimum(events, [4, 3, 2]) / [4, 3, 2])
     assert corrected(FOUR, labels, RULES)[0].value == pytest.approx(1 - left)

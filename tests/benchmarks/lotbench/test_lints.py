@@ -58,12 +58,6 @@ def places(findings: list[Finding], grave: bool = True) -> list[str]:
     return [finding.field for finding in findings if finding.grave is grave]
 
 
-def test_a_point_that_nobody_fixed_is_a_note() -> None:
-    other = {"response": "Somebody wants to go home.", "explanation": "It flops, because it is thirsty."}
-    assert places(found(item(point=None)), grave=False) == ["point"]
-    assert places(found(item(points=[other])), grave=False) == ["points.0.point"]
-
-
 @pytest.mark.parametrize(
     ("base", "effect"), [(EN, "the loud fish wakes the whole house"), (ZH, "全家被一阵响声吵醒")]
 )

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from lotbench.benchmarks.rinobench.lints import FEWEST
 from lotbench.benchmarks.rinobench.sample import LABELS, Item
-from lotbench.benchmarks.rinobench.settings import Settings
-from lotbench.benchmarks.rinobench.task import benchmark
 from lotbench.benchmarks.rinobench.validation import probes
-from tests.ideas import idea
 
 WORDS = ("moss", "tide", "glass", "wheel", "salt", "lamp", "rope", "seed", "cloud", "brick", "horn", "wool")
 PAIRS = [(x, y) for x in LABELS for y in LABELS if x < y]
@@ -58,30 +54,6 @@ def blocks(count: int = 30, bold: bool = False) -> list[Item]:
         for number, (x, y) in enumerate(pairs)
         for item in block(number, x, y, f"bold{x} daring{y}" if bold else "")
     ]
-
-
-def test_a_score_that_an_idea_tells_by_itself_is_found_by_the_check_of_the_data() -> None:
-    rng = Random(1)
-    items = [
-        idea(
-            number,
-            gold=number % 5 + 1,
-            research_idea={
-                "problem_statement": f"{text(rng)} {' '.join(['tell' + 'abcde'[number % 5]] * 4)}",
-                "objective": text(rng),
-                "solution_approach": text(rng),
-            },
-        )
-        for number in range(60)
-    ]
-    (found,) = benchmark.lints(items, Settings(), {})
-    assert (found.field, found.grave) == ("research_idea", False)
-    assert "(0.20 by guessing)" in found.text
-    assert benchmark.lints(items[: FEWEST - 1], Settings(), {}) == []
-
-
-def test_a_block_of_two_ideas_and_two_lists_is_clean() -> None:
-    assert benchmark.lints(blocks(10), Settings(), {}) == []
 
 
 def test_a_judge_is_tried_on_the_justification_of_another_block_not_on_one_of_the_same_idea() -> None:

@@ -189,11 +189,11 @@ async def test_the_card_says_how_the_scores_were_cut(tmp_path: Path) -> None:
     means += [2.0] * 9
     width = np.linspace(min(means), max(means), 6)
     edges = 0.7 * np.quantile(means, np.linspace(0, 1, 6)) + 0.3 * width
-    assert card["edges"] == {"*": pytest.approx(edges.tolist())}
+    assert card["edges"] == pytest.approx(edges.tolist())
     assert card["models"] == {"writer": "gpt-oss-120b", "judge": "judge"}
     assert sum(card["support"]["rated"].values()) == 29
     assert card["dropped"] == {"ratings": 3, "related works": 1, "quality": 7, "judge_failed": 1}
-    assert card["rules"]["binning"] == "blend"
+    assert card["rules"]["quantile_share"] == 0.7
 
 
 async def test_a_build_goes_on_where_it_was_and_takes_from_the_store(tmp_path: Path) -> None:
@@ -283,26 +283,19 @@ def test_scores_are_cut_at_edges_closed_on_the_right() -> None:
     assert [construction.score(mean, edges) for mean in means] == [1, 1, 2, 2, 3, 4, 4, 5, 5]
 
 
-def test_two_ways_to_cut() -> None:
+def test_edges_stand_between_quantiles_and_bins_of_equal_width() -> None:
     means = [1.0, 1.0, 1.0, 2.0, 2.5, 3.0, 3.5]
-    assert construction.cut(means, Rules(binning="equal_width")) == pytest.approx((1, 1.5, 2, 2.5, 3, 3.5))
+    assert construction.cut(means, Rules(quantile_share=0)) == pytest.approx((1, 1.5, 2, 2.5, 3, 3.5))
     quantiles = np.quantile(means, np.linspace(0, 1, 6))
     blend = 0.7 * quantiles + 0.3 * np.linspace(1, 3.5, 6)
     assert construction.cut(means, Rules()) == pytest.approx(tuple(blend))
-    # The first pass of the paper's repository cut each conference by itself; blend pools the years.
     papers = [
         Paper.model_validate(paper(f"{venue}{low}", (low, low), venue=venue))
         for venue, lows in (("a", (1, 2)), ("b", (3, 4)))
         for low in lows
     ]
-    apart, edges = construction.binned(papers, Rules(binning="equal_width"))
-    assert [one.score for one in apart] == [1, 5, 1, 5]
-    assert edges == {
-        "a": pytest.approx((1, 1.2, 1.4, 1.6, 1.8, 2)),
-        "b": pytest.approx((3, 3.2, 3.4, 3.6, 3.8, 4)),
-    }
     pooled, edges = construction.binned(papers, Rules())
-    assert list(edges) == ["*"]
+    assert (edges[0], edges[-1]) == (1, 4)
     assert (pooled[0].score, pooled[-1].score) == (1, 5)
 
 
@@ -373,7 +366,5 @@ def test_the_command_names_what_is_wrong_with_a_rule(
         "data", "build-rinobench", str(tmp_path / "c.json"), "--out", str(tmp_path / "out"), "--writer", "local",
         "--judge", "local",
     ]  # fmt: skip
-    assert main([*command, "--set", "binning=edges"]) == 2
-    assert "blend" in capsys.readouterr().err
     assert main([*command, "--set", "bins=3"]) == 2
     assert "bins" in capsys.readouterr().err

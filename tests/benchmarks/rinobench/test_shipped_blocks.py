@@ -35,10 +35,3 @@ def test_each_idea_and_each_list_of_a_block_stands_in_two_rows_with_two_scores(
         ideas.setdefault((item.block, item.research_idea.text()), []).append(item.novelty_score)
         lists.setdefault((item.block, works), []).append(item.novelty_score)
     assert all(len(scores) == len(set(scores)) == 2 for scores in (*ideas.values(), *lists.values()))
-
-
-def test_the_ideas_of_before_have_a_shortcut_and_the_check_says_so() -> None:
-    before = datasets.samples(datasets.shipped("data", "rinobench_easy"), Item)
-    assert [(one.field, one.grave) for one in benchmark.lints(before, Settings(), {})] == [
-        ("research_idea", False)
-    ]

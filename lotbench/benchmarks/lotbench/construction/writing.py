@@ -18,7 +18,7 @@ from lotbench.benchmarks.lotbench.lints import LINTS
 from lotbench.benchmarks.lotbench.sample import Fixed, Item, Rejected
 from lotbench.errors import Unread, faults_of
 from lotbench.harness.benchmark import Benchmark, Role
-from lotbench.harness.episode import Episode
+from lotbench.harness.episode import Episode, nothing
 from lotbench.harness.state import EpisodeState, Update
 from lotbench.prompting.reply import Form, YesNo, prose, read_form
 from lotbench.types import Answer, Sampling, Score
@@ -83,11 +83,6 @@ async def respond(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Upda
     if not puzzle.value["usable"]:
         return {"outcome": "dropped", "why": f"cannot be played: {puzzle.value['why']}"}
     return {"memory": puzzle.value}
-
-
-async def nothing(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Update:
-    """Return no update: the graph's node `judge` has nothing to do, since people judge the proposals later."""
-    return {}
 
 
 async def propose(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Update:

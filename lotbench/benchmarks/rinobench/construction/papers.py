@@ -10,7 +10,7 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -43,10 +43,8 @@ class Rules(BaseModel):
 
     max_disagreement: int = Field(default=1, ge=0, le=3)
     """Between any two ratings of a paper, within and across both dimensions."""
-    binning: Literal["blend", "equal_width"] = "blend"
-    """blend: 0.7 quantile + 0.3 equal width over all years; equal_width: in each venue."""
     quantile_share: float = Field(default=0.7, ge=0, le=1)
-    """Weight of the quantiles in binning=blend."""
+    """Weight of the quantiles in the edges of the scores; the rest is that of bins of equal width."""
     min_works: int = Field(default=5, gt=0)
     """Related works that an idea has at least."""
     works_chars: int = Field(default=60_000, gt=0)
@@ -123,7 +121,8 @@ class Paper(BaseModel, NoPicture):
         """The works with an abstract that one of SECTIONS cites, each title once."""
         cited: dict[str, Cited] = {}
         for work in self.related_works:
-            if work.abstract and any(map(section_counts, work.sections)):
+            titles = [_NUMBER.sub("", title.strip()).casefold() for title in work.sections]
+            if work.abstract and any(title in SECTIONS for title in titles):
                 cited.setdefault(work.title.casefold(), work)
         return tuple(cited.values())
 
@@ -146,11 +145,6 @@ def rating(reply: Reply, dimension: str) -> int | None:
     return int(match[1]) if match else None
 
 
-def section_counts(title: str) -> bool:
-    """Return whether works count that a section with this title cites; see SECTIONS."""
-    return _NUMBER.sub("", title.strip()).casefold() in SECTIONS
-
-
 def disagreement(paper: Paper, rules: Rules) -> str | None:
     """Return the reason why a paper's ratings give no score; None if they do."""
     ratings = paper.ratings
@@ -170,25 +164,16 @@ def poverty(paper: Paper, rules: Rules) -> str | None:
     return f"{count} related works with an abstract in introduction and related work, fewer than {rules.min_works}"
 
 
-def binned(papers: Sequence[Paper], rules: Rules) -> tuple[list[Rated], dict[str, Edges]]:
-    """Return the papers with their scores, and the edges of the scores by venue (`*` for all venues)."""
-    means = {paper.id: float(np.mean(paper.ratings)) for paper in papers}
-    groups: dict[str, list[float]] = {}
-    for paper in papers:
-        groups.setdefault(paper.venue if rules.binning == "equal_width" else "*", []).append(means[paper.id])
-    edges = {venue: cut(values, rules) for venue, values in groups.items()}
-    rated = [
-        Rated(paper, means[paper.id], score(means[paper.id], edges[paper.venue if "*" not in edges else "*"]))
-        for paper in papers
-    ]
-    return rated, edges
+def binned(papers: Sequence[Paper], rules: Rules) -> tuple[list[Rated], Edges]:
+    """Return the papers with their scores, and the edges of the scores over all papers."""
+    means = [float(np.mean(paper.ratings)) for paper in papers]
+    edges = cut(means, rules)
+    return [Rated(paper, mean, score(mean, edges)) for paper, mean in zip(papers, means, strict=True)], edges
 
 
 def cut(means: Sequence[float], rules: Rules) -> Edges:
     """Return the six edges that cut these mean ratings into five scores."""
     width = np.linspace(min(means), max(means), len(LABELS) + 1)
-    if rules.binning == "equal_width":
-        return tuple(map(float, width))
     quantiles = np.quantile(means, np.linspace(0, 1, len(LABELS) + 1))
     return tuple(map(float, rules.quantile_share * quantiles + (1 - rules.quantile_share) * width))
 

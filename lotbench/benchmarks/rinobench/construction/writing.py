@@ -154,7 +154,7 @@ async def look(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
 
     async def grounds(at: AnyEpisode, kind: str) -> Mapping[str, Any]:
         idea = replace(at, sample=sample, settings=settings)
-        return await claims.check(idea, [kind], NO_GOLD, turn["claims"], shared=True, about=episode.sample.id)
+        return await claims.check(idea, kind, NO_GOLD, turn["claims"], shared=True, about=episode.sample.id)
 
     checked = await episode.each(grounds, kinds)
     return _dropped(turn | {kind: {"claims": flags} for kind, flags in zip(kinds, checked, strict=True)})
