@@ -18,7 +18,6 @@ from clot_training.config import Config
 from clot_training.data.index import Rows
 from clot_training.data.templates import templates
 from lotbench.benchmarks.standard.oogiri import Row
-from lotbench.calls.caller import RoleModel
 from lotbench.calls.store import Store
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
@@ -149,7 +148,7 @@ class _Helper:
     async def replies(self, rows: Iterable[Row]) -> AsyncIterator[tuple[Row, Reply | None]]:
         """Yield each row with the reply about it, in order; the reply is None if the call failed."""
         for chunk in batched(rows, Limits().concurrency):
-            calls = (ask(self.model, self._request(row), self.store) for row in chunk)
+            calls = (self._ask(self._request(row)) for row in chunk)
             for row, reply in zip(chunk, await asyncio.gather(*calls), strict=True):
                 yield row, reply
 
@@ -179,18 +178,17 @@ class _Helper:
             sampling=Sampling(temperature=0.0, max_tokens=MAX_TOKENS),
         )
 
-
-async def ask(helper: RoleModel, request: Request, store: Store) -> Reply | None:
-    """Return the reply to a request, from the store or the model; None if the call failed."""
-    if stored := store.get(request, helper.name):
-        return stored
-    try:
-        reply = await helper.model(request)
-    except CallFailed:
-        return None
-    # Stored under the requested name, since the returned id is known only after a call.
-    store.put(request, replace(reply, model=helper.name))
-    return reply
+    async def _ask(self, request: Request) -> Reply | None:
+        """Return the reply to a request, from the store or the model; None if the call failed."""
+        if stored := self.store.get(request, request.model):
+            return stored
+        try:
+            reply = await self.model.model(request)
+        except CallFailed:
+            return None
+        # Stored under the requested name, since the returned id is known only after a call.
+        self.store.put(request, replace(reply, model=request.model))
+        return reply
 
 
 def batched(things: Iterable[T], size: int) -> Iterator[list[T]]:
