@@ -16,10 +16,11 @@ import tomli_w
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from lotbench.benchmarks.standard.oogiri import Language, Type
-from lotbench.config.experiment import put, read_toml, read_value, validate
-from lotbench.errors import DataError, UsageError
+from lotbench.config.experiment import differences, put, read_toml, read_value, validate
+from lotbench.errors import DataError, RunFolderError, UsageError
 from lotbench.storage import atomic_write
 from lotbench.storage.datasets import data_folder
+from lotbench.storage.run_folder import read_json
 
 Conditions: TypeAlias = Literal["weak", "random"]
 
@@ -142,8 +143,6 @@ class Explore(Table):
     """The sentence encoder that compares questions with keywords (T2T)."""
     encoder_languages: tuple[Language, ...] = ("en",)
     """The languages of the sentence encoder; rows in other languages are refused."""
-    min_count: int = Field(default=1, gt=0)
-    """The minimum number of training texts with a content word for it to be a keyword."""
     temperature: float = Field(default=0.9, ge=0, le=2)
     """Of what it writes."""
     top_p: float = Field(default=0.95, gt=0, le=1)
@@ -241,17 +240,35 @@ def load(path: Path, sets: Sequence[str] = ()) -> Config:
     return validate(Config, table)
 
 
-def freeze(config: Config, folder: Path, **more: str | None) -> None:
+def claim(folder: Path, identity: Mapping[str, Any], *, begun: bool) -> None:
+    """Write all that the results of a step depend on into its folder, as identity.json.
+
+    Args:
+        folder: The folder.
+        identity: The settings and the digests of the data.
+        begun: Whether the folder has results already.
+
+    Raises:
+        RunFolderError: The results depend on something else; the message names the fields that differ.
+    """
+    path, text = folder / "identity.json", json.dumps(identity)
+    if begun and path.exists() and (changed := differences(read_json(path), json.loads(text))):
+        raise RunFolderError(
+            f"{folder}: was made with other settings ({', '.join(changed)}); remove it, or give another `out`"
+        )
+    atomic_write.write(path, f"{text}\n")
+
+
+def freeze(config: Config, folder: Path) -> None:
     """Write the configuration into the folder of a step, as config.toml and config.json.
 
-    Both have all settings, defaults included. config.json also has the sha256 of each data set, and `more` as further
-    entries.
+    Both have all settings, defaults included. config.json also has the sha256 of each data set.
 
     Raises:
         DataError: A data set cannot be read.
     """
     atomic_write.write(folder / "config.toml", tomli_w.dumps(config.model_dump(mode="json")))
-    table = {"config": config.model_dump(mode="json"), "data": data_digests(config.folders()), **more}
+    table = {"config": config.model_dump(mode="json"), "data": data_digests(config.folders())}
     atomic_write.write(folder / "config.json", json.dumps(table, indent=2, ensure_ascii=False) + "\n")
 
 

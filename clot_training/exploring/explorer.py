@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
@@ -16,11 +16,14 @@ from clot_training.data import templates
 from clot_training.exploring import conditions
 from clot_training.exploring.conditions import Condition
 from clot_training.exploring.scorer import Scorer, Seen, compared_part
-from clot_training.records import Candidate, Policy, Prompt
+from clot_training.records import Candidate, Prompt
 from lotbench.benchmarks.standard.oogiri import Row
 
-MakePolicy: TypeAlias = Callable[[Config], Policy]
-"""A function that loads the policy, in the process that uses it."""
+if TYPE_CHECKING:
+    from clot_training.exploring.policy import TransformersPolicy
+
+MakePolicy: TypeAlias = "Callable[[Config], TransformersPolicy]"
+"""A function that loads the model that writes and selects, in the process that uses it."""
 
 
 class Task(BaseModel):
