@@ -130,14 +130,9 @@ def planned(run: Run, limits: Limits) -> plan.Plan:
 
     Raises:
         RunFolderError: The recorded experiment, samples or prompts have changed (the message names which); or a later
-            version of the benchmark, or lotbench 0.1, began the run.
+            version of the benchmark began the run.
     """
     table = read_run_json(run.path)
-    if "recorded" not in table:
-        written = run.digests.get("code", "unknown")
-        raise RunFolderError(
-            f"{run.path}: was written by an older lotbench ({written}), which this one does not read"
-        )
     newest = benchmarks.get(run.config.benchmark).version
     if later(version := table.get("version") or "", newest):
         raise RunFolderError(
