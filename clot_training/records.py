@@ -93,18 +93,8 @@ class Candidate(BaseModel):
 
     def instruction(self) -> Instruction:
         """Return the candidate as a training example of the kind generation."""
-        return Instruction(
-            id=self.id,
-            kind="generation",
-            type=self.type,
-            language=self.language,
-            group=self.group,
-            rows=(self.row,),
-            messages=self.messages,
-            image=self.image,
-            response=self.text,
-            condition=self.condition,
-        )
+        shared = self.model_dump(include=set(Instruction.model_fields))
+        return Instruction(kind="generation", rows=(self.row,), response=self.text, **shared)
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,10 +218,7 @@ def _instruction(kind: Kind, row: Row, copy: int, rows: tuple[str, ...], **field
     return Instruction(
         id=f"{row.id}:{kind}:{copy}",
         kind=kind,
-        type=row.type,
-        language=row.language,
-        group=row.group,
         rows=rows,
-        image=row.image,
+        **row.model_dump(include={"type", "language", "group", "image"}),
         **fields,
     )

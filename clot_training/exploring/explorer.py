@@ -107,14 +107,10 @@ class Explorer:
         row = task.row
         copied = text in {" ".join(truth.split()) for truth in task.truths}
         return Candidate(
+            **row.model_dump(include={"type", "language", "group", "question", "image"}),
             id=f"{row.id}:{self._settings.conditions}:{place}",
             row=row.id,
-            type=row.type,
-            language=row.language,
-            group=row.group,
-            question=row.question,
             messages=prompt.messages,
-            image=row.image,
             condition=self._word(task, condition),
             conditions=self._settings.conditions,
             position=condition.position,

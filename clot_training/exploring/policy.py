@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -95,9 +96,7 @@ class TransformersPolicy:
         if prompt.image and not self._loaded.sees:
             raise UsageError(f"{self.id} reads text only, and a prompt has the picture {prompt.image}")
         pictures = (picture(prompt.image, self._max_pixels),) if prompt.image else ()
-        sampling = Sampling(
-            self._sampling.temperature, self._sampling.top_p, prompt.seed, self._sampling.max_tokens
-        )
+        sampling = replace(self._sampling, seed=prompt.seed)
         return PreparedRequest(rendered(self._loaded, spoken(prompt.messages)), pictures, sampling)
 
     def _first(self, batch: Sequence[PreparedRequest]) -> Any:
