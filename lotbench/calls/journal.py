@@ -70,16 +70,9 @@ class Total:
     """Number, tokens, seconds and US dollars of replies; `calls` counts usable ones, the cost is None if unknown."""
 
     calls: int = 0
-    input_tokens: int = 0
-    cached_input_tokens: int = 0
-    output_tokens: int = 0
+    usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
     cost_usd: float | None = 0.0
-
-    @property
-    def usage(self) -> Usage:
-        """The token counts of all replies in the total."""
-        return Usage(self.input_tokens, self.cached_input_tokens, self.output_tokens)
 
 
 @dataclass(slots=True)
@@ -97,11 +90,9 @@ class Totals:
     def add(self, line: Entry) -> None:
         """Add a line to the sums."""
         origin = Origin(line.role, line.index, line.asked, line.source, line.reply.model)
-        total, usage = self.by_origin.setdefault(origin, Total()), line.reply.usage
+        total = self.by_origin.setdefault(origin, Total())
         total.calls += line.source in CAME
-        total.input_tokens += usage.input_tokens
-        total.cached_input_tokens += usage.cached_input_tokens
-        total.output_tokens += usage.output_tokens
+        total.usage += line.reply.usage
         total.seconds += line.reply.seconds
         price, before = self.prices.get(line.asked), total.cost_usd
         total.cost_usd = None if price is None or before is None else before + cost(price, line.reply)

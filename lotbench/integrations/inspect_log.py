@@ -192,12 +192,7 @@ def _usage_table(episode: Transcript) -> dict[str, JSON]:
     """Return the fields of a sample for the tokens by model and the total seconds of its calls."""
     used: dict[str, Usage] = {}
     for call in episode.calls:
-        before, more = used.get(call.reply.model, Usage()), call.reply.usage
-        used[call.reply.model] = Usage(
-            before.input_tokens + more.input_tokens,
-            before.cached_input_tokens + more.cached_input_tokens,
-            before.output_tokens + more.output_tokens,
-        )
+        used[call.reply.model] = used.get(call.reply.model, Usage()) + call.reply.usage
     seconds = sum(call.reply.seconds for call in episode.calls)
     models: dict[str, JSON] = {model: _usage(usage) for model, usage in used.items()}
     return {"model_usage": models, "total_time": seconds, "working_time": seconds}
