@@ -16,8 +16,8 @@ import tomli_w
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from lotbench.benchmarks.standard.oogiri import Language, Type
-from lotbench.config.experiment import differences, put, read_toml, read_value, validate
-from lotbench.errors import DataError, RunFolderError, UsageError
+from lotbench.config.experiment import differences, put_pairs, read_toml, validate
+from lotbench.errors import DataError, RunFolderError
 from lotbench.storage import atomic_write
 from lotbench.storage.datasets import data_folder
 from lotbench.storage.run_folder import read_json
@@ -232,11 +232,7 @@ def load(path: Path, sets: Sequence[str] = ()) -> Config:
     """
     table = read_toml(path)
     validate(Config, table, path)
-    for pair in sets:
-        key, equals, value = pair.partition("=")
-        if not equals or not key.strip():
-            raise UsageError(f"--set {pair!r}: expected key=value")
-        put(table, key.strip().split("."), read_value(value.strip()))
+    put_pairs(table, sets, lambda key: key.split("."))
     return validate(Config, table)
 
 

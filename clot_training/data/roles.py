@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -82,28 +83,21 @@ def help_with(
 
 
 async def _help(index: Rows, config: Config, screened: Path, own: Mapping[str, Any]) -> Counter[str]:
-    album, failed = Album(), Counter[str]()
+    album, named, failed = Album(), config.instructions, Counter[str]()
     async with Models(album, Limits(), own) as models:
-        if name := config.instructions.screener:
-            await _screen(index, _Helper("screen", name, models, album), screened)
-        if name := config.instructions.captioner:
-            helper = _Helper("caption", name, models, album)
-            async for row, text in helper.texts(_pictured(index)):
-                assert row.image is not None
-                _keep(index, "caption", row.image, text, failed)
-        if name := config.instructions.rewriter:
-            async for row, text in _Helper(
-                "rewrite", name, models, album, REWRITES[config.instructions.rewriting]
-            ).texts(index.all()):
-                _keep(index, "rewrite", row.id, text, failed)
+        if named.screener:
+            await _screen(index, _Helper("screen", named.screener, models, album), screened)
+        for role, name, prompt, rows, about in (
+            ("caption", named.captioner, "caption", _pictured(index), attrgetter("image")),
+            ("rewrite", named.rewriter, REWRITES[named.rewriting], index.all(), attrgetter("id")),
+        ):
+            if name:
+                async for row, text in _Helper(role, name, models, album, prompt).texts(rows):
+                    if text:
+                        index.heard[role, about(row)] = text
+                    else:
+                        failed[f"{role}_failed"] += 1
     return failed
-
-
-def _keep(index: Rows, role: str, about: str, text: str | None, failed: Counter[str]) -> None:
-    if text:
-        index.heard[role, about] = text
-    else:
-        failed[f"{role}_failed"] += 1
 
 
 async def _screen(index: Rows, helper: _Helper, path: Path) -> None:
