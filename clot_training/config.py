@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from lotbench.benchmarks.standard.oogiri import Language, Type
 from lotbench.config.experiment import differences, put_pairs, read_toml, validate
 from lotbench.errors import DataError, RunFolderError
+from lotbench.models.transformers.loading import Packing
 from lotbench.storage import atomic_write
 from lotbench.storage.datasets import data_folder
 from lotbench.storage.run_folder import read_json
@@ -59,19 +60,11 @@ class Instructions(Table):
     """The model that screens rows for safety; without it nothing is screened, and the manifest says so."""
 
 
-class Weights(Table):
+class Weights(Packing):
     """How the model is loaded: by tune, refine, explore, report and merge alike."""
 
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """auto: bfloat16 where the GPU has it, else float32."""
-    quantize: Literal["none", "8bit", "4bit"] = "none"
-    """The frozen weights in 8 bits or in 4 (NF4), by bitsandbytes."""
-    attn_implementation: str = ""
-    """As transformers names it (`sdpa`, `flash_attention_2`); empty: its own choice."""
     max_pixels: int = Field(default=1024 * 1024, gt=0)
     """Of a picture; a larger one is scaled down. A picture's tokens count to the length of its instruction."""
-    trust_remote_code: bool = False
-    """Run code that comes with the weights; the adapter's card says so."""
 
 
 def _over(defaults: Mapping[str, Any]) -> BeforeValidator:

@@ -140,16 +140,9 @@ def _plan(context: StudioContext) -> Plan:
     """Return the plan of one episode and read its picture."""
     if context.repeat < 1:
         raise UsageError(f"repeat {context.repeat}: tasks are counted from 1")
-    fields = {
-        "benchmark": context.benchmark,
-        "model": context.model,
-        "roles": context.roles,
-        "data": context.data,
-        "samples": [context.sample] if context.sample else [],
-        "repeats": context.repeat,
-        "seed": context.seed,
-        "settings": context.settings,
-    }
+    fields = asdict(context)
+    sample, repeats = fields.pop("sample"), fields.pop("repeat")
+    fields |= {"samples": [sample] if sample else [], "repeats": repeats}
     run_plan = plan.make(config.load(None, (), fields))
     picture = run_plan.pictures.get(run_plan.chosen[0].id)
     if picture is not None:

@@ -16,7 +16,7 @@ from typing import Any
 from clot_training.config import Config, Weights
 from clot_training.records import Prompt
 from clot_training.tuning.examples import picture, spoken, written
-from clot_training.tuning.weights import folder, packing
+from clot_training.tuning.weights import folder
 from lotbench.errors import UsageError
 from lotbench.models.transformers.generation import PreparedRequest, answer, inputs
 from lotbench.models.transformers.loading import load, rendered
@@ -57,7 +57,7 @@ class TransformersPolicy:
     def __init__(
         self, base: str, adapter: str | None = None, *, sampling: Sampling, weights: Weights = PLAIN
     ) -> None:
-        self._loaded = load(base, adapter, packing(weights))
+        self._loaded = load(base, adapter, weights)
         self._max_pixels = weights.max_pixels
         self._sampling = sampling
         self.id = self._loaded.id

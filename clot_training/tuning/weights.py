@@ -18,9 +18,9 @@ import torch
 import transformers
 from transformers.pytorch_utils import Conv1D
 
-from clot_training.config import Config, Weights
+from clot_training.config import Config
 from lotbench.models.embedded import identity, weights
-from lotbench.models.transformers.loading import Loaded, Packing, load, loading
+from lotbench.models.transformers.loading import Loaded, load, loading
 from lotbench.storage.home import home
 
 
@@ -47,11 +47,6 @@ def folder(base: str) -> str:
     return str(target)
 
 
-def packing(weights: Weights) -> Packing:
-    """Return the table `weights` of the configuration as options for loading a model."""
-    return Packing(weights.dtype, weights.quantize, weights.attn_implementation, weights.trust_remote_code)
-
-
 def base_model(config: Config) -> Loaded:
     """Return the base model of a run, loaded for training; adapters record its `id` as their base.
 
@@ -59,7 +54,7 @@ def base_model(config: Config) -> Loaded:
         UsageError: The model cannot be loaded, or has no chat template.
     """
     more = config.tune.trainer.get("model_init_kwargs") or {}
-    return load(folder(config.model), None, packing(config.weights), train=more)
+    return load(folder(config.model), None, config.weights, train=more)
 
 
 def linear_layers(model: Any) -> list[str]:

@@ -21,26 +21,26 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, Literal
 
+from pydantic import BaseModel, ConfigDict
+
 from lotbench.errors import Unescapable, UsageError
 from lotbench.report.markdown import visible
 from lotbench.types import Message
 
 
-@dataclass(frozen=True, slots=True)
-class Packing:
-    """Options for loading weights.
+class Packing(BaseModel):
+    """Options for loading weights."""
 
-    Attributes:
-        dtype: The number type; `auto` is bfloat16 where the GPU has it, else float32.
-        quantize: `4bit` (NF4) or `8bit` by bitsandbytes; `none` for no quantization.
-        attn_implementation: A name of transformers (`sdpa`, `flash_attention_2`); empty for its default.
-        trust_remote_code: Whether code that comes with the weights may run.
-    """
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """auto: bfloat16 where the GPU has it, else float32."""
     quantize: Literal["none", "8bit", "4bit"] = "none"
+    """The frozen weights in 8 bits or in 4 (NF4), by bitsandbytes."""
     attn_implementation: str = ""
+    """As transformers names it (`sdpa`, `flash_attention_2`); empty: its own choice."""
     trust_remote_code: bool = False
+    """Run code that comes with the weights."""
 
 
 PLAIN = Packing()
