@@ -106,16 +106,21 @@ class Prompt:
     seed: int
 
 
-@dataclass(frozen=True, slots=True)
 class Work:
     """The paths of the files of a training run; `root` is the work folder."""
 
-    root: Path
-
-    @property
-    def instructions(self) -> Path:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.instructions = root / "instructions"
         """The folder of the instructions: train.jsonl, manifest.json, screened.jsonl, config.json."""
-        return self.root / "instructions"
+        self.screened = self.instructions / "screened.jsonl"
+        """The file of the screener's verdicts, one line for each row; it does not exist without a screener."""
+        self.stage1 = root / "stage1"
+        """The folder of stage 1, with the adapter in `adapter`."""
+        self.synthesized = root / "synthesize"
+        """The folder of proposals for LoTbench samples."""
+        self.report = root / "report.md"
+        """The file of the report in Markdown; report.json in the same folder has the same content."""
 
     @property
     def train(self) -> Path:
@@ -127,16 +132,6 @@ class Work:
         if not (self.instructions / "manifest.json").is_file():
             raise UsageError(f"{self.instructions}: no instructions yet; run `clot instructions` first")
         return self.instructions / "train.jsonl"
-
-    @property
-    def stage1(self) -> Path:
-        """The folder of stage 1, with the adapter in `adapter`."""
-        return self.root / "stage1"
-
-    @property
-    def screened(self) -> Path:
-        """The file of the screener's verdicts, one line for each row; it does not exist without a screener."""
-        return self.instructions / "screened.jsonl"
 
     def safe(self) -> frozenset[str] | None:
         """Return the ids of the rows that the screener called safe, which alone later steps may use; None without a screener.
@@ -184,16 +179,6 @@ class Work:
             if (stage / "tune.json").exists():
                 return stage
         raise UsageError(f"{self.stage1}: nothing is tuned yet; run `clot tune` first")
-
-    @property
-    def synthesized(self) -> Path:
-        """The folder of proposals for LoTbench samples."""
-        return self.root / "synthesize"
-
-    @property
-    def report(self) -> Path:
-        """The file of the report in Markdown; report.json in the same folder has the same content."""
-        return self.root / "report.md"
 
 
 def read_records(path: Path, record: type[R]) -> Iterator[R]:
