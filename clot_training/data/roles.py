@@ -28,7 +28,7 @@ from lotbench.prompting import reply as replies
 from lotbench.prompting.prompt import Value
 from lotbench.storage.datasets import Pictures
 from lotbench.storage.jsonl import line
-from lotbench.types import Image, Key, Reply, Request, Sampling
+from lotbench.types import Key, Reply, Request, Sampling
 
 MAX_IMAGE_PX = 1024
 MAX_TOKENS = 300
@@ -43,22 +43,6 @@ class Verdict(replies.Form):
 
     safe: replies.YesNo
     reason: str = replies.prose(200, "why, in a few words")
-
-
-class Album(Pictures):
-    """Pictures by path; `take` adds a picture."""
-
-    def __init__(self) -> None:
-        super().__init__(Path(), (), MAX_IMAGE_PX)
-
-    def take(self, path: str) -> Image:
-        """Return the picture at a path, encoded for sending.
-
-        Raises:
-            DataError: The picture is missing or cannot be read.
-        """
-        self._paths.setdefault(path, Path(path))
-        return self[path]
 
 
 def help_with(
@@ -83,16 +67,17 @@ def help_with(
 
 
 async def _help(index: Rows, config: Config, screened: Path, own: Mapping[str, Any]) -> Counter[str]:
-    album, named, failed = Album(), config.instructions, Counter[str]()
-    async with Models(album, Limits(), own) as models:
+    named, failed = config.instructions, Counter[str]()
+    pictures = Pictures(Path(), list(index.all()), MAX_IMAGE_PX)
+    async with Models(pictures, Limits(), own) as models:
         if named.screener:
-            await _screen(index, _Helper("screen", named.screener, models, album), screened)
+            await _screen(index, _Helper("screen", named.screener, models, pictures), screened)
         for role, name, prompt, rows, about in (
             ("caption", named.captioner, "caption", _pictured(index), attrgetter("image")),
             ("rewrite", named.rewriter, REWRITES[named.rewriting], index.all(), attrgetter("id")),
         ):
             if name:
-                async for row, text in _Helper(role, name, models, album, prompt).texts(rows):
+                async for row, text in _Helper(role, name, models, pictures, prompt).texts(rows):
                     if text:
                         index.heard[role, about(row)] = text
                     else:
@@ -132,10 +117,10 @@ def _pictured(index: Rows) -> Iterator[Row]:
 class _Helper:
     """A model that is asked about rows in one role, about several rows concurrently."""
 
-    def __init__(self, role: str, name: str, models: Models, album: Album, prompt: str = "") -> None:
+    def __init__(self, role: str, name: str, models: Models, pictures: Pictures, prompt: str = "") -> None:
         self.role = role
         self.prompt = prompt or role
-        self.album = album
+        self.pictures = pictures
         self.store = Store()
         (self.model,) = models.role_models({role: [parse(name)]})[role]
 
@@ -157,7 +142,7 @@ class _Helper:
 
     def _request(self, row: Row) -> Request:
         prompt = templates().get(row.language, self.prompt)
-        picture = self.album.take(row.image) if row.image and "image" in prompt.fields else None
+        picture = self.pictures[row.id] if row.image and "image" in prompt.fields else None
         values: dict[str, Value] = {
             "image": picture,
             "question": row.question or "-",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -50,7 +51,7 @@ async def export(run: Run, out: Path) -> Exported:
     ids = hashlib.sha256(run.path.name.encode()).hexdigest()[:22]
     spec = _spec(run, ids, _time(first))
     name = f"{_time(first).replace(':', '-')}_{slug(spec['task'])}_{ids}.eval"
-    summaries: list[dict[str, JSON]] = []
+    summaries: list[dict[str, Any]] = []
     with atomic_write.opened(out / name) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as log:
         _put(log, "_journal/start.json", {"version": VERSION, "eval": spec, "plan": {}})
         async for episode in transcripts(run):
@@ -112,10 +113,10 @@ def _spec(run: Run, ids: str, created: str) -> dict[str, Any]:
 
 
 def _header(
-    run: Run, spec: Mapping[str, Any], summaries: list[dict[str, JSON]], times: tuple[str, str]
+    run: Run, spec: Mapping[str, Any], summaries: list[dict[str, Any]], times: tuple[str, str]
 ) -> dict[str, JSON]:
     """Return the header of the log, with all metrics of the run; `times` are its start and end as ISO dates."""
-    scored = sum(_number(summary) for summary in summaries)
+    scored = sum(not math.isnan(summary["scores"][SCORER]["value"]) for summary in summaries)
     metrics: dict[str, JSON] = {
         name: {
             "name": name,
@@ -150,11 +151,6 @@ def _header(
         "results": results,
         "stats": stats,
     }
-
-
-def _number(summary: Mapping[str, Any]) -> bool:
-    value = summary["scores"][SCORER]["value"]
-    return bool(value == value)
 
 
 def _usage(used: Usage) -> dict[str, JSON]:

@@ -148,19 +148,12 @@ def _mend(file: FileIO) -> int:
         last = text[text.rfind(b"\n") + 1 :]
     if not last:
         return end
-    if not _is_torn(last):
-        return put(file, end, b"\n")
-    os.truncate(file.fileno(), end - len(last))
-    return end - len(last)
-
-
-def _is_torn(last: bytes) -> bool:
-    """Return whether a last line without a line feed is incomplete, that is, no valid JSON."""
     try:
         from_json(last)
     except ValueError:
-        return True
-    return False
+        os.truncate(file.fileno(), end - len(last))
+        return end - len(last)
+    return put(file, end, b"\n")
 
 
 def rows(path: Path, read: Callable[[Any], T], faults: list[str] | None = None) -> Iterator[tuple[int, T]]:
