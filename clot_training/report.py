@@ -192,4 +192,4 @@ def _markdown(
 def _with_interval(metric: Metric) -> str | None:
     if metric.value is None:
         return None
-    return f"{metric.value:.{places(metric.n)}f} ({interval(metric)})"
+    return f"{metric.value:.{places(metric.n)}f} ({interval(metric) or 'no interval'})"

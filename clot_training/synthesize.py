@@ -37,8 +37,11 @@ def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> BuiltGam
     scenes = list(islice(_scenes(config, work), config.synthesize.limit))
     if not scenes:
         raise UsageError(f"{config.out}: no kept candidate answers one picture alone, in English or Chinese")
-    models = {"writer": config.synthesize.model or _tuned_model(config, work)}
-    order = Order((), work.synthesized, models, Rules(), config.seed)
+    writer = config.synthesize.model
+    if not writer:
+        about = work.last_stage(config.explore.conditions) / "tune.json"
+        writer = json.loads(about.read_text(encoding="utf-8"))["model"]
+    order = Order((), work.synthesized, {"writer": writer}, Rules(), config.seed)
     return asyncio.run(build_from(scenes, {"kept candidates": len(scenes)}, order, own=own))
 
 
@@ -56,9 +59,3 @@ def _scenes(config: Config, work: Work) -> Iterator[Scene]:
                 source=f"written to row {candidate.row}",
                 writer=candidate.policy,
             )
-
-
-def _tuned_model(config: Config, work: Work) -> str:
-    """Return the name of the last tuned model, `hf:BASE+ADAPTER`."""
-    about = work.last_stage(config.explore.conditions) / "tune.json"
-    return str(json.loads(about.read_text(encoding="utf-8"))["model"])

@@ -34,6 +34,7 @@ class Sight:
         self._size = settings.batch_size
         with loading(f"explore.clip {settings.model} {settings.checkpoint}"):
             self._model, self._transform, self._tokenize = _load(settings)
+        self._device = next(self._model.parameters()).device
 
     def words(self, words: Sequence[str]) -> Vectors:
         """Return the vectors of words, [words, dimensions], of unit length."""
@@ -60,10 +61,6 @@ class Sight:
                 pixels = torch.stack([self._transform(_open(path)) for path in batch])
                 batches.append(self._model.encode_image(pixels.to(self._device), normalize=True))
         return np.asarray(torch.cat(batches).float().cpu().numpy())
-
-    @property
-    def _device(self) -> Any:
-        return next(self._model.parameters()).device
 
 
 def _load(settings: Clip) -> tuple[Any, Any, Any]:

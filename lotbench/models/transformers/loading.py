@@ -348,11 +348,8 @@ def _id(base: str, commit: str | None, adapter: str | None, packing: Packing) ->
 
 def _ends(*token_ids: int | Sequence[int] | None) -> tuple[int, ...]:
     """Return the distinct ids of end tokens, in ascending order; each argument is an id, several ids, or None."""
-    ends: set[int] = set()
-    for ids in token_ids:
-        if ids is not None:
-            ends |= {ids} if isinstance(ids, int) else set(ids)
-    return tuple(sorted(ends))
+    groups = ([ids] if isinstance(ids, int) else ids or () for ids in token_ids)
+    return tuple(sorted({token_id for ids in groups for token_id in ids}))
 
 
 def _turn(message: Message, sees: bool) -> dict[str, Any]:
