@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from lotbench.benchmarks.standard.oogiri import Language, Type
 from lotbench.config.experiment import differences, put_pairs, read_toml, validate
-from lotbench.errors import DataError, RunFolderError
+from lotbench.errors import RunFolderError, file_errors
 from lotbench.models.transformers.loading import Packing
 from lotbench.storage import atomic_write
 from lotbench.storage.datasets import data_folder
@@ -254,7 +254,7 @@ def freeze(config: Config, folder: Path) -> None:
     Both have all settings, defaults included. config.json also has the sha256 of each data set.
 
     Raises:
-        DataError: A data set cannot be read.
+        UsageError: A data set cannot be read.
     """
     atomic_write.write(folder / "config.toml", tomli_w.dumps(config.model_dump(mode="json")))
     table = {"config": config.model_dump(mode="json"), "data": data_digests(config.folders())}
@@ -265,15 +265,13 @@ def data_digests(folders: Sequence[Path]) -> dict[str, str]:
     """Return the sha256 of each data set's samples.jsonl, by folder.
 
     Raises:
-        DataError: A file cannot be read.
+        UsageError: A file cannot be read.
     """
     digests = {}
     for folder in folders:
         path = folder / "samples.jsonl"
-        try:
+        with file_errors(path):
             digests[folder.as_posix()] = sha256(path)
-        except OSError as error:
-            raise DataError([f"{path}: {error.strerror}"]) from None
     return digests
 
 

@@ -19,7 +19,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, TypeAdapter
 
 from lotbench.calls.prices import Price, cost
-from lotbench.errors import LotbenchError, RunFolderError
+from lotbench.errors import LotbenchError, RunFolderError, file_errors
 from lotbench.regular_file import is_file, regular
 from lotbench.storage.jsonl import append, fields, no_link, put, sealed, unsealed
 from lotbench.types import Key, Reply, Seconds, Usage
@@ -143,10 +143,8 @@ class Journal:
         self._end = 0
         """Offset of the next line; a run folder has one writer."""
         self._before = Journal(before, writes=False) if before is not None else None
-        try:
+        with file_errors(path, RunFolderError):
             self._file = _open_file(path, writes)
-        except OSError as error:
-            raise RunFolderError(f"{path}: {error.strerror}") from None
         self._index(writes)
         for line in read_journal(path.with_name(DISCARDED)):
             self.totals.add(line)
