@@ -110,8 +110,6 @@ class Clip(Table):
     """A tag that open_clip knows for the architecture, or a path."""
     languages: tuple[Language, ...] = ("en",)
     """The languages of its text encoder; rows in other languages are refused."""
-    batch_size: int = Field(default=256, gt=0)
-    """Pictures or words at once."""
 
 
 class Explore(Table):

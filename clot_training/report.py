@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from clot_training.config import Conditions, Config
 from clot_training.data import templates
@@ -153,8 +153,8 @@ def _answer(policy: TransformersPolicy, problem: Problem, seed: int) -> Answered
     rng = Random(f"{seed}:{problem.id}:0:shown")
     places = rng.sample(range(len(problem.options)), len(problem.options))
     texts = [problem.options[place].text or "" for place in places]
-    ask = templates.ranking if problem.kind == "rank" else templates.selection
-    prompt = Prompt(ask(problem, texts, rng), problem.image, seed)
+    kind: Literal["selection", "ranking"] = "ranking" if problem.kind == "rank" else "selection"
+    prompt = Prompt(templates.choice(kind, problem, texts, rng), problem.image, seed)
     (odds,) = policy.odds([prompt], [templates.LETTERS[: len(places)]])
     order = sorted(range(len(places)), key=lambda place: -odds[place])
     return Answered(problem, tuple(places[place] for place in order[: problem.answer_size]))

@@ -147,7 +147,7 @@ class Maker:
             row,
             copy,
             tuple(rows),
-            messages=templates.selection(row, options, rng),
+            messages=templates.choice("selection", row, options, rng),
             response=templates.option(options.index(row.text), row.text),
         )
 
@@ -168,7 +168,7 @@ class Maker:
             row,
             copy,
             (row.id, *(other.id for other in ranked if other.id != row.id)),
-            messages=templates.ranking(row, [entry.text for entry in display], rng),
+            messages=templates.choice("ranking", row, [entry.text for entry in display], rng),
             response=templates.ordered([display.index(entry) for entry in ranked]),
         )
 

@@ -114,7 +114,8 @@ def batches(index: Rows, config: Config, vocabulary: Vocabulary) -> Iterator[Bat
 
 def _task(row: Row, index: Rows, config: Config, size: int) -> Task:
     others = (other.text for other in index.rows_of_same_prompt(row, config.explore.truths - 1))
-    keywords = conditions.draw_indices(size, config.explore.n, Random(f"{config.seed}:{row.id}:keywords"))
+    rng = Random(f"{config.seed}:{row.id}:keywords")
+    keywords = rng.sample(range(size), min(config.explore.n, size))
     return Task(row=row, truths=tuple(dict.fromkeys((row.text, *others))), keywords=tuple(keywords))
 
 

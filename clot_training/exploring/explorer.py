@@ -134,7 +134,7 @@ class Explorer:
         ]
         prompts = [
             Prompt(
-                templates.selection(candidate, texts, self._seeded(candidate, "wording")),
+                templates.choice("selection", candidate, texts, self._seeded(candidate, "wording")),
                 candidate.image,
                 self._seeded(candidate, "select").getrandbits(31),
             )

@@ -198,13 +198,6 @@ def rendered(loaded: Loaded, messages: Sequence[Message]) -> str:
     raise Unescapable(f"{loaded.id}: its chat template refuses the messages: {refusal}")
 
 
-def model_class(config: Any) -> Any:
-    """Return the auto class of transformers for a configuration, by whether the model takes pictures."""
-    import transformers
-
-    return transformers.AutoModelForImageTextToText if _sees(config) else transformers.AutoModelForCausalLM
-
-
 def adapted(model: Any, adapter: str, *, trainable: bool = False) -> Any:
     """Return a model with a peft adapter; warn if the adapter names another base.
 
@@ -270,10 +263,11 @@ def _load(base: str, adapter: str | None, packing: Packing, train: Mapping[str, 
         raise ValueError(f"it has an adapter, which is to be named, too: hf:BASE+{base}")
     config = transformers.AutoConfig.from_pretrained(base, **trusted)
     how = _arguments(packing, training=train is not None) | trusted | dict(train or {})
-    model = model_class(config).from_pretrained(base, **how)
+    sees = _sees(config)
+    kind = transformers.AutoModelForImageTextToText if sees else transformers.AutoModelForCausalLM
+    model = kind.from_pretrained(base, **how)
     if adapter:
         model = adapted(model, adapter)
-    sees = _sees(config)
     reads = transformers.AutoProcessor if sees else transformers.AutoTokenizer
     processor = reads.from_pretrained(base, **trusted)
     tokenizer = processor.tokenizer if sees else processor
