@@ -6,6 +6,7 @@ All draws are made or seeded in the batch, so the result depends on the batch al
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from random import Random
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,7 +16,7 @@ from clot_training.config import Config
 from clot_training.data import templates
 from clot_training.exploring import conditions
 from clot_training.exploring.conditions import Condition
-from clot_training.exploring.scorer import Scorer, Seen, compared_part
+from clot_training.exploring.scorer import Scorer, compared_part
 from clot_training.records import Candidate, Prompt
 from lotbench.benchmarks.standard.oogiri import Row
 
@@ -55,7 +56,7 @@ class Explorer:
         self._config = config
         self._settings = config.explore
         self._vocabulary = vocabulary
-        self._scorers: dict[Seen, Scorer] = {}
+        self._scorer = cache(partial(Scorer, config=config, vocabulary=vocabulary))
         self._policy = make_policy(config)
 
     def __call__(self, batch: Batch) -> list[Candidate]:
@@ -86,11 +87,6 @@ class Explorer:
                 words = scorer.keywords(task.row.language)
                 by_row[task.row.id] = conditions.weak(task.keywords, words, sample, self._settings)
         return [by_row[task.row.id] for task in batch]
-
-    def _scorer(self, kind: Seen) -> Scorer:
-        if kind not in self._scorers:
-            self._scorers[kind] = Scorer(kind, self._config, self._vocabulary)
-        return self._scorers[kind]
 
     def _word(self, task: Task, condition: Condition) -> str | None:
         return None if condition.keyword is None else self._vocabulary[task.row.language][condition.keyword]

@@ -62,8 +62,7 @@ class Price:
 def total_cost(costs: Iterable[float | None]) -> float | None:
     """Return the sum of costs; None if any cost is unknown."""
     costs = list(costs)
-    amounts = [cost for cost in costs if cost is not None]
-    return sum(amounts) if len(amounts) == len(costs) else None
+    return None if None in costs else sum(filter(None, costs))
 
 
 def cost(price: Price, reply: Reply) -> float:

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
@@ -138,13 +138,11 @@ def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -
 
 def discard_unanswered(path: Path) -> bool:
     """Remove a run folder if its journal is empty; return whether it was removed."""
-    try:
-        if (path / "calls.jsonl").stat().st_size:
-            return False
-        shutil.rmtree(path)
-    except OSError:
-        return False
-    return True
+    with suppress(OSError):
+        if not (path / "calls.jsonl").stat().st_size:
+            shutil.rmtree(path)
+            return True
+    return False
 
 
 def find(run: str, root: str | Path | None = None) -> Path:
