@@ -29,7 +29,7 @@ from lotbench.benchmarks.standard.score import Answered
 from lotbench.benchmarks.standard.settings import Settings
 from lotbench.report.markdown import places
 from lotbench.report.report import interval, laid_out
-from lotbench.report.sections import Section, Table
+from lotbench.report.sections import Cell, Section, Table
 from lotbench.storage import atomic_write
 from lotbench.storage.jsonl import rows
 from lotbench.types import Metric
@@ -168,7 +168,7 @@ def _markdown(
 ) -> str:
     """Return the report: scores by stage, the same by type and language (Table 2), and where the options are from."""
     named, base = config.instructions, by_stage["base"]
-    rows = (
+    rows: tuple[tuple[Cell, ...], ...] = (
         ("chance", *(metric.baselines.get("chance") for metric in base.values())),
         ("n", *(metric.n for metric in base.values())),
         *((stage, *map(_with_interval, scores.values())) for stage, scores in by_stage.items()),

@@ -28,7 +28,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
             calls.append(list(texts))
             return np.array([[len(text), 1.0] for text in texts], dtype=np.float32)
 
-    monkeypatch.setattr(embeddings, "Encoder", Lengths)
+    monkeypatch.setattr(embeddings, "load_encoder", Lengths)
     return calls
 
 
