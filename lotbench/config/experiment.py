@@ -284,7 +284,13 @@ def put(table: dict[str, Any], place: Sequence[str], value: Any) -> None:
 
 
 def read_value(text: str) -> Any:
-    """Return the TOML value of a text; a text that is no TOML value is returned unchanged."""
+    """Return the TOML value of a text; a text that is no TOML value is returned unchanged.
+
+    Raises:
+        UsageError: The text is `@FILE`, as values were once read from files.
+    """
+    if text.startswith("@"):
+        raise UsageError(f"--set ...={text}: write the value into a TOML file, and give that to --config")
     try:
         table = _parse_toml(f"v = {text}")
     except (ValueError, RecursionError):

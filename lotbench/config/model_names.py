@@ -105,6 +105,10 @@ def parse(name: str) -> ModelName:
         raise UsageError("a model name is empty")
     if any(unicodedata.category(character) in ("Cc", "Cf", "Cs") for character in name):
         raise UsageError(f"{name!r}: a model name has control characters, or bytes that are no UTF-8")
+    if name == "placebo":
+        raise UsageError(
+            "placebo: it plays no more; the chance line follows from a judge-check (docs/judges.md)"
+        )
     if bare := _NO_SCHEME.match(name):
         raise UsageError(f"{name!r}: an address begins with http://: {bare[1]}@http://{bare[2]}/v1")
     model_name = _parsed(name)

@@ -10,6 +10,8 @@ import pytest
 from lotbench.benchmarks.lotbench.chance import NAMES, chains_sd
 from lotbench.benchmarks.lotbench.score import expected
 from lotbench.benchmarks.lotbench.settings import Settings
+from lotbench.config.model_names import parse
+from lotbench.errors import UsageError
 from tests.playing import play
 from tests.server import FakeServer
 
@@ -50,6 +52,11 @@ async def test_without_a_check_of_the_judge_the_chance_line_is_not_known(tmp_pat
     assert "Chance line: not known; check the judge with lotbench judge-check." in run.report.read_text(
         "utf-8"
     )
+
+
+def test_the_placebo_of_before_is_no_model_of_openai() -> None:
+    with pytest.raises(UsageError, match="placebo: it plays no more"):
+        parse("placebo")
 
 
 def test_new_chains_move_a_score_as_far_as_what_they_accept_moves_it() -> None:
