@@ -202,25 +202,11 @@ def _append(path: Path, source: Iterable[list[Candidate]]) -> None:
 
 
 def _summarized(candidates: Iterable[Candidate]) -> dict[str, Any]:
-    """Return counts of candidates and keep rates: of all, by language and type, and with and without a keyword."""
+    """Return counts of candidates, also of those that were not compared by reason, and the share that was kept."""
     counts: Counter[str] = Counter()
-    groups: dict[str, Counter[str]] = {}
     for candidate in candidates:
-        how = "empty condition" if candidate.condition is None else "keyword"
-        for name in (f"{candidate.language} {candidate.type}", how):
-            groups.setdefault(name, Counter()).update(candidates=1, kept=int(candidate.kept))
         counts.update(candidates=1, kept=int(candidate.kept), compared=int(candidate.why is None))
         if candidate.why is not None:
             counts[f"not compared: {candidate.why}"] += 1
-        if len(candidate.won) == 2:
-            first, last = map(int, candidate.won)
-            counts.update({"won standing first": first, "won standing last": last})
-    return {
-        "counts": dict(sorted(counts.items())),
-        "keep_rate": _share(counts),
-        "groups": {name: {**count, "keep_rate": _share(count)} for name, count in sorted(groups.items())},
-    }
-
-
-def _share(counts: Mapping[str, int]) -> float | None:
-    return counts["kept"] / counts["candidates"] if counts.get("candidates") else None
+    rate = counts["kept"] / counts["candidates"] if counts["candidates"] else None
+    return {"counts": dict(sorted(counts.items())), "keep_rate": rate}
