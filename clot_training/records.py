@@ -117,8 +117,6 @@ class Work:
         """The file of the screener's verdicts, one line for each row; it does not exist without a screener."""
         self.stage1 = root / "stage1"
         """The folder of stage 1, with the adapter in `adapter`."""
-        self.synthesized = root / "synthesize"
-        """The folder of proposals for LoTbench samples."""
         self.report = root / "report.md"
         """The file of the report in Markdown; report.json in the same folder has the same content."""
 

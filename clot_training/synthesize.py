@@ -41,7 +41,7 @@ def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> BuiltGam
     if not writer:
         about = work.last_stage(config.explore.conditions) / "tune.json"
         writer = json.loads(about.read_text(encoding="utf-8"))["model"]
-    order = Order((), work.synthesized, {"writer": writer}, Rules(), config.seed)
+    order = Order((), work.root / "synthesize", {"writer": writer}, Rules(), config.seed)
     return asyncio.run(build_from(scenes, {"kept candidates": len(scenes)}, order, own=own))
 
 

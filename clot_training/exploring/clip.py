@@ -10,7 +10,7 @@ import numpy as np
 
 from clot_training.config import Clip
 from clot_training.data.roles import batched
-from clot_training.exploring.conditions import Vectors
+from lotbench.calls.embeddings import Vectors
 from lotbench.errors import DataError, UsageError
 from lotbench.models.transformers.loading import loading
 from lotbench.storage.pictures import picture_file

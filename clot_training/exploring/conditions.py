@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clot_training.config import Explore
-
-Vectors: TypeAlias = NDArray[np.float32]
+from lotbench.calls.embeddings import Vectors
 
 
 @dataclass(frozen=True, slots=True)

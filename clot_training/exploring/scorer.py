@@ -7,9 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 from clot_training.config import Config
 from clot_training.exploring.clip import Sight
-from clot_training.exploring.conditions import Vectors
 from lotbench.benchmarks.standard.oogiri import Row
-from lotbench.calls.embeddings import load_encoder
+from lotbench.calls.embeddings import Vectors, load_encoder
 
 Seen: TypeAlias = Literal["picture", "question"]
 

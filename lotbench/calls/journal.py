@@ -157,9 +157,6 @@ class Journal:
         if self._before is not None:
             self._before._file.close()
 
-    def __len__(self) -> int:
-        return len(self._places)
-
     def ask(self, key: Key) -> None:
         """Note that a key is asked for, so that it is not asked for again.
 

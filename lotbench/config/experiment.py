@@ -238,11 +238,6 @@ def differences(ours: JSON, other: JSON, path: str = "") -> list[str]:
     return [] if ours == other else [path]
 
 
-def shortened(text: str, longest: int = 200) -> str:
-    """Return a text for an error message: its first `longest` characters and an ellipsis, or all of it if it is shorter."""
-    return text if len(text) <= longest else f"{text[:longest]} …"
-
-
 def place(key: str) -> list[str]:
     """Return the path of a `--set` key through the tables of a config file, such as `["limits", "rpm"]` for `rpm`.
 
@@ -303,7 +298,7 @@ def _message(model: type[BaseModel], error: Any) -> str:
         # The input of a missing field is the whole table: it is not printed.
         return str(error["msg"])
     if error["type"] != "extra_forbidden":
-        return f"{error['msg']} (got {shortened(repr(error['input']))})"
+        return f"{error['msg']} (got {repr(error['input'])[:200]})"
     fields = sorted(model.model_fields) if len(error["loc"]) == 1 else []
     near = suggestion(str(error["loc"][-1]), fields)
     return "unknown key" + (f"; known: {', '.join(fields)}" if fields else "") + near

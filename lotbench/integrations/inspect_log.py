@@ -166,7 +166,7 @@ def _usage(used: Usage) -> dict[str, JSON]:
 def _sample(run: Run, episode: Transcript, origin: float) -> dict[str, Any]:
     """Return an episode as a sample of the log; `origin` is the start of the first call, in seconds since 1970."""
     trace = episode.trace
-    messages = [_message(*turn) for turn in turns(episode)]
+    messages = [{"role": role, "content": text} for role, text in turns(episode)]
     last = replies(episode)[-1:]
     first_text = next((message["content"] for message in messages if message["role"] == "user"), "")
     return {
@@ -227,7 +227,7 @@ def _call(call: Call, origin: float) -> dict[str, JSON]:
         "working_start": start - origin,
         "model": reply.model,
         "role": question.role,
-        "input": [_message(message.speaker, message_text(message)) for message in request.messages],
+        "input": [{"role": each.speaker, "content": message_text(each)} for each in request.messages],
         "tools": [],
         "tool_choice": "none",
         "config": {name: value for name, value in asdict(request.sampling).items() if value is not None},
@@ -238,13 +238,9 @@ def _call(call: Call, origin: float) -> dict[str, JSON]:
     }
 
 
-def _message(role: str, text: str) -> dict[str, Any]:
-    return {"role": role, "content": text}
-
-
 def _output(reply: Reply) -> dict[str, JSON]:
     stops = {"stop": "stop", "length": "max_tokens", "content_filter": "content_filter"}
-    message = _message("assistant", reply.text) | {"model": reply.model, "source": "generate"}
+    message = {"role": "assistant", "content": reply.text, "model": reply.model, "source": "generate"}
     choice: dict[str, JSON] = {"message": message, "stop_reason": stops.get(reply.finish, "unknown")}
     return {
         "model": reply.model,

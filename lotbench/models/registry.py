@@ -28,9 +28,6 @@ from lotbench.types import Model
 if TYPE_CHECKING:
     from lotbench.models.connections import Connections
 
-LOCAL_SLOTS = 3
-"""The number of requests that the embedded model processes together."""
-
 
 def reads_text_only(name: ModelName) -> bool:
     """Return whether a model on this machine is known to take no pictures, before its weights are loaded."""
@@ -150,7 +147,7 @@ class Models:
         return model
 
     def _embedded(self, name: ModelName) -> Model:
-        server = Embedded.start(weights(name.text), slots=LOCAL_SLOTS)
+        server = Embedded.start(weights(name.text))
         # Closing waits for the server's process, so it must not run in the event loop.
         self._open.push_async_callback(asyncio.to_thread, server.close)
         return self._chat(name, url=server.base_url, secret=server.api_key)

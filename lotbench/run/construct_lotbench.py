@@ -98,8 +98,7 @@ async def build_from(
         done = construction.finished("proposed", scenes, traces, dropped, lambda scene: f"{scene.group}: ")
         items = [item(scene, memory, models["writer"]) for scene, memory in done]
         left_out: Counter[str] = Counter()
-        images = {scene.id: Path(scene.image) for scene in scenes}
-        accepted = _apply_review(order.out, items, images, left_out)
+        accepted = _apply_review(order.out, items, {s.id: Path(s.image) for s in scenes}, left_out)
         count = None if accepted is None else len(accepted)
         stages = {**stages, "proposed": len(items), **({} if count is None else {"accepted": count})}
         construction.note_dropped(calls.folder, "scene", dropped)

@@ -54,9 +54,6 @@ class Traces(Sequence[Trace]):
             return [LINE.validate_json(line, strict=True) for line in self._lines[at]]
         return LINE.validate_json(self._lines[at], strict=True)
 
-    def __repr__(self) -> str:
-        return f"<{len(self)} traces>"
-
     def lines(self, order: Sequence[tuple[str, int]]) -> Iterator[str]:
         """Return the lines of these episodes (sample, repeat), in this order; leave out episodes that the file lacks."""
         at = {name: number for number, name in enumerate(self.names)}
