@@ -122,11 +122,11 @@ def _refine(config: Config) -> list[str]:
 def _synthesize(config: Config) -> list[str]:
     from clot_training.synthesize import synthesize
 
-    result = synthesize(config)
-    lines = [f"{result.proposed} proposals", *_left_out(result.left_out)]
-    if result.accepted is None:
-        return [*lines, f"now decide: lotbench data review {result.folder}", "then run this step again"]
-    return [*lines, f"{result.accepted} accepted: lotbench data check {result.folder}"]
+    built = synthesize(config)
+    counts = ", ".join(f"{count} {stage}" for stage, count in built.stages.items())
+    if built.accepted is None:
+        return [counts, f"now decide: lotbench data review {built.proposals}", "then run this step again"]
+    return [counts, f"now check: lotbench data check {built.dataset}"]
 
 
 def _report(config: Config) -> list[str]:

@@ -16,10 +16,12 @@ import tomli_w
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from lotbench.benchmarks.standard.oogiri import Language, Type
-from lotbench.config.experiment import put, read_toml, read_value, validate
-from lotbench.errors import DataError, UsageError
+from lotbench.config.experiment import differences, put_pairs, read_toml, validate
+from lotbench.errors import RunFolderError, file_errors
+from lotbench.models.transformers.loading import Packing
 from lotbench.storage import atomic_write
 from lotbench.storage.datasets import data_folder
+from lotbench.storage.run_folder import read_json
 
 Conditions: TypeAlias = Literal["weak", "random"]
 
@@ -58,19 +60,11 @@ class Instructions(Table):
     """The model that screens rows for safety; without it nothing is screened, and the manifest says so."""
 
 
-class Weights(Table):
+class Weights(Packing):
     """How the model is loaded: by tune, refine, explore, report and merge alike."""
 
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """auto: bfloat16 where the GPU has it, else float32."""
-    quantize: Literal["none", "8bit", "4bit"] = "none"
-    """The frozen weights in 8 bits or in 4 (NF4), by bitsandbytes."""
-    attn_implementation: str = ""
-    """As transformers names it (`sdpa`, `flash_attention_2`); empty: its own choice."""
     max_pixels: int = Field(default=1024 * 1024, gt=0)
     """Of a picture; a larger one is scaled down. A picture's tokens count to the length of its instruction."""
-    trust_remote_code: bool = False
-    """Run code that comes with the weights; the adapter's card says so."""
 
 
 def _over(defaults: Mapping[str, Any]) -> BeforeValidator:
@@ -116,8 +110,6 @@ class Clip(Table):
     """A tag that open_clip knows for the architecture, or a path."""
     languages: tuple[Language, ...] = ("en",)
     """The languages of its text encoder; rows in other languages are refused."""
-    batch_size: int = Field(default=256, gt=0)
-    """Pictures or words at once."""
 
 
 class Explore(Table):
@@ -142,8 +134,6 @@ class Explore(Table):
     """The sentence encoder that compares questions with keywords (T2T)."""
     encoder_languages: tuple[Language, ...] = ("en",)
     """The languages of the sentence encoder; rows in other languages are refused."""
-    min_count: int = Field(default=1, gt=0)
-    """The minimum number of training texts with a content word for it to be a keyword."""
     temperature: float = Field(default=0.9, ge=0, le=2)
     """Of what it writes."""
     top_p: float = Field(default=0.95, gt=0, le=1)
@@ -233,25 +223,39 @@ def load(path: Path, sets: Sequence[str] = ()) -> Config:
     """
     table = read_toml(path)
     validate(Config, table, path)
-    for pair in sets:
-        key, equals, value = pair.partition("=")
-        if not equals or not key.strip():
-            raise UsageError(f"--set {pair!r}: expected key=value")
-        put(table, key.strip().split("."), read_value(value.strip()))
+    put_pairs(table, sets, lambda key: key.split("."))
     return validate(Config, table)
 
 
-def freeze(config: Config, folder: Path, **more: str | None) -> None:
-    """Write the configuration into the folder of a step, as config.toml and config.json.
+def claim(folder: Path, identity: Mapping[str, Any], *, begun: bool) -> None:
+    """Write all that the results of a step depend on into its folder, as identity.json.
 
-    Both have all settings, defaults included. config.json also has the sha256 of each data set, and `more` as further
-    entries.
+    Args:
+        folder: The folder.
+        identity: The settings and the digests of the data.
+        begun: Whether the folder has results already.
 
     Raises:
-        DataError: A data set cannot be read.
+        RunFolderError: The results depend on something else; the message names the fields that differ.
+    """
+    path, text = folder / "identity.json", json.dumps(identity)
+    if begun and path.exists() and (changed := differences(read_json(path), json.loads(text))):
+        raise RunFolderError(
+            f"{folder}: was made with other settings ({', '.join(changed)}); remove it, or give another `out`"
+        )
+    atomic_write.write(path, f"{text}\n")
+
+
+def freeze(config: Config, folder: Path) -> None:
+    """Write the configuration into the folder of a step, as config.toml and config.json.
+
+    Both have all settings, defaults included. config.json also has the sha256 of each data set.
+
+    Raises:
+        UsageError: A data set cannot be read.
     """
     atomic_write.write(folder / "config.toml", tomli_w.dumps(config.model_dump(mode="json")))
-    table = {"config": config.model_dump(mode="json"), "data": data_digests(config.folders()), **more}
+    table = {"config": config.model_dump(mode="json"), "data": data_digests(config.folders())}
     atomic_write.write(folder / "config.json", json.dumps(table, indent=2, ensure_ascii=False) + "\n")
 
 
@@ -259,15 +263,13 @@ def data_digests(folders: Sequence[Path]) -> dict[str, str]:
     """Return the sha256 of each data set's samples.jsonl, by folder.
 
     Raises:
-        DataError: A file cannot be read.
+        UsageError: A file cannot be read.
     """
     digests = {}
     for folder in folders:
         path = folder / "samples.jsonl"
-        try:
+        with file_errors(path):
             digests[folder.as_posix()] = sha256(path)
-        except OSError as error:
-            raise DataError([f"{path}: {error.strerror}"]) from None
     return digests
 
 

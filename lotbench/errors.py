@@ -18,7 +18,8 @@ An `Unread`, `CallFailed` or `EpisodeFailed` is recorded in the episode and give
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +109,19 @@ class TooManyFailures(LotbenchError):
     """More episodes failed than `max_failed` allows; the run can be resumed."""
 
     exit_code = 4
+
+
+@contextmanager
+def file_errors(path: Path | str, kind: type[UsageError] = UsageError, advice: str = "") -> Iterator[None]:
+    """Turn an error of the operating system in the block into one of the class `kind`, as `path: reason` with the advice.
+
+    Raises:
+        UsageError: A file cannot be read or written.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{path}: {error.strerror or error}{advice}") from None
 
 
 def suggestion(name: str, names: Iterable[str]) -> str:

@@ -143,6 +143,9 @@ class Usage:
     cached_input_tokens: Count = 0
     output_tokens: Count = 0
 
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:

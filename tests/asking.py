@@ -53,13 +53,16 @@ async def asked(
     url: str, *, picture: Any = None, waiting: Waiting | None = None, name: str = "", **limits: Any
 ) -> AsyncIterator[ChatModel]:
     """A model at that address, or of that name."""
+    connections: dict[str, Any] = {}
     model = ChatModel(
         parse(name or f"m@{url}"),
         picture or (lambda sha256: f"data:image/png;base64,{sha256}"),
         Limits(**limits),
         waiting or Waiting(),
+        connections=connections,
     )
     try:
         yield model
     finally:
-        await model.close()
+        for connection in connections.values():
+            await connection.aclose()

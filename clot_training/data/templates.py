@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 from string import ascii_uppercase
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from clot_training.records import Candidate, Chat
 from lotbench.benchmarks.standard.oogiri import Row
@@ -38,19 +38,13 @@ def generation(task: Task, condition: str | None, rng: Random) -> Chat:
     return _chat(f"generation_{task.type}", task, rng, hint=hint)
 
 
-def selection(task: Task, options: Sequence[str], rng: Random) -> Chat:
-    """Return the chat that asks for the best of the options; `rng` draws the wording."""
-    return _chat(f"selection_{task.type}", task, rng, options=_list_options(options))
+def choice(kind: Literal["selection", "ranking"], task: Task, options: Sequence[str], rng: Random) -> Chat:
+    """Return the chat that asks for the best of the options, or for their order by people's preference.
 
-
-def ranking(task: Task, options: Sequence[str], rng: Random) -> Chat:
-    """Return the chat that asks to put the options in the order of people's preference; `rng` draws the wording."""
-    return _chat(f"ranking_{task.type}", task, rng, options=_list_options(options))
-
-
-def _list_options(options: Sequence[str]) -> str:
-    """Return options as lines `A. text` of a prompt."""
-    return "\n".join(option(place, text) for place, text in enumerate(options))
+    `rng` draws the wording.
+    """
+    lines = "\n".join(option(place, text) for place, text in enumerate(options))
+    return _chat(f"{kind}_{task.type}", task, rng, options=lines)
 
 
 def option(place: int, text: str) -> str:

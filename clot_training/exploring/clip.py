@@ -10,17 +10,20 @@ import numpy as np
 
 from clot_training.config import Clip
 from clot_training.data.roles import batched
-from clot_training.exploring.conditions import Vectors
+from lotbench.calls.embeddings import Vectors
 from lotbench.errors import DataError, UsageError
 from lotbench.models.transformers.loading import loading
 from lotbench.storage.pictures import picture_file
+
+TOGETHER = 256
+"""Pictures or words that are encoded at once."""
 
 
 class Sight:
     """A CLIP model that embeds pictures and words; dot products of their vectors are cosines.
 
     Args:
-        settings: The model and the batch size.
+        settings: The model.
 
     Raises:
         UsageError: No model is named, or open_clip cannot load it.
@@ -31,9 +34,9 @@ class Sight:
             raise UsageError(
                 "explore.clip.model: pictures are compared with keywords by a CLIP model; name one"
             )
-        self._size = settings.batch_size
         with loading(f"explore.clip {settings.model} {settings.checkpoint}"):
             self._model, self._transform, self._tokenize = _load(settings)
+        self._device = next(self._model.parameters()).device
 
     def words(self, words: Sequence[str]) -> Vectors:
         """Return the vectors of words, [words, dimensions], of unit length."""
@@ -42,7 +45,7 @@ class Sight:
         with torch.inference_mode():
             batches = [
                 self._model.encode_text(self._tokenize(batch).to(self._device), normalize=True)
-                for batch in batched(words, self._size)
+                for batch in batched(words, TOGETHER)
             ]
         return np.asarray(torch.cat(batches).float().cpu().numpy())
 
@@ -56,14 +59,10 @@ class Sight:
 
         batches = []
         with torch.inference_mode():
-            for batch in batched(paths, self._size):
+            for batch in batched(paths, TOGETHER):
                 pixels = torch.stack([self._transform(_open(path)) for path in batch])
                 batches.append(self._model.encode_image(pixels.to(self._device), normalize=True))
         return np.asarray(torch.cat(batches).float().cpu().numpy())
-
-    @property
-    def _device(self) -> Any:
-        return next(self._model.parameters()).device
 
 
 def _load(settings: Clip) -> tuple[Any, Any, Any]:

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from random import Random
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clot_training.config import Explore
-
-Vectors: TypeAlias = NDArray[np.float32]
+from lotbench.calls.embeddings import Vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +46,6 @@ def kept_ranks(n: int, alpha: int, beta: int, bounds: Literal["sentence", "equat
         return range(n * alpha // 100, n - n * beta // 100)
     first, last = n * alpha // 100, n * (100 - beta) // 100 + 1
     return range(max(first, 1) - 1, min(last, n))
-
-
-def draw_indices(size: int, n: int, rng: Random) -> list[int]:
-    """Return n distinct indices from 0 to `size` - 1, drawn uniformly; all `size` of them if n is larger."""
-    return rng.sample(range(size), min(n, size))
 
 
 def weak(keywords: Sequence[int], vectors: Vectors, sample: Vectors, settings: Explore) -> list[Condition]:

@@ -15,23 +15,25 @@ from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from random import Random
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from clot_training.config import Config, Explore, data_digests, freeze, sha256
+from clot_training.config import Config, Explore, claim, data_digests, freeze, sha256
 from clot_training.data.index import Rows
 from clot_training.data.roles import batched
 from clot_training.exploring import conditions
 from clot_training.exploring.explorer import Batch, Explorer, MakePolicy, Task
 from clot_training.exploring.scorer import compared_part
 from clot_training.exploring.vocabulary import vocabularies
-from clot_training.records import Candidate, Policy, Screened, Work, read_records
+from clot_training.records import Candidate, Work, read_records
 from lotbench.benchmarks.standard.oogiri import Row
-from lotbench.config.experiment import differences
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.storage import atomic_write, jsonl
-from lotbench.storage.run_folder import Folder, read_json
+from lotbench.storage.run_folder import Folder
 
-ENGINE_ONLY = ("engine", "workers", "gpus", "limit", "batch_size")
+if TYPE_CHECKING:
+    from clot_training.exploring.policy import TransformersPolicy
+
+ENGINE_ONLY = {"engine", "workers", "gpus", "limit", "batch_size"}
 """Settings of `explore` that a resumed run may change, since candidates do not depend on them."""
 
 Vocabulary: TypeAlias = Mapping[str, Sequence[str]]
@@ -56,9 +58,9 @@ def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, 
         index = Rows(config)
         _leave_out(index, work, config)
         _check_languages(index.all(), config)
-        vocabulary = vocabularies(index.all(), config.explore.min_count)
-        screening = sha256(work.screened) if work.screened.exists() else None
-        _claim(folder, path, config, screening)
+        vocabulary = vocabularies(index.all())
+        claim(folder, _identity(config, work), begun=path.stat().st_size > 0)
+        freeze(config, folder)
         remaining = _remaining(path, batches(index, config, vocabulary), config.explore)
         maker = partial(Explorer, config, vocabulary, make_policy or tuned)
         _append(path, _run_engine(remaining, maker, config.explore))
@@ -68,7 +70,7 @@ def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, 
     return summary
 
 
-def tuned(config: Config) -> Policy:
+def tuned(config: Config) -> TransformersPolicy:
     """Return the model of stage 1 as the policy.
 
     Raises:
@@ -112,7 +114,8 @@ def batches(index: Rows, config: Config, vocabulary: Vocabulary) -> Iterator[Bat
 
 def _task(row: Row, index: Rows, config: Config, size: int) -> Task:
     others = (other.text for other in index.rows_of_same_prompt(row, config.explore.truths - 1))
-    keywords = conditions.draw_indices(size, config.explore.n, Random(f"{config.seed}:{row.id}:keywords"))
+    rng = Random(f"{config.seed}:{row.id}:keywords")
+    keywords = rng.sample(range(size), min(config.explore.n, size))
     return Task(row=row, truths=tuple(dict.fromkeys((row.text, *others))), keywords=tuple(keywords))
 
 
@@ -159,53 +162,21 @@ def _leave_out(index: Rows, work: Work, config: Config) -> None:
     Raises:
         UsageError: A screener is configured and `clot instructions` has not run.
     """
-    if not work.screened.exists():
-        if config.instructions.screener:
-            raise UsageError(f"{work.screened}: not there yet; run `clot instructions` first")
-        return
-    safe = {record.row for record in read_records(work.screened, Screened) if record.verdict == "safe"}
+    safe = work.safe()
+    if safe is None and config.instructions.screener:
+        raise UsageError(f"{work.screened}: not there yet; run `clot instructions` first")
     for row in index.all():
-        if row.id not in safe:
+        if safe is not None and row.id not in safe:
             index.drop(row, "screened out")
 
 
-def _claim(folder: Path, path: Path, config: Config, screening: str | None) -> None:
-    """Write the frozen configuration into the folder of the exploration.
-
-    `path` is the file of candidates; `screening` is the sha256 of the file of verdicts, None if no such file exists.
-
-    Raises:
-        RunFolderError: The folder has candidates of another configuration; the message names the differing fields.
-    """
-    frozen = folder / "config.json"
-    if path.stat().st_size and frozen.is_file():
-        now = {
-            "config": config.model_dump(mode="json"),
-            "data": data_digests(config.folders()),
-            "screening": screening,
-        }
-        try:
-            before = _decisive(read_json(frozen))
-        except (KeyError, TypeError):
-            raise RunFolderError(
-                f"{frozen}: damaged: no configuration; remove {path} to begin anew"
-            ) from None
-        if changed := differences(before, _decisive(now)):
-            raise RunFolderError(
-                f"{path}: was explored with other settings ({', '.join(changed)}); remove it to begin anew"
-            )
-    freeze(config, folder, screening=screening)
-
-
-def _decisive(frozen: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts of a frozen configuration that candidates depend on."""
-    config = frozen["config"]
-    general = ("model", "types", "languages", "seed", "held_out", "weights")
-    settings = {name: value for name, value in config["explore"].items() if name not in ENGINE_ONLY}
-    return {name: config[name] for name in general} | {
-        "explore": settings,
-        "data": frozen["data"],
-        "screening": frozen.get("screening"),
+def _identity(config: Config, work: Work) -> dict[str, Any]:
+    """Return all that the candidates of an exploration depend on."""
+    general = {"model", "types", "languages", "seed", "held_out", "weights"}
+    return config.model_dump(mode="json", include=general) | {
+        "explore": config.explore.model_dump(mode="json", exclude=ENGINE_ONLY),
+        "data": data_digests(config.folders()),
+        "screening": sha256(work.screened) if work.screened.exists() else None,
     }
 
 
@@ -231,25 +202,11 @@ def _append(path: Path, source: Iterable[list[Candidate]]) -> None:
 
 
 def _summarized(candidates: Iterable[Candidate]) -> dict[str, Any]:
-    """Return counts of candidates and keep rates: of all, by language and type, and with and without a keyword."""
+    """Return counts of candidates, also of those that were not compared by reason, and the share that was kept."""
     counts: Counter[str] = Counter()
-    groups: dict[str, Counter[str]] = {}
     for candidate in candidates:
-        how = "empty condition" if candidate.condition is None else "keyword"
-        for name in (f"{candidate.language} {candidate.type}", how):
-            groups.setdefault(name, Counter()).update(candidates=1, kept=int(candidate.kept))
         counts.update(candidates=1, kept=int(candidate.kept), compared=int(candidate.why is None))
         if candidate.why is not None:
             counts[f"not compared: {candidate.why}"] += 1
-        if len(candidate.won) == 2:
-            first, last = map(int, candidate.won)
-            counts.update({"won standing first": first, "won standing last": last})
-    return {
-        "counts": dict(sorted(counts.items())),
-        "keep_rate": _share(counts),
-        "groups": {name: {**count, "keep_rate": _share(count)} for name, count in sorted(groups.items())},
-    }
-
-
-def _share(counts: Mapping[str, int]) -> float | None:
-    return counts["kept"] / counts["candidates"] if counts.get("candidates") else None
+    rate = counts["kept"] / counts["candidates"] if counts["candidates"] else None
+    return {"counts": dict(sorted(counts.items())), "keep_rate": rate}

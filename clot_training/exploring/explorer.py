@@ -6,8 +6,9 @@ All draws are made or seeded in the batch, so the result depends on the batch al
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from random import Random
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
@@ -15,12 +16,15 @@ from clot_training.config import Config
 from clot_training.data import templates
 from clot_training.exploring import conditions
 from clot_training.exploring.conditions import Condition
-from clot_training.exploring.scorer import Scorer, Seen, compared_part
-from clot_training.records import Candidate, Policy, Prompt
+from clot_training.exploring.scorer import Scorer, compared_part
+from clot_training.records import Candidate, Prompt
 from lotbench.benchmarks.standard.oogiri import Row
 
-MakePolicy: TypeAlias = Callable[[Config], Policy]
-"""A function that loads the policy, in the process that uses it."""
+if TYPE_CHECKING:
+    from clot_training.exploring.policy import TransformersPolicy
+
+MakePolicy: TypeAlias = "Callable[[Config], TransformersPolicy]"
+"""A function that loads the model that writes and selects, in the process that uses it."""
 
 
 class Task(BaseModel):
@@ -52,7 +56,7 @@ class Explorer:
         self._config = config
         self._settings = config.explore
         self._vocabulary = vocabulary
-        self._scorers: dict[Seen, Scorer] = {}
+        self._scorer = cache(partial(Scorer, config=config, vocabulary=vocabulary))
         self._policy = make_policy(config)
 
     def __call__(self, batch: Batch) -> list[Candidate]:
@@ -84,11 +88,6 @@ class Explorer:
                 by_row[task.row.id] = conditions.weak(task.keywords, words, sample, self._settings)
         return [by_row[task.row.id] for task in batch]
 
-    def _scorer(self, kind: Seen) -> Scorer:
-        if kind not in self._scorers:
-            self._scorers[kind] = Scorer(kind, self._config, self._vocabulary)
-        return self._scorers[kind]
-
     def _word(self, task: Task, condition: Condition) -> str | None:
         return None if condition.keyword is None else self._vocabulary[task.row.language][condition.keyword]
 
@@ -104,14 +103,10 @@ class Explorer:
         row = task.row
         copied = text in {" ".join(truth.split()) for truth in task.truths}
         return Candidate(
+            **row.model_dump(include={"type", "language", "group", "question", "image"}),
             id=f"{row.id}:{self._settings.conditions}:{place}",
             row=row.id,
-            type=row.type,
-            language=row.language,
-            group=row.group,
-            question=row.question,
             messages=prompt.messages,
-            image=row.image,
             condition=self._word(task, condition),
             conditions=self._settings.conditions,
             position=condition.position,
@@ -135,7 +130,7 @@ class Explorer:
         ]
         prompts = [
             Prompt(
-                templates.selection(candidate, texts, self._seeded(candidate, "wording")),
+                templates.choice("selection", candidate, texts, self._seeded(candidate, "wording")),
                 candidate.image,
                 self._seeded(candidate, "select").getrandbits(31),
             )

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from clot_training.config import Config, Weights
 from clot_training.records import Prompt
 from clot_training.tuning.examples import picture, spoken, written
-from clot_training.tuning.weights import folder, packing
+from clot_training.tuning.weights import folder
 from lotbench.errors import UsageError
 from lotbench.models.transformers.generation import PreparedRequest, answer, inputs
 from lotbench.models.transformers.loading import load, rendered
@@ -56,7 +57,7 @@ class TransformersPolicy:
     def __init__(
         self, base: str, adapter: str | None = None, *, sampling: Sampling, weights: Weights = PLAIN
     ) -> None:
-        self._loaded = load(base, adapter, packing(weights))
+        self._loaded = load(base, adapter, weights)
         self._max_pixels = weights.max_pixels
         self._sampling = sampling
         self.id = self._loaded.id
@@ -95,9 +96,7 @@ class TransformersPolicy:
         if prompt.image and not self._loaded.sees:
             raise UsageError(f"{self.id} reads text only, and a prompt has the picture {prompt.image}")
         pictures = (picture(prompt.image, self._max_pixels),) if prompt.image else ()
-        sampling = Sampling(
-            self._sampling.temperature, self._sampling.top_p, prompt.seed, self._sampling.max_tokens
-        )
+        sampling = replace(self._sampling, seed=prompt.seed)
         return PreparedRequest(rendered(self._loaded, spoken(prompt.messages)), pictures, sampling)
 
     def _first(self, batch: Sequence[PreparedRequest]) -> Any:

@@ -1,7 +1,7 @@
-"""Exploration over many processes or machines by Ray Data: `explore.engine = "ray"`.
+"""Exploration over many processes or machines by Ray: `explore.engine = "ray"`.
 
-Ray gets prepared batches, one for each block, and distributes them to workers that each hold the model; results come back in
-order. Each machine needs the data sets and models.
+Ray gives prepared batches to workers that each hold the model; results come back in order. A worker that dies is started
+again and repeats its batch. Each machine needs the data sets and models.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from typing import Any
 
 from clot_training.config import Explore
 from clot_training.data.roles import batched
-from clot_training.exploring.explorer import Batch, Explorer, Task
+from clot_training.exploring.explorer import Batch, Explorer
 from clot_training.records import Candidate
-from lotbench.errors import LotbenchError
 
 WAVE = 4_096
 """The number of batches that are given to Ray at once, which bounds its memory."""
+RETRIES = 3
+"""How often a worker that died is started again, and how often a batch is repeated."""
 
 
 def explored(
@@ -26,43 +26,22 @@ def explored(
 ) -> Iterator[list[Candidate]]:
     """Yield the candidates of each batch in order; `maker` makes the worker of each process."""
     import ray
+    from ray.util import ActorPool
 
     quiet = {"logging_level": logging.WARNING, "include_dashboard": False, "log_to_driver": False}
     # A Ray that was started elsewhere is left running.
     with nullcontext() if ray.is_initialized() else ray.init(**quiet):
+        worker = ray.remote(num_gpus=settings.gpus, max_restarts=RETRIES, max_task_retries=RETRIES)(_Worker)
+        pool = ActorPool([worker.remote(maker) for _ in range(settings.workers)])
         for wave in batched(batches, WAVE):
-            yield from _wave(wave, maker, settings)
-
-
-def _wave(wave: list[Batch], maker: Callable[[], Explorer], settings: Explore) -> Iterator[list[Candidate]]:
-    from ray import data
-
-    context = data.DataContext.get_current()
-    context.execution_options.preserve_order = True
-    context.enable_progress_bars = False
-    items = [
-        {"number": number, "tasks": [task.model_dump_json() for task in batch]}
-        for number, batch in enumerate(wave)
-    ]
-    results = data.from_items(items, override_num_blocks=len(items)).map(
-        _Worker,
-        fn_constructor_args=(maker,),
-        compute=data.ActorPoolStrategy(size=settings.workers),
-        num_gpus=settings.gpus or None,
-    )
-    for number, row in enumerate(results.iter_rows()):
-        if row["number"] != number:
-            raise LotbenchError(f"Ray returned batch {row['number']} for batch {number}")
-        yield [Candidate.model_validate_json(text) for text in row["candidates"]]
+            yield from pool.map(lambda actor, batch: actor.explored.remote(batch), wave)
 
 
 class _Worker:
-    """An Explorer as Ray calls it: a batch and its candidates are JSON texts in the rows of a table."""
+    """An Explorer in a process of its own."""
 
     def __init__(self, maker: Callable[[], Explorer]) -> None:
         self._explorer = maker()
 
-    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        batch = tuple(Task.model_validate_json(text) for text in row["tasks"])
-        lines = [candidate.model_dump_json() for candidate in self._explorer(batch)]
-        return {"number": row["number"], "candidates": lines}
+    def explored(self, batch: Batch) -> list[Candidate]:
+        return self._explorer(batch)

@@ -7,9 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 from clot_training.config import Config
 from clot_training.exploring.clip import Sight
-from clot_training.exploring.conditions import Vectors
 from lotbench.benchmarks.standard.oogiri import Row
-from lotbench.calls.embeddings import Encoder
+from lotbench.calls.embeddings import Vectors, load_encoder
 
 Seen: TypeAlias = Literal["picture", "question"]
 
@@ -34,7 +33,7 @@ class Scorer:
         self._known: dict[str, Vectors] = {}
         self._made: dict[str, Any] = {}
         self._encode: Any
-        self._encode = Sight(config.explore.clip) if self._pictures else Encoder(config.explore.encoder)
+        self._encode = Sight(config.explore.clip) if self._pictures else load_encoder(config.explore.encoder)
 
     def samples(self, rows: Sequence[Row]) -> list[Vectors]:
         """Return the vector of each row's picture or question, [dimensions]; an equal one is not encoded again."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable
 
 from clot_training.data.keywords import content_words
@@ -12,19 +12,16 @@ from lotbench.benchmarks.standard.oogiri import Row
 CHUNK = 500
 
 
-def vocabularies(rows: Iterable[Row], min_count: int) -> dict[str, tuple[str, ...]]:
-    """Return by language the sorted content words that occur in at least `min_count` responses.
+def vocabularies(rows: Iterable[Row]) -> dict[str, tuple[str, ...]]:
+    """Return by language the sorted content words of all responses.
 
     Raises:
         ImportError: The tagger of a language is not installed.
     """
-    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    by_language: defaultdict[str, set[str]] = defaultdict(set)
     for chunk in batched(rows, CHUNK):
         for language in sorted({row.language for row in chunk}):
             texts = [row.text for row in chunk if row.language == language]
             for words in content_words(texts, language):
-                counts[language].update(words)
-    return {
-        language: tuple(sorted(word for word, count in counter.items() if count >= min_count))
-        for language, counter in counts.items()
-    }
+                by_language[language].update(words)
+    return {language: tuple(sorted(words)) for language, words in by_language.items()}

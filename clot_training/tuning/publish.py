@@ -8,8 +8,8 @@ from pathlib import Path
 from clot_training.config import Config
 from clot_training.records import Work
 from clot_training.tuning.tune import ADAPTER
-from clot_training.tuning.weights import folder, packing
-from lotbench.models.transformers.loading import Packing, load
+from clot_training.tuning.weights import folder
+from lotbench.models.transformers.loading import load
 from lotbench.storage import adapter_texts
 
 
@@ -20,9 +20,8 @@ def merge(config: Config) -> Path:
         UsageError: Nothing is tuned yet, or the model cannot be loaded.
     """
     stage = Work(Path(config.out)).last_stage(config.explore.conditions)
-    how = packing(config.weights)
     # Adapters are merged into unquantized weights.
-    whole = Packing(how.dtype, "none", how.attn_implementation, how.trust_remote_code)
+    whole = config.weights.model_copy(update={"quantize": "none"})
     loaded = load(folder(config.model), str(stage / ADAPTER), whole)
     target, temp = stage / "merged", stage / ".merged"
     shutil.rmtree(temp, ignore_errors=True)

@@ -18,7 +18,7 @@ import torch
 import trl
 
 from clot_training.config import Config
-from clot_training.tuning.weights import linear_layers, packing
+from clot_training.tuning.weights import linear_layers
 from lotbench.errors import UsageError, suggestion
 from lotbench.models.transformers.loading import decided
 
@@ -48,7 +48,7 @@ def arguments(config: Config, out: Path) -> Any:
     """
     cpu = not torch.cuda.is_available()
     own = {
-        "bf16": decided(packing(config.weights)) == torch.bfloat16,
+        "bf16": decided(config.weights) == torch.bfloat16,
         "use_cpu": cpu,
         "disable_tqdm": True,
         "dataloader_pin_memory": not cpu,

@@ -22,10 +22,9 @@ import datasets
 import transformers
 import trl
 
-from clot_training.config import Config, freeze, sha256
+from clot_training.config import Config, claim, freeze, sha256
 from clot_training.tuning import card, examples, settings
 from clot_training.tuning.weights import base_model
-from lotbench.config.experiment import digest
 from lotbench.errors import UsageError
 from lotbench.models.transformers.loading import Loaded, adapted, loading
 from lotbench.storage import adapter_texts, atomic_write
@@ -54,7 +53,7 @@ def tune(config: Config, files: Sequence[Path], out: Path, *, adapter: Path | No
         UsageError: There are no examples, the model cannot be loaded or tuned here, or the folder belongs to a stage with
             other settings or data.
     """
-    _claim(out, _identity(config, files, adapter))
+    claim(out, _identity(config, files, adapter), begun=(out / "examples.json").exists())
     if not (out / "tune.json").exists():
         _train(config, files, out, adapter)
     return dict(json.loads((out / "tune.json").read_text(encoding="utf-8")))
@@ -177,25 +176,15 @@ class Watch(transformers.TrainerCallback):  # type: ignore[misc]
             adapter_texts.write(Path(args.output_dir) / f"checkpoint-{state.global_step}", (), self._seen)
 
 
-def _identity(config: Config, files: Sequence[Path], adapter: Path | None) -> str:
-    """Return a digest of all that affects the trained weights: model, seed, settings, instructions and first adapter."""
-    start = [sha256(path) for path in sorted(adapter.glob("adapter_model.*"))] if adapter else []
-    decisive = settings.decisive(config)
-    return digest([config.model, config.seed, decisive, [sha256(file) for file in files], start])
-
-
-def _claim(out: Path, identity: str) -> None:
-    """Write the identity of the stage (see `_identity`) into its folder `out`.
-
-    Raises:
-        UsageError: The folder belongs to a stage with other settings or data.
-    """
-    path = out / "identity"
-    if path.exists() and path.read_text(encoding="utf-8") != identity:
-        raise UsageError(
-            f"{out}: was tuned with other settings or on other instructions; remove it, or give another `out`"
-        )
-    atomic_write.write(path, identity)
+def _identity(config: Config, files: Sequence[Path], adapter: Path | None) -> dict[str, Any]:
+    """Return all that affects the trained weights: model, seed, settings, instructions and first adapter."""
+    return {
+        "model": config.model,
+        "seed": config.seed,
+        **settings.decisive(config),
+        "instructions": [sha256(file) for file in files],
+        "adapter": [sha256(path) for path in sorted(adapter.glob("adapter_model.*"))] if adapter else [],
+    }
 
 
 def _tell(

@@ -18,10 +18,9 @@ import torch
 import transformers
 from transformers.pytorch_utils import Conv1D
 
-from clot_training.config import Config, Weights
-from lotbench.errors import UsageError
+from clot_training.config import Config
 from lotbench.models.embedded import identity, weights
-from lotbench.models.transformers.loading import Loaded, Packing, load, loading
+from lotbench.models.transformers.loading import Loaded, load, loading
 from lotbench.storage.home import home
 
 
@@ -48,11 +47,6 @@ def folder(base: str) -> str:
     return str(target)
 
 
-def packing(weights: Weights) -> Packing:
-    """Return the table `weights` of the configuration as options for loading a model."""
-    return Packing(weights.dtype, weights.quantize, weights.attn_implementation, weights.trust_remote_code)
-
-
 def base_model(config: Config) -> Loaded:
     """Return the base model of a run, loaded for training; adapters record its `id` as their base.
 
@@ -60,31 +54,18 @@ def base_model(config: Config) -> Loaded:
         UsageError: The model cannot be loaded, or has no chat template.
     """
     more = config.tune.trainer.get("model_init_kwargs") or {}
-    return load(folder(config.model), None, packing(config.weights), train=more)
+    return load(folder(config.model), None, config.weights, train=more)
 
 
-def linear_layers(model: Any) -> str:
-    """Return a regular expression for the names of all linear layers of the language model, without the vision tower.
-
-    A plain list of names would also match the vision tower, which often uses the same names.
-
-    Raises:
-        UsageError: The model has no linear layers.
-    """
+def linear_layers(model: Any) -> list[str]:
+    """Return the names of all linear layers of the language model, without the vision tower."""
     decoder = model.get_decoder()
     place = next(name for name, module in model.named_modules() if module is decoder)
-    leaves = sorted(
-        {
-            name.rpartition(".")[2]
-            for name, module in decoder.named_modules()
-            if isinstance(module, torch.nn.Linear | Conv1D) and not re.search(r"vis(ion|ual)", name)
-        }
-    )
-    if not leaves:
-        raise UsageError(
-            f"{type(model).__name__}: no linear layers found; name them in tune.lora.target_modules"
-        )
-    return rf"{re.escape(place)}\.(?!.*vis(ion|ual)).*\b({'|'.join(leaves)})"
+    return [
+        f"{place}.{name}"
+        for name, module in decoder.named_modules()
+        if isinstance(module, torch.nn.Linear | Conv1D) and not re.search(r"vis(ion|ual)", name)
+    ]
 
 
 def _convert(path: Path, target: Path) -> None:

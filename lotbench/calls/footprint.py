@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 
+import numpy as np
+
 from lotbench.types import JSON
 
 PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "gemini": "google_genai", "mistral": "mistralai"}
@@ -38,20 +40,16 @@ def footprint(by_role: Mapping[str, Iterable[Work]]) -> dict[str, JSON] | None:
     """
     if find_spec("ecologits") is None:
         return None
-    roles: dict[str, JSON] = {role: _sum_impacts(list(works)) for role, works in by_role.items()}
+    roles: dict[str, JSON] = {role: _sum_impacts(works) for role, works in by_role.items()}
     return {"library": f"ecologits {metadata.version('ecologits')}", "by_role": roles}
 
 
-def _sum_impacts(works: list[Work]) -> JSON:
-    energy, carbon = [0.0, 0.0], [0.0, 0.0]
-    for work in works:
-        impacts = _impacts(work)
-        if impacts is None:
-            return None
-        for total, part in zip((energy, carbon), impacts, strict=True):
-            total[0] += part[0]
-            total[1] += part[1]
-    return {"energy_kwh": energy, "co2e_kg": carbon} if works else None
+def _sum_impacts(works: Iterable[Work]) -> JSON:
+    impacts = [_impacts(work) for work in works]
+    if not impacts or None in impacts:
+        return None
+    energy, carbon = np.sum(np.array(impacts), axis=0).tolist()
+    return {"energy_kwh": energy, "co2e_kg": carbon}
 
 
 def _impacts(work: Work) -> tuple[tuple[float, float], tuple[float, float]] | None:

@@ -19,7 +19,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, TypeAdapter
 
 from lotbench.calls.prices import Price, cost
-from lotbench.errors import LotbenchError, RunFolderError
+from lotbench.errors import LotbenchError, RunFolderError, file_errors
 from lotbench.regular_file import is_file, regular
 from lotbench.storage.jsonl import append, fields, no_link, put, sealed, unsealed
 from lotbench.types import Key, Reply, Seconds, Usage
@@ -70,16 +70,9 @@ class Total:
     """Number, tokens, seconds and US dollars of replies; `calls` counts usable ones, the cost is None if unknown."""
 
     calls: int = 0
-    input_tokens: int = 0
-    cached_input_tokens: int = 0
-    output_tokens: int = 0
+    usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
     cost_usd: float | None = 0.0
-
-    @property
-    def usage(self) -> Usage:
-        """The token counts of all replies in the total."""
-        return Usage(self.input_tokens, self.cached_input_tokens, self.output_tokens)
 
 
 @dataclass(slots=True)
@@ -97,11 +90,9 @@ class Totals:
     def add(self, line: Entry) -> None:
         """Add a line to the sums."""
         origin = Origin(line.role, line.index, line.asked, line.source, line.reply.model)
-        total, usage = self.by_origin.setdefault(origin, Total()), line.reply.usage
+        total = self.by_origin.setdefault(origin, Total())
         total.calls += line.source in CAME
-        total.input_tokens += usage.input_tokens
-        total.cached_input_tokens += usage.cached_input_tokens
-        total.output_tokens += usage.output_tokens
+        total.usage += line.reply.usage
         total.seconds += line.reply.seconds
         price, before = self.prices.get(line.asked), total.cost_usd
         total.cost_usd = None if price is None or before is None else before + cost(price, line.reply)
@@ -152,10 +143,8 @@ class Journal:
         self._end = 0
         """Offset of the next line; a run folder has one writer."""
         self._before = Journal(before, writes=False) if before is not None else None
-        try:
+        with file_errors(path, RunFolderError):
             self._file = _open_file(path, writes)
-        except OSError as error:
-            raise RunFolderError(f"{path}: {error.strerror}") from None
         self._index(writes)
         for line in read_journal(path.with_name(DISCARDED)):
             self.totals.add(line)
@@ -167,9 +156,6 @@ class Journal:
         self._file.close()
         if self._before is not None:
             self._before._file.close()
-
-    def __len__(self) -> int:
-        return len(self._places)
 
     def ask(self, key: Key) -> None:
         """Note that a key is asked for, so that it is not asked for again.

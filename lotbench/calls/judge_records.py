@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lotbench.config.experiment import digest
-from lotbench.errors import RunFolderError
+from lotbench.errors import RunFolderError, file_errors
 from lotbench.storage import atomic_write
 from lotbench.storage.home import home
 from lotbench.storage.jsonl import document
@@ -72,10 +72,8 @@ def keep(record: Mapping[str, Any], root: Path | None = None) -> Path:
     """
     path = _path(record["key"], root)
     day = datetime.now(UTC).strftime("%Y-%m-%d")  # noqa: TID251 - only this room reads the clock
-    try:
+    with file_errors(path, RunFolderError):
         atomic_write.write(path, json.dumps({**record, "kept": day}, ensure_ascii=False, indent=1) + "\n")
-    except OSError as error:
-        raise RunFolderError(f"{path}: {error.strerror}") from None
     return path
 
 

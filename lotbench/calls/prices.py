@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cache
@@ -61,8 +62,7 @@ class Price:
 def total_cost(costs: Iterable[float | None]) -> float | None:
     """Return the sum of costs; None if any cost is unknown."""
     costs = list(costs)
-    amounts = [cost for cost in costs if cost is not None]
-    return sum(amounts) if len(amounts) == len(costs) else None
+    return None if None in costs else sum(filter(None, costs))
 
 
 def cost(price: Price, reply: Reply) -> float:
@@ -144,33 +144,20 @@ def _today() -> date:
 @cache
 def _list_price(provider: str, model: str, day: date) -> Price | None:
     """Return the list price of a model id, or else of its base model (without date or variant); None without either."""
-    if provider not in LISTED_AS:
-        return None
-    maker = model.rpartition("/")[0]
-    for listed_name in (model, f"{maker}/{base_model(model)}".lstrip("/")):
-        try:
-            return _dearest(listed_name, LISTED_AS[provider], day)
-        except LookupError:
-            continue
-    return None
-
-
-def _dearest(model: str, provider: str, day: date) -> Price | None:
-    """Return the highest list price within the day, so that a budget holds at any hour; None if the list has no figures.
-
-    Raises:
-        LookupError: The model is not listed.
-    """
     import genai_prices
 
-    prices = []
-    for hour in range(24):
-        at = datetime(day.year, day.month, day.day, hour, tzinfo=UTC)
-        calculation = genai_prices.calc_price(
-            genai_prices.Usage(), model, provider_id=provider, genai_request_timestamp=at
-        )
-        prices.append(_read_listed(vars(calculation.model_price)))
-    return max((each for each in prices if each), key=lambda each: (each.output, each.input), default=None)
+    if provider not in LISTED_AS:
+        return None
+    # At noon, since discounts of some hours are at night.
+    noon = datetime(day.year, day.month, day.day, 12, tzinfo=UTC)
+    maker = model.rpartition("/")[0]
+    for name in (model, f"{maker}/{base_model(model)}".lstrip("/")):
+        with suppress(LookupError):
+            calculation = genai_prices.calc_price(
+                genai_prices.Usage(), name, provider_id=LISTED_AS[provider], genai_request_timestamp=noon
+            )
+            return _read_listed(vars(calculation.model_price))
+    return None
 
 
 def _read_listed(listed: Mapping[str, Any]) -> Price | None:

@@ -7,6 +7,7 @@ may share an id. Entries are written atomically. A run copies entries into its o
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -53,10 +54,8 @@ class Store:
         """Write a reply to this request. Errors of the file system are ignored: the next run calls the model again."""
         path = self._path(request, reply.model, address)
         table = {"step": request.key.step, "sample": request.key.sample, "reply": asdict(reply)}
-        try:
+        with suppress(OSError):
             atomic_write.write(path, json.dumps(table, ensure_ascii=False))
-        except OSError:
-            return
 
     def _path(self, request: Request, model_id: str, address: str) -> Path:
         content = {

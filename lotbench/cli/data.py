@@ -133,23 +133,6 @@ def _build_request(parsed: argparse.Namespace, rules: type[Any], models: dict[st
     )
 
 
-def sheet(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench data sheet`: draw contact sheets of a data set's samples as PNG files; return exit code 0."""
-    from lotbench.storage.pictures.contact_sheet import pages
-
-    folder, out = Path(parsed.path), Path(parsed.out)
-    items = datasets.samples(folder, benchmarks.get(parsed.benchmark).Item)
-    font = Path(parsed.font) if parsed.font else None
-    if font is None and any(item.language == "zh" for item in items):
-        print("note: Chinese characters need a font that has them: give one with --font FILE")
-    out.mkdir(parents=True, exist_ok=True)
-    count = 0
-    for count, page in enumerate(pages(folder, items, font), 1):
-        page.save(out / f"page-{count:02}.png")
-    print(f"{out}: {count} pages, {len(items)} samples")
-    return 0
-
-
 def imported(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench data import`: convert published data to a data set, or to runs; return exit code 0.
 

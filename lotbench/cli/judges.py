@@ -125,4 +125,4 @@ def _watch(stream: TextIO) -> Watch:
 
 
 def _line(prepared: Prepared) -> str:
-    return f"{prepared.done}/{prepared.total} judgings, {prepared.stats.calls} calls, {prepared.stats.in_flight} in flight"
+    return f"{prepared.done}/{prepared.total} judgings, {prepared.stats.calls} calls, {len(prepared.stats.open)} in flight"

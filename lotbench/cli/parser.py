@@ -400,14 +400,6 @@ def _data(command: Declare) -> None:
     )
     _build(command)
     command(
-        "sheet = data:sheet",
-        "draw contact sheets: nine pictures a page, with their texts",
-        PATH,
-        flag("--out DIR", "where the pages are written (page-01.png, ...)", required=True),
-        flag("--font FILE", "a font with Chinese characters (default: one with Latin letters alone)"),
-        OF_BENCHMARK,
-    )
-    command(
         "review = people:review",
         "open a page on which you accept, edit or reject samples",
         flag("path PATH", "a data set's folder"),

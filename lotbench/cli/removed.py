@@ -5,6 +5,7 @@ from __future__ import annotations
 COMMANDS: dict[str, str] = {
     "data digest": "evaluate --data PATH --model human --dry-run prints the digest of the data",
     "data panel": "write the judges into a TOML file as in configs/panels/paper-2025-03.toml",
+    "data sheet": "data review PATH opens a page with every picture and its texts",
     "data render": "resvg --width 768 DRAWING.svg PICTURE.png makes a picture of a drawing",
     "data calibrate": "export RUN... --out games.csv has each game's outcome and the round of its solve",
     "clot pairs": "lotbench export RUN... --preferences --out FILE writes rows for TRL",

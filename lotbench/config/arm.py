@@ -18,11 +18,6 @@ from pydantic import BaseModel
 
 
 @dataclass(frozen=True, slots=True)
-class SetsArm:
-    """Metadata of a setting (in `Annotated`): each value except the default is an arm of its own."""
-
-
-@dataclass(frozen=True, slots=True)
 class ScoresOnly:
     """Metadata of a setting that changes the score or report of a finished trace, and not the episode.
 
@@ -33,7 +28,8 @@ class ScoresOnly:
     unless: str = ""
 
 
-SETS_ARM = SetsArm()
+SETS_ARM = "sets the arm"
+"""Metadata of a setting (in `Annotated`): each value except the default is an arm of its own."""
 SCORES_ONLY = ScoresOnly()
 
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -137,11 +137,7 @@ def load(path: Path | None, sets: Sequence[str] = (), flags: Mapping[str, Any] |
     if not sets and not flags:
         return file_config
     named, of = table.get("samples"), Path(str(table.get("data", ""))).name
-    for pair in sets:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise UsageError(f"--set {pair!r}: expected key=value")
-        put(table, place(key.strip()), read_value(value.strip()))
+    put_pairs(table, sets, place)
     for key, value in (flags or {}).items():
         if value is not None:
             put(table, key.split("."), value)
@@ -242,11 +238,6 @@ def differences(ours: JSON, other: JSON, path: str = "") -> list[str]:
     return [] if ours == other else [path]
 
 
-def shortened(text: str, longest: int = 200) -> str:
-    """Return a text for an error message: its first `longest` characters and an ellipsis, or all of it if it is shorter."""
-    return text if len(text) <= longest else f"{text[:longest]} …"
-
-
 def place(key: str) -> list[str]:
     """Return the path of a `--set` key through the tables of a config file, such as `["limits", "rpm"]` for `rpm`.
 
@@ -259,6 +250,19 @@ def place(key: str) -> list[str]:
     if key in Limits.model_fields:
         return ["limits", key]
     return ["settings", key]
+
+
+def put_pairs(table: dict[str, Any], pairs: Sequence[str], place: Callable[[str], list[str]]) -> None:
+    """Set fields in nested tables by `key=value` pairs of `--set`, in place; `place` returns the path of a key.
+
+    Raises:
+        UsageError: A pair has no key or no value, or a name on a path is no table.
+    """
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"--set {pair!r}: expected key=value")
+        put(table, place(key.strip()), read_value(value.strip()))
 
 
 def put(table: dict[str, Any], place: Sequence[str], value: Any) -> None:
@@ -294,7 +298,7 @@ def _message(model: type[BaseModel], error: Any) -> str:
         # The input of a missing field is the whole table: it is not printed.
         return str(error["msg"])
     if error["type"] != "extra_forbidden":
-        return f"{error['msg']} (got {shortened(repr(error['input']))})"
+        return f"{error['msg']} (got {repr(error['input'])[:200]})"
     fields = sorted(model.model_fields) if len(error["loc"]) == 1 else []
     near = suggestion(str(error["loc"][-1]), fields)
     return "unknown key" + (f"; known: {', '.join(fields)}" if fields else "") + near

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from functools import partial
@@ -203,7 +203,7 @@ async def opened(
             has no price.
         RunFolderError: The folder belongs to another experiment, or another process writes to it.
     """
-    run_plan, entered, begun = _place(config, folder, out)
+    run_plan, entered, is_begun = _place(config, folder, out)
     if any(len(sequence) > 1 for sequence in run_plan.sequences()):
         raise UsageError("with these settings tasks follow each other: `lotbench evaluate` plays them")
     named = {**own, config.experiment.model: outside}
@@ -211,7 +211,7 @@ async def opened(
     async with calling(run_plan, entered, named, Store(fresh=fresh)) as calls:
         for index in calls.caller.role_models["candidate"]:
             index.outside = True
-        if not begun:
+        if not is_begun:
             recorded.freeze(run_plan, calls.folder)
         if check:
             try:
@@ -222,7 +222,9 @@ async def opened(
                     run_folder.discard_unanswered(calls.folder.path)
                 raise
         finished = _finished(calls.folder)
-        playing = Games(calls, outside, finished, {*finished.names, *_begun_games(calls.folder)})
+        lines = read_journal(calls.folder.path / CALLS)
+        begun = {(line.key.sample, line.key.repeat) for line in lines if line.role == "candidate"}
+        playing = Games(calls, outside, finished, begun | set(finished.names))
         try:
             yield playing
         finally:
@@ -248,12 +250,6 @@ def _place(config: Config, folder: Path | None, out: Path) -> tuple[Plan, Any, b
     run_plan = planned(before, config.limits)
     recorded.refuse_lost_pictures(run_plan, folder)
     return run_plan, partial(Folder, folder), True
-
-
-def _begun_games(folder: Folder) -> Iterator[tuple[str, int]]:
-    """Return an iterator of (sample, seed) for each reply of the candidate in the journal of a folder."""
-    lines = read_journal(folder.path / CALLS)
-    return ((line.key.sample, line.key.repeat) for line in lines if line.role == "candidate")
 
 
 def _finished(folder: Folder) -> Traces:

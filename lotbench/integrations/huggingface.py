@@ -88,14 +88,13 @@ def _result(run: Run, metric: str) -> dict[str, JSON]:
     score = run.summary["scores"][metric]
     low, high = score["low"], score["high"]
     interval = f", 95 % interval {low} to {high}" if low is not None and high is not None else ""
-    trusted = "trusted" if run.summary["rankable"] else f"not trusted: {'; '.join(run.summary['reasons'])}"
     return {
         "dataset": {
             "id": f"lotbench/{run.config.benchmark}",
             "task_id": str(run.summary.get("arm") or "all"),
         },
         "value": score["value"],
-        "notes": f"{metric}{interval}, {score['n']} samples; {trusted}; lotbench {played_by(run)}",
+        "notes": f"{metric}{interval}, {score['n']} samples; {run.trust}; lotbench {played_by(run)}",
     }
 
 
@@ -117,7 +116,6 @@ def _card(run: Run, name: str) -> str:
         Table(("metric", "value", "low", "high", "samples"), tuple(scores)),
         Table(("of", "sha256"), tuple(summary["digests"].items())),
     )
-    trust = "trusted" if summary["rankable"] else f"not trusted: {'; '.join(summary['reasons'])}"
     return "\n\n".join(
         [
             f"---\n{_yaml(head)}---",
@@ -125,7 +123,7 @@ def _card(run: Run, name: str) -> str:
             f"{benchmarks.get(run.config.benchmark).about.capitalize()}. One line a task, one a step.",
             f"Do not train on them: they hold texts of samples. Canary: {plain(' '.join(canaries(run)) or 'none')}",
             f"Model: {plain(without_address(run.config.model))}. Variant: {plain(str(summary.get('arm')))}. "
-            f"The run is {plain(trust)}.",
+            f"The run is {plain(run.trust)}.",
             *map(table, tables),
             "",
         ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -50,7 +51,7 @@ async def export(run: Run, out: Path) -> Exported:
     ids = hashlib.sha256(run.path.name.encode()).hexdigest()[:22]
     spec = _spec(run, ids, _time(first))
     name = f"{_time(first).replace(':', '-')}_{slug(spec['task'])}_{ids}.eval"
-    summaries: list[dict[str, JSON]] = []
+    summaries: list[dict[str, Any]] = []
     with atomic_write.opened(out / name) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as log:
         _put(log, "_journal/start.json", {"version": VERSION, "eval": spec, "plan": {}})
         async for episode in transcripts(run):
@@ -112,10 +113,10 @@ def _spec(run: Run, ids: str, created: str) -> dict[str, Any]:
 
 
 def _header(
-    run: Run, spec: Mapping[str, Any], summaries: list[dict[str, JSON]], times: tuple[str, str]
+    run: Run, spec: Mapping[str, Any], summaries: list[dict[str, Any]], times: tuple[str, str]
 ) -> dict[str, JSON]:
     """Return the header of the log, with all metrics of the run; `times` are its start and end as ISO dates."""
-    scored = sum(_number(summary) for summary in summaries)
+    scored = sum(not math.isnan(summary["scores"][SCORER]["value"]) for summary in summaries)
     metrics: dict[str, JSON] = {
         name: {
             "name": name,
@@ -152,11 +153,6 @@ def _header(
     }
 
 
-def _number(summary: Mapping[str, Any]) -> bool:
-    value = summary["scores"][SCORER]["value"]
-    return bool(value == value)
-
-
 def _usage(used: Usage) -> dict[str, JSON]:
     """Return token counts as inspect has them: input tokens without the cached ones, which are counted separately."""
     return {
@@ -170,7 +166,7 @@ def _usage(used: Usage) -> dict[str, JSON]:
 def _sample(run: Run, episode: Transcript, origin: float) -> dict[str, Any]:
     """Return an episode as a sample of the log; `origin` is the start of the first call, in seconds since 1970."""
     trace = episode.trace
-    messages = [_message(*turn) for turn in turns(episode)]
+    messages = [{"role": role, "content": text} for role, text in turns(episode)]
     last = replies(episode)[-1:]
     first_text = next((message["content"] for message in messages if message["role"] == "user"), "")
     return {
@@ -192,12 +188,7 @@ def _usage_table(episode: Transcript) -> dict[str, JSON]:
     """Return the fields of a sample for the tokens by model and the total seconds of its calls."""
     used: dict[str, Usage] = {}
     for call in episode.calls:
-        before, more = used.get(call.reply.model, Usage()), call.reply.usage
-        used[call.reply.model] = Usage(
-            before.input_tokens + more.input_tokens,
-            before.cached_input_tokens + more.cached_input_tokens,
-            before.output_tokens + more.output_tokens,
-        )
+        used[call.reply.model] = used.get(call.reply.model, Usage()) + call.reply.usage
     seconds = sum(call.reply.seconds for call in episode.calls)
     models: dict[str, JSON] = {model: _usage(usage) for model, usage in used.items()}
     return {"model_usage": models, "total_time": seconds, "working_time": seconds}
@@ -236,7 +227,7 @@ def _call(call: Call, origin: float) -> dict[str, JSON]:
         "working_start": start - origin,
         "model": reply.model,
         "role": question.role,
-        "input": [_message(message.speaker, message_text(message)) for message in request.messages],
+        "input": [{"role": each.speaker, "content": message_text(each)} for each in request.messages],
         "tools": [],
         "tool_choice": "none",
         "config": {name: value for name, value in asdict(request.sampling).items() if value is not None},
@@ -247,13 +238,9 @@ def _call(call: Call, origin: float) -> dict[str, JSON]:
     }
 
 
-def _message(role: str, text: str) -> dict[str, Any]:
-    return {"role": role, "content": text}
-
-
 def _output(reply: Reply) -> dict[str, JSON]:
     stops = {"stop": "stop", "length": "max_tokens", "content_filter": "content_filter"}
-    message = _message("assistant", reply.text) | {"model": reply.model, "source": "generate"}
+    message = {"role": "assistant", "content": reply.text, "model": reply.model, "source": "generate"}
     choice: dict[str, JSON] = {"message": message, "stop_reason": stops.get(reply.finish, "unknown")}
     return {
         "model": reply.model,

@@ -61,8 +61,7 @@ class ChatModel:
         limits: Timeout, retries, longest wait, calls in flight and service tier.
         waiting: Counts calls that wait for a retry.
         pace: Limits the calls in flight at the endpoint; None for a limit of this model alone.
-        connections: Connections by base URL that other models share and their owner closes; None for connections of this
-            model alone.
+        connections: Connections by base URL, which other models may share; their owner closes them.
         url: Replaces the base URL of the name (for an embedded server).
         secret: Replaces the API key (for an embedded server).
     """
@@ -95,7 +94,6 @@ class ChatModel:
         )
         self._sees = False
         """Whether the model has answered a request with a picture; if it refuses one later, that picture is the reason."""
-        self._shared = connections is not None
         self._connections = {} if connections is None else connections
         self._chat: Chat | None = None
 
@@ -193,9 +191,3 @@ class ChatModel:
             self._connections[self.url] = there
         self._chat = Chat.at(self.url, model, self.secret, self._connections[self.url])
         return self._chat
-
-    async def close(self) -> None:
-        """Close the connections, unless they are shared."""
-        if not self._shared:
-            for connections in self._connections.values():
-                await connections.aclose()

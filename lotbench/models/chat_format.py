@@ -145,6 +145,7 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
         # OpenAI prefixes the name with the service tier.
         if name.endswith("cache_read")
     ]
+    reason = about.get("finish_reason") or about.get("stop_reason") or "stop"
     extra: dict[str, JSON] = {"cut_from": about["cut_from"]} if about.get("cut_from") else {}
     if "service_tier" in how:
         # The tier that was served decides the price.
@@ -152,7 +153,7 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
     return Reply(
         text=content_text(message.content),
         model=str(about.get("model_name") or ""),
-        finish=finish(about.get("finish_reason") or about.get("stop_reason") or "stop"),
+        finish=FINISHES.get(str(reason).lower(), "other"),
         reasoning=_optional(about.get("reasoning_content")),
         refusal=_optional(about.get("refusal")),
         usage=Usage(_count(counts.get("input_tokens")), sum(cached), _count(counts.get("output_tokens"))),
@@ -169,11 +170,6 @@ def callback_config(request: Request) -> RunnableConfig:
         "run_name": f"{request.role or 'model'} {key.step}",
         "metadata": {"role": request.role} | {name: getattr(key, name) for name in names},
     }
-
-
-def finish(reason: object) -> Finish:
-    """Return the finish reason of `Reply` for the reason that a server gave; `other` for an unknown one."""
-    return FINISHES.get(str(reason).lower(), "other")
 
 
 def usage(table: object) -> Usage:

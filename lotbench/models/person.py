@@ -107,7 +107,7 @@ class PageModel:
     async def __call__(self, request: Request) -> Reply:
         """Wait for the person's answer; requests of an episode that was given up are declined at once."""
         async with self._turn:
-            if _episode(request) in self._given_up:
+            if (request.key.sample, request.key.repeat) in self._given_up:
                 return Reply("", request.model, refusal=GAVE_UP)
             self._since = time.monotonic()
             self._reply = asyncio.get_running_loop().create_future()
@@ -162,10 +162,6 @@ class PageModel:
         self._reply.set_result((text, refusal))
         # Cleared at once, so that nobody sees an answered request as waiting.
         self.asked = None
-
-
-def _episode(request: Request) -> tuple[str, int]:
-    return request.key.sample, request.key.repeat
 
 
 def _ask(field: Field) -> str:

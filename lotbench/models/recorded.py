@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from lotbench.calls.journal import entry
-from lotbench.errors import CallFailed, UsageError, at
+from lotbench.errors import CallFailed, UsageError, at, file_errors
 from lotbench.regular_file import regular
 from lotbench.storage.jsonl import document, unsealed
 from lotbench.types import Key, Reply, Request
@@ -35,11 +35,8 @@ class RecordedModel:
     def __init__(self, path: Path, role: str) -> None:
         if path.is_dir():
             path = path / "calls.jsonl"
-        try:
-            with open(path, "rb", opener=regular) as file:
-                lines = file.read().splitlines(keepends=True)
-        except OSError as error:
-            raise UsageError(f"file:{path}: {error.strerror}") from None
+        with file_errors(f"file:{path}"), open(path, "rb", opener=regular) as file:
+            lines = file.read().splitlines(keepends=True)
         self._path = path
         self._replies: dict[Place, Reply] = {}
         for number, line in enumerate(lines, 1):

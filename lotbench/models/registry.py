@@ -28,9 +28,6 @@ from lotbench.types import Model
 if TYPE_CHECKING:
     from lotbench.models.connections import Connections
 
-LOCAL_SLOTS = 3
-"""The number of requests that the embedded model processes together."""
-
 
 def reads_text_only(name: ModelName) -> bool:
     """Return whether a model on this machine is known to take no pictures, before its weights are loaded."""
@@ -114,7 +111,7 @@ class Models:
     def _build(self, role: str, name: ModelName) -> Model:
         if name.kind == "api":
             pace = self.paces.setdefault(name.url or name.text, Pace(self._limits.concurrency))
-            return self._chat(name, pace=pace, connections=self._connections)
+            return self._chat(name, pace=pace)
         if name.kind == "langchain":
             made_by = chat_maker(name, self._limits)
             return LangChainModel(made_by, self._pictures.data_url, self._limits.timeout_s, name.model)
@@ -138,7 +135,8 @@ class Models:
         return self._own_model(name)
 
     def _chat(self, name: ModelName, **how: Any) -> ChatModel:
-        return ChatModel(name, self._pictures.data_url, self._limits, self.waiting, **how)
+        shared = self._pictures.data_url, self._limits, self.waiting
+        return ChatModel(name, *shared, connections=self._connections, **how)
 
     def _recorded(self, role: str, path: Path) -> Model:
         rows = predictions.read_predictions(path) if role == "candidate" else None
@@ -149,12 +147,10 @@ class Models:
         return model
 
     def _embedded(self, name: ModelName) -> Model:
-        server = Embedded.start(weights(name.text), slots=LOCAL_SLOTS)
+        server = Embedded.start(weights(name.text))
         # Closing waits for the server's process, so it must not run in the event loop.
         self._open.push_async_callback(asyncio.to_thread, server.close)
-        model = self._chat(name, url=server.base_url, secret=server.api_key)
-        self._open.push_async_callback(model.close)
-        return model
+        return self._chat(name, url=server.base_url, secret=server.api_key)
 
     def _own_model(self, name: ModelName) -> Model:
         if name.text not in self._own:

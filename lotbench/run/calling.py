@@ -106,13 +106,15 @@ def _refuse_text_only(plan: Plan, models: Models) -> None:
 
 
 def _fit_limits(plan: Plan) -> tuple[Limits, str]:
-    """Return the limits of a plan, with concurrency reduced to the possible connections, and the note of `room` for the user."""
+    """Return the limits of a plan, with concurrency reduced to the possible connections, and a note on that for the user."""
     endpoints = {n.url or n.text for names in plan.names.values() for n in names if n.kind == "api"}
     needed = plan.limits.concurrency * len(endpoints)
-    places, warning = room(needed) if needed else (0, "")
+    places = room(needed) if needed else 0
     if places == needed:
-        return plan.limits, warning
-    return plan.limits.model_copy(update={"concurrency": max(1, places // len(endpoints))}), warning
+        return plan.limits, ""
+    fewer = max(1, places // len(endpoints))
+    warning = f"too few files may be open at once (ulimit -n), so concurrency is {fewer}"
+    return plan.limits.model_copy(update={"concurrency": fewer}), warning
 
 
 @asynccontextmanager

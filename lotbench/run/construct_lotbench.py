@@ -1,4 +1,4 @@
-"""Construction of game samples from pictures with responses that people voted on.
+"""Construction of game samples from pictures with responses, such as those that people voted on.
 
 A model writes proposals into DEST/proposals, and a person decides about them with `lotbench data review`. The same command,
 run again after the review, writes the accepted samples into DEST/dataset. The source material is not shipped.
@@ -27,8 +27,6 @@ from lotbench.run.calling import calling
 from lotbench.run.construction import Dropped, Order
 from lotbench.storage import datasets, review_decisions, run_folder
 
-LICENCE = "not cleared: the picture and the responses are their owners'"
-"""The licence field of the samples; whoever publishes a set must clear the rights."""
 PROPOSALS, DATASET = "proposals", "dataset"
 Z = 1.959964
 """The 97.5 % quantile of the normal distribution."""
@@ -53,11 +51,9 @@ class BuiltGames:
 
 
 async def build(order: Order, own: Mapping[str, Any] | None = None) -> BuiltGames:
-    """Propose samples, and write a data set of the accepted ones; call the function again after a stop or a review.
+    """Propose samples of pictures with the responses that people liked best; see `build_from`.
 
-    Args:
-        order: The order; its sources are data sets of Oogiri rows.
-        own: Models given as Python objects, by name.
+    The sources of the order are data sets of Oogiri rows.
 
     Raises:
         DataError: A source or the decisions have faults, or no picture has enough votes.
@@ -67,23 +63,44 @@ async def build(order: Order, own: Mapping[str, Any] | None = None) -> BuiltGame
     scenes = list(_scenes(order.sources, order.rules, dropped))
     if not scenes:
         raise DataError([f"{order.sources[0]}: no picture has responses that enough people voted on"])
+    stages = {
+        "pictures": len(scenes) + len(dropped),
+        "with responses that enough people voted on": len(scenes),
+    }
+    return await build_from(scenes, stages, order, dropped, own)
+
+
+async def build_from(
+    scenes: Sequence[Scene],
+    stages: Mapping[str, int],
+    order: Order,
+    dropped: Sequence[Dropped] = (),
+    own: Mapping[str, Any] | None = None,
+) -> BuiltGames:
+    """Propose samples, and write a data set of the accepted ones; call the function again after a stop or a review.
+
+    Args:
+        scenes: The pictures, each with a response.
+        stages: The number of pictures after each earlier stage.
+        order: The order.
+        dropped: The pictures that earlier stages dropped.
+        own: Models given as Python objects, by name.
+
+    Raises:
+        DataError: The decisions have faults.
+        LotbenchError: A model cannot be reached, or a limit is reached.
+    """
+    dropped = list(dropped)
     plan = construction.plan(order, benchmark, scenes)
     async with calling(plan, partial(run_folder.Folder, order.out), own) as calls:
         traces = await construction.played(calls, preflight=order.preflight)
         models = construction.models(calls)
-        rest = f"the rest proposed by {models['writer']}"
         done = construction.finished("proposed", scenes, traces, dropped, lambda scene: f"{scene.group}: ")
-        items = [item(s, memory, f"{s.group}: response {s.response.id}; {rest}") for s, memory in done]
+        items = [item(scene, memory, models["writer"]) for scene, memory in done]
         left_out: Counter[str] = Counter()
-        images = {scene.id: Path(scene.image) for scene in scenes}
-        accepted = _apply_review(order.out, items, images, left_out)
-        stages = {
-            "pictures": len(scenes) + sum(entry.stage == "votes" for entry in dropped),
-            "with responses that enough people voted on": len(scenes),
-            "proposed": len(items),
-        }
+        accepted = _apply_review(order.out, items, {s.id: Path(s.image) for s in scenes}, left_out)
         count = None if accepted is None else len(accepted)
-        stages |= {} if count is None else {"accepted": count}
+        stages = {**stages, "proposed": len(items), **({} if count is None else {"accepted": count})}
         construction.note_dropped(calls.folder, "scene", dropped)
         card = construction.card(plan, order, models, stages, dropped)
         calls.folder.write_json("card.json", card | {"left_out": dict(left_out)})
@@ -99,7 +116,7 @@ def _apply_review(
     were left out.
     """
     proposals, dataset, declared = out / PROPOSALS, out / DATASET, benchmarks.get("lotbench")
-    review_decisions.refuse_changed(declared, items, proposals)
+    review_decisions.refuse_changed(items, proposals)
     review_decisions.write(proposals, [(entry, pictures[entry.id]) for entry in items])
     accepted = review_decisions.accepted(declared, items, proposals, left_out)
     if accepted is not None and not dataset.is_symlink():
@@ -124,7 +141,8 @@ def _scenes(sources: Sequence[Path], rules: Rules, dropped: list[Dropped]) -> It
         for (language, group, question), (image, voted_on) in groups.items():
             name = f"ppl-{hashlib.sha256(repr((language, group, question)).encode()).hexdigest()[:8]}"
             if best := responses.best(voted_on, rules, language):
-                yield Scene(name, group, language, str((folder / image).resolve()), question, LICENCE, best)
+                path, source = str((folder / image).resolve()), f"{group}: response {best.id}"
+                yield Scene(name, group, language, path, question, best.text, source, votes=best.votes)
             else:
                 dropped.append(Dropped(name, "votes", f"{group}: no response has enough votes"))
 

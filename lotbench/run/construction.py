@@ -6,7 +6,6 @@ in the journal of the output folder. Replies that depend only on the source mate
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from lotbench.prompting.prompt import Pack, pack
 from lotbench.run.calling import Calls
 from lotbench.run.plan import Plan, version
 from lotbench.run.session import loop
-from lotbench.storage import datasets
+from lotbench.storage import datasets, export
 from lotbench.storage.run_folder import Folder
 from lotbench.types import Sample, Trace
 
@@ -138,8 +137,8 @@ def models(calls: Calls) -> dict[str, str]:
 
 def note_dropped(folder: Folder, of: str, dropped: Sequence[Dropped]) -> None:
     """Write the dropped pieces to dropped.jsonl, one per line; `of` is the field name of their ids."""
-    rows = ({of: entry.id, "stage": entry.stage, "reason": entry.reason} for entry in dropped)
-    folder.write("dropped.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    rows = [{of: entry.id, "stage": entry.stage, "reason": entry.reason} for entry in dropped]
+    folder.write("dropped.jsonl", export.text(rows, ".jsonl"))
 
 
 def card(

@@ -45,7 +45,7 @@ class _Run(_Shape):
     limits: dict[str, Any] = {}
     duel: str = ""
     digests: _Digests
-    recorded: _Recorded | None = None
+    recorded: _Recorded
 
 
 class _Score(_Shape):

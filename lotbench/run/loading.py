@@ -50,9 +50,13 @@ class Run:
     def __repr__(self) -> str:
         if not self.summary:
             return f"<run {self.path}, not ended>"
-        reasons, name = "; ".join(self.summary["reasons"]), self.summary["primary_metric"]
-        trusted = "trusted" if self.summary["rankable"] else f"not trusted: {reasons}"
-        return visible(f"<run {self.path} of {self.answered}: {name} {self.score(name)}, {trusted}>")
+        name = self.summary["primary_metric"]
+        return visible(f"<run {self.path} of {self.answered}: {name} {self.score(name)}, {self.trust}>")
+
+    @property
+    def trust(self) -> str:
+        """Whether an ended run is trusted, or why it is not."""
+        return "trusted" if self.summary["rankable"] else f"not trusted: {'; '.join(self.summary['reasons'])}"
 
     def score(self, name: str | None = None) -> float | None:
         """Return the value of a metric, by default the first one; None if it has no value (`summary` has the reason).
@@ -130,14 +134,9 @@ def planned(run: Run, limits: Limits) -> plan.Plan:
 
     Raises:
         RunFolderError: The recorded experiment, samples or prompts have changed (the message names which); or a later
-            version of the benchmark, or lotbench 0.1, began the run.
+            version of the benchmark began the run.
     """
     table = read_run_json(run.path)
-    if "recorded" not in table:
-        written = run.digests.get("code", "unknown")
-        raise RunFolderError(
-            f"{run.path}: was written by an older lotbench ({written}), which this one does not read"
-        )
     newest = benchmarks.get(run.config.benchmark).version
     if later(version := table.get("version") or "", newest):
         raise RunFolderError(

@@ -6,7 +6,6 @@ data set.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -20,7 +19,7 @@ from lotbench.errors import DataError, RunFolderError, UsageError
 from lotbench.prompting.prompt import Pack, pack
 from lotbench.run.folder_shapes import read_samples
 from lotbench.run.plan import Plan
-from lotbench.storage import datasets, run_folder
+from lotbench.storage import datasets, export, run_folder
 from lotbench.storage.jsonl import rows, tables
 from lotbench.types import RUN_SCHEMA
 
@@ -36,9 +35,9 @@ def freeze(plan: Plan, place: run_folder.Folder, duel: str = "") -> None:
     for path, text in plan.prompts.files.items():
         place.write(f"prompts/{path}", text)
     samples = [sample.model_dump(mode="json") for sample in plan.chosen]
-    place.write("samples.jsonl", _lines(samples))
+    place.write("samples.jsonl", export.text(samples, ".jsonl"))
     if plan.benchmark.shared_fields is not None:
-        place.write(DATA, _lines([vars(row) for row in plan.data_rows]))
+        place.write(DATA, export.text([vars(row) for row in plan.data_rows], ".jsonl"))
     names = [name for models in plan.names.values() for name in models]
     table = {
         "schema": RUN_SCHEMA,
@@ -61,10 +60,6 @@ def freeze(plan: Plan, place: run_folder.Folder, duel: str = "") -> None:
         },
     }
     place.write_json("run.json", table)
-
-
-def _lines(rows: Sequence[Any]) -> str:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def experiment(path: Path, table: Mapping[str, Any]) -> Experiment:

@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -285,22 +285,16 @@ def usage_tables(
         if origin.source == "store" or origin.role not in spending:
             continue
         name = by_text.get(origin.asked)
-        spending[origin.role] += RoleUsage(
-            calls=total.calls,
-            input_tokens=total.input_tokens,
-            cached_input_tokens=total.cached_input_tokens,
-            output_tokens=total.output_tokens,
-            cost_usd=total.cost_usd,
-        )
+        usage, cost = total.usage, total.cost_usd
+        spending[origin.role] += RoleUsage(calls=total.calls, cost_usd=cost, **asdict(usage))
         if origin.source == "assumed":
-            spending[origin.role] += RoleUsage(
-                assumed_tokens=total.input_tokens + total.output_tokens, assumed_usd=total.cost_usd
-            )
+            tokens = usage.input_tokens + usage.output_tokens
+            spending[origin.role] += RoleUsage(assumed_tokens=tokens, assumed_usd=cost)
         if origin.source not in CAME:
             continue
         place = (name.provider if name else "", origin.model)
         work = works[origin.role].setdefault(place, Work(*place))
-        work.output_tokens += total.output_tokens
+        work.output_tokens += usage.output_tokens
         work.seconds += total.seconds
     return spending, ids, {role: list(by_place.values()) for role, by_place in works.items()}
 

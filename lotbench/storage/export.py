@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lotbench.errors import UsageError
+from lotbench.errors import file_errors
 from lotbench.storage import atomic_write
 from lotbench.types import JSON
 
@@ -29,10 +29,8 @@ def write(rows: Sequence[Mapping[str, JSON]], path: Path | None) -> int:
         UsageError: The file cannot be written.
     """
     content = text(rows, path.suffix if path else "")
-    try:
+    with file_errors(str(path)):
         atomic_write.write(path, content) if path else sys.stdout.write(_shown(content))
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from None
     return len(rows)
 
 

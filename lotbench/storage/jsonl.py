@@ -25,7 +25,7 @@ import orjson
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from lotbench.errors import DataError, UsageError, at, faults_of
+from lotbench.errors import DataError, at, faults_of, file_errors
 from lotbench.regular_file import regular
 
 T = TypeVar("T")
@@ -107,14 +107,11 @@ def append(path: Path, lines: Iterable[bytes], advice: str = "nothing of it was 
     Raises:
         UsageError: The disk is full, or the file cannot be written.
     """
-    try:
-        with open(path, "a+b", buffering=0, opener=no_link) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            end = _mend(file)
-            for text in lines:
-                end = put(file, end, text)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}; {advice}") from None
+    with file_errors(path, advice=f"; {advice}"), open(path, "a+b", buffering=0, opener=no_link) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        end = _mend(file)
+        for text in lines:
+            end = put(file, end, text)
 
 
 def put(file: FileIO, end: int, text: bytes) -> int:
@@ -148,19 +145,12 @@ def _mend(file: FileIO) -> int:
         last = text[text.rfind(b"\n") + 1 :]
     if not last:
         return end
-    if not _is_torn(last):
-        return put(file, end, b"\n")
-    os.truncate(file.fileno(), end - len(last))
-    return end - len(last)
-
-
-def _is_torn(last: bytes) -> bool:
-    """Return whether a last line without a line feed is incomplete, that is, no valid JSON."""
     try:
         from_json(last)
     except ValueError:
-        return True
-    return False
+        os.truncate(file.fileno(), end - len(last))
+        return end - len(last)
+    return put(file, end, b"\n")
 
 
 def rows(path: Path, read: Callable[[Any], T], faults: list[str] | None = None) -> Iterator[tuple[int, T]]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from pathlib import Path
 
 from lotbench.errors import DataError, UsageError, at
+from lotbench.storage.importers.published import Files
 
 NO_VALUE = ("", "-", "–", "n/a")
 """Cells that mean a missing value."""
@@ -18,23 +18,18 @@ def read_published_scores(path: Path) -> dict[str, dict[str, float]]:
     The model names stand in the column `model`, or else in the first column. A column without any number is left out.
 
     Raises:
-        UsageError: The file cannot be read, or has no numeric column.
-        DataError: A cell of a numeric column is not a number, or a model has two rows; with line and column.
+        UsageError: The file has no numeric column.
+        DataError: The file cannot be read; or a cell of a numeric column is not a number, or a model has two rows, with line
+            and column.
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            columns = list(reader.fieldnames or ())
-            rows = [(reader.line_num, row) for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    model = next(
-        (name for name in columns if name.strip().casefold() == "model"), columns[0] if columns else ""
-    )
+    rows = Files(path).table(set())
+    # A row with more cells than the header has a column None.
+    columns = [name for name in rows[0][1] if name is not None] if rows else [""]
+    model = next((name for name in columns if name.strip().casefold() == "model"), columns[0])
     table: dict[str, dict[str, float]] = {}
     faults: list[str] = []
-    for column in dict.fromkeys(columns):
-        cells = [(line, (row[model] or "").strip(), (row[column] or "").strip()) for line, row in rows]
+    for column in columns:
+        cells = [(line, row[model].strip(), row[column].strip()) for line, row in rows]
         if column != model and any(_number(text) is not None for _, _, text in cells):
             table[column] = _column(path, column, cells, faults)
     if faults:

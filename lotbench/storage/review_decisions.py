@@ -48,39 +48,23 @@ def decisions_of(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.review.jsonl")
 
 
-def refuse_changed(declared: Benchmark, proposed: Sequence[Any], folder: Path) -> None:
-    """Refuse newly proposed samples if a person has decided about an earlier one with the same id and another text.
+def refuse_changed(proposed: Sequence[Any], folder: Path) -> None:
+    """Refuse newly proposed samples if one has another text than before and people have decided about the earlier ones.
 
     Args:
-        declared: The benchmark to which the proposed samples belong.
         proposed: The new proposals.
         folder: The folder of the proposals, with the earlier ones.
 
     Raises:
-        DataError: There are such proposals; or a line of the decisions is not valid.
+        DataError: There are such proposals.
     """
     review, before = decisions_of(folder), folder / "samples.jsonl"
-    if not review.exists() or not before.exists():
-        return
-    decided = {line.sample for _, line in rows(review, Decision.model_validate)}
-    by_id = {row.get("id"): row for _, row in tables(before)}
-    changed = [
-        item.id
-        for item in proposed
-        if item.id in decided & by_id.keys() and not _same(declared, item, by_id[item.id])
-    ]
-    if changed:
-        raise DataError(
-            [f"{review}: decides about {name}, which has been proposed anew: move the file away, or build elsewhere"
-             for name in changed]
-        )  # fmt: skip
-
-
-def _same(declared: Benchmark, item: Any, row: object) -> bool:
-    try:
-        return bool(declared.Item.model_validate(row) == item)
-    except ValidationError:
-        return False
+    if review.exists() and before.exists():
+        anew = {item.id: item.model_dump(mode="json", exclude_none=True) for item in proposed}
+        changed = [row["id"] for _, row in tables(before) if anew.get(row["id"], row) != row]
+        if changed:
+            advice = "move the file away, or build elsewhere"
+            raise DataError([f"{review}: {name} has been proposed anew: {advice}" for name in changed])
 
 
 def accepted(

@@ -11,13 +11,13 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
 from lotbench.config.model_names import slug
-from lotbench.errors import RunFolderError, suggestion
+from lotbench.errors import RunFolderError, file_errors, suggestion
 from lotbench.regular_file import read_text
 from lotbench.storage import atomic_write, jsonl
 from lotbench.storage.traces import Traces, trace_line
@@ -37,11 +37,9 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
+        with file_errors(path, RunFolderError):
             path.mkdir(parents=True, exist_ok=True)
             self._lock: IO[str] = os.fdopen(jsonl.no_link(path / ".lock", os.O_RDWR | os.O_CREAT), "w")
-        except OSError as error:
-            raise RunFolderError(f"{path}: {error.strerror}") from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -63,12 +61,9 @@ class Folder:
         Raises:
             RunFolderError: The disk is full or the folder cannot be written to.
         """
-        place = self.path / name
-        try:
-            atomic_write.write(place, text)
-        except OSError as error:
-            again = "; the run can be resumed" if (self.path / "run.json").is_file() else ""
-            raise RunFolderError(f"{place}: {error.strerror}{again}") from None
+        again = "; the run can be resumed" if (self.path / "run.json").is_file() else ""
+        with file_errors(self.path / name, RunFolderError, again):
+            atomic_write.write(self.path / name, text)
 
     def write_json(self, name: str, table: Mapping[str, Any]) -> None:
         """Write a JSON file of the folder."""
@@ -143,13 +138,11 @@ def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -
 
 def discard_unanswered(path: Path) -> bool:
     """Remove a run folder if its journal is empty; return whether it was removed."""
-    try:
-        if (path / "calls.jsonl").stat().st_size:
-            return False
-        shutil.rmtree(path)
-    except OSError:
-        return False
-    return True
+    with suppress(OSError):
+        if not (path / "calls.jsonl").stat().st_size:
+            shutil.rmtree(path)
+            return True
+    return False
 
 
 def find(run: str, root: str | Path | None = None) -> Path:

@@ -11,7 +11,7 @@ from typing import overload
 
 from pydantic import TypeAdapter
 
-from lotbench.errors import RunFolderError
+from lotbench.errors import RunFolderError, file_errors
 from lotbench.regular_file import is_file, regular
 from lotbench.storage.jsonl import fields, sealed, unsealed
 from lotbench.types import RUN_SCHEMA, Trace
@@ -39,11 +39,8 @@ class Traces(Sequence[Trace]):
         """Sample and repeat of each trace, in the order of the file."""
         if not is_file(file):
             return
-        try:
-            with open(file, "rb", opener=regular) as lines:
-                self._keep(file, lines, strict, seen or (lambda _: None))
-        except OSError as error:
-            raise RunFolderError(f"{file}: {error.strerror}") from None
+        with file_errors(file, RunFolderError), open(file, "rb", opener=regular) as lines:
+            self._keep(file, lines, strict, seen or (lambda _: None))
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -56,9 +53,6 @@ class Traces(Sequence[Trace]):
         if isinstance(at, slice):
             return [LINE.validate_json(line, strict=True) for line in self._lines[at]]
         return LINE.validate_json(self._lines[at], strict=True)
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} traces>"
 
     def lines(self, order: Sequence[tuple[str, int]]) -> Iterator[str]:
         """Return the lines of these episodes (sample, repeat), in this order; leave out episodes that the file lacks."""

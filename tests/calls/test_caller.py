@@ -94,7 +94,7 @@ async def test_a_reply_is_journaled_and_counted(room: Any) -> None:
     assert place.lines == ["chain 0 call"]
     assert place.budget.tokens == 110
     assert place.budget.cost == pytest.approx((100 * 1.0 + 10 * 2.0) / 1e6)
-    assert place.desk.stats.calls == 1 and place.desk.stats.in_flight == 0
+    assert place.desk.stats.calls == 1 and not place.desk.stats.open
     assert place.desk.stats.cost == place.budget.cost
     assert model.asked[0].messages == asking().messages
 
@@ -123,7 +123,7 @@ async def test_what_failed_may_be_asked_again(room: Any) -> None:
     place = room(Model(CallFailed("500"), GOOD))
     with pytest.raises(CallFailed):
         await place.desk.ask(run_episodes(), asking())
-    assert place.lines == [] and place.budget.tokens == 0 and place.desk.stats.in_flight == 0
+    assert place.lines == [] and place.budget.tokens == 0 and not place.desk.stats.open
     assert (await place.desk.ask(run_episodes(), asking())).reply == GOOD
 
 

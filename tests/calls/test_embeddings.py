@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
             calls.append(list(texts))
             return np.array([[len(text), 1.0] for text in texts], dtype=np.float32)
 
-    monkeypatch.setattr(embeddings, "Encoder", Lengths)
+    monkeypatch.setattr(embeddings, "load_encoder", Lengths)
     return calls
 
 
@@ -69,19 +70,19 @@ def test_a_missing_package_is_told_with_the_command_that_installs_it(
 ) -> None:
     monkeypatch.setattr(embeddings, "find_spec", lambda package: None)
     with pytest.raises(UsageError, match=r"torch.*pip install 'lotbench\[embed\]'"):
-        embeddings.Encoder(name)
+        embeddings.load_encoder(name)
 
 
 # With the real weights, and with the embedded model.
 
 
 @pytest.fixture(scope="module")
-def minilm() -> embeddings.Encoder:
-    return embeddings.Encoder()
+def minilm() -> Any:
+    return embeddings.load_encoder()
 
 
 @pytest.mark.slow
-def test_the_packaged_encoder_knows_what_is_alike(minilm: embeddings.Encoder) -> None:
+def test_the_packaged_encoder_knows_what_is_alike(minilm: Any) -> None:
     vectors = minilm(TEXTS)
     assert vectors.shape == (3, 384) and vectors.dtype == np.float32
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(3), abs=1e-5)
@@ -109,7 +110,7 @@ def test_the_pooler_output_is_that_of_the_model(tmp_path: Path) -> None:
     folder = tmp_path / "bert"
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    found = embeddings.Encoder(f"{folder}#pooler")(TEXTS)
+    found = embeddings.load_encoder(f"{folder}#pooler")(TEXTS)
     with torch.no_grad():
         for vector, text in zip(found, TEXTS, strict=True):
             pooled = model(**tokenizer(text, return_tensors="pt")).pooler_output[0].numpy()
@@ -120,7 +121,7 @@ def test_the_pooler_output_is_that_of_the_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["{}/nothing-here", "{}/nothing-here#pooler"])
 def test_an_encoder_that_is_not_there_is_named(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="nothing-here"):
-        embeddings.Encoder(name.format(tmp_path))(TEXTS)
+        embeddings.load_encoder(name.format(tmp_path))(TEXTS)
 
 
 @pytest.mark.slow

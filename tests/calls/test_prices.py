@@ -69,7 +69,7 @@ def test_input_without_a_price_for_the_cache_costs_what_input_costs() -> None:
     assert tuned.cached == tuned.input == 0.3
 
 
-def test_a_price_by_the_hour_is_the_dearest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_price_by_the_hour_is_that_of_noon(monkeypatch: pytest.MonkeyPatch) -> None:
     dear = price(parse("deepseek/deepseek-chat"))
     monkeypatch.setattr(prices.time, "time", lambda: NOON + 7 * 3600)
     assert price(parse("deepseek/deepseek-chat")) == dear == Price(0.27, 0.07, 1.1)

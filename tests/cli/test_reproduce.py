@@ -24,7 +24,6 @@ from tests.benchmarks.liveideabench.test_liveidea_released import put, written_v
 from tests.benchmarks.liveideabench.test_liveidea_released import rows as released
 from tests.benchmarks.rinobench.test_rinobench_construction import paper as reviewed
 from tests.ideas import official
-from tests.judging import data_set, shipped
 from tests.pages import ROOT
 from tests.server import FakeServer
 from tests.tiny import llama, tokenizer
@@ -254,7 +253,6 @@ def marked(folder: Path) -> None:
 Given = Callable[[Path], object]
 GIVEN: dict[str, Given] = {
     "SRC": oogiri,
-    "data/lotbench_easy": lambda folder: data_set(folder / "data/lotbench_easy", shipped(4)),
     "ballot.jsonl.votes.jsonl": votes,
     "MMMU.csv": mmmu,
     "LiveBench.csv": livebench,

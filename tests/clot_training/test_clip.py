@@ -15,8 +15,8 @@ from clot_training.config import Clip, Config
 from clot_training.exploring import conditions, vocabulary
 from clot_training.exploring import explore as step
 from clot_training.exploring.clip import Sight
-from clot_training.exploring.conditions import Vectors
 from clot_training.records import Candidate, Work, read_records
+from lotbench.calls.embeddings import Vectors
 from lotbench.errors import DataError, UsageError
 from tests import shapes
 from tests.leaping import HashPolicy, config, data_set, split_words

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from random import Random
 
 import numpy as np
@@ -54,7 +53,7 @@ def test_the_sentence_drops_from_both_ends_what_it_says(n: int, alpha: int, beta
 def test_weak_conditions_are_the_middle_of_those_drawn() -> None:
     angles = np.linspace(0, np.pi, 200)
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    keywords = conditions.draw_indices(200, 100, Random(3))
+    keywords = Random(3).sample(range(200), 100)
     found = conditions.weak(keywords, vectors, vectors[0], PAPER)
     assert [one.position for one in found] == [25, 26, 27, 28, 29, None]
     # Keyword 0 is the sample itself and similarity falls with the number: the places are those of the numbers.
@@ -64,15 +63,8 @@ def test_weak_conditions_are_the_middle_of_those_drawn() -> None:
 
 
 def test_random_conditions_are_as_many_and_unranked() -> None:
-    keywords = conditions.draw_indices(200, 100, Random(3))
+    keywords = Random(3).sample(range(200), 100)
     found = conditions.random(keywords, PAPER)
     assert [one.keyword for one in found] == [*keywords[:5], None]
     assert {one.position for one in found} == {None}
     assert len(conditions.random(keywords, Explore(bounds="equation"))) == 8
-
-
-def test_draws_are_uniform_without_doubles_and_of_all_if_there_are_few() -> None:
-    counts = Counter(word for seed in range(2000) for word in conditions.draw_indices(20, 5, Random(seed)))
-    assert all(count == pytest.approx(500, abs=100) for count in counts.values())
-    assert len(counts) == 20
-    assert sorted(conditions.draw_indices(7, 100, Random(0))) == list(range(7))

@@ -248,7 +248,7 @@ def test_two_processes_do_not_explore_into_one_file(tmp_path: Path) -> None:
 def test_questions_are_compared_by_the_sentence_encoder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lotbench.calls.embeddings import Encoder
+    from lotbench.calls.embeddings import load_encoder
 
     monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "home"))
     animals, tools = "cat dog horse cow goat rabbit", "hammer saw drill wrench nail screw"
@@ -259,7 +259,7 @@ def test_questions_are_compared_by_the_sentence_encoder(
     found = lines(run)
     asked = [one.condition for one in found if one.condition]
     assert set(asked) == set(animals.split()), "the nearer half of the words"
-    encoder = Encoder("minilm")
+    encoder = load_encoder("minilm")
     for one in found[:6]:
         product = float(encoder([one.condition or ""])[0] @ encoder(["What does my puppy eat?"])[0])
         assert one.similarity == pytest.approx(product, abs=1e-4)

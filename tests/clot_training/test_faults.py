@@ -62,12 +62,12 @@ def test_a_folder_that_is_none_ends_a_step_in_one_line(
     assert "out/instructions: Not a directory" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("text", [b"{", b"[]", b"{}", b"\xff", b'{"config": 5}'])
+@pytest.mark.parametrize("text", [b"{", b"[]", b"\xff"])
 def test_a_damaged_configuration_of_an_exploration_is_named(text: bytes, tmp_path: Path) -> None:
     run = random_run(tmp_path)
     step.explore(run, HashPolicy)
-    (Work(Path(run.out)).explored("random") / "config.json").write_bytes(text)
-    with pytest.raises(RunFolderError, match=r"config\.json: damaged"):
+    (Work(Path(run.out)).explored("random") / "identity.json").write_bytes(text)
+    with pytest.raises(RunFolderError, match=r"identity\.json: damaged"):
         step.explore(run, HashPolicy)
 
 

@@ -52,12 +52,17 @@ def candidate(item: Item, **other: Any) -> Candidate:
 def proposed(item: Item) -> str:
     """What a good model proposes about a shipped sample."""
     told = item.model_dump(include={"key_text", "caption", "explanation", "leap"})
-    return json.dumps(told | {"clues": "\n".join(f"{n}. {clue}" for n, clue in enumerate(item.clues, 1))})
+    point = {name: f"the {name}" for name in ("part", "likeness", "effect")}
+    clues = "\n".join(f"{n}. {clue}" for n, clue in enumerate(item.clues, 1))
+    guesses = {"accept": "\n".join(item.accept), "reject": "a hat | easy | no link"}
+    return json.dumps(told | point | guesses | {"usable": True, "why": "Everybody knows it.", "clues": clues})
 
 
 async def proposer(messages: list[dict[str, Any]]) -> str:
     """Knows the shipped samples by their responses, and fails on one of them."""
     heard = json.dumps(messages, ensure_ascii=False)
+    if "connection test" in heard:
+        return json.dumps({"word": "ready"})
     item = next(item for item in ITEMS if json.dumps(item.response, ensure_ascii=False)[1:-1] in heard)
     if item is ITEMS[3]:
         return proposed(item).replace(item.key_text, "words that nobody said")
@@ -82,32 +87,32 @@ async def test_what_a_person_accepts_becomes_a_data_set_that_plays(
     import asyncio
 
     made = await asyncio.to_thread(synthesize, config, {"python:p": proposer})
-    assert (made.proposed, made.accepted) == (3, None)
-    assert sum(made.left_out.values()) == 2, made.left_out
+    assert (dict(made.stages), made.accepted) == ({"kept candidates": 4, "proposed": 3}, None)
     # The review that `lotbench data review` would write: one accepted, one edited, one rejected.
-    items = datasets.samples(made.folder, Item)
+    items = datasets.samples(made.proposals, Item)
     cards = [sample_card(item) for item in items]
     sent = [
         {"card": 0, "decision": "accept"},
         {"card": 1, "decision": "edit", "changes": {"caption": "Something stands somewhere, plainly seen."}},
         {"card": 2, "decision": "reject"},
     ]
-    review = made.folder.with_name("proposals.review.jsonl")
+    review = made.proposals.with_name("proposals.review.jsonl")
     lines = [decision(cards, one)[1] for one in sent]
     review.write_text("".join(json.dumps({**line, "by": "", "at": ""}) + "\n" for line in lines))
 
-    done = await asyncio.to_thread(synthesize, config)
-    assert (done.proposed, done.accepted) == (3, 2)
-    assert done.left_out == {"rejected": 1}
-    chosen = datasets.samples(done.folder, Item)
+    done = await asyncio.to_thread(synthesize, config, {"python:p": proposer})
+    assert done.stages["proposed"] == 3 and done.accepted == 2
+    card = json.loads((tmp_path / "synthesize" / "card.json").read_text("utf-8"))
+    assert (card["left_out"], card["dropped"]) == ({"rejected": 1}, {"quality": 1})
+    chosen = datasets.samples(done.dataset, Item)
     assert [item.response for item in chosen] == [items[0].response, items[1].response]
     assert chosen[1].caption == "Something stands somewhere, plainly seen."
-    assert "decided by a person" in chosen[0].source
-    assert main(["data", "check", str(done.folder)]) == 0
+    assert chosen[0].writer == "tiny" and chosen[0].source.startswith(f"written to row {ITEMS[0].id}; ")
+    assert main(["data", "check", str(done.dataset)]) == 0
     run = await evaluate(
         model=mine,
         roles={"judge": mine, "oracle": mine},
-        data=str(done.folder),
+        data=str(done.dataset),
         repeats=1,
         settings=SETTINGS,
         out=tmp_path / "runs",
@@ -117,13 +122,13 @@ async def test_what_a_person_accepts_becomes_a_data_set_that_plays(
 
 def test_nothing_is_proposed_where_nothing_was_kept(config: Config, tmp_path: Path) -> None:
     Work(tmp_path).candidates("weak").write_text(candidate(ITEMS[0], kept=False).model_dump_json() + "\n")
-    with pytest.raises(UsageError, match="no candidate became a proposal"):
+    with pytest.raises(UsageError, match="no kept candidate answers one picture alone"):
         synthesize(config, {"python:p": proposer})
 
 
 def test_a_damaged_review_is_named_by_line(config: Config) -> None:
     made = synthesize(config, {"python:p": proposer})
-    review = made.folder.with_name("proposals.review.jsonl")
+    review = made.proposals.with_name("proposals.review.jsonl")
     review.write_text('{"sample": "syn-1", "decision": "perhaps"}\n')
     with pytest.raises(UsageError, match=r"proposals.review.jsonl:1: decision"):
-        synthesize(config)
+        synthesize(config, {"python:p": proposer})

@@ -21,26 +21,26 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, Literal
 
+from pydantic import BaseModel, ConfigDict
+
 from lotbench.errors import Unescapable, UsageError
 from lotbench.report.markdown import visible
 from lotbench.types import Message
 
 
-@dataclass(frozen=True, slots=True)
-class Packing:
-    """Options for loading weights.
+class Packing(BaseModel):
+    """Options for loading weights."""
 
-    Attributes:
-        dtype: The number type; `auto` is bfloat16 where the GPU has it, else float32.
-        quantize: `4bit` (NF4) or `8bit` by bitsandbytes; `none` for no quantization.
-        attn_implementation: A name of transformers (`sdpa`, `flash_attention_2`); empty for its default.
-        trust_remote_code: Whether code that comes with the weights may run.
-    """
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """auto: bfloat16 where the GPU has it, else float32."""
     quantize: Literal["none", "8bit", "4bit"] = "none"
+    """The frozen weights in 8 bits or in 4 (NF4), by bitsandbytes."""
     attn_implementation: str = ""
+    """As transformers names it (`sdpa`, `flash_attention_2`); empty: its own choice."""
     trust_remote_code: bool = False
+    """Run code that comes with the weights."""
 
 
 PLAIN = Packing()
@@ -198,13 +198,6 @@ def rendered(loaded: Loaded, messages: Sequence[Message]) -> str:
     raise Unescapable(f"{loaded.id}: its chat template refuses the messages: {refusal}")
 
 
-def model_class(config: Any) -> Any:
-    """Return the auto class of transformers for a configuration, by whether the model takes pictures."""
-    import transformers
-
-    return transformers.AutoModelForImageTextToText if _sees(config) else transformers.AutoModelForCausalLM
-
-
 def adapted(model: Any, adapter: str, *, trainable: bool = False) -> Any:
     """Return a model with a peft adapter; warn if the adapter names another base.
 
@@ -270,10 +263,11 @@ def _load(base: str, adapter: str | None, packing: Packing, train: Mapping[str, 
         raise ValueError(f"it has an adapter, which is to be named, too: hf:BASE+{base}")
     config = transformers.AutoConfig.from_pretrained(base, **trusted)
     how = _arguments(packing, training=train is not None) | trusted | dict(train or {})
-    model = model_class(config).from_pretrained(base, **how)
+    sees = _sees(config)
+    kind = transformers.AutoModelForImageTextToText if sees else transformers.AutoModelForCausalLM
+    model = kind.from_pretrained(base, **how)
     if adapter:
         model = adapted(model, adapter)
-    sees = _sees(config)
     reads = transformers.AutoProcessor if sees else transformers.AutoTokenizer
     processor = reads.from_pretrained(base, **trusted)
     tokenizer = processor.tokenizer if sees else processor
@@ -348,11 +342,8 @@ def _id(base: str, commit: str | None, adapter: str | None, packing: Packing) ->
 
 def _ends(*token_ids: int | Sequence[int] | None) -> tuple[int, ...]:
     """Return the distinct ids of end tokens, in ascending order; each argument is an id, several ids, or None."""
-    ends: set[int] = set()
-    for ids in token_ids:
-        if ids is not None:
-            ends |= {ids} if isinstance(ids, int) else set(ids)
-    return tuple(sorted(ends))
+    groups = ([ids] if isinstance(ids, int) else ids or () for ids in token_ids)
+    return tuple(sorted({token_id for ids in groups for token_id in ids}))
 
 
 def _turn(message: Message, sees: bool) -> dict[str, Any]:

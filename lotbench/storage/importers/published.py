@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from lotbench import benchmarks
-from lotbench.errors import DataError, UsageError, at, faults_of
+from lotbench.errors import DataError, UsageError, at, faults_of, file_errors
 from lotbench.harness.published import Source
 from lotbench.storage import atomic_write
 from lotbench.storage.jsonl import document
@@ -110,8 +110,6 @@ def write(samples: Sequence[BaseModel], folder: Path) -> int:
     path = folder / "samples.jsonl"
     if path.exists():
         raise UsageError(f"{path} is there already")
-    try:
+    with file_errors(path):
         atomic_write.write(path, [sample.model_dump_json(exclude_defaults=True) + "\n" for sample in samples])
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from None
     return len(samples)

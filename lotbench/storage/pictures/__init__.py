@@ -1,1 +1,1 @@
-"""Picture files: reading and encoding, duplicates, contact sheets."""
+"""Picture files: reading, encoding and metadata."""

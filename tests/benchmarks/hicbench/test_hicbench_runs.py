@@ -60,7 +60,7 @@ def embedding(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             table = np.array([[text.count(c) + 1 for c in "0123456789"] for text in texts], dtype=np.float32)
             return table / np.linalg.norm(table, axis=1, keepdims=True)
 
-    monkeypatch.setattr(embeddings, "Encoder", Letters)
+    monkeypatch.setattr(embeddings, "load_encoder", Letters)
     return seen
 
 

@@ -13,7 +13,7 @@ from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.cli import main
 from lotbench.harness.data_findings import Finding
-from lotbench.storage.pictures import contact_sheet, picture_facts
+from lotbench.storage.pictures import picture_facts
 
 EN: dict[str, Any] = {
     "id": "s1",
@@ -209,24 +209,3 @@ def test_notes_are_printed_and_are_no_faults(tmp_path: Path, capsys: pytest.Capt
     path = folder(tmp_path, EN | {"reject": []})
     assert main(["data", "check", str(path)]) == 0
     assert f"note: {path / 'samples.jsonl'}:2: reject: is empty" in capsys.readouterr().out
-
-
-def test_a_sheet_has_nine_samples_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [EN | {"id": f"s{number}", "image": "s.png"} for number in range(10)]
-    path, out = folder(tmp_path, *rows), tmp_path / "pages"
-    assert main(["data", "sheet", str(path), "--out", str(out)]) == 0
-    assert [page.name for page in sorted(out.iterdir())] == ["page-01.png", "page-02.png"]
-    with Image.open(out / "page-02.png") as page:
-        assert page.convert("L").crop((0, 0, contact_sheet.SIDE_PX, contact_sheet.SIDE_PX)).getextrema() == (
-            0,
-            255,
-        )
-    assert main(["data", "sheet", str(path), "--out", str(out), "--font", str(path / "samples.jsonl")]) == 2
-    assert "not a font" in capsys.readouterr().err
-
-
-def test_lines_break_at_spaces_and_between_chinese_characters() -> None:
-    assert contact_sheet.wrapped("one two three", 7, len) == ["one two", "three"]
-    assert contact_sheet.wrapped("> 一二三四五六七八九", 5, len) == ["> 一二三", "四五六七八", "九"]
-    assert contact_sheet.wrapped("a longest word", 5, len) == ["a", "longest", "word"]
-    assert contact_sheet.wrapped("", 5, len) == []

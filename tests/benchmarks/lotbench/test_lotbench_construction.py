@@ -232,7 +232,7 @@ async def test_a_decision_about_one_proposal_is_none_about_another(tmp_path: Pat
     other.model_id = "writer-2"
     for _ in range(2):
         # Again, too: what was refused once has left nothing that would let it pass.
-        with pytest.raises(DataError, match=f"decides about {item.id}, which has been proposed anew"):
+        with pytest.raises(DataError, match=f"{item.id} has been proposed anew"):
             await build(wanted, {"python:other": other})
     assert not made.dataset.exists()
 
@@ -293,6 +293,6 @@ def test_of_many_rows_those_are_held_that_enough_people_voted_on(tmp_path: Path)
     [scene] = _scenes(*wanted)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert scene.response.text == WHALE[0]["text"]
+    assert scene.response == WHALE[0]["text"]
     # Four thousand rows with their texts would be ten megabytes.
     assert peak < 3e6

@@ -12,6 +12,7 @@ from scipy.stats import chi2
 from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.responses import response
 from lotbench.benchmarks.lotbench.sample import Votes
+from lotbench.config.makers import PEOPLE
 from lotbench.errors import Unread
 
 
@@ -41,12 +42,15 @@ class Voted:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A picture with its best response: the sample of an episode.
+    """A picture with a response: the sample of an episode.
 
     Attributes:
         group: The group of its rows in the source data set, such as a contest.
         image: The absolute path of the picture.
         question: The text beside the picture; None if there was none.
+        source: The origin of the response.
+        writer: The writer of the response: a model, or people.
+        votes: People's votes on the response, if there are any.
     """
 
     id: str
@@ -54,8 +58,10 @@ class Scene:
     language: Literal["en", "zh"]
     image: str
     question: str | None
-    licence: str
-    response: Voted
+    response: str
+    source: str
+    writer: str = PEOPLE
+    votes: Votes | None = None
 
 
 def liked(likes: int) -> Votes:

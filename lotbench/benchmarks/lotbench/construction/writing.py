@@ -1,4 +1,4 @@
-"""The episode in which a model (the writer) makes a sample of a picture and the best response that people gave to it.
+"""The episode in which a model (the writer) makes a sample of a picture and a response to it.
 
 The writer fills in the texts of the sample. If its reply makes no valid sample, it is asked once more with the reason;
 then the picture is dropped with that reason. People decide later on the proposed samples.
@@ -36,6 +36,8 @@ ROLES = {
         pictures=True,
     )
 }
+LICENCE = "not cleared: the picture and the responses are their owners'"
+"""The licence field of the samples; whoever publishes a set must clear the rights."""
 NO_SAMPLE = "no_sample"
 """The status of a reply that can be read but makes no valid sample."""
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)、])\s*")
@@ -70,7 +72,7 @@ async def respond(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Upda
         "puzzle",
         episode.prompt("puzzle"),
         Puzzle,
-        {"image": episode.pictures[scene.id], "question": question, "response": scene.response.text},
+        {"image": episode.pictures[scene.id], "question": question, "response": scene.response},
         read=partial(_parse, scene),
         value=lambda fields: {"status": "ok", **fields},
         missing=lambda error: {"status": error.kind, "reason": error.reason},
@@ -90,8 +92,8 @@ async def propose(state: EpisodeState, runtime: Runtime[PictureEpisode]) -> Upda
     return {"outcome": "proposed"}
 
 
-def item(scene: Scene, puzzle: Mapping[str, Any], source: str) -> Item:
-    """Return the sample made from a scene and the fields of `Puzzle`; it names the `source`.
+def item(scene: Scene, puzzle: Mapping[str, Any], writer: str) -> Item:
+    """Return the sample made from a scene and the fields of `Puzzle`; it names the model that filled them in (`writer`).
 
     Raises:
         ValidationError: The texts make no valid sample.
@@ -101,7 +103,7 @@ def item(scene: Scene, puzzle: Mapping[str, Any], source: str) -> Item:
         language=scene.language,
         image=f"images/{scene.id}.png",
         caption=puzzle["caption"],
-        response=scene.response.text.strip(),
+        response=scene.response.strip(),
         key_text=puzzle["key_text"].strip(),
         explanation=puzzle["explanation"],
         point=Fixed(part=puzzle["part"], likeness=puzzle["likeness"], effect=puzzle["effect"]),
@@ -111,10 +113,10 @@ def item(scene: Scene, puzzle: Mapping[str, Any], source: str) -> Item:
         leap=puzzle["leap"],
         accept=tuple(_lines(puzzle["accept"])),
         reject=tuple(_rejected(line) for line in _lines(puzzle["reject"])),
-        votes=scene.response.votes,
-        writer="people",
-        source=source,
-        licence=scene.licence,
+        votes=scene.votes,
+        writer=scene.writer,
+        source=f"{scene.source}; the rest proposed by {writer}",
+        licence=LICENCE,
     )
 
 
@@ -130,7 +132,7 @@ def _parse(scene: Scene, answer: Answer) -> dict[str, Any]:
     if not puzzle["usable"]:
         return puzzle
     try:
-        sample = item(scene, puzzle, "a proposal")
+        sample = item(scene, puzzle, "a model")
     except ValidationError as error:
         raise Unread(NO_SAMPLE, "; ".join(faults_of(error))) from None
     if grave := [finding for lint in LINTS for finding in lint(sample) if finding.grave]:
@@ -152,7 +154,7 @@ def _lines(text: str) -> list[str]:
 
 benchmark = Benchmark(
     name="lotbench-construction",
-    about="turn pictures with responses that people voted on into samples of the game",
+    about="turn pictures with responses into samples of the game",
     roles=ROLES,
     Settings=Rules,
     Item=Item,
