@@ -18,8 +18,9 @@ from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bounded
 from lotbench.report.markdown import share
+from lotbench.report.report import describe_score
 from lotbench.report.sections import Cell, Plot, Section, Table
-from lotbench.types import Metric, Trace
+from lotbench.types import Trace
 
 STATUSES = ("ok", "unparsed", "not_a_phrase", "refused", "truncated")
 CONFIRM = {
@@ -53,7 +54,9 @@ def _survival(games: Sequence[Game], settings: Settings) -> Section:
     curve = survival.curve(counts)
     unsolved: list[float | None] = [None if value != value else float(value) for value in curve]
     rows = tuple(
-        (k, int(counts[0, k - 1]), int(counts[1, k - 1]), stopped[k], unsolved[k]) for k in range(1, last + 1)
+        (k, int(counts[0, k - 1]), int(counts[1, k - 1]), stopped[k], unsolved[k])
+        for k in range(1, last + 1)
+        if counts[0, k - 1] or stopped[k]
     )
     notes = [
         "At risk: games whose verdict in that round is known; of 10 games, 2 solved in round 1 and 1 broken "
@@ -115,9 +118,11 @@ def _outcomes(games: Sequence[Game]) -> Section:
     rows: list[tuple[Cell, ...]] = [
         (outcome, seen[outcome], share(seen[outcome], len(games)))
         for outcome in ("solved", "unsolved", *FAILED)
+        if seen[outcome]
     ]
     mute = sum(played.outcome == "unsolved" and not played.valid for played in games)
-    rows.append(("of the unsolved: no valid guess", mute, share(mute, len(games))))
+    if mute:
+        rows.append(("of the unsolved: no valid guess", mute, share(mute, len(games))))
     note = (
         "A failed game broke off because a call brought no reply or no readable verdict. Failed by judge or oracle it counts "
         "as broken off, not scored; failed by the candidate it is unsolved."
@@ -158,7 +163,7 @@ def _rounds(games: Sequence[Game], settings: Settings) -> Section:
         "A guess judged before in its game keeps its verdict, without a call, and uses a round.",
         "Many first guesses that are the very key text, beside few of other models, are a sign that the model knew the "
         "samples.",
-        f"creativity_score over games without a leak: {_with_interval(score)}, n = {score.n} samples. These games are the "
+        f"creativity_score over games without a leak: {describe_score(score)}. These games are the "
         "shorter: it is not what the model would get if it did not leak.",
     ]
     rows = tuple((what, count, len(of), share(count, len(of))) for what, count, of in counts)
@@ -200,10 +205,3 @@ def _groups(traces: Sequence[Trace], games: Sequence[Game], settings: Settings) 
     columns = ("by", "group", "samples", "games", "creativity_score", "low", "high", "solve_rate")
     note = "Low and high: 95 % interval over the group's samples; none for a single sample."
     return Section("By language and tier", (note,), (Table(columns, tuple(rows)),))
-
-
-def _with_interval(metric: Metric) -> str:
-    if metric.value is None:
-        return f"none ({metric.why})"
-    low, high = (f"{end:.4f}" if end is not None else "open" for end in (metric.low, metric.high))
-    return f"{metric.value:.4f} (95 % interval {low} to {high})"
