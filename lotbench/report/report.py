@@ -289,13 +289,11 @@ def _total_cost(spent: RoleUsage) -> str:
 
 
 def scores_table(report: Report) -> Table:
-    """Return a table with one row per metric, with columns for the reference scoring and the baselines if there are any."""
-    metrics, reference = list(report.scores.values()), report.reference_scores
+    """Return a table with one row per metric, the primary metric first, with the reference scoring and known baselines."""
+    names = sorted(report.scores, key=lambda name: name != report.primary_metric)
+    metrics, reference = [report.scores[name] for name in names], report.reference_scores
     columns: dict[str, list[Cell]] = {
-        "metric": [
-            f"{name} ({metric.instrument})" if metric.instrument else name
-            for name, metric in report.scores.items()
-        ],
+        "metric": [f"{name} ({report.scores[name].instrument})".removesuffix(" ()") for name in names],
         "value": [_rounded(metric) for metric in metrics],
         "95 % interval": [interval(metric) for metric in metrics],
     }
@@ -304,7 +302,7 @@ def scores_table(report: Report) -> Table:
     columns["n"] = [metric.n for metric in metrics]
     columns["better"] = [metric.better for metric in metrics]
     if reference:
-        values = [_rounded(reference[name]) if name in reference else None for name in report.scores]
+        values = [_rounded(reference[name]) if name in reference else None for name in names]
         columns[f"as {report.facts.preset} scores"] = list(values)
     known = (item for metric in metrics for item in metric.baselines.items())
     for baseline in dict.fromkeys(name for name, value in known if value is not None):
