@@ -40,6 +40,13 @@ def folder(name: str) -> Path:
     return Path(str(import_module(_module(name)).__file__)).parent
 
 
+def metric_words(name: str) -> dict[str, str]:
+    """Return what each metric of a benchmark says, in plain words, by metric; empty without a file metrics.txt."""
+    file = folder(name) / "metrics.txt"
+    lines = file.read_text("utf-8").splitlines() if file.is_file() else []
+    return dict(line.split(": ", 1) for line in lines)
+
+
 def _module(name: str) -> str:
     if name in NAMES:
         return f"lotbench.benchmarks.{name}.task"

@@ -7,6 +7,7 @@ than 5 % of its samples, is not paired with other runs and stands last.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, zip_longest
@@ -23,6 +24,7 @@ from lotbench.report.trust import MOST_UNANSWERED
 from lotbench.types import JSON, Metric, Trace
 
 HUMAN = "human"
+_WEIGHTS = re.compile(r"(\.Q\w+)?@[0-9a-f]{8}$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,12 +308,18 @@ def told_apart(runs: Sequence[tuple[str, str]]) -> list[str]:
     Runs of one model get the first part of their names that differs among all of them (the day, the time, the digest).
     """
     labels = []
+    runs = [(short_name(model), name) for model, name in runs]
     for model, name in runs:
         names = [other for other_model, other in runs if other_model == model]
         columns = zip_longest(*(other.split("-") for other in names), fillvalue="1")
         parts = next((column for column in columns if len({*column}) == len(names)), names)
         labels.append(model if len(names) == 1 else f"{model} ({parts[names.index(name)]})")
     return labels
+
+
+def short_name(model: str) -> str:
+    """Return the name of a model without the digest and the quantization of its weights, for tables."""
+    return _WEIGHTS.sub("", model)
 
 
 def at(table: JSON | Mapping[str, JSON], name: str) -> Any:

@@ -76,6 +76,7 @@ class Facts:
         wall_s: The seconds from the start of the run to its end, without pauses.
         notes: Notes to print under the scores.
         primary_metric: The metric by which runs are ranked; empty for the first one.
+        words: What each metric says, in plain words, by metric.
         footprint: The estimated energy and CO2e by role, with the library that estimated them; None without it.
     """
 
@@ -97,6 +98,7 @@ class Facts:
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     primary_metric: str = ""
+    words: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +251,8 @@ def _head(report: Report) -> list[str]:
     if not report.rankable:
         blocks.insert(0, f"**Not trusted:** {'; '.join(plain(reason) for reason in report.reasons)}")
     scores = scores_table(report)
-    notes = bullets(score_notes(report))
+    words = [f"{name}: {facts.words[name]}" for name in report.scores if name in facts.words]
+    notes = bullets([*words, *score_notes(report)])
     return [*blocks, _outcome_text(report), "## Scores", plain(scores.caption), table(scores), notes]
 
 
@@ -286,26 +289,23 @@ def _total_cost(spent: RoleUsage) -> str:
 
 
 def scores_table(report: Report) -> Table:
-    """Return a table with one row per metric, with columns for the reference scoring and the baselines if there are any."""
-    metrics, reference = list(report.scores.values()), report.reference_scores
+    """Return a table with one row per metric, the primary metric first, with the reference scoring and known baselines."""
+    names = sorted(report.scores, key=lambda name: name != report.primary_metric)
+    metrics, reference = [report.scores[name] for name in names], report.reference_scores
     columns: dict[str, list[Cell]] = {
-        "metric": [
-            f"{name} ({metric.instrument})" if metric.instrument else name
-            for name, metric in report.scores.items()
-        ],
+        "metric": [f"{name} ({report.scores[name].instrument})".removesuffix(" ()") for name in names],
         "value": [_rounded(metric) for metric in metrics],
         "95 % interval": [interval(metric) for metric in metrics],
     }
     if any(metric.bounds for metric in metrics):
         columns["bounds"] = [bounds.in_words(metric.bounds) for metric in metrics]
     columns["n"] = [metric.n for metric in metrics]
-    if any(metric.observations for metric in metrics):
-        columns["observations"] = [metric.observations or None for metric in metrics]
     columns["better"] = [metric.better for metric in metrics]
     if reference:
-        values = [_rounded(reference[name]) if name in reference else None for name in report.scores]
+        values = [_rounded(reference[name]) if name in reference else None for name in names]
         columns[f"as {report.facts.preset} scores"] = list(values)
-    for baseline in dict.fromkeys(name for metric in metrics for name in metric.baselines):
+    known = (item for metric in metrics for item in metric.baselines.items())
+    for baseline in dict.fromkeys(name for name, value in known if value is not None):
         columns[baseline] = [metric.baselines.get(baseline) for metric in metrics]
     variant = f"variant {report.facts.arm}; " if report.facts.arm else ""
     caption = f"{variant}{report.n_scored} of {counted(report.facts.n_episodes, 'task')} with a score"
@@ -369,13 +369,14 @@ def laid_out(section: Section, page: str = "report.html") -> list[str]:
 def _grid(grid: Grid) -> Table:
     """Return a heat map as a table with value, interval and n in each cell."""
     rows = tuple(
-        (name, *(None if cell is None else _describe_score(cell) for cell in cells))
+        (name, *(None if cell is None else describe_score(cell) for cell in cells))
         for name, cells in zip(grid.rows, grid.cells, strict=True)
     )
     return Table((f"{grid.y} / {grid.x}", *grid.columns), rows)
 
 
-def _describe_score(metric: Metric) -> str:
+def describe_score(metric: Metric) -> str:
+    """Return a metric with its interval and n as text, or why it has no value."""
     if metric.value is None:
         return f"none: {metric.why}"
     ends = f"{interval(metric)}, " if interval(metric) else ""
@@ -431,8 +432,9 @@ def total(spent: Mapping[str, RoleUsage]) -> RoleUsage:
 
 
 def _setting(settings: Mapping[str, JSON], name: str) -> str:
-    """Return a setting as JSON text, for comparing and printing."""
-    return json.dumps(settings[name], ensure_ascii=False, sort_keys=True) if name in settings else "not set"
+    """Return a setting as text, for comparing and printing."""
+    value = settings.get(name, "not set")
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
 def interval(metric: Metric) -> str | None:

@@ -38,12 +38,12 @@ def section(primary_metric: PrimaryMetric) -> Section:
     # The standard deviation of the difference between two models with independent scores.
     paired = math.sqrt(2) * sd
     difference, takes = detectable(n) * paired, _needed(gap / paired)
-    seen = "no gap" if difference > high - low else f"a gap of {number(difference)}"
+    seen = "no gap" if difference > high - low else f"a gap of {difference:.2g}"
     notes = (
         f"{n} {units} show {seen} in {primary_metric.name} to another model on the same {units}, with a power of {POWER:.0%} at the "
         f"level of {ALPHA:.0%} (paired t test).",
         f"A gap of {number(gap)} takes {takes:,} {units}.",
-        f"Taken for that: the other model's scores vary as these do (standard deviation {number(sd)} over {units}), and are "
+        f"Taken for that: the other model's scores vary as these do (standard deviation {sd:.2g} over {units}), and are "
         "independent of them. Pairing helps where both find the same samples easy: lotbench compare says what two runs show.",
     )
     numbers |= {"detectable": difference, "samples_needed": takes, "sd": sd}

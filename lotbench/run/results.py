@@ -164,6 +164,7 @@ def _facts(plan: Plan, results: _Results, wall_s: float) -> Facts:
         footprint=footprint(results.works),
         notes=tuple(note for note in (quality.said, results.primary_metric.counted) if note),
         primary_metric=results.primary_metric.name,
+        words=benchmarks.metric_words(benchmark.name),
         digests=plan.digests,
         wall_s=round(wall_s, 1),
     )

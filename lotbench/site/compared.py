@@ -1,4 +1,4 @@
-"""The page that compares two runs: the result of `lotbench compare`, and all episodes, the largest differences first."""
+"""The page that compares two runs: the result of `lotbench compare`, and all episodes, those of both runs first."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from lotbench.errors import LotbenchError
 from lotbench.report.html.page import Drawings
 from lotbench.run.compare_runs import compare_runs
 from lotbench.run.duel import last_look
+from lotbench.site import home
 from lotbench.site.run_summary import EpisodeRow, Shelf
 
 
@@ -42,15 +43,25 @@ def values(shelves: Sequence[Shelf], picture: Callable[[Shelf, str], str | None]
         shelves: The two runs.
         picture: Returns the address of a sample's picture, given the run and the sample id; None without a picture.
     """
-    why, comparison = "", None
+    why, comparison, board = "", None, None
+    with suppress(LotbenchError, ValueError):
+        # Runs of two benchmarks, and runs that have not ended, have no table.
+        [board] = home.boards([shelf.entry for shelf in shelves])
     try:
         comparison = compare_runs([shelf.run for shelf in shelves])
     except LotbenchError as error:
         why = str(error)
-    all_lines = sorted(_lines(*shelves), key=lambda line: (not line.differs, -abs(line.gap or 0.0)))
+    said = comparison.said if comparison else ()
+    provisional, _, title = said[0].rpartition("): ") if said else ("", "", "")
+    all_lines = sorted(
+        _lines(*shelves), key=lambda line: (None in line.rows, not line.differs, -abs(line.gap or 0.0))
+    )
     return {
         "shelves": shelves,
-        "said": comparison.said if comparison else (),
+        "title": title,
+        "notes": [provisional and f"{provisional}).", *said[1:]],
+        "board": board,
+        "pairs": [pair for ranking in comparison.boards for pair in ranking.pairs] if comparison else (),
         "sections": comparison.sections if comparison else (),
         "why": why,
         "lines": all_lines,
@@ -73,8 +84,8 @@ def duels(shelves: Sequence[Shelf]) -> list[tuple[str, list[Shelf], list[str]]]:
     for runs in by_name.values():
         with suppress(LotbenchError):
             if len(runs) > 1 and (look := last_look([shelf.run for shelf in runs])):
-                about = f"{runs[0].run.config.benchmark}, look {look.at} of {look.of}"
-                ended.append((f"{about}, level {look.level:.2g}", runs, look.lines))
+                about = f"{runs[0].run.config.benchmark}, comparison {look.at} of {look.of}"
+                ended.append((about, runs, look.lines))
     return ended
 
 

@@ -109,16 +109,6 @@ class LeapShown:
             return "unread"
         return "accepted" if last.accepted else "unjudged" if last.how == "none" else "not it"
 
-    @property
-    def tokens(self) -> int:
-        """The input and output tokens of the round's calls, as far as they are known."""
-        return sum(call.usage.input_tokens + call.usage.output_tokens for call in self.calls if call.usage)
-
-    @property
-    def seconds(self) -> float:
-        """The seconds that the round's calls took together."""
-        return sum(call.seconds for call in self.calls)
-
 
 @dataclass(frozen=True, slots=True)
 class Thought:

@@ -1,8 +1,9 @@
-"""The data of the home page: a table for each benchmark and variant, with its runs in order and a sentence on the ranking.
+"""The data of the home page: a table for each benchmark, with its runs in groups, and a sentence on each ranking.
 
-Every run is in the table of its variant, trusted or not; a badge says which, and why. Runs are ranked among those with
-equal conditions. Only trusted runs get a place; if there are none, runs that lack only samples or a check of their judge
-get provisional places. The functions are pure.
+Every run is in the table of its benchmark, trusted or not; a badge says which, and why. A group has the runs of one
+variant that were measured under the same conditions, in order. Runs are ranked within their group. Only trusted runs
+get a place; if there are none, runs that lack only samples or a check of their judge get provisional places. The
+functions are pure.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 from lotbench.errors import UsageError
 from lotbench.report import trust
 from lotbench.report.bounds import ABOUT, in_words
-from lotbench.report.leaderboard import Entry, alike, board, labels_of
+from lotbench.report.leaderboard import Entry, alike, board, labels_of, short_name
 from lotbench.report.markdown import counted
 from lotbench.report.ranking_sections import summed_up
 from lotbench.types import Metric
@@ -54,7 +55,6 @@ class Row:
         value: The primary metric with the ends of its interval, `low` and `high`; None if unknown.
         place: The place in the ranking, from 1; None for a run that is not ranked.
         n: The number of samples in the metric.
-        games: The number of finished episodes.
         failed: The number of episodes that failed or have no score.
         cost: The cost of the run in US dollars; None if unknown.
         bounds: The bounds of the metric as text; "" if no episode broke off.
@@ -98,12 +98,18 @@ class Group:
     """The runs of a table that were measured under the same conditions.
 
     Attributes:
+        variant: The variant of the benchmark; None if it has only one.
+        metric: The name of the metric by which the runs are ranked.
+        ends: The smallest and largest possible value of the metric.
         about: The conditions, in a line.
         rows: The runs, best first.
         said: The ranking in one sentence; "" if there is none.
         notes: Further sentences.
     """
 
+    variant: str | None
+    metric: str
+    ends: tuple[float, float]
     about: str
     rows: tuple[Row, ...]
     said: str = ""
@@ -112,11 +118,9 @@ class Group:
 
 @dataclass(frozen=True)
 class Board:
-    """The table of a benchmark and one variant of it (None if it has only one), ranked by `metric`."""
+    """The table of a benchmark, the groups with most to say first."""
 
     benchmark: str
-    variant: str | None
-    metric: str
     groups: tuple[Group, ...]
 
     @cached_property
@@ -125,24 +129,14 @@ class Board:
         return tuple(row for group in self.groups for row in group.rows)
 
     @property
-    def name(self) -> str:
-        """The title of the table."""
-        return f"{self.benchmark}, {self.variant}" if self.variant else self.benchmark
-
-    @cached_property
-    def least(self) -> float:
-        """The value at which the axis of the intervals begins, at most 0."""
-        return min(0.0, *(row.mean if row.low is None else row.low for row in self.rows), 0.0)
-
-    @cached_property
-    def most(self) -> float:
-        """The value at which the axis of the intervals ends, at least 1."""
-        ends = [row.mean if row.high is None else row.high for row in self.rows]
-        return max(self.least + 1e-9, 1.0 if max(ends) <= 1 else max(ends))
+    def ends(self) -> tuple[float, float]:
+        """The values at which the axis of the intervals begins and ends."""
+        return min(group.ends[0] for group in self.groups), max(group.ends[1] for group in self.groups)
 
     def at(self, value: float) -> str:
         """Return the horizontal position of a value on the axis, as a number for SVG."""
-        return f"{2 + WIDTH * (value - self.least) / (self.most - self.least):.1f}"
+        least, most = self.ends
+        return f"{2 + WIDTH * (value - least) / (most - least):.1f}"
 
 
 def start_time(run: str) -> str:
@@ -152,24 +146,37 @@ def start_time(run: str) -> str:
 
 
 def boards(entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]] | None = None) -> list[Board]:
-    """Return a table for each benchmark and variant, those with trusted runs first, then those with most runs.
+    """Return a table for each benchmark, those with trusted runs first, then those with most runs; likewise their groups.
 
     Args:
         entries: The runs.
         summaries: The content of summary.json by run name, for costs and numbers of episodes; None for none.
     """
-    by_variant: dict[tuple[str, str | None], list[Entry]] = {}
-    for entry in entries:
-        by_variant.setdefault((entry.benchmark, variant(entry)), []).append(entry)
-    tables = [_board(name, arm, each, summaries or {}) for (name, arm), each in by_variant.items()]
-    return sorted(tables, key=lambda table: (not any(row.trusted for row in table.rows), -len(table.rows)))
+    by_benchmark: dict[str, list[Entry]] = {}
+    # Trusted runs first: other runs then join the group of trusted runs with their conditions.
+    for entry in sorted(entries, key=lambda entry: bool(entry.reasons)):
+        by_benchmark.setdefault(entry.benchmark, []).append(entry)
+    tables = []
+    for name, every in by_benchmark.items():
+        groups = [_group(group, summaries or {}) for group in alike(every)]
+        tables.append(Board(name, tuple(sorted(groups, key=_weight))))
+    return sorted(tables, key=_weight)
+
+
+def _weight(table: Board | Group) -> tuple[bool, int]:
+    """Return a sort key: trusted runs first, then many runs."""
+    return not any(row.trusted for row in table.rows), -len(table.rows)
 
 
 def across(tables: Sequence[Board]) -> dict[str, list[Row | None]]:
-    """Return, by the name of each model with a value in two or more tables, its first row in each table (None if absent)."""
+    """Return, by the name of each model with a value in two or more tables, its first row in each table (None if absent).
+
+    Groups with another metric than that of their table's first group are left out.
+    """
     best: dict[str, list[Row | None]] = {}
     for at, table in enumerate(tables):
-        for row in reversed(table.rows):
+        rows = [row for group in table.groups if group.metric == table.groups[0].metric for row in group.rows]
+        for row in reversed(rows):
             if row.value is not None:
                 best.setdefault(row.model, [None] * len(tables))[at] = row
     return {model: rows for model, rows in sorted(best.items()) if sum(row is not None for row in rows) > 1}
@@ -187,53 +194,37 @@ def badge(reasons: Sequence[str]) -> Badge:
     return Badge("not trusted" if reasons else "trusted", tuple(reasons))
 
 
-def _board(
-    benchmark: str, arm: str | None, entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]
-) -> Board:
-    # Trusted runs first: other runs then join the group of trusted runs with their conditions.
-    groups = alike(sorted(entries, key=lambda entry: bool(entry.reasons)))
-    first = groups[0][0].metric
-    return Board(benchmark, arm, first.name, tuple(_group(group, summaries) for group in groups))
-
-
 def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -> Group:
     trusted = [entry for entry in group if not entry.reasons]
     # If no run is trusted, runs that lack only samples or a check of their judge are ranked.
     minor = [entry for entry in group if trust.MINOR.issuperset(trust.in_short(entry.reasons))]
     provisional = [] if trusted else minor
     ranked_of = trusted or (provisional if len(provisional) > 1 else [])
-    label = dict(zip((entry.name for entry in group), labels_of(group), strict=True))
-    rows = {
-        entry.name: replace(_row(entry, summaries, entry.metric.whole()), label=label[entry.name])
-        for entry in group
-    }
-    order, sentence, notes = list(rows), "", []
+    sentence, notes = "", []
     try:
         ranking = board(ranked_of) if ranked_of else None
     except UsageError as error:
         ranking, notes = None, [str(error)]
+    places = {place.entry.name: place for place in ranking.places} if ranking else {}
     if ranking is not None:
-        ranked = [place.entry.name for place in ranking.places if not place.entry.abstained]
-        for place in ranking.places:
-            name = place.entry.name
-            rows[name] = replace(
-                _row(place.entry, summaries, place.mean),
-                label=label[name],
-                place=ranking.number(place),
-                provisional=bool(provisional),
-            )
-        order = [place.entry.name for place in ranking.places]
-        alone = "Nobody to compare with yet: one trusted run." if len(ranked) == 1 else ""
-        sentence = summed_up(ranking) or alone
-        which = "ranked" if provisional else "trusted"
-        shared = counted(ranking.shared, "sample")
-        notes += [f"{ranking.metric} over the {shared} that every {which} run has."] * (len(ranked) > 1)
-    rest = sorted((name for name in rows if name not in order), key=lambda name: -rows[name].mean)
-    every = [*order, *rest]
+        ranked = [place for place in places.values() if not place.entry.abstained]
+        sentence = summed_up(ranking)
+        if len(ranked) == 1:
+            sentence = sentence or "Nobody to compare with yet: one trusted run."
+        elif ranked:
+            which, shared = "ranked" if provisional else "trusted", counted(ranking.shared, "sample")
+            notes.append(f"{ranking.metric} over the {shared} that every {which} run has.")
+    rows = []
+    for entry, label in zip(group, labels_of(group), strict=True):
+        place = places.get(entry.name)
+        row = _row(entry, summaries, place.mean if place else entry.metric.whole())
+        number = ranking.number(place) if ranking and place else None
+        rows.append(replace(row, label=label, place=number, provisional=bool(provisional)))
     # The best first, trusted or not; runs that abstained stay last.
-    every.sort(key=lambda name: (rows[name].abstained, rows[name].value is None, -rows[name].mean))
-    notes += [ABOUT] if any(row.bounds for row in rows.values()) else []
-    return Group(describe_group(group[0]), tuple(rows[name] for name in every), sentence, tuple(notes))
+    rows.sort(key=lambda row: (row.abstained, row.value is None, -row.mean))
+    notes += [ABOUT] if any(row.bounds for row in rows) else []
+    arm, metric, about = variant(group[0]), group[0].metric, describe_group(group[0])
+    return Group(arm, metric.name, metric.ends, about, tuple(rows), sentence, tuple(notes))
 
 
 def _row(entry: Entry, summaries: Mapping[str, Mapping[str, Any]], metric: Metric) -> Row:
@@ -241,7 +232,7 @@ def _row(entry: Entry, summaries: Mapping[str, Mapping[str, Any]], metric: Metri
     summary = summaries.get(entry.name, {})
     return Row(
         run=entry.name,
-        model=entry.model,
+        model=short_name(entry.model),
         label=entry.model,
         value=metric.value,
         low=None if entry.person else metric.low,
@@ -262,6 +253,6 @@ def describe_group(entry: Entry) -> str:
     parts = []
     for role, from_config in conditions["roles"].items():
         # The address says where a model was called, not which model it is.
-        names = [name.partition("@http")[0] for name in entry.ids.get(role) or from_config]
+        names = [short_name(name.partition("@http")[0]) for name in entry.ids.get(role) or from_config]
         parts.append(f"{role} {', '.join(names)}")
     return "; ".join([*parts, f"data {str(conditions['data'])[:8]}"])

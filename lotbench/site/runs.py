@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
+from lotbench import benchmarks
 from lotbench.config.model_names import parse
 from lotbench.errors import DataError, LotbenchError, UsageError
 from lotbench.regular_file import regular
@@ -148,7 +149,8 @@ class Gallery:
             boards=boards,
             duels=self._duels(tuple(ended.values())),
             across=home.across(boards),
-            pictures={board.name: self._strip(ended[board.rows[0].run]) for board in boards},
+            words={board.benchmark: benchmarks.metric_words(board.benchmark) for board in boards},
+            pictures={board.benchmark: self._strip(ended[board.rows[0].run]) for board in boards},
             reports={name for name, shelf in ended.items() if _report(shelf)},
             unended=[shelf for shelf in shelves if not shelf.run.summary],
             unreadable=sorted({**unreadable, **faults}.items()),
@@ -170,6 +172,7 @@ class Gallery:
             "../",
             shelf=shelf,
             metric=name,
+            words=benchmarks.metric_words(shelf.run.config.benchmark).get(str(name), ""),
             score=score,
             bounds=in_words(score.get("bounds", {})) if score else None,
             badge=trust or home.Badge("not ended"),

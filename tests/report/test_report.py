@@ -54,11 +54,11 @@ def test_scores_carry_arm_interval_totals_and_the_references_scoring() -> None:
     text = to_markdown(report())
     assert "variant image+caption; 3 of 4 tasks with a score" in text
     cells = row(text, "creativity_score")
-    columns = "metric, value, 95 % interval, bounds, n, observations, better, as paper/lotbench scores"
+    columns = "metric, value, 95 % interval, bounds, n, better, as paper/lotbench scores"
     assert row(text[: text.index("## Survival")], "metric") == columns.split(", ")
     # .25 + .375 exp(-.2), and with exp(-.6) for the .375 unsolved.
-    assert (cells[1], *cells[4:]) == ("0.56", "2", "4", "higher", "0.76")
-    assert row(text, "mean_rounds")[6] == "lower"
+    assert (cells[1], *cells[4:]) == ("0.56", "2", "higher", "0.76")
+    assert row(text, "mean_rounds")[5] == "lower"
 
 
 def test_calls_tokens_and_cost_add_up() -> None:

@@ -54,6 +54,10 @@ def test_two_runs_stand_side_by_side_and_what_differs_comes_first(root: Path) ->
     assert 'data-differs="different"' in first and changed.sample in first
     assert all('data-differs="alike"' in row for row in rest) and len(rest) == 5
     assert "1 of 6 came out differently" in page
+    # The two scores and their difference stand before the samples.
+    head = page[: page.index("came out differently")]
+    assert head.count('class="big"') == 3 and head.count("95 % interval 0.02 to 0.86</p>") == 2
+    assert "neither is ahead" in head
     # What it says of both is what `compare` says, and its sections stand below.
     assert "candidate (one) and candidate (other) are not clearly different." in page
     assert '<h2 dir="auto">Ranking</h2>' in page or ">Ranking</h2>" in page
@@ -170,5 +174,5 @@ def test_runs_that_name_one_duel_are_a_duel_and_others_with_one_order_are_none(
 
     monkeypatch.setattr(compared, "last_look", look)
     [(about, both, lines)] = duels(named("d", "d"))
-    assert about == "lotbench, look 2 of 4, level 0.003" and len(both) == 2 and lines == ["a beats b"]
+    assert about == "lotbench, comparison 2 of 4" and len(both) == 2 and lines == ["a beats b"]
     assert duels(named("", "")) == duels(named("d", "e")) == []

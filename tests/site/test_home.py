@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lotbench.benchmarks import metric_words
 from lotbench.report.html.page import harmless
 from lotbench.report.leaderboard import Entry
 from lotbench.site.home import Badge, across, badge, boards
@@ -32,6 +33,17 @@ def test_runs_that_were_not_measured_alike_are_never_numbered_together() -> None
     (board,) = boards([run("a", 0.5, 0.6, 0.7), run("b", 0.1, 0.2, 0.3, conditions=other)])
     assert [[row.place for row in group.rows] for group in board.groups] == [[1], [1]]
     assert len({group.about for group in board.groups}) == 2
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_metric_is_said_in_plain_words(name: str) -> None:
+    summary = json.loads((FOLDER / name / "summary.json").read_text("utf-8"))
+    assert summary["scores"].keys() <= metric_words(summary["benchmark"]).keys()
+
+
+def test_weights_are_named_without_their_digest() -> None:
+    (board,) = boards([run("a", 0.5, answered=("SmolLM2-135M-Instruct.Q4_1@b179c952",))])
+    assert board.rows[0].label == "SmolLM2-135M-Instruct"
 
 
 UNCHECKED = ("the judge was never checked (unchecked: m)",)

@@ -183,6 +183,7 @@ def test_what_was_sent_is_one_click_from_its_round(chromium: Browser, runs: Path
     shelf = next(one for one in gallery.readable_runs()[0] if "hostile" in one.name)
     path = f"game/{shelf.name}/{shelf.rows[0].file}#r3"
     with serving(gallery) as address, opened(chromium, address + path) as (page, faults):
+        page.locator("#r3 > details > summary").click()
         page.locator("#r3 .sent a").first.click()
         page.wait_for_url("**/said/**")
         page.wait_for_selector(".letter:target .message.reply")

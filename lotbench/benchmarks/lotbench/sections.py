@@ -18,6 +18,7 @@ from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bounded
 from lotbench.report.markdown import share
+from lotbench.report.report import describe_score
 from lotbench.report.sections import Cell, Plot, Section, Table
 from lotbench.types import Trace
 
@@ -51,7 +52,9 @@ def _survival(games: Sequence[Game], settings: Settings) -> Section:
     curve = survival.curve(counts)
     unsolved: list[float | None] = [None if value != value else float(value) for value in curve]
     rows = tuple(
-        (k, int(counts[0, k - 1]), int(counts[1, k - 1]), stopped[k], unsolved[k]) for k in range(1, last + 1)
+        (k, int(counts[0, k - 1]), int(counts[1, k - 1]), stopped[k], unsolved[k])
+        for k in range(1, last + 1)
+        if counts[0, k - 1] or stopped[k]
     )
     notes = [
         "At risk: games whose verdict in that round is known; of 10 games, 2 solved in round 1 and 1 broken "

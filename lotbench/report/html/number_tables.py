@@ -11,7 +11,7 @@ from lotbench.report.markdown import cell, visible
 from lotbench.report.sections import Cell, Grid, Plot, Table
 from lotbench.types import Metric
 
-DECIMALS = 4
+DECIMALS = 3
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """First characters that make a spreadsheet read a cell as a formula."""
 

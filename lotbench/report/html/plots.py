@@ -188,6 +188,8 @@ def _axes(axes: Axes, plot: Plot, down: bool) -> None:
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.tick_params(axis="y", length=0, labelcolor=INK)
+        if axes.dataLim.x0 >= 0:
+            axes.set_xlim(0, 1 if axes.dataLim.x1 <= 1 else None)
         # More tick labels would overlap on a phone.
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.spines["left"].set_visible(False)

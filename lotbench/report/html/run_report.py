@@ -67,7 +67,7 @@ def lines(report: Report) -> Plot | None:
         "",
         f"{name} ({metric.better} is better)",
         {"this run": tuple(points[:1])} | ({"to compare with": tuple(points[1:])} if rest else {}),
-        f"{name} with its 95 % interval, and what to compare it with",
+        f"{name} with its 95 % interval{', and what to compare it with' if rest else ''}",
         tuple(row[0] for row in rows),
         {"this run": (rows[0][2],)} | ({"to compare with": tuple(row[2] for row in rest)} if rest else {}),
     )
