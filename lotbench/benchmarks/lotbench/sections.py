@@ -18,7 +18,6 @@ from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bounded
 from lotbench.report.markdown import share
-from lotbench.report.report import describe_score
 from lotbench.report.sections import Cell, Plot, Section, Table
 from lotbench.types import Trace
 
