@@ -1,7 +1,11 @@
 """lotbench: how creative is a language model? Let it play.
 
-`evaluate` (async), `evaluate_sync`, `games` (step by step), `load_run` and `compare` are the Python API. They are loaded when
-first used, so that importing a part of lotbench does not import all of it.
+    run = lotbench.evaluate_sync(model="gpt-4o-mini", limit=5)    # in a notebook also: await lotbench.evaluate(...)
+    run.score(), run.to_frame(), run.report
+    lotbench.compare([run, lotbench.load_run("latest")])
+
+`resume` continues a stopped run; `games` plays step by step. docs/recipes.md has more. All are loaded when first used, so
+that importing a part of lotbench does not import all of it.
 """
 
 from __future__ import annotations
@@ -11,14 +15,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from lotbench.environment.games import games
     from lotbench.run.compare_runs import compare_runs as compare
-    from lotbench.run.evaluate import evaluate, evaluate_sync
+    from lotbench.run.evaluate import evaluate, evaluate_sync, resume
     from lotbench.run.loading import load_run
 
-__all__ = ["compare", "evaluate", "evaluate_sync", "games", "load_run"]
+__all__ = ["compare", "evaluate", "evaluate_sync", "games", "load_run", "resume"]
 
 
 def __getattr__(name: str) -> object:
-    if name in ("evaluate", "evaluate_sync"):
+    if name in ("evaluate", "evaluate_sync", "resume"):
         from lotbench.run import evaluate  # noqa: PLC0415 - see above
 
         return getattr(evaluate, name)

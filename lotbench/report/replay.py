@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lotbench.errors import UsageError
+from lotbench.report.markdown import visible
 from lotbench.report.sections import Excerpt
 from lotbench.types import JSON, Trace
 
@@ -27,6 +28,9 @@ class Replay:
 
     text: str
     table: Mapping[str, JSON]
+
+    def __str__(self) -> str:
+        return visible(self.text)
 
 
 def find_trace(traces: Sequence[Trace], sample: str | None, repeat: int | None) -> Trace:
