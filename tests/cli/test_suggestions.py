@@ -40,6 +40,7 @@ from tests.pages import parsers
         ("evaluate gpt-4o-mini", "(a model goes after --model)"),
         ("show latest", "is a run: lotbench replay latest tells a game of it"),
         ("show latest", "latest: runs/20261122-1744-lotbench-ace-1b2b"),
+        ("replay latst", "did you mean latest?"),
         ("play", "a person needs a terminal"),
         (
             "evaluate --model local --limit 1",
