@@ -17,9 +17,10 @@ export TOKENIZERS_PARALLELISM := false
 help:              ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / - /'
 
-evaluate: $(VENV)/local.done   ## watch a good game, and a model of this machine at one, without a key; makes .venv first
+evaluate: $(VENV)/local.done   ## watch a tiny model at a joke, and a good player at the same, without a key; makes .venv first
 	@ready=$$(date +%s) && $(BIN)/lotbench watch && end=$$(date +%s) && \
 	echo "view:    $(BIN)/lotbench view             every run, and every game round by round" && \
+	echo "demo:    make demo                         a leaderboard of three scripted players" && \
 	echo "play:    $(BIN)/lotbench play --browser   be the player yourself; no key needed" && \
 	echo "It took $$((end - $(START))) s: $$((ready - $(START))) s to install, $$((end - ready)) s for the games."
 

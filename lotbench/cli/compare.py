@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
@@ -45,8 +45,9 @@ def compare(parsed: argparse.Namespace) -> int:
             write_drawings(folder / "plots", section_drawings(comparison.sections), form)
     tables = "" if parsed.full else "; its tables here: --full"
     print(f"page: {folder / 'compare.html'}, and the same as .md and .json{tables}")
+    paths = {run.path.name: run.path for run in runs}
     for board in comparison.boards:
-        print(*_lines(board), sep="\n")
+        print(*_lines(board, paths), sep="\n")
     for sentence in comparison.said:
         print(visible(sentence))
     return 0
@@ -60,7 +61,7 @@ def _runs_among(names: Sequence[str]) -> list[str]:
     return [name for name in names if len(names) < 2 or name not in others]
 
 
-def _lines(board: Board) -> list[str]:
+def _lines(board: Board, paths: Mapping[str, Path]) -> list[str]:
     """Return a ranking as lines of 80 characters at most: place, model, score and lead, each with its interval; then what it shows."""
     lines = [f"{'#':>4}  {'model':25} {visible(board.metric)[:24]:24} ahead of the next by"]
     pairs = []
@@ -79,16 +80,17 @@ def _lines(board: Board) -> list[str]:
         known = [gap for gap in gaps if gap is not None]
         shows = f"a gap from {max(known):.2f} on is" if known else "no gap can be"
         lines.append(f"      With so many samples {shows} clear; more of them show more.")
-    return [*lines, *_farthest(*board.places[:2])] if pairs else lines
+    return [*lines, *_farthest(paths, *board.places[:2])] if pairs else lines
 
 
-def _farthest(first: Place, second: Place) -> list[str]:
+def _farthest(paths: Mapping[str, Path], first: Place, second: Place) -> list[str]:
     """Return a line on the sample on which two models are farthest apart, with the commands that print both games; or none."""
     ours, others = first.entry.values, second.entry.values
     gaps = {sample: abs(ours[sample] - others[sample]) for sample in sorted(ours.keys() & others.keys())}
     sample = max(gaps, key=gaps.__getitem__, default="")
     means = f"{ours[sample]:.2f} and {others[sample]:.2f}" if sample else ""
-    commands = (f"      lotbench replay {place.entry.name} --sample {sample}" for place in (first, second))
+    both = (paths[place.entry.name] for place in (first, second))
+    commands = (f"      lotbench replay {path} --sample {sample}" for path in both)
     return [f"      The first two differ most on {sample} ({means}):", *commands] if gaps.get(sample) else []
 
 

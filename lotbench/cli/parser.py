@@ -338,7 +338,7 @@ def _judges(command: Declare) -> None:
 
 
 def _people(command: Declare) -> None:
-    about = "watch a good game, then the embedded model at one; no key"
+    about = "watch the embedded model at a joke, then a good player at the same; no key"
     command("watch = watch:watch", about, OUT)
     command(
         "view = people:view",

@@ -204,7 +204,7 @@ def test_report_of_several_runs_prints_what_compare_writes(
     assert "3 samples that all played" in told[5] and "brackets: a provisional place" in told[5]
     assert "no gap can be clear" in told[6], "the smallest p of three samples is 1/4"
     assert "The first two differ most on lot-" in "\n".join(told) and told[-2].startswith(
-        "      lotbench replay "
+        f"      lotbench replay {runs[0].path.parent}/"
     )
     assert "strong" in told[-1] and told[-1].startswith("Provisionally (") and max(map(len, told[1:5])) <= 80
     assert main(["report", *names]) == 0
