@@ -12,16 +12,21 @@ export OMP_WAIT_POLICY := PASSIVE
 export GOMP_SPINCOUNT  := 0
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: help evaluate quick test check format docs golden audit clean
+.PHONY: help evaluate demo quick test check format docs golden audit clean
 
 help:              ## this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / - /'
 
-evaluate: $(VENV)/local.done   ## watch a good game, and a model of this machine at one, without a key; makes .venv first
+evaluate: $(VENV)/local.done   ## watch a tiny model at a joke, and a good player at the same, without a key; makes .venv first
 	@ready=$$(date +%s) && $(BIN)/lotbench watch && end=$$(date +%s) && \
 	echo "view:    $(BIN)/lotbench view             every run, and every game round by round" && \
+	echo "demo:    make demo                         a leaderboard of three scripted players" && \
 	echo "play:    $(BIN)/lotbench play --browser   be the player yourself; no key needed" && \
 	echo "It took $$((end - $(START))) s: $$((ready - $(START))) s to install, $$((end - ready)) s for the games."
+
+demo: $(VENV)/local.done       ## a leaderboard of three scripted players in the browser, without a key
+	@test -d demo || $(BIN)/python -m tests.bench.pictures --runs demo
+	@$(BIN)/lotbench view demo
 
 quick: $(VENV)/dev.done        ## the fast tests, under two minutes
 	$(BIN)/python -m pytest -q -n $(WORKERS)

@@ -1,7 +1,11 @@
 """lotbench: how creative is a language model? Let it play.
 
-`evaluate` (async), `evaluate_sync`, `games` (step by step), `load_run` and `compare` are the Python API. They are loaded when
-first used, so that importing a part of lotbench does not import all of it.
+    run = lotbench.evaluate_sync(model="gpt-4o-mini", limit=5)    # in a notebook also: await lotbench.evaluate(...)
+    run.score(), run.to_frame(), run.report
+    lotbench.compare([run, lotbench.load_run("latest")])
+
+`resume` continues a stopped run; `games` plays step by step. docs/recipes.md has more. All are loaded when first used, so
+that importing a part of lotbench does not import all of it.
 """
 
 from __future__ import annotations
@@ -11,10 +15,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from lotbench.environment.games import games
     from lotbench.run.compare_runs import compare_runs as compare
-    from lotbench.run.evaluate import evaluate, evaluate_sync
+    from lotbench.run.evaluate import evaluate, evaluate_sync, resume
     from lotbench.run.loading import load_run
 
-__all__ = ["compare", "evaluate", "evaluate_sync", "games", "load_run"]
+__all__ = ["compare", "evaluate", "evaluate_sync", "games", "load_run", "resume"]
 
 
 _PLACES = {
@@ -23,6 +27,7 @@ _PLACES = {
     "evaluate_sync": "run.evaluate:evaluate_sync",
     "games": "environment.games:games",
     "load_run": "run.loading:load_run",
+    "resume": "run.evaluate:resume",
 }
 """The module and the own name of each public function."""
 

@@ -34,6 +34,11 @@ class LotbenchError(Exception):
     run: Path | None = None
     """The folder of the run that the error stopped; None if it stopped no run."""
 
+    def _render_traceback_(self) -> list[str]:
+        """Return what a notebook shows of the error: the message and the command to go on with, and no lines of our code."""
+        resume = [] if self.run is None else [f'go on: run = await lotbench.resume("{self.run}")']
+        return [f"{type(self).__name__}: {self}", *resume]
+
 
 class UsageError(LotbenchError):
     """A flag, a config or a file that a person gave cannot be used as it is."""
@@ -130,6 +135,13 @@ def suggestion(name: str, names: Iterable[str]) -> str:
 
     near = get_close_matches(name, list(names), n=1)
     return f"; did you mean {near[0]}?" if near else ""
+
+
+def among(name: str, names: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: the known name most like it, if there is one, and all known names."""
+    known = list(names)
+    near = suggestion(name, known)
+    return f"{near} There are: {', '.join(known)}" if near else f"; there are: {', '.join(known)}"
 
 
 def at(path: Path | str, line: int | None = None, field: str | None = None) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module, metadata
 from pathlib import Path
 
-from lotbench.errors import UsageError, suggestion
+from lotbench.errors import UsageError, among
 from lotbench.harness.benchmark import Benchmark
 
 NAMES = ("lotbench", "standard", "liveideabench", "hicbench", "rinobench")
@@ -52,7 +52,7 @@ def _module(name: str) -> str:
         return f"lotbench.benchmarks.{name}.task"
     installed = _installed()
     if name not in installed:
-        raise UsageError(f"no benchmark {name!r}; there are: {', '.join(names())}{suggestion(name, names())}")
+        raise UsageError(f"no benchmark {name!r}{among(name, names())} (a model goes after --model)")
     return installed[name]
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 
 from lotbench.errors import UsageError
 from lotbench.report.comparison import to_json, to_latex, to_markdown
-from lotbench.report.leaderboard import Board
-from lotbench.report.markdown import places, visible
+from lotbench.report.difference_sections import detectable
+from lotbench.report.leaderboard import Board, Place
+from lotbench.report.markdown import interval, places, visible
 from lotbench.report.sections import Grid, Plot
 from lotbench.run.compare_runs import compare_runs
 from lotbench.run.loading import load_run
@@ -43,8 +45,9 @@ def compare(parsed: argparse.Namespace) -> int:
             write_drawings(folder / "plots", section_drawings(comparison.sections), form)
     tables = "" if parsed.full else "; its tables here: --full"
     print(f"page: {folder / 'compare.html'}, and the same as .md and .json{tables}")
+    paths = {run.path.name: run.path for run in runs}
     for board in comparison.boards:
-        print(*_lines(board), sep="\n")
+        print(*_lines(board, paths), sep="\n")
     for sentence in comparison.said:
         print(visible(sentence))
     return 0
@@ -58,17 +61,37 @@ def _runs_among(names: Sequence[str]) -> list[str]:
     return [name for name in names if len(names) < 2 or name not in others]
 
 
-def _lines(board: Board) -> list[str]:
-    """Return a ranking as lines of 80 characters at most: place, model, score with interval, samples, and trust."""
-    lines = [f"{'#':>4}  {'model':26} {visible(board.metric)[:24]:24} samples  trust"]
-    for place in board.places:
-        number, mean, digits = board.number(place), place.mean, places(place.mean.n)
-        ends = [f"{end:.{digits}f}" for end in (mean.value, mean.low, mean.high) if end is not None]
-        score = "{} ({} to {})".format(*ends) if len(ends) == 3 else "".join(ends[:1]) or "none"
-        trusted, at = not place.entry.reasons, "–" if number is None else str(number)
-        start = f"{at if trusted or number is None else f'({at})':>4}  {visible(place.label)[:26]:26}"
-        lines.append(f"{start} {score:24} {mean.n:7}  {'trusted' if trusted else 'not trusted'}")
-    return lines
+def _lines(board: Board, paths: Mapping[str, Path]) -> list[str]:
+    """Return a ranking as lines of 80 characters at most: place, model, score and lead, each with its interval; then what it shows."""
+    lines = [f"{'#':>4}  {'model':25} {visible(board.metric)[:24]:24} ahead of the next by"]
+    pairs = []
+    for place, after in zip_longest(board.places, board.places[1:]):
+        pair = after and board.pair(place.label, after.label)
+        pairs += [pair] if pair else []
+        number, mean, lead = board.number(place), place.mean, pair.difference if pair else None
+        digits = places(mean.n)
+        score = "none" if mean.value is None else interval(mean.value, mean.low, mean.high, digits)
+        ahead = interval(lead.mean, lead.low, lead.high, digits) if lead and lead.mean is not None else ""
+        at = "–" if number is None else f"({number})" if place.entry.reasons else str(number)
+        lines.append(f"{at:>4}  {visible(place.label)[:25]:25} {score:24} {ahead}".rstrip())
+    brackets = "; brackets: a provisional place" if any(place.entry.reasons for place in board.places) else ""
+    lines.append(f"      {board.shared} samples that all played, 95 % intervals{brackets}")
+    if gaps := [detectable(pair) for pair in pairs if not pair.apart]:
+        known = [gap for gap in gaps if gap is not None]
+        shows = f"a gap from {max(known):.2f} on is" if known else "no gap can be"
+        lines.append(f"      With so many samples {shows} clear; more of them show more.")
+    return [*lines, *_farthest(paths, *board.places[:2])] if pairs else lines
+
+
+def _farthest(paths: Mapping[str, Path], first: Place, second: Place) -> list[str]:
+    """Return a line on the sample on which two models are farthest apart, with the commands that print both games; or none."""
+    ours, others = first.entry.values, second.entry.values
+    gaps = {sample: abs(ours[sample] - others[sample]) for sample in sorted(ours.keys() & others.keys())}
+    sample = max(gaps, key=gaps.__getitem__, default="")
+    means = f"{ours[sample]:.2f} and {others[sample]:.2f}" if sample else ""
+    both = (paths[place.entry.name] for place in (first, second))
+    commands = (f"      lotbench replay {path} --sample {sample}" for path in both)
+    return [f"      The first two differ most on {sample} ({means}):", *commands] if gaps.get(sample) else []
 
 
 def write_drawings(folder: Path, drawings: Iterable[tuple[str, Plot | Grid]], form: str = "png") -> None:

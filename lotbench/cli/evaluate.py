@@ -7,6 +7,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Coroutine, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,9 +16,9 @@ from lotbench.calls.budget import refuse_tier
 from lotbench.config import experiment as config
 from lotbench.config import judge_panel, model_names
 from lotbench.config.experiment import Config
-from lotbench.errors import DataError, UsageError
+from lotbench.errors import DataError, RunFolderError, UsageError
 from lotbench.report import bounds, trust
-from lotbench.report.markdown import duration, places, visible
+from lotbench.report.markdown import visible
 from lotbench.run import plan
 from lotbench.run.evaluate import begin
 from lotbench.run.loading import Run
@@ -158,7 +159,7 @@ def print_result(run: Run) -> int:
     name = summary["primary_metric"]
     score = summary["scores"].get(name)
     # A server gives the name of its model, which is printed.
-    print(visible(f"{run.config.model}  {name} {_value(score)}  {_played(summary)}"))
+    print(visible(run.line))
     if score and (sentence := bounds.moving(name, score.get("bounds", {}), score["low"], score["high"])):
         print(sentence)
     # Metrics without a value that a command can compute.
@@ -169,17 +170,12 @@ def print_result(run: Run) -> int:
     if not run_folder.writable(run.path):
         print(f"{run.path} can only be read: nothing was written to it")
         return 0
-    print(f"report: {run.report}, and report.html beside it")
-    print(f"next: lotbench view {run.path}, or lotbench replay {run.path}")
+    name = str(run.path)
+    with suppress(RunFolderError):
+        name = "latest" if run_folder.find("latest").samefile(run.path) else name
+    print(f"report: {run.path / 'report.html'}, and report.md beside it")
+    print(f"next: lotbench view {name}, or lotbench replay {name}")
     return 0
-
-
-def _played(summary: Mapping[str, Any]) -> str:
-    """Return how many tasks were played or solved, the cost and the time."""
-    outcomes, total, cost = summary["outcomes"], summary["n_traces"], summary["usage"]["cost_usd"]
-    game = {"solved", "unsolved"} & outcomes.keys()
-    parts = [f"{outcomes.get('solved', 0)}/{total} solved" if game else f"{total} played"]
-    return "  ".join([*parts, *([] if cost is None else [f"${cost:.2f}"]), duration(summary["wall_s"])])
 
 
 def _trust(run: Run) -> str:
@@ -198,13 +194,3 @@ def _trust(run: Run) -> str:
     check = " ".join([*named, *(f"--{role} {name.text}" for role, name in unchecked)])
     earns = f"lotbench judge-check {check}" if checkable else "the report says why"
     return f"not trusted: {', '.join(trust.in_short(reasons))}; {earns}"
-
-
-def _value(score: Mapping[str, Any] | None) -> str:
-    """Return a score as text, with its interval and bounds."""
-    if score is None or score["value"] is None:
-        return f"none: {score['why'] if score else 'it was not computed'}"
-    digits, low, high = places(score["n"]), score["low"], score["high"]
-    span = "" if low is None or high is None else f" ({low:.{digits}f} to {high:.{digits}f})"
-    words = bounds.in_words(score.get("bounds", {}))
-    return f"{score['value']:.{digits}f}{span}" + (f"  bounds {words}" if words else "")

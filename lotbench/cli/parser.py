@@ -68,7 +68,8 @@ class Parser(argparse.ArgumentParser):
             command = f"{self.prog} {value}".removeprefix("lotbench ")
             if command in removed.COMMANDS:
                 self.error(f"no command {command}: {removed.COMMANDS[command]}")
-            error.message = f"{error.message}{_near(str(value), map(str, action.choices or ()))}"
+            near = _near(str(value), map(str, action.choices or ()))
+            error.message = f"there is no {value}{near}" if near else error.message
             raise
 
 
@@ -337,7 +338,7 @@ def _judges(command: Declare) -> None:
 
 
 def _people(command: Declare) -> None:
-    about = "watch a good game, then the embedded model at one; no key"
+    about = "watch the embedded model at a joke, then a good player at the same; no key"
     command("watch = watch:watch", about, OUT)
     command(
         "view = people:view",

@@ -161,14 +161,8 @@ def _keep_labels(run: Run, labels: Sequence[Path]) -> str:
 
 def replay(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench replay`: print an episode of a run step by step, as text or as JSON; return exit code 0."""
-    from lotbench.report.replay import find_trace
-    from lotbench.report.replay import replay as by_step
-
-    run = load_run(parsed.run, parsed.runs_folder)
-    trace = find_trace(run.traces, parsed.sample, parsed.repeat)
-    sample, own = run.samples[trace.sample], benchmarks.get(run.config.benchmark).replay
-    replayed = own(sample, trace) if own else by_step(sample, trace, results.readings(run, trace))
-    print(json.dumps(replayed.table, ensure_ascii=False, indent=2) if parsed.json else visible(replayed.text))
+    replayed = load_run(parsed.run, parsed.runs_folder).replay(parsed.sample, parsed.repeat)
+    print(json.dumps(replayed.table, ensure_ascii=False, indent=2) if parsed.json else replayed)
     return 0
 
 

@@ -1,6 +1,6 @@
-"""`lotbench watch`: a recorded good game, then a live game of the embedded model, both printed round by round.
+"""`lotbench watch`: the embedded model live, then a recorded good player at the same joke, both printed round by round.
 
-The word lists of the samples judge both games, so that a yes is meaningful although the model is tiny. Both become runs.
+The word lists of the sample judge both games, so that a yes is meaningful although the model is tiny. Both become runs.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -30,51 +31,73 @@ from lotbench.types import Reply, Request, Trace
 TICK_S = 0.1
 PACE_S = 0.45
 """The seconds between two lines of the recorded game, at a terminal."""
-EXAMPLE_SAMPLE, LIVE = ANSWERED
-"""The sample of the recorded game, and the one that the embedded model plays."""
 ROUNDS = (
     ("chess", "Is it a sport?", "Yes"),
     ("ice skating", "Is it done on a flat surface?", "No"),
     ("snowboarding", None, None),
 )
 """The recorded game: guess, question and answer of each round; the lists of the sample give the verdicts."""
-ASKED: Mapping[str, Any] = {
+LIVE: Mapping[str, Any] = {
     "benchmark": "lotbench",
     "model": "local",
     "data": "lotbench_easy",
+    "samples": [ANSWERED[0]],
     "repeats": 1,
     "roles.judge": [HOST],
     "roles.oracle": [HOST],
     "settings.arm": "caption",
     "settings.max_rounds": 4,
-    "settings.clue_interval": 1,
     # The questions of so small a model are unreadable, and a viewer would wait for them.
     "settings.ask": False,
-    "sampling.candidate.temperature": 0.8,
+    "settings.clues": False,
     "settings.judge_mode": "zero_shot",
+    # A cooler model repeats an example of its prompt in every round; the seed is of three guesses that differ.
+    "sampling.candidate.temperature": 1.5,
+    "seed": 2,
 }
+"""The configuration of the live game."""
 EXAMPLE: Mapping[str, Any] = {
-    **ASKED,
+    **LIVE,
     "model": "python:example",
-    "samples": [EXAMPLE_SAMPLE],
     "roles.oracle": ["python:script"],
     "settings.max_rounds": 15,
-    "settings.clue_interval": 5,
     "settings.ask": True,
+    "settings.clues": True,
+    "sampling.candidate.temperature": 1.0,
+    "seed": 0,
 }
 """The configuration of the recorded game as a run, which `lotbench replay example` finds by its name."""
+WHY = (
+    "135 million parameters are enough to write English, and too few to find the joke: "
+    "the guesses go with the sentence or repeat the prompt, and pass over the picture."
+)
+"""Why the embedded model fails, for the viewer of the live game."""
 
 
 def watch(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench watch`: print a recorded game, then a live one of the embedded model; return exit code 0."""
+    """Carry out `lotbench watch`: a live game of the embedded model, then a recorded good one of the same joke; return exit code 0."""
     console, out = Console(highlight=False), Path(parsed.out)
-    console.rule("A good game, told again")
-    tell(console, out, PACE_S if console.is_terminal else 0.0)
-    console.rule("Now live: a model of 135 million parameters, on this machine")
-    run = play({**ASKED, "samples": [LIVE]}, console, out)
-    console.print("It is a tiny model: watch the game, not the score.", style="dim")
+    console.rule("Which words make the joke?")
+    item = show_scene(console)
+    console.rule("Live on this machine: a tiny model")
+    if play(LIVE, console, out).traces[0].outcome == "unsolved":
+        console.print(Text(WHY, "dim"), "", sep="\n")
+    console.rule("A good player at the same joke, recorded: it may ask")
+    run = tell(console, out, PACE_S if console.is_terminal else 0.0)
+    console.print("", told_answer(item.model_dump()), sep="\n")
     console.print(Text(f"report:  {run.path / 'report.html'}"))
     return 0
+
+
+def show_scene(console: Console) -> Any:
+    """Print picture, caption and sentence of the sample that both play, and return the sample."""
+    plan = planned(config.load(None, (), EXAMPLE))
+    item: Any = plan.chosen[0]
+    show_picture(console, plan.pictures.path(item.id).read_bytes())
+    console.print(Text(f"In the picture: {item.caption}", "dim"))
+    before, _, after = item.frame.partition("<MASK>")
+    console.print(Text.assemble("\n", before, ("______", "bold underline blue"), after, "\n"))
+    return item
 
 
 def tell(console: Console, out: Path, pace_s: float = 0.0) -> Run:
@@ -84,7 +107,7 @@ def tell(console: Console, out: Path, pace_s: float = 0.0) -> Run:
 
 
 def play(asked: Mapping[str, Any], console: Console, out: Path, own: Mapping[str, Any] | None = None) -> Run:
-    """Play a game of one sample, print it as it goes, and return its run.
+    """Play a game of one sample, print its rounds as they go, and return its run.
 
     Args:
         asked: The fields of the configuration.
@@ -93,18 +116,11 @@ def play(asked: Mapping[str, Any], console: Console, out: Path, own: Mapping[str
         own: Models that are Python objects, by name.
     """
     run_config = config.load(None, (), asked)
-    plan = planned(run_config)
-    item: Any = plan.chosen[0]
-    show_picture(console, plan.pictures.path(item.id).read_bytes())
-    console.print(Text(f"In the picture: {item.caption}", "dim"))
-    before, _, after = item.frame.partition("<MASK>")
-    console.print(Text.assemble("\n", before, ("______", "bold underline blue"), after, "\n"))
-    live = Live(console)
+    plan, live = planned(run_config), Live(console)
     objects = {HOST: Host(plan.by_id.__getitem__), **(own or {})}
     run = interruptible(begin(run_config, out=out, own=objects, watch=live.watched, check=False))
     live.ends(run.traces[0])
-    ended = result(run.traces[0], plan.settings.max_rounds)
-    console.print(Text(f"\n{ended.words}", "bold"), told_answer(run.samples[item.id]), sep="\n")
+    console.print(Text(f"\n{result(run.traces[0], plan.settings.max_rounds).words}", "bold"))
     return run
 
 
@@ -131,7 +147,7 @@ class Live:
 
     def __init__(self, console: Console) -> None:
         self._console, self._drawn = console, set[tuple[object, ...]]()
-        self._player = Player("", "")
+        self._player, self._lines = Player("", ""), Counter[str]()
 
     async def watched(self, status: Status) -> None:
         """Print what is new in the run's game until this task is cancelled at the end of the run."""
@@ -146,7 +162,13 @@ class Live:
 
     def _print_news(self) -> None:
         for text in news(self._player.view, self._drawn, with_questions=True):
-            self._console.print(text)
+            self._say(text)
+
+    def _say(self, text: Text) -> None:
+        """Print a line; one that comes a second time is marked, and a third time it is left out."""
+        self._lines[text.plain] += 1
+        if self._lines[text.plain] < 3:
+            self._console.print(text.append(" (again)" * (self._lines[text.plain] - 1), "dim"))
 
     def ends(self, trace: Trace) -> None:
         """Print the verdict on the last guess, which came too late for `watched`."""
@@ -154,4 +176,4 @@ class Live:
         value: Any = last["value"]
         if (last["round"], "counts") not in self._drawn:
             guess, solved = value.get("guess"), trace.outcome == "solved"
-            self._console.print(judged(str(guess), solved) if guess else no_guess(last["round"]))
+            self._say(judged(str(guess), solved) if guess else no_guess(last["round"]))

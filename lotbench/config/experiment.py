@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from lotbench.errors import UsageError, faults_of, suggestion
+from lotbench.errors import UsageError, among, faults_of
 from lotbench.regular_file import read_text
 from lotbench.types import JSON
 
@@ -300,5 +300,4 @@ def _message(model: type[BaseModel], error: Any) -> str:
     if error["type"] != "extra_forbidden":
         return f"{error['msg']} (got {repr(error['input'])[:200]})"
     fields = sorted(model.model_fields) if len(error["loc"]) == 1 else []
-    near = suggestion(str(error["loc"][-1]), fields)
-    return "unknown key" + (f"; known: {', '.join(fields)}" if fields else "") + near
+    return "unknown key" + (among(str(error["loc"][-1]), fields) if fields else "")

@@ -16,7 +16,7 @@ from functools import cache
 from typing import Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 
-from lotbench.errors import UsageError
+from lotbench.errors import UsageError, among
 
 Kind: TypeAlias = Literal["api", "hf", "local", "file", "human", "python", "langchain"]
 Quantize: TypeAlias = Literal["none", "8bit", "4bit"]
@@ -141,10 +141,8 @@ def _parsed(name: str) -> ModelName:
     if not slash:
         provider, model = "openai", name
     if provider not in PROVIDERS:
-        names = ", ".join(PROVIDERS)
-        raise UsageError(
-            f"{name!r}: unknown provider {provider!r}; known: {names}, or NAME@http://host:port/v1"
-        )
+        known = among(provider, PROVIDERS)
+        raise UsageError(f"{name!r}: unknown provider {provider!r}{known}, or NAME@http://host:port/v1")
     server = PROVIDERS[provider]
     url = _url_of_environment(provider, "BASE_URL") if provider == "openai" else ""
     return ModelName(name, "api", model, url=url or server.url, key=server.key, provider=provider)

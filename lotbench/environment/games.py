@@ -152,8 +152,8 @@ async def games(
 
     Args:
         benchmark: The name of the benchmark.
-        judge: A model name, an async callable from OpenAI-style messages to text, or a sequence of them.
-        oracle: A model name or an async callable.
+        judge: A model name, a function (async or not) from OpenAI-style messages to text, or a sequence of them.
+        oracle: A model name or a function.
         roles: The models of other roles, by role.
         player: The name of the player in records and keys of calls (`python:NAME`).
         folder: The run folder; created, or continued without repeating finished calls.

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lotbench.errors import UsageError
+from lotbench.errors import UsageError, suggestion
 
 
 def select(
@@ -32,7 +32,7 @@ def select(
     """
     by_id = {sample.id: sample for sample in data}
     if unknown := [name for name in ids if name not in by_id]:
-        raise UsageError(f"no sample {', '.join(unknown)} in the data set")
+        raise UsageError(f"no sample {', '.join(unknown)} in the data set{suggestion(unknown[0], by_id)}")
     if ids:
         return tuple(by_id[name] for name in dict.fromkeys(ids))[:limit]
     first: dict[str, str] = {}

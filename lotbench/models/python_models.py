@@ -1,4 +1,4 @@
-"""Models that are Python objects: async callables and LangChain chat models (which may also be given by name).
+"""Models that are Python objects: functions and LangChain chat models (which may also be given by name).
 
 They get messages in OpenAI's format and no schema. Their exceptions become CallFailed, or Unescapable if no call can
 succeed.
@@ -7,12 +7,14 @@ succeed.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from inspect import isawaitable, iscoroutinefunction
 from typing import Any
 
 from pydantic import SecretStr
@@ -32,16 +34,17 @@ SHORTEST_KEY = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallableModel:
-    """A model made from an async callable from OpenAI-style messages to text.
+    """A model made from a callable from OpenAI-style messages to text.
 
     Attributes:
-        call: The callable; it returns text or a Reply.
+        call: The callable, async or not; it returns text, a mapping (which is sent on as JSON) or a Reply. One that is not
+            async runs in a thread of its own.
         picture: Maps the sha256 of a picture to its data URL.
         model_id: The model id in its replies.
         timeout_s: The time limit of a call in seconds; None for no limit.
     """
 
-    call: Callable[[list[dict[str, Any]]], Awaitable[str | Reply]]
+    call: Callable[[list[dict[str, Any]]], Any]
     picture: chat_format.Picture
     model_id: str
     timeout_s: float | None = None
@@ -51,16 +54,24 @@ class CallableModel:
 
         Raises:
             CallFailed: The callable raised an exception, or took too long.
-            Unescapable: It returned neither text nor a Reply, or raised an error with status 401, 402, 403 or 404.
+            Unescapable: It returned something else, or raised an error with status 401, 402, 403 or 404.
         """
         messages = chat_format.body(request, self.model_id, chat_format.Abilities(), self.picture)["messages"]
         started = time.monotonic()
-        answer = await _await_reply(self.model_id, self.call(messages), self.timeout_s, self.call)
+        answer = await _await_reply(self.model_id, self._answer(messages), self.timeout_s, self.call)
         if isinstance(answer, Reply):
             return answer
+        if isinstance(answer, Mapping):
+            answer = json.dumps(answer, ensure_ascii=False)
         if not isinstance(answer, str):
             raise Unescapable(f"{self.model_id}: returned {type(answer).__name__}, not text")
         return Reply(answer, self.model_id, seconds=round(time.monotonic() - started, 3))
+
+    async def _answer(self, messages: list[dict[str, Any]]) -> Any:
+        if iscoroutinefunction(self.call):
+            return await self.call(messages)
+        answer = await asyncio.to_thread(self.call, messages)
+        return await answer if isawaitable(answer) else answer
 
 
 @dataclass(frozen=True, slots=True, eq=False)

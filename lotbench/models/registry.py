@@ -44,7 +44,7 @@ class Models:
     Args:
         pictures: The pictures of the samples.
         limits: Timeouts, retries and rates.
-        own: Python objects by name (`python:NAME`): async callables, LangChain chat models, or a `Model`.
+        own: Python objects by name (`python:NAME`): functions, LangChain chat models, or a `Model`.
         order: The ids of the samples in data order, if predictions may be joined by position; else empty.
 
     Attributes:
@@ -155,7 +155,7 @@ class Models:
     def _own_model(self, name: ModelName) -> Model:
         if name.text not in self._own:
             raise UsageError(
-                f"{name.text} is a Python object: run or resume it from Python, with that object"
+                f'{name.text} is a Python object: run or resume it from Python (own={{"{name.text}": ...}})'
             )
         own_model = self._own[name.text]
         if isinstance(own_model, CallableModel | LangChainModel):

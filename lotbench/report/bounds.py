@@ -8,8 +8,9 @@ episodes, `of` that of all episodes.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-from lotbench.report.markdown import number
+from lotbench.report.markdown import interval, number, places
 
 Bounds = Mapping[str, float | None]
 
@@ -25,6 +26,13 @@ def in_words(bounds: Bounds) -> str | None:
         return None
     range_text = f"{_end(bounds['least'])} to {_end(bounds['most'])}"
     return f"{range_text} ({_end(bounds['low'])} to {_end(bounds['high'])})"
+
+
+def score_text(score: Mapping[str, Any]) -> str:
+    """Return a score of summary.json as text: its value, which is not None, with its interval and bounds."""
+    text = interval(score["value"], score["low"], score["high"], places(score["n"]))
+    range_text = in_words(score.get("bounds", {}))
+    return f"{text}, bounds {range_text}" if range_text else text
 
 
 def moving(name: str, bounds: Bounds, low: float | None, high: float | None) -> str | None:

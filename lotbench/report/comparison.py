@@ -29,7 +29,7 @@ from lotbench.metrics.correlation import correlation
 from lotbench.report import bounds, leaderboard, likeness, ranking_sections
 from lotbench.report.leaderboard import Board, Entry
 from lotbench.report.likeness import Replies
-from lotbench.report.markdown import number, places, plain, visible
+from lotbench.report.markdown import number, plain, visible
 from lotbench.report.report import laid_out
 from lotbench.report.sections import Section, Table
 from lotbench.types import JSON
@@ -340,13 +340,7 @@ def _last_part(model: str) -> str:
 
 
 def _cell(score: Mapping[str, Any] | None) -> str | None:
-    if score is None or score["value"] is None:
-        return None
-    range_text = bounds.in_words(score.get("bounds", {}))
-    suffix = f", bounds {range_text}" if range_text else ""
-    digits, value, low, high = places(score["n"]), score["value"], score["low"], score["high"]
-    ends = "" if None in (low, high) else f" ({low:.{digits}f} to {high:.{digits}f})"
-    return f"{value:.{digits}f}{ends}{suffix}"
+    return None if score is None or score["value"] is None else bounds.score_text(score)
 
 
 def _setup_text(table: JSON | Mapping[str, JSON], name: str) -> str:

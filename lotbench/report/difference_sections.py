@@ -8,7 +8,7 @@ from typing import Any
 from lotbench.metrics.compare import smallest_p
 from lotbench.report import what_it_shows
 from lotbench.report.leaderboard import Board, Pair
-from lotbench.report.markdown import number
+from lotbench.report.markdown import interval, number
 from lotbench.report.sections import Section, Table
 
 
@@ -17,7 +17,7 @@ def sections(ranking: Board) -> list[Section]:
     return [_differences(ranking)] if ranking.pairs else []
 
 
-def _detectable(pair: Pair) -> float | None:
+def detectable(pair: Pair) -> float | None:
     """Return the smallest detectable difference of two runs at the level of their test; None if it is not defined."""
     seen = pair.difference
     if seen.sd is None or seen.n < 2 or smallest_p(seen.n) >= pair.level:
@@ -26,7 +26,7 @@ def _detectable(pair: Pair) -> float | None:
 
 
 def _differences(ranking: Board) -> Section:
-    least = [_detectable(pair) for pair in ranking.pairs]
+    least = [detectable(pair) for pair in ranking.pairs]
     rows = tuple(
         (
             pair.better,
@@ -73,8 +73,7 @@ def _judge(ranking: Board) -> list[str]:
 def _rate(rate: Mapping[str, Any]) -> str:
     if rate["value"] is None:
         return ""
-    ends = "" if None in (rate["low"], rate["high"]) else f" ({rate['low']:.3f} to {rate['high']:.3f})"
-    return f"{rate['value']:.3f}{ends}, n = {rate['n']}"
+    return f"{interval(rate['value'], rate['low'], rate['high'])}, n = {rate['n']}"
 
 
 def _detectable_notes(detectable: Sequence[float]) -> list[str]:

@@ -172,6 +172,10 @@ class Board:
     people: tuple[Entry, ...]
     shared: int
 
+    def pair(self, label: str, other: str) -> Pair | None:
+        """Return the pair of two runs by label; None if one of them abstained."""
+        return next((pair for pair in self.pairs if {pair.better, pair.other} == {label, other}), None)
+
     def number(self, place: Place) -> int | None:
         """Return a place as a number from 1, the same for runs that are not clearly different; None for one that abstained."""
         beaten = sum(pair.apart and pair.other == place.label for pair in self.pairs)

@@ -60,6 +60,12 @@ def places(n: int) -> int:
     return 2 if n < FEW else 3
 
 
+def interval(value: float, low: float | None, high: float | None, digits: int = 3) -> str:
+    """Return a value with its interval, as in `0.70 (0.57 to 0.81)`; without it if an end is open."""
+    ends = "" if low is None or high is None else f" ({low:.{digits}f} to {high:.{digits}f})"
+    return f"{value:.{digits}f}{ends}"
+
+
 def share(count: int, of: int) -> float | None:
     """Return `count` divided by `of`; None if `of` is 0."""
     return count / of if of else None

@@ -100,13 +100,11 @@ def summed_up(ranking: Board) -> str:
 
     If runs are not trusted, it begins with the reasons in short. It is "" if there is nothing to say, as for a single run.
     """
-    pairs = {frozenset((pair.better, pair.other)): pair for pair in ranking.pairs}
-    ranked = [place.label for place in ranking.places if not place.entry.abstained]
     sentences = []
-    for both in pairwise(ranked):
-        pair = pairs[frozenset(both)]
-        a, b = (pair.better, pair.other) if pair.apart else both
-        sentences.append(f"{a} beats {b}" if pair.apart else f"{a} and {b} are not clearly different")
+    for both in pairwise(place.label for place in ranking.places):
+        if pair := ranking.pair(*both):
+            a, b = (pair.better, pair.other) if pair.apart else both
+            sentences.append(f"{a} beats {b}" if pair.apart else f"{a} and {b} are not clearly different")
     parts = [", ".join(sentences)] if sentences else []
     clear, n = sum(pair.apart for pair in ranking.pairs), len(ranking.pairs)
     if n > 1 and clear:

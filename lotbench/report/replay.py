@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from lotbench.errors import UsageError
+from lotbench.errors import UsageError, suggestion
+from lotbench.report.markdown import visible
 from lotbench.report.sections import Excerpt
 from lotbench.types import JSON, Trace
 
@@ -28,6 +29,9 @@ class Replay:
     text: str
     table: Mapping[str, JSON]
 
+    def __str__(self) -> str:
+        return visible(self.text)
+
 
 def find_trace(traces: Sequence[Trace], sample: str | None, repeat: int | None) -> Trace:
     """Return the first trace of a sample and repeat; None stands for any.
@@ -39,7 +43,8 @@ def find_trace(traces: Sequence[Trace], sample: str | None, repeat: int | None) 
         if sample in (None, trace.sample) and repeat in (None, trace.repeat):
             return trace
     which = "" if repeat is None else f", repeat {repeat},"
-    raise UsageError(f"no finished task of sample {sample or '(any)'}{which} in this run")
+    near = suggestion(sample or "", {trace.sample for trace in traces})
+    raise UsageError(f"no finished task of sample {sample or '(any)'}{which} in this run{near}")
 
 
 def replay(sample: Mapping[str, Any], trace: Trace, readings: Sequence[Excerpt]) -> Replay:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import nullcontext
 from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from lotbench.calls.budget import refuse_unpriced
 from lotbench.calls.store import Store
 from lotbench.config import experiment as config
-from lotbench.config.experiment import Config, Limits, digest
+from lotbench.config.experiment import Config, Experiment, Limits, digest
 from lotbench.errors import LotbenchError, Unreachable
 from lotbench.run import plan, recorded
 from lotbench.run import shards as sharded
@@ -26,10 +27,26 @@ from lotbench.storage.traces import Traces
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Player: TypeAlias = str | Callable[[list[dict[str, Any]]], Awaitable[Any]] | Any
-"""A model: a name, an async callable from OpenAI-style messages to text, or a LangChain chat model."""
+F = TypeVar("F", bound=Callable[..., Any])
+Player: TypeAlias = str | Callable[[list[dict[str, Any]]], Any] | Any
+"""A model: a name, a function (async or not) from OpenAI-style messages to text, or a LangChain chat model."""
 
 
+def _lists_fields(function: F) -> F:
+    """Replace `**fields` in the signature of a function by the fields of Experiment and Limits, for help and tab completion."""
+    before = signature(function)
+    *own, _ = before.parameters.values()
+    fields = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=field.get_default(call_default_factory=True))
+        for table in (Experiment, Limits)
+        for name, field in table.model_fields.items()
+        if name not in before.parameters
+    ]
+    function.__signature__ = before.replace(parameters=[*own, *fields])  # type: ignore[attr-defined]
+    return function
+
+
+@_lists_fields
 async def evaluate(
     benchmark: str = config.DEFAULT_BENCHMARK,
     *,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,13 @@ from lotbench import benchmarks
 from lotbench.calls.journal import Totals, read_totals
 from lotbench.calls.prices import Price
 from lotbench.config.experiment import Config, Experiment, Limits
-from lotbench.errors import RunFolderError, UsageError, suggestion
+from lotbench.errors import RunFolderError, UsageError, among
+from lotbench.harness.evidence import Evidence
 from lotbench.regular_file import is_file
-from lotbench.report import trace_rows
-from lotbench.report.markdown import visible
+from lotbench.report import bounds, trace_rows, trust
+from lotbench.report.markdown import duration, visible
+from lotbench.report.replay import Replay, find_trace, replay
+from lotbench.report.sections import Excerpt
 from lotbench.run import plan, recorded
 from lotbench.run.folder_shapes import later, read_run_json, read_samples, read_summary
 from lotbench.storage import run_folder
@@ -50,13 +54,32 @@ class Run:
     def __repr__(self) -> str:
         if not self.summary:
             return f"<run {self.path}, not ended>"
-        name = self.summary["primary_metric"]
-        return visible(f"<run {self.path} of {self.answered}: {name} {self.score(name)}, {self.trust}>")
+        why = ", ".join(trust.in_short(self.summary["reasons"]))
+        return visible(f"<run {self.path}: {self.line}; {f'not trusted: {why}' if why else 'trusted'}>")
+
+    def _repr_html_(self) -> str:
+        """Return the run in a line and its metrics, for a notebook."""
+        return f"<p>{escape(repr(self))}</p>{self.scores_frame().to_html(index=False)}"
 
     @property
     def trust(self) -> str:
         """Whether an ended run is trusted, or why it is not."""
         return "trusted" if self.summary["rankable"] else f"not trusted: {'; '.join(self.summary['reasons'])}"
+
+    @property
+    def line(self) -> str:
+        """The result of an ended run in a line: model, primary metric, games or tasks, cost, time."""
+        name, outcomes = self.summary["primary_metric"], self.summary["outcomes"]
+        score, cost = self.summary["scores"].get(name) or {}, self.summary["usage"]["cost_usd"]
+        known = score.get("value") is not None
+        text = bounds.score_text(score) if known else f"none: {score.get('why') or 'it was not computed'}"
+        game = {"solved", "unsolved"} & outcomes.keys()
+        total = self.summary["n_traces"]
+        played = f"{outcomes.get('solved', 0)}/{total} solved" if game else f"{total} played"
+        spent = [] if cost is None else [f"${cost:.2f}"]
+        return "  ".join(
+            [self.config.model, f"{name} {text}", played, *spent, duration(self.summary["wall_s"])]
+        )
 
     def score(self, name: str | None = None) -> float | None:
         """Return the value of a metric, by default the first one; None if it has no value (`summary` has the reason).
@@ -66,8 +89,9 @@ class Run:
         """
         scores = self.summary.get("scores", {})
         if name is not None and name not in scores:
-            names = ", ".join(scores) or "none yet: the run has not ended"
-            raise UsageError(f"no score {name!r}{suggestion(name, scores)} There are: {names}")
+            raise UsageError(
+                f"no score {name!r}{among(name, scores) if scores else ': the run has not ended'}"
+            )
         chosen = scores.get(name or next(iter(scores), ""))
         return None if chosen is None else chosen["value"]
 
@@ -84,6 +108,22 @@ class Run:
     def steps_frame(self) -> pd.DataFrame:
         """Return the steps of the finished episodes for pandas, one row each, with the guess and question of their round."""
         return _frame(trace_rows.steps(self.traces, self.path.name, self.answered))
+
+    def scores_frame(self) -> pd.DataFrame:
+        """Return the metrics for pandas, one row each, with interval, number of samples, and the reason if there is no value."""
+        names, scores = ("value", "low", "high", "n", "why"), self.summary.get("scores", {})
+        rows = ({"metric": name, **{key: score[key] for key in names}} for name, score in scores.items())
+        return _frame(rows)
+
+    def replay(self, sample: str | None = None, repeat: int | None = None) -> Replay:
+        """Return a finished game or task step by step, by default the first one; it prints as text.
+
+        Raises:
+            UsageError: There is no such finished game or task.
+        """
+        trace = find_trace(self.traces, sample, repeat)
+        fields, own = self.samples[trace.sample], benchmarks.get(self.config.benchmark).replay
+        return own(fields, trace) if own else replay(fields, trace, readings(self, trace))
 
     @property
     def report(self) -> Path:
@@ -145,6 +185,20 @@ def planned(run: Run, limits: Limits) -> plan.Plan:
     return plan.make(
         Config(experiment=run.config, limits=limits), recorded.plan_fields(run.path, run.config, table)
     )
+
+
+def readings(run: Run, trace: Trace) -> tuple[Excerpt, ...]:
+    """Return the texts that a report shows of one episode (`Section.readings`); none if the run's recorded data have changed."""
+    try:
+        run_plan = planned(run, Limits())
+    except UsageError:
+        return ()
+    data = Evidence(
+        run_plan.by_id, run_plan.names["candidate"][0].text, why="no texts are embedded for one task"
+    )
+    sections = run_plan.benchmark.sections([trace], run_plan.settings, data)
+    every = (reading for section in sections for reading in section.readings)
+    return tuple(each for each in every if (each.sample, each.repeat) == (trace.sample, trace.repeat))
 
 
 def _frame(rows: Iterable[Mapping[str, JSON]]) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, TextIO
@@ -25,7 +26,7 @@ def watch(stream: TextIO) -> Watch:
 
 def _in_pipe(stream: TextIO) -> Watch:
     async def show(status: Status) -> None:
-        started, begun, shown = time.monotonic(), len(status.traces), ("", 0)
+        started, shown = time.monotonic(), ("", 0)
         _warn(status, lambda line: print(line, file=stream, flush=True))
         print(f"run: {status.path}", file=stream, flush=True)
 
@@ -34,7 +35,7 @@ def _in_pipe(stream: TextIO) -> Watch:
             news = counts(status), int((time.monotonic() - status.stats.replied) / STALL_S)
             if news != shown:
                 shown = news
-                print(lines(status, started, begun), file=stream, flush=True)
+                print(lines(status, started), file=stream, flush=True)
 
         try:
             while True:
@@ -53,33 +54,32 @@ def _on_terminal(stream: TextIO) -> Watch:
         from rich.text import Text  # noqa: PLC0415
 
         # No markup: a path and a warning are only text.
-        console, started, begun = Console(file=stream, markup=False), time.monotonic(), len(status.traces)
+        console, started = Console(file=stream, markup=False), time.monotonic()
         _warn(status, console.print)
         console.print(f"run: {status.path}", highlight=False)
         with Live(console=console, auto_refresh=False, transient=False) as live:
             try:
                 while True:
-                    live.update(Text(lines(status, started, begun)), refresh=True)
+                    live.update(Text(lines(status, started)), refresh=True)
                     await asyncio.sleep(TERMINAL_S)
             finally:
-                live.update(Text(lines(status, started, begun)), refresh=True)
+                live.update(Text(lines(status, started)), refresh=True)
 
     return show
 
 
-def lines(status: Status, started: float, begun: int) -> str:
+def lines(status: Status, started: float) -> str:
     """Return the progress of a run in one line, and a line for each thing that slows it down.
 
     Args:
         status: The state of the run.
         started: The time at which this session began (monotonic seconds).
-        begun: The number of tasks that were finished before this session.
     """
     now, retries = time.monotonic(), status.models.waiting.retries
     crowded = [pace for pace in status.models.paces.values() if pace.places < pace.most]
     return "\n".join(
         [
-            line(status, now - started, begun),
+            line(status, now - started),
             *([f"{retries} waiting on retries"] if retries else []),
             *(f"an endpoint is crowded: {int(pace.places)} of {pace.most} places" for pace in crowded),
             *stalled(status.stats, now),
@@ -87,18 +87,10 @@ def lines(status: Status, started: float, begun: int) -> str:
     )
 
 
-def line(status: Status, seconds: float, begun: int = 0) -> str:
-    """Return the progress of a run in one line: counts, the time since this session began, and the remaining time.
-
-    Args:
-        status: The state of the run.
-        seconds: The seconds since this session began.
-        begun: The number of tasks that were finished before this session.
-    """
-    parts, done = [counts(status), duration(seconds)], len(status.traces)
-    if done > begun and done < status.total:
-        parts.append(f"{duration(seconds / (done - begun) * (status.total - done))} left")
-    return ", ".join(parts)
+def line(status: Status, seconds: float) -> str:
+    """Return the progress of a run in one line: counts, the seconds since this session began, and the remaining time."""
+    left = remaining_s(status)
+    return ", ".join([counts(status), duration(seconds), *([f"~{duration(left)} left"] if left >= 1 else [])])
 
 
 def counts(status: Status) -> str:
@@ -110,9 +102,29 @@ def counts(status: Status) -> str:
     parts = [f"{len(traces)}/{status.total} {what}" + (f", {solved} solved" if solved else "")]
     parts += [f"{failed} failed"] if failed else []
     rounds: Any = [trace.score.parts.get("attempts") or 0 for trace in traces]
+    rounds += [number for _, number in status.latest.playing.values()]
     parts += [f"{sum(rounds):,} rounds"] if what == "games" else []
     parts.append(f"{stats.calls:,} calls")
     return ", ".join([*parts, f"${stats.cost:.2f}"] if stats.cost else parts)
+
+
+def remaining_s(status: Status) -> float:
+    """Return the estimated seconds to the end of a run; 0 before anything can be said.
+
+    The estimate assumes that each round ends a game as often as the rounds so far did, up to `max_rounds`; any other task
+    counts as one round. `concurrency` of them are played side by side, and the run ends with the longest of the last ones.
+    """
+    latest, now = status.latest, time.monotonic()
+    most = getattr(status.plan.settings, "max_rounds", 1)
+    numbers = [min(number, most) for _, number in latest.playing.values()]
+    rounds = min(latest.rounds, most * latest.ended) + sum(numbers)
+    if not rounds:
+        return 0.0
+    spent = latest.seconds + sum(now - began for began, _ in latest.playing.values())
+    expected = min(most, rounds / latest.ended) if latest.ended else most
+    waves = (status.total - len(status.traces) - len(numbers)) / status.loop.concurrency
+    last = min(expected * (1 + math.log(len(numbers))), most - min(numbers) + 1) if numbers else 0
+    return spent / rounds * (expected * waves + last)
 
 
 def stalled(stats: CallStats, now: float) -> list[str]:

@@ -33,7 +33,7 @@ from lotbench.regular_file import is_file
 from lotbench.report import likeness, trust, what_it_shows
 from lotbench.report.leaderboard import Entry, sample_scores
 from lotbench.report.report import Facts, Report, RoleUsage, brief, build, to_markdown, to_summary
-from lotbench.report.sections import Excerpt, Section
+from lotbench.report.sections import Section
 from lotbench.run.folder_shapes import read_checks, read_run_json
 from lotbench.run.loading import Run, planned
 from lotbench.run.plan import Plan, group_samples, reference, sampling_table
@@ -222,18 +222,6 @@ def gather_evidence(
         why=why,
         labels=_labels(path / LABELS, plan.benchmark),
     )
-
-
-def readings(run: Run, trace: Trace) -> tuple[Excerpt, ...]:
-    """Return the texts that a report shows of one episode (`Section.readings`); none if the run's recorded data have changed."""
-    try:
-        plan = planned(run, Limits())
-    except UsageError:
-        return ()
-    data = Evidence(plan.by_id, plan.names["candidate"][0].text, why="no texts are embedded for one task")
-    sections = plan.benchmark.sections([trace], plan.settings, data)
-    every = (reading for section in sections for reading in section.readings)
-    return tuple(each for each in every if (each.sample, each.repeat) == (trace.sample, trace.repeat))
 
 
 def _labels(path: Path, benchmark: Benchmark) -> tuple[dict[str, Any], ...]:

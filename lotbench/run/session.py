@@ -39,10 +39,28 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Latest:
-    """The latest question of a running session and its episode; both None before the first."""
+    """What a running session is doing, and what it has done.
+
+    Attributes:
+        question: The latest question, and `episode` the episode that asked it; both None before the first.
+        playing: When each episode in flight began (monotonic seconds), and its round; by sample and repeat.
+        ended: The number of episodes that this session has finished.
+        rounds: The rounds of these episodes together.
+        seconds: The seconds that they took, together.
+    """
 
     episode: AnyEpisode | None = None
     question: Question | None = None
+    playing: dict[tuple[str, int], tuple[float, int]] = field(default_factory=dict)
+    ended: int = 0
+    rounds: int = 0
+    seconds: float = 0.0
+
+    def ends(self, trace: Trace) -> None:
+        """Count a finished episode."""
+        now = time.monotonic()
+        began, last = self.playing.pop((trace.sample, trace.repeat), (now, 0))
+        self.ended, self.rounds, self.seconds = self.ended + 1, self.rounds + last, self.seconds + now - began
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +177,7 @@ class Session:
             async for trace in traces:
                 self.calls.folder.append(trace)
                 self._done[trace.sample, trace.repeat] = _drop_steps(trace)
+                self._latest.ends(trace)
 
     def _status(self, episodes: Loop) -> Status:
         calls, caller = self.calls, self.calls.caller
@@ -179,13 +198,18 @@ class Session:
 
 
 def _note_questions(caller: Caller, latest: Latest) -> Call:
-    """Return a function that asks through a caller and records the latest question.
+    """Return a function that asks through a caller and records the latest question and the rounds of episodes in flight.
 
     It is not a method of the session, so that a reference to an episode does not keep the run's files open.
     """
 
     async def ask(episode: AnyEpisode, question: Question) -> Answer:
         latest.episode, latest.question = episode, question
+        # The test of the models before the first episode is of no repeat.
+        if episode.repeat:
+            place = episode.sample.id, episode.repeat
+            began, _ = latest.playing.get(place, (time.monotonic(), 0))
+            latest.playing[place] = began, max(question.round, 1)
         return await caller.ask(episode, question)
 
     return ask

@@ -25,8 +25,8 @@ from lotbench.report import trace_rows
 from lotbench.report.bounds import in_words
 from lotbench.report.html.page import harmless
 from lotbench.report.leaderboard import told_apart
-from lotbench.run import results
 from lotbench.run.calling import CALLS
+from lotbench.run.loading import readings
 from lotbench.site import compared, home, said
 from lotbench.site import game_rounds as thought
 from lotbench.site.page import FRAMES, screen
@@ -251,7 +251,7 @@ class Gallery:
             up,
             calls=thought.calls(trace, used),
             parts=thought.fields(trace.score.parts),
-            readings=results.readings(shelf.run, trace),
+            readings=readings(shelf.run, trace),
             row=shelf.rows[shelf.at(page_file(trace.sample, trace.repeat))],
             **values,
         )

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from lotbench import benchmarks
 from lotbench.config.experiment import digest
-from lotbench.errors import DataError, UsageError, at, faults_of, suggestion
+from lotbench.errors import DataError, UsageError, among, at, faults_of
 from lotbench.prompting.prompt import Pack, pack
 from lotbench.regular_file import read_text
 from lotbench.storage.jsonl import rows, tables
@@ -61,7 +61,7 @@ def config_file(argument: str | None) -> Path | None:
     except UsageError:
         root = shipped("configs")
         packaged = sorted(file.relative_to(root).with_suffix("").as_posix() for file in root.rglob("*.toml"))
-        raise UsageError(f"{argument}: no such file; there are also: {', '.join(packaged)}") from None
+        raise UsageError(f"{argument}: no such file{among(argument, packaged)}") from None
 
 
 def prompts(benchmark: str, folder: str = "") -> Pack:
@@ -112,7 +112,7 @@ def data_folder(name: str, benchmark_data: str) -> Path:
     # A folder without samples.jsonl does not hide a shipped data set of its name: the repository has lotbench/.
     names = [folder.name for folder in data_sets()]
     if name and not (shipped("data") / name).exists():
-        raise UsageError(f"no data set {name!r}; there are: {', '.join(names)}{suggestion(name, names)}")
+        raise UsageError(f"no data set {name!r}{among(name, names)}")
     return shipped("data", name or benchmark_data)
 
 

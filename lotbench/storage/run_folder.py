@@ -165,7 +165,7 @@ def find(run: str, root: str | Path | None = None) -> Path:
     named = [path for path in runs if run == "latest" or f"-{run}-" in path.parent.name]
     if named:
         return max(named, key=lambda path: path.stat().st_mtime).parent
-    near = suggestion(run, [path.parent.name for path in runs])
+    near = suggestion(run, ["latest", *(path.parent.name for path in runs)])
     raise RunFolderError(f"{run}: not a run folder (no run.json), nor one in {folder}{near}")
 
 

@@ -1,6 +1,7 @@
 """The pictures of the README: a leaderboard and a game, photographed in Chromium from runs that this script plays.
 
     python -m tests.bench.pictures [--out docs/pictures] [--samples 24]
+    python -m tests.bench.pictures --runs demo        # keep the runs and take no pictures (`make demo`)
 
 The players are scripted, and no model: each guesses what the samples themselves list as right and wrong, with a
 chance of its own; the judge goes by the same lists. What is seen are lotbench's own pages on real run folders.
@@ -141,16 +142,22 @@ def taken(root: Path, out: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("docs/pictures"))
-    parser.add_argument("--samples", type=int, default=24)
-    parser.add_argument("--runs", type=Path)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, default=Path("docs/pictures"), help="where the pictures go"
+    )
+    parser.add_argument("--samples", metavar="N", type=int, default=24, help="samples that each player plays")
+    parser.add_argument(
+        "--runs", metavar="DIR", type=Path, help="play the runs into this folder and take no pictures"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["LOTBENCH_HOME"] = f"{folder}/home"
-        root = given.runs or Path(folder) / "runs"
-        asyncio.run(played(root, given.samples))
-        taken(root, given.out)
+        asyncio.run(played(given.runs or Path(folder) / "runs", given.samples))
+        if given.runs is None:
+            taken(Path(folder) / "runs", given.out)
 
 
 if __name__ == "__main__":

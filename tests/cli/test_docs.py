@@ -220,6 +220,13 @@ def test_the_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         exec(block, names_of)
     assert names_of["run"].traces
     assert (tmp_path / "runs").is_dir()
+    own = {name: names_of[name] for name in ("judge", "oracle")}
+    settings = {"judge_mode": "zero_shot", "max_rounds": 1}
+    run = evaluate_sync(
+        model=lambda messages: {"guess": "赌徒"}, roles=own, data="lotbench_easy", languages=["zh"], limit=1,
+        repeats=1, settings=settings,
+    )  # fmt: skip
+    assert [trace.outcome for trace in run.traces] == ["unsolved"], "the judge reads a Chinese prompt too"
 
 
 def test_the_loop_of_the_environment_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

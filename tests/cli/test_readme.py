@@ -16,8 +16,10 @@ from rich.console import Console
 from lotbench.cli import main, watch
 from lotbench.models import embedded
 from lotbench.site import serve
+from tests.bench import pictures
 from tests.cli.test_docs import commands, fenced
 from tests.cli.test_reproduce import named, providers, tables
+from tests.pages import ROOT
 from tests.server import FakeServer
 
 __all__ = ["providers"]
@@ -32,8 +34,8 @@ SMALLER = {
     "play": ["--no-browser"],
 }
 """What makes a command of the README small enough for a test."""
-ELSEWHERE = ("make evaluate", "pip install")
-"""What .ci/run does."""
+ELSEWHERE = ("make evaluate", "make demo", "pip install")
+"""What .ci/run does, and the test of the demo."""
 
 
 def asked() -> list[list[str]]:
@@ -102,3 +104,17 @@ def test_all_that_the_readme_lets_one_type_is_a_command_of_ours_or_seen_to_elsew
     assert [
         part for part in parts if not part.startswith(("lotbench ", "export OPENAI_API_KEY", *ELSEWHERE))
     ] == []
+
+
+def test_the_demo_has_three_players_that_are_ranked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["pictures", "--runs", str(tmp_path / "demo"), "--samples", "3"])
+    monkeypatch.setenv("LOTBENCH_HOME", "")
+    pictures.main()
+    runs = sorted(map(str, (tmp_path / "demo").iterdir()))
+    assert main(["compare", *runs, "--out", str(tmp_path)]) == 0
+    told = capsys.readouterr().out
+    assert len(runs) == 3 and told.index(" python:keen ") < told.index(" python:slow ")
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    assert "-m tests.bench.pictures --runs demo" in makefile and "lotbench view demo" in makefile

@@ -14,7 +14,7 @@ from tests.pages import parsers
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ("evalute", "did you mean evaluate?"),
+        ("evalute", "there is no evalute; did you mean evaluate?"),
         ("evaluate --modle x", "no flag --modle; did you mean --model?"),
         ("evaluate --modle=x", "no flag --modle; did you mean --model?"),
         ("data chek x", "did you mean check?"),
@@ -28,9 +28,19 @@ from tests.pages import parsers
         ("evaluate --model human --arm caption", "no flag --arm: it is a setting, --set arm=caption"),
         ("export latest --format csv", "the file's name says it, --out NAME.csv"),
         ("evaluate --model m@127.0.0.1:8000", "begins with http://: m@http://127.0.0.1:8000/v1"),
-        ("evaluate --model human --config paper/lotbnch", "there are also: "),
+        (
+            "evaluate --model human --config paper/lotbnch",
+            "no such file; did you mean paper/lotbench? There are: ",
+        ),
+        (
+            "evaluate --model human --sample lot-10001",
+            "no sample lot-10001 in the data set; did you mean lot-1001?",
+        ),
+        ("evaluate --model opena/gpt-4o", "unknown provider 'opena'; did you mean openai? There are: "),
+        ("evaluate gpt-4o-mini", "(a model goes after --model)"),
         ("show latest", "is a run: lotbench replay latest tells a game of it"),
         ("show latest", "latest: runs/20261122-1744-lotbench-ace-1b2b"),
+        ("replay latst", "did you mean latest?"),
         ("play", "a person needs a terminal"),
         (
             "evaluate --model local --limit 1",

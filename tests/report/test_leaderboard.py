@@ -197,14 +197,14 @@ def test_report_of_several_runs_prints_what_compare_writes(
     said = capsys.readouterr()
     assert said.err == f"note: left out, as they are no runs: {tmp_path / 'keyless'}\n"
     told = said.out.splitlines()
-    assert told[0].startswith("page: ") and told[1].split() == [
-        "#",
-        "model",
-        "creativity_score",
-        "samples",
-        "trust",
-    ]
-    assert told[2].startswith(" (1)  strong ") and told[2].endswith("3  not trusted") and len(told) == 6
+    heads = ["#", "model", "creativity_score", "ahead", "of", "the", "next", "by"]
+    assert told[0].startswith("page: ") and told[1].split() == heads
+    assert told[2].startswith(" (1)  ") and told[2].count(" to ") == 2 and " weak " in told[4]
+    assert "3 samples that all played" in told[5] and "brackets: a provisional place" in told[5]
+    assert "no gap can be clear" in told[6], "the smallest p of three samples is 1/4"
+    assert "The first two differ most on lot-" in "\n".join(told) and told[-2].startswith(
+        f"      lotbench replay {runs[0].path.parent}/"
+    )
     assert "strong" in told[-1] and told[-1].startswith("Provisionally (") and max(map(len, told[1:5])) <= 80
     assert main(["report", *names]) == 0
     assert capsys.readouterr().out == (tmp_path / "compare.md").read_text(encoding="utf-8")

@@ -23,6 +23,7 @@ from lotbench.run import progress
 from lotbench.run.evaluate import resume
 from lotbench.run.loading import Run, load_run
 from lotbench.run.progress import STALL_S, stalled
+from lotbench.run.session import Latest
 from lotbench.types import Usage
 from tests.asking import question
 from tests.playing import play
@@ -209,19 +210,34 @@ def test_a_stall_says_what_is_waited_for() -> None:
     assert stalled(tally, now) == []
 
 
-def status(done: int, calls: int) -> Any:
+def status(done: int, calls: int, **latest: Any) -> Any:
+    """What a game of 120 games in parallel has done; `latest` are fields of its `Latest`."""
     trace = SimpleNamespace(outcome="solved", score=SimpleNamespace(parts={"attempts": 10}))
     return SimpleNamespace(
         traces=dict.fromkeys(range(done), trace), total=120, path="runs/x", damaged=(),
-        stats=CallStats(calls=calls, cost=0.4), plan=SimpleNamespace(benchmark=SimpleNamespace(graph="game")),
+        stats=CallStats(calls=calls, cost=0.4), latest=Latest(**latest), loop=SimpleNamespace(concurrency=20),
+        plan=SimpleNamespace(benchmark=SimpleNamespace(graph="game"), settings=SimpleNamespace(max_rounds=15)),
         models=SimpleNamespace(warnings=(), paces={}, waiting=SimpleNamespace(retries=0)),
     )  # fmt: skip
 
 
 def test_a_line_of_progress_fits_a_terminal() -> None:
-    said = progress.line(status(119, 5678), 714.0)
-    assert said == "119/120 games, 119 solved, 1,190 rounds, 5,678 calls, $0.40, 12 min, 6 s left"
+    now = time.monotonic()
+    last = status(119, 5678, ended=119, rounds=1190, seconds=3570, playing={("lot-1", 1): (now - 27, 9)})
+    said = progress.line(last, 714.0)
+    assert said == "119/120 games, 119 solved, 1,199 rounds, 5,678 calls, $0.40, 12 min, ~21 s left"
     assert len(said) < 80 and "left" not in progress.line(status(0, 3), 10.0)
+
+
+def test_the_time_left_is_that_of_games_side_by_side() -> None:
+    now = time.monotonic()
+    playing = {(f"lot-{number}", 1): (now - 12.0, 4) for number in range(20)}
+    # 20 games, 3 s a round, 4 rounds each, none ended: at most 12 of 15 rounds are left, and 5 such times more for the others.
+    assert progress.remaining_s(status(0, 80, playing=playing)) == pytest.approx(36 + 5 * 45, abs=1)
+    # 20 ended in 2 rounds each: 2.0 + 4 rounds in 80 + 40 rounds and 20 games make 6 a game.
+    half = status(20, 200, playing=playing, ended=20, rounds=40, seconds=120.0)
+    assert progress.remaining_s(half) == pytest.approx(4 * 18 + 36, abs=1)
+    assert progress.remaining_s(status(120, 200, ended=120, rounds=240, seconds=720.0)) == 0
 
 
 async def test_a_pipe_gets_a_line_where_something_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -137,16 +137,39 @@ def test_the_api_says_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     help(evaluate_sync)
     told = capsys.readouterr().out
     assert "evaluate_sync(benchmark: 'str' = 'lotbench', *, model: 'Player' = ''" in told
-    assert "config_file: A TOML file" in told
+    assert "config_file: A TOML file" in told and "limit=None" in told and "concurrency=20" in told
 
 
 def test_a_run_shows_itself_in_a_line(tmp_path: Path) -> None:
     run = evaluate_sync(**small(tmp_path))
-    assert f"of python:mine: creativity_score {run.score()}, not trusted: " in repr(run)
-    assert str(run.path) in repr(run)
-    hostile = replace(run, summary={**run.summary, "models": {"candidate": ["\x1b[2J"]}})
-    assert "\n" not in repr(run) and "\x1b" not in repr(hostile)
+    assert f"{run.path}: python:mine  creativity_score {run.score():.2f} (" in repr(run)
+    assert "2/2 solved" in repr(run) and repr(run).endswith(" few samples, judge not checked>")
+    hostile = replace(run, config=run.config.model_copy(update={"model": "\x1b[2J<b>"}))
+    assert "\n" not in repr(run) and "\x1b" not in repr(hostile) and "<b>" not in hostile._repr_html_()
+    assert "<td>solve_rate</td>" in run._repr_html_()
     assert "not ended" in repr(replace(run, summary={}))
+    assert set(run.scores_frame()["metric"]) == set(run.summary["scores"])
+    trace = run.traces[1]
+    assert str(run.replay(trace.sample)).splitlines()[0].startswith(f"{trace.sample}, repeat 1")
+    with pytest.raises(UsageError, match="no finished task of sample lot-0"):
+        run.replay("lot-0")
+
+
+def test_a_plain_function_may_return_a_dictionary(tmp_path: Path) -> None:
+    def plain(messages: list[dict[str, Any]]) -> Any:
+        answer = said(messages)
+        return json.loads(answer) if answer.startswith("{") else answer
+
+    plain.__name__ = "mine"
+    run = evaluate_sync(**small(tmp_path / "one", model=plain, roles={"judge": plain, "oracle": plain}))
+    assert outcomes(run) == outcomes(evaluate_sync(**small(tmp_path / "two")))
+
+
+def test_an_error_is_one_line_in_a_notebook_and_says_how_to_go_on(tmp_path: Path) -> None:
+    stopped = TooManyFailures("3 tasks failed")
+    assert stopped._render_traceback_() == ["TooManyFailures: 3 tasks failed"]
+    stopped.run = tmp_path
+    assert stopped._render_traceback_()[1] == f'go on: run = await lotbench.resume("{tmp_path}")'
 
 
 def test_a_score_that_there_is_not_is_refused_by_name(tmp_path: Path) -> None:
@@ -181,8 +204,8 @@ def free_port() -> int:
     return port
 
 
-def test_the_api_is_five_names() -> None:
-    assert lotbench.__all__ == ["compare", "evaluate", "evaluate_sync", "games", "load_run"]
+def test_the_api_is_six_names() -> None:
+    assert lotbench.__all__ == ["compare", "evaluate", "evaluate_sync", "games", "load_run", "resume"]
     assert all(callable(getattr(lotbench, name)) for name in lotbench.__all__)
     with pytest.raises(AttributeError, match="no attribute 'judge_everything'"):
         lotbench.judge_everything  # noqa: B018

@@ -253,7 +253,7 @@ async def test_another_experiment_refuses_to_be_gone_on_with(
 async def test_limits_may_change_and_nothing_else_may(tmp_path: Path) -> None:
     with FakeServer() as server:
         run = await stopped(server, tmp_path)
-        with pytest.raises(UsageError, match="seed: unknown key; known: concurrency"):
+        with pytest.raises(UsageError, match="seed: unknown key; there are: concurrency"):
             await resume(run, seed=3)
         with pytest.raises(UsageError, match="retries: "):
             await resume(run, retries=-1)

@@ -25,8 +25,7 @@ from lotbench.cli import main, people
 from lotbench.config import experiment as config
 from lotbench.errors import DataError, UsageError
 from lotbench.run.evaluate import begin
-from lotbench.run.loading import Run, load_run
-from lotbench.run.results import readings
+from lotbench.run.loading import Run, load_run, readings
 from lotbench.site import play as play_site
 from lotbench.site import serve
 from lotbench.site.people_runs import person, play_next

@@ -22,6 +22,7 @@ from lotbench.harness import judge_standing
 from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place, Validation
 from lotbench.metrics.agreement import Field, Stratum
 from lotbench.metrics.intervals import Floats
+from lotbench.report.markdown import interval
 from lotbench.report.trust import Check, Rates
 from lotbench.types import Metric
 
@@ -190,8 +191,7 @@ def _mislabelled(own: Record, context: JudgeContext) -> list[str]:
 def _kappa(rate: Mapping[str, Any]) -> str:
     if rate["value"] is None:
         return f"none ({rate['hits']} of {rate['n']} agree)"
-    ends = "" if rate["low"] is None else f" ({rate['low']:.2f} to {rate['high']:.2f})"
-    return f"{rate['value']:.2f}{ends}, n = {rate['n']}"
+    return f"{interval(rate['value'], rate['low'], rate['high'], 2)}, n = {rate['n']}"
 
 
 def _rate(value: float, draws: Floats) -> str:
@@ -202,7 +202,7 @@ def _rate(value: float, draws: Floats) -> str:
     if np.isnan(value):
         return "not known (no right guess was labelled)"
     low, high = np.quantile(draws[~np.isnan(draws)], (0.025, 0.975))
-    return f"{value:.3f} ({low:.3f} to {high:.3f})"
+    return interval(value, low, high)
 
 
 def _labels(own: Record) -> dict[Place, bool]:

@@ -133,12 +133,13 @@ def test_readme_and_the_page_of_the_game_say_how_long_masks_are() -> None:
     assert f"{new.total()} in English and {new_zh.total()} in Chinese" in readme
     assert (
         f"English samples hide {min(new)} to {max(new)} words: {new[1]} samples hide one word, "
-        f"{new[2] + new[3]} hide two or three, {new.total() - new[1] - new[2] - new[3]} hide more." in readme
+        f"{new[2] + new[3]} hide two or three, {new.total() - new[1] - new[2] - new[3]} hide more." in page
     )
-    assert f"Chinese samples hide {min(new_zh)} to {max(new_zh)} characters." in readme
+    assert f"Chinese samples hide {min(new_zh)} to {max(new_zh)} characters." in page
+    assert (new[1] + new[2] + new[3]) / new.total() > 0.75 and max(new) == 8, "as the README has it"
     assert (
         f"Its {easy.total()} English samples hide {min(easy)} to {max(easy)} words ({easy[1]} hide one word). "
-        f"Its Chinese samples hide {min(easy_zh)} to {max(easy_zh)} characters." in readme
+        f"Its Chinese samples hide {min(easy_zh)} to {max(easy_zh)} characters." in page
     )
     assert f"Ours mask up to {max(new)} words or {max(new_zh)} characters" in page
     assert f"The preset plays the {easy.total()} English samples of `lotbench_easy`." in page
