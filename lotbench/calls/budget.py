@@ -77,6 +77,10 @@ class Budget:
         limit = self.limits.time_limit
         return math.inf if limit is None else self.started + limit - self.clock()
 
+    def patience(self, seconds: float) -> float:
+        """Return a wait, cut so that it ends just after the time limit."""
+        return min(seconds, max(0.0, self.left) + 0.01)
+
     def settle(self, tokens: int, cost: float, usage: Usage, spent: float) -> None:
         """Release the reserved `tokens` and `cost`, and count what the call used: its `usage`, and `spent` US dollars."""
         self._held_tokens -= tokens
@@ -150,16 +154,15 @@ class Bucket:
         self._level = max(1.0, self.rate * 10) if self.rate else 0.0
         self._at = clock()
 
-    async def take(self, amount: float) -> None:
-        """Take this many units and wait until the bucket has refilled; an amount above its capacity waits longer."""
-        if self.rate is not None and (wait := self.reserve(amount)):
-            await asyncio.sleep(wait)
+    async def take(self, amount: float, patience: Callable[[float], float]) -> None:
+        """Take this many units and wait until the bucket has refilled, but no longer than `patience` allows.
 
-    def reserve(self, amount: float) -> float:
-        """Take the units at once and return the seconds after which they may be used; for a bucket with a limit."""
-        assert self.rate is not None
-        now = self._clock()
-        full = max(1.0, self.rate * 10)
+        An amount above its capacity waits longer.
+        """
+        if self.rate is None:
+            return
+        now, full = self._clock(), max(1.0, self.rate * 10)
         self._level = min(full, self._level + (now - self._at) * self.rate) - amount
         self._at = now
-        return max(0.0, -self._level / self.rate)
+        if self._level < 0:
+            await asyncio.sleep(patience(-self._level / self.rate))

@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -18,17 +18,13 @@ import orjson
 
 from lotbench.calls.budget import Bucket, Budget, discarded, spending
 from lotbench.calls.journal import Entry, Journal
-from lotbench.calls.prices import Price, cost
+from lotbench.calls.prices import Price, cost, prompt_tokens
 from lotbench.calls.store import Store, by_content
 from lotbench.config.experiment import RoleSampling
 from lotbench.harness.episode import AnyEpisode
 from lotbench.prompting.reply import HALVES, fills
-from lotbench.types import Answer, Key, Model, Question, Reply, Request, Sampling, Usage
+from lotbench.types import MOST, Answer, Key, Model, Question, Reply, Request, Sampling, Usage
 
-PICTURE_TOKENS = 1_000
-"""Estimated input tokens of a picture."""
-CHARACTERS_A_TOKEN = 3
-"""Estimated characters of a text in one token."""
 REPLY_TOKENS = 300
 """Estimated output tokens of a reply before any reply of its step has come."""
 
@@ -185,7 +181,8 @@ class Caller:
 
     async def _call(self, request: Request, role_model: RoleModel, entry: Callable[..., Entry]) -> Reply:
         step, price, stats = request.key.step, role_model.price, self.stats
-        input_tokens, output_tokens = _estimate(request), round(self._mean_reply.get(step, REPLY_TOKENS))
+        input_tokens = prompt_tokens(request.messages, request.model)
+        output_tokens = round(self._mean_reply.get(step, REPLY_TOKENS))
         calls = 0 if role_model.outside else 1
         tokens = calls * (input_tokens + output_tokens)
         held = price.cost(Usage(input_tokens, 0, output_tokens)) if price else 0.0
@@ -197,8 +194,8 @@ class Caller:
         counting = discarded.set(partial(self._count_discarded, count))
         limited = spending.set(self.budget)
         try:
-            await role_model.requests.take(calls)
-            await role_model.tokens.take(tokens)
+            await role_model.requests.take(calls, self.budget.patience)
+            await role_model.tokens.take(tokens, self.budget.patience)
             self.budget.refuse_late()
             started = _now()
             stats.open[place] = time.monotonic(), role_model.name
@@ -215,8 +212,9 @@ class Caller:
             stats.open.pop(place, None)
             self.budget.settle(tokens, held, used, spent)
         if not uncounted:
-            before = self._mean_reply.get(step, used.output_tokens)
-            self._mean_reply[step] = 0.9 * before + 0.1 * used.output_tokens
+            # A server may count what no reply of this length can have.
+            output_tokens = min(used.output_tokens, request.sampling.max_tokens or MOST)
+            self._mean_reply[step] = 0.9 * self._mean_reply.get(step, output_tokens) + 0.1 * output_tokens
         stats.calls += 1
         stats.cost = None if stats.cost is None or price is None else stats.cost + spent
         return reply
@@ -274,17 +272,12 @@ def _now() -> float:
     return round(time.time(), 3)
 
 
-def _estimate(request: Request) -> int:
-    """Return an upper estimate of the input tokens of a request."""
-    return sum(
-        len(part) // CHARACTERS_A_TOKEN + 1 if isinstance(part, str) else PICTURE_TOKENS
-        for message in request.messages
-        for part in message.parts
-    )
-
-
 def storable(reply: Reply) -> Reply:
-    """Return the reply with U+FFFD in place of lone surrogates in its texts: JSON can hold them, UTF-8 cannot."""
+    """Return the reply as a journal can hold it: its counts at most MOST, and no lone surrogates in its texts.
+
+    JSON can hold these, UTF-8 cannot; each becomes U+FFFD.
+    """
     texts = {name: getattr(reply, name) for name in ("text", "model", "reasoning", "refusal")}
     whole: dict[str, Any] = {name: HALVES.sub("\ufffd", text) for name, text in texts.items() if text}
-    return replace(reply, **whole)
+    counts = (int(max(0, min(count, MOST))) for count in astuple(reply.usage))
+    return replace(reply, usage=Usage(*counts), **whole)

@@ -18,8 +18,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat
 
 from lotbench.config.experiment import Limits, read_toml, validate
-from lotbench.config.model_names import ModelName, base_model
-from lotbench.types import Reply, Usage
+from lotbench.config.model_names import ModelName, base_model, without_address
+from lotbench.types import Message, Reply, Usage
 
 FREE_KINDS = ("hf", "local", "file", "human", "python")
 FREE_PROVIDERS = ("ollama", "vllm")
@@ -29,6 +29,12 @@ LISTED_AS = {name: name for name in ("openai", "openrouter", "deepseek", "anthro
     ("gemini", "google_genai"), "google"
 )
 """Names of providers in genai-prices, by our names; it does not list the others."""
+CHARACTERS_A_TOKEN = 3
+"""Estimated characters of a text in one token."""
+PICTURE_TOKENS = {"gpt-4o-mini": 25_501, "gpt-4.1-nano": 2_520, "gpt-5-nano": 2_520}
+"""Input tokens of a picture of 1,024 by 1,024 pixels at models that count most: by tiles with `detail: high`, by patches."""
+OTHER_PICTURE_TOKENS = 1_800
+"""Estimate for all other models; some may count more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +82,20 @@ def asked_cost(name: ModelName, usage: Usage, limits: Limits) -> float | None:
     if model_price is None:
         return None
     return model_price.cost(usage) * (FLEX if name.kind == "api" and limits.service_tier == "flex" else 1.0)
+
+
+def prompt_tokens(messages: Iterable[Message], name: str) -> int:
+    """Return an upper estimate of the input tokens of messages to a model, by its name."""
+    parts = [part for message in messages for part in message.parts]
+    return sum(
+        len(p) // CHARACTERS_A_TOKEN + 1 if isinstance(p, str) else picture_tokens(name) for p in parts
+    )
+
+
+@cache
+def picture_tokens(name: str) -> int:
+    """Return an upper estimate of the input tokens of a picture of 1,024 by 1,024 pixels, by the name of a model."""
+    return PICTURE_TOKENS.get(base_model(without_address(name)), OTHER_PICTURE_TOKENS)
 
 
 class PriceTable(BaseModel):

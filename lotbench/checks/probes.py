@@ -93,10 +93,6 @@ def key_of(
     """
     validation = plan.benchmark.validation
     assert validation is not None
-    answered = ids.get(role, ())
-    model_ids = [answered[index] if index < len(answered) else () for index in indexes]
-    if any(len(id_set) != 1 for id_set in model_ids):
-        return None
-    part = validation.key(role, settings, plan.prompts, sampling_table(plan)[role], plan.digests["data"])
-    addresses = [address(plan.names[role][index]) for index in indexes]
-    return {**part, **judged_by([id_set[0] for id_set in model_ids], addresses)}
+    judges = judged_by(ids.get(role, ()), [address(name) for name in plan.names[role]], indexes)
+    key = validation.key(role, settings, plan.prompts, sampling_table(plan)[role], plan.digests["data"])
+    return None if judges is None else {**key, **judges}

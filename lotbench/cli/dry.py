@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from lotbench.calls.prices import asked_cost, price_date, total_cost
+from lotbench.calls.prices import asked_cost, picture_tokens, price_date, prompt_tokens, total_cost
 from lotbench.run.plan import Plan
 from lotbench.run.preview import previewed
-from lotbench.types import Question, Usage
+from lotbench.types import Usage
 
-CHARACTERS_A_TOKEN = 4
-PICTURE_TOKENS = 800
 REPLY_TOKENS = 120
 
 
@@ -39,7 +37,8 @@ def show_plan(plan: Plan) -> int:
     dollars = _dollars(total_cost(cost for *_, cost in most))
     print(
         f"cost at most, about: {dollars}; prices of {price_date()}, nothing cached, no task solved early, "
-        f"{REPLY_TOKENS} tokens a reply: a model that reasons writes many times as many"
+        f"{REPLY_TOKENS} tokens a reply: a model that reasons writes many times as many; a picture counts as "
+        f"{picture_tokens(experiment.model):,} tokens for the candidate (1,024 pixels a side): some models bill more"
     )
     return 0
 
@@ -65,19 +64,12 @@ def _at_most(plan: Plan, episodes: Counter[str]) -> Iterator[tuple[str, Usage, i
         beyond.update(plan.benchmark.beyond(sample, plan.settings, episodes[sample.id], models))
     for role, each in plan.benchmark.calls(plan.settings).items():
         calls = each * episodes.total() + beyond[role]
-        prompt = max((_tokens(q) for q in questions if q.role == role), default=0)
+        role_names = plan.names[role]
+        asked = [question.messages for question in questions if question.role == role]
+        prompt = max((prompt_tokens(one, name.text) for one in asked for name in role_names), default=0)
         # The price per token depends on the length of the single call.
         call_usage = Usage(prompt, 0, REPLY_TOKENS)
-        role_names = plan.names[role]
         costs = [asked_cost(name, call_usage, plan.limits) for name in role_names]
         prices = [each for each in costs if each is not None]
         cost = calls * max(prices) if len(prices) == len(costs) else None
         yield role, Usage(calls * prompt, 0, calls * REPLY_TOKENS), calls, cost
-
-
-def _tokens(question: Question) -> int:
-    return sum(
-        len(part) // CHARACTERS_A_TOKEN + 1 if isinstance(part, str) else PICTURE_TOKENS
-        for message in question.messages
-        for part in message.parts
-    )

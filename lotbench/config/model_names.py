@@ -41,6 +41,9 @@ PROVIDERS = {
     "vllm": Provider("http://127.0.0.1:8000/v1", None),
 }
 
+MAKERS = ("openai", "anthropic", "deepseek", "google_genai", "mistralai", "openrouter", "xai")
+"""Providers of LangChain that serve one public model under an id."""
+
 _URL = re.compile(r"^(?P<model>.+)@(?P<url>https?://\S+)$")
 _DATE = re.compile(r"[-@](?:20\d{2}-?\d{2}-?\d{2}|20\d{2}-\d{2}|\d{2}-20\d{2}|\d{2}-\d{2}|\d{4}|0\d{2})$")
 _VARIANT = re.compile(
@@ -193,11 +196,17 @@ def address(name: ModelName) -> str:
     """Return the address that is part of the identity of a model; "" if its id alone identifies it.
 
     Public providers serve one model under an id, however it is named (`openai/NAME`, `NAME@https://api.openai.com/v1`).
-    Other servers (`NAME@URL`, `$OPENAI_BASE_URL`, ollama, vllm) may serve any weights under an id. A recording is
-    identified by its file.
+    Other servers (`NAME@URL`, `$OPENAI_BASE_URL`, ollama, vllm) may serve any weights under an id, and so may most packages
+    of LangChain (`langchain:ollama:NAME`) and Python objects. A recording is identified by its file.
     """
     if not name.url:
-        return name.text if name.kind == "file" else ""
+        anyones = name.kind == "langchain" and name.provider not in MAKERS
+        place = {
+            "file": name.text,
+            "python": "python",
+            "langchain": f"langchain:{name.provider}" if anyones else "",
+        }
+        return place.get(name.kind, "")
     return "" if _same_url(name.url) in PUBLIC else _same_url(name.url)
 
 

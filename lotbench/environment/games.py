@@ -32,7 +32,7 @@ from lotbench.run.session import course
 from lotbench.storage import run_folder
 from lotbench.storage.run_folder import Folder
 from lotbench.storage.traces import Traces
-from lotbench.types import Answer, Question, Reply, Request
+from lotbench.types import MOST, Answer, Question, Reply, Request
 
 
 class Outside:
@@ -94,8 +94,8 @@ class Games:
         if seed is None:
             seed = self._unplayed(sample)
         name = sample, seed
-        if type(seed) is not int or not 0 <= seed < 2**63:
-            raise UsageError("seed: a whole number from 0 to 2**63 - 1 is wanted")
+        if type(seed) is not int or not 0 <= seed <= MOST:
+            raise UsageError(f"seed: a whole number from 0 to {MOST:,} is wanted")
         if name in self._begun:
             raise UsageError(f"game {sample}/{seed} was begun before: take another seed")
         self._begun.add(name)

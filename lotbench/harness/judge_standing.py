@@ -53,13 +53,9 @@ def wanted_key(
 
     None if the replies of a judge have no model id, or several.
     """
-    models = [ids(context, role, index) for index in indexes]
-    if any(len(id_set) != 1 for id_set in models):
-        return None
-    role_addresses = context.addresses.get(role, ())
-    addresses = [role_addresses[index] if index < len(role_addresses) else "" for index in indexes]
+    judges = judged_by(context.ids.get(role, ()), context.addresses.get(role, ()), indexes)
     key = declared.key(role, settings, context.prompts, context.sampling.get(role), context.data)
-    return {**key, **judged_by([id_set[0] for id_set in models], addresses)}
+    return None if judges is None else {**key, **judges}
 
 
 def by_criterion(

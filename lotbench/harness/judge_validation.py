@@ -244,10 +244,18 @@ class Validation:
         return parts | ({"data": data} if self.of_data else {})
 
 
-def judged_by(models: Sequence[str], addresses: Sequence[str]) -> dict[str, JSON]:
-    """Return the part of a check's key that names the models: ids by index, and addresses if any model has one."""
-    table: dict[str, JSON] = {"models": [*models]}
-    return table | ({"addresses": [*addresses]} if any(addresses) else {})
+def judged_by(
+    ids: Sequence[Sequence[str]], addresses: Sequence[str], indexes: Sequence[int]
+) -> dict[str, JSON] | None:
+    """Return the part of a check's key that names the models: their ids, and their addresses if any has one.
+
+    None unless the replies of each judge name exactly one id. `ids` and `addresses` are those of a role by index.
+    """
+    if any(index >= len(ids) or len(ids[index]) != 1 for index in indexes):
+        return None
+    places = [addresses[index] if index < len(addresses) else "" for index in indexes]
+    models: dict[str, JSON] = {"models": [ids[index][0] for index in indexes]}
+    return models | ({"addresses": places} if any(places) else {})
 
 
 def stratified(probes: Sequence[Probe], n: int, seed: str) -> list[Probe]:

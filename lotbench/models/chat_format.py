@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from lotbench.report.markdown import visible
-from lotbench.types import JSON, Finish, Image, Message, Reply, Request, Usage
+from lotbench.types import JSON, MOST, Finish, Image, Message, Reply, Request, Usage
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -30,8 +30,6 @@ FINISHES: dict[str, Finish] = {
     "content_filter": "content_filter",
 }
 PARAMETERS = ("temperature", "top_p", "seed")
-MAX_NUMBER = 10**12
-"""The largest plausible number of tokens; a larger number counts as 0."""
 MAX_CHARACTERS = 1_000_000
 """The longest text and the longest reasoning of a reply; longer ones are cut, with finish reason `length`."""
 MAX_ID = 200
@@ -39,8 +37,13 @@ MAX_ID = 200
 BOUNDS = ("max_tokens", "max_completion_tokens")
 """The two names of the parameter for the maximum length of a reply."""
 
-_UNSEEN = r"(?:[^!-~]|\\[bfnrt]|\\u[0-9a-f]{4})*"
-"""Invisible characters within a key: blanks and non-ASCII, plain or escaped in JSON."""
+_BLANK, _ESCAPED = re.compile(r"[^!-~]+"), re.compile(r"[^!-~]+|\\(?:[bfnrt]|u[0-9a-f]{4})")
+"""Invisible characters within a key: blanks and non-ASCII, without and with those that JSON escapes."""
+
+_ACCOUNT = r"\b(?:accounts?|organi[sz]ation|workspace|project|api.?key|access|suspended|banned|deactivated|terminated)\b"
+"""Words of errors that are about whoever asks, and so hold for every request."""
+_CONTENT = "input|prompt|content|request|message|image|text|output|response|completion"
+"""What a content filter withholds."""
 
 Picture: TypeAlias = Callable[[str], str]
 """Maps the sha256 of a picture to its data URL."""
@@ -156,7 +159,9 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
         finish=FINISHES.get(str(reason).lower(), "other"),
         reasoning=_optional(about.get("reasoning_content")),
         refusal=_optional(about.get("refusal")),
-        usage=Usage(_count(counts.get("input_tokens")), sum(cached), _count(counts.get("output_tokens"))),
+        usage=Usage(
+            _count(counts.get("input_tokens")), min(MOST, sum(cached)), _count(counts.get("output_tokens"))
+        ),
         seconds=round(seconds, 3),
         sent=dict(how) | extra,
     )
@@ -231,10 +236,14 @@ def too_long(error: str) -> bool:
 
 
 def withheld(error: str) -> bool:
-    """Return whether an error message is that of a content filter."""
+    """Return whether an error message is that of a content filter, and not about the account that asks."""
+    # The JSON after the message may repeat the prompt.
+    if _says(error.partition(' {"')[0], _ACCOUNT):
+        return False
     return _says(
         error,
-        r"content_filter|content_policy|content management policy|data_inspection_failed|moderation|flagged",
+        r"content_filter|content_policy|content management policy|data_inspection_failed"
+        rf"|\b(?:{_CONTENT})s?\b.{{0,60}}(?:flagged|moderation)|(?:flagged|moderation).(?:{_CONTENT})",
     )
 
 
@@ -258,22 +267,51 @@ def error_message(content: bytes) -> str:
         return "no reason given"
     error = answer.get("error", answer) if isinstance(answer, dict) else answer
     message = error.get("message") if isinstance(error, dict) else None
-    text = json.dumps(error, ensure_ascii=False)
+    text = _dumped(error) or "no reason given"
     return f"{message} {text}" if isinstance(message, str) else text
 
 
 def complaint(answer: object) -> str:
     """Return the `error` of a response as JSON text, or "" without one; some servers send errors with status 200."""
     error = answer.get("error") if isinstance(answer, dict) else None
-    return json.dumps(error, default=str, ensure_ascii=False) if error else ""
+    return (_dumped(error) or "no reason given") if error else ""
+
+
+def _dumped(value: object) -> str:
+    """Return a value as JSON text; "" if it is nested too deeply, which a text that could be read may be."""
+    try:
+        return json.dumps(value, default=str, ensure_ascii=False)
+    except RecursionError:
+        return ""
 
 
 def masked(text: str, *secrets: str) -> str:
-    """Return a text with `***` in place of each API key, even if invisible characters stand within the key."""
+    """Return a text with `***` in place of each API key, even if invisible characters stand within the key.
+
+    Of a text longer than MAX_CHARACTERS the rest is left out.
+    """
+    text = text[:MAX_CHARACTERS]
     # One key may begin with another.
     for secret in sorted({*secrets} - {"", "none"}, key=len, reverse=True):
-        text = re.sub(_UNSEEN.join(map(re.escape, secret)), "***", text)
+        text = text.replace(secret, "***")
+        # The letter of an escape may be the first one of a key, so blanks are taken out alone first.
+        for unseen in (_BLANK, _ESCAPED):
+            if not unseen.search(secret):
+                text = _masked_within(text, secret, unseen)
     return text
+
+
+def _masked_within(text: str, secret: str, unseen: re.Pattern[str]) -> str:
+    """Return a text with `***` in place of a key within which characters that `unseen` matches may stand."""
+    if secret not in unseen.sub("", text):
+        return text
+    blanked = unseen.sub(lambda found: "\0" * len(found[0]), text)
+    places = [place for place, character in enumerate(blanked) if character != "\0"]
+    pieces, end = list[str](), 0
+    for found in re.finditer(re.escape(secret), blanked.replace("\0", "")):
+        pieces += [text[end : places[found.start()]], "***"]
+        end = places[found.end() - 1] + 1
+    return "".join([*pieces, text[end:]])
 
 
 def short(text: str, *secrets: str) -> str:
@@ -356,7 +394,7 @@ def content_text(content: object) -> str:
     if isinstance(content, list):
         texts = (part.get("text") if isinstance(part, dict) else part for part in content)
         return "".join(text for text in texts if isinstance(text, str))
-    return "" if content is None else json.dumps(content)
+    return "" if content is None else _dumped(content)
 
 
 def _optional(value: object) -> str | None:
@@ -364,4 +402,4 @@ def _optional(value: object) -> str | None:
 
 
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and value is not True and 0 < value <= MAX_NUMBER else 0
+    return value if isinstance(value, int) and value is not True and 0 < value <= MOST else 0

@@ -66,30 +66,32 @@ class Connections(httpx2.AsyncBaseTransport):
             PassingError: No readable response came.
             Unescapable: The server redirects to another host.
         """
-        begun: list[bool] = []
+        begun: list[bool | None] = []
         try:
             async with asyncio.timeout(self._timeout_s):
                 return await self._exchanged(request, begun)
         except (aiohttp.ClientError, OSError) as error:
             # Broken connections raise many types; the chain of causes reveals a timeout.
             chain = _chain(error)
-            billed = begun[-1:] == [True]
             if any(isinstance(link, TimeoutError) for link in chain):
-                raise PassingError(f"no answer within {self._timeout_s:g} s", billed=billed) from None
+                # The server may still answer the request, and bill it.
+                may_be_billed = begun[-1:] in ([True], [None])
+                raise PassingError(f"no answer within {self._timeout_s:g} s", billed=may_be_billed) from None
             refused = any(isinstance(link, ConnectionRefusedError) for link in chain)
             why = "refused" if refused else type(chain[-1]).__name__
             message = f"no connection to {self._url} ({why})"
-            raise PassingError(message, refused=refused, billed=billed) from None
+            raise PassingError(message, refused=refused, billed=begun[-1:] == [True]) from None
 
     async def aclose(self) -> None:
         """Close all connections."""
         if self._session is not None:
             await self._session.close()
 
-    async def _exchanged(self, request: httpx2.Request, begun: list[bool]) -> httpx2.Response:
+    async def _exchanged(self, request: httpx2.Request, begun: list[bool | None]) -> httpx2.Response:
         """Send a request and return the response after redirects on the same host.
 
-        Each response appends to `begun` whether its status is 2xx, so that it is billed.
+        Each request that was sent appends None to `begun`. Its response replaces that by whether its status is 2xx, so that
+        it is billed.
         """
         if self._session is None:
             # Made here, in the event loop of the calls.
@@ -100,6 +102,7 @@ class Connections(httpx2.AsyncBaseTransport):
                     ssl=_secure() if request.url.scheme == "https" else True,
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
+                trace_configs=[_sending()],
                 proxy=self._proxy,
             )
         headers = {
@@ -111,10 +114,10 @@ class Connections(httpx2.AsyncBaseTransport):
         for _ in range(REDIRECTS + 1):
             sending = self._session.request(
                 request.method, str(address), headers=headers, data=request.content, allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(),
+                timeout=aiohttp.ClientTimeout(), trace_request_ctx=begun,
             )  # fmt: skip
             async with sending as response:
-                begun.append(response.status // 100 == 2)
+                begun[-1:] = [response.status // 100 == 2]
                 if response.status not in MOVED or "location" not in response.headers:
                     return httpx2.Response(
                         response.status, headers=_headers(response.headers), content=await _whole(response)
@@ -136,6 +139,17 @@ class Connections(httpx2.AsyncBaseTransport):
         if target.userinfo or (target.scheme, target.netloc) != (address.scheme, address.netloc):
             raise Unescapable(f"{self._url} redirects to another host: name that one")
         return target
+
+
+def _sending() -> aiohttp.TraceConfig:
+    """Return a trace that appends None to the list that a request gives as its context, once its head is sent."""
+
+    async def sent(session: aiohttp.ClientSession, context: Any, head: object) -> None:
+        context.trace_request_ctx.append(None)
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_headers_sent.append(sent)
+    return trace
 
 
 class Pool(aiohttp.TCPConnector):

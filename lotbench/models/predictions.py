@@ -38,16 +38,14 @@ class PredictedModel:
         ids = [row.get("id") for row in rows]
         if not any(ids):
             ids = list(self._by_position(rows, order))
-        for number, name in enumerate(ids, 1):
+        self._texts: dict[str, str] = {}
+        for number, (name, row) in enumerate(zip(ids, rows, strict=True), 1):
             if not isinstance(name, str) or not name:
                 raise UsageError(f"file:{path}: prediction {number} has no id")
-            if name in ids[: number - 1]:
+            if name in self._texts:
                 raise UsageError(f"file:{path}: prediction {number}: id {name!r} comes twice")
-        texts = (
-            json.dumps({field: row[field] for field in row if field != "id"}, ensure_ascii=False)
-            for row in rows
-        )
-        self._texts = dict(zip(ids, texts, strict=True))
+            fields = {field: row[field] for field in row if field != "id"}
+            self._texts[name] = json.dumps(fields, ensure_ascii=False)
 
     async def __call__(self, request: Request) -> Reply:
         """Return the prediction for the sample of a request, as JSON text.

@@ -12,24 +12,33 @@ import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from inspect import isawaitable, iscoroutinefunction
+from pathlib import Path
+from secrets import token_hex
+from types import FunctionType
 from typing import Any
 
 from pydantic import SecretStr
 
 from lotbench.calls.budget import discarded
-from lotbench.config.experiment import Limits
+from lotbench.config.experiment import Limits, digest
 from lotbench.config.model_names import ModelName
 from lotbench.errors import CallFailed, Unescapable, UsageError
 from lotbench.models import chat_format
+from lotbench.regular_file import read_text
 from lotbench.types import Reply, Request, Sampling
 
 _KEY_NAME = re.compile(r"(?i)(?:key|token|secret|password)$")
 """Matches the names of environment variables that hold a key."""
 SHORTEST_KEY = 8
 """The least number of characters of a key; masking shorter values would mask words."""
+
+_PLAIN = (type(None), bool, int, float, str)
+_IDS: dict[int, tuple[str, object]] = {}
+"""The ids of callables in this process; it keeps the objects too, so that no other has the same number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,6 +145,23 @@ def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
 
     make_chat(Sampling())
     return lambda sampling: make_chat(replace(sampling, seed=None))
+
+
+def own_id(name: str, call: object) -> str:
+    """Return the model id of a callable that judges or answers: its name, and a digest of all that shows what it does.
+
+    This is the file of a function, its line, its attributes, defaults and what it closes over. If these are more than plain
+    values, or there is no file, the id is one of this object in this process.
+    """
+    shown = _IDS.setdefault(id(call), (token_hex(4), call))[0]
+    if isinstance(call, FunctionType):
+        code, named = call.__code__, {**(call.__kwdefaults__ or {}), **vars(call)}
+        with suppress(OSError, ValueError):
+            values = [*(call.__defaults__ or ()), *(cell.cell_contents for cell in call.__closure__ or ())]
+            if all(type(value) in _PLAIN for value in (*values, *named.values())):
+                place = [read_text(Path(code.co_filename)), code.co_firstlineno, code.co_name]
+                shown = digest([*place, values, named])
+    return f"{name}#{shown[:8]}"
 
 
 def _secrets(chat: object = None) -> list[str]:

@@ -19,7 +19,7 @@ from lotbench.models.chat import ChatModel
 from lotbench.models.concurrency import Pace
 from lotbench.models.embedded import Embedded, weights
 from lotbench.models.person import PersonModel
-from lotbench.models.python_models import CallableModel, LangChainModel, chat_maker
+from lotbench.models.python_models import CallableModel, LangChainModel, chat_maker, own_id
 from lotbench.models.recorded import RecordedModel
 from lotbench.models.retrying import Waiting
 from lotbench.storage.datasets import Pictures
@@ -92,8 +92,8 @@ class Models:
         }
 
     def _role_model(self, role: str, name: ModelName) -> RoleModel:
-        # A recording answers for one role; other models are shared by all roles.
-        place = f"{role} {name.text}" if name.kind == "file" else name.text
+        # A recording answers for one role, and a callable has an id in each; other models are shared by all roles.
+        place = f"{role} {name.text}" if name.kind in ("file", "python") else name.text
         if place not in self._built:
             try:
                 self._built[place] = self._build(role, name)
@@ -132,7 +132,7 @@ class Models:
             return self._recorded(role, Path(name.model))
         if name.kind == "human" and name.text not in self._own:
             return PersonModel(self._pictures.path)
-        return self._own_model(name)
+        return self._own_model(role, name)
 
     def _chat(self, name: ModelName, **how: Any) -> ChatModel:
         shared = self._pictures.data_url, self._limits, self.waiting
@@ -152,7 +152,7 @@ class Models:
         self._open.push_async_callback(asyncio.to_thread, server.close)
         return self._chat(name, url=server.base_url, secret=server.api_key)
 
-    def _own_model(self, name: ModelName) -> Model:
+    def _own_model(self, role: str, name: ModelName) -> Model:
         if name.text not in self._own:
             raise UsageError(
                 f'{name.text} is a Python object: run or resume it from Python (own={{"{name.text}": ...}})'
@@ -165,4 +165,5 @@ class Models:
         if getattr(own_model, "takes_requests", False):
             ready: Model = own_model
             return ready
-        return CallableModel(own_model, self._pictures.data_url, name.text, self._limits.timeout_s)
+        model_id = name.text if role == "candidate" else own_id(name.text, own_model)
+        return CallableModel(own_model, self._pictures.data_url, model_id, self._limits.timeout_s)

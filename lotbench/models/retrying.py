@@ -97,8 +97,7 @@ async def retried(
         if wait > limits.max_wait_s:
             longest = f"max_wait_s is {limits.max_wait_s:g}"
             raise CallFailed(f"{name}: {failure}; told to wait {wait:g} s, {longest}")
-        # A wait that the time limit cuts short ends just after it.
-        await waiting.wait(min(wait, max(0.0, budget.left) + 0.01))
+        await waiting.wait(budget.patience(wait))
         budget.refuse_late()
     raise AssertionError("itertools.count has an end")
 

@@ -227,13 +227,11 @@ def _object(text: str) -> dict[str, JSON] | None:
         return None
     try:
         value, end = _DECODER.raw_decode(text, start)
+        if "\\ud" in text.lower() and HALVES.search(plain := json.dumps(value, ensure_ascii=False)):
+            value = json.loads(HALVES.sub("\ufffd", plain))
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, dict) or text[end:].strip():
-        return None
-    if "\\ud" in text.lower() and HALVES.search(plain := json.dumps(value, ensure_ascii=False)):
-        value = json.loads(HALVES.sub("\ufffd", plain))
-    return cast(dict[str, JSON], value)
+    return cast(dict[str, JSON], value) if isinstance(value, dict) and not text[end:].strip() else None
 
 
 def _no_twins(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:

@@ -13,7 +13,7 @@ import pytest
 from lotbench.calls.budget import Bucket, Budget
 from lotbench.calls.caller import Caller, RoleModel, sampling
 from lotbench.calls.journal import Journal
-from lotbench.calls.prices import Price
+from lotbench.calls.prices import Price, picture_tokens
 from lotbench.calls.store import Store
 from lotbench.config.experiment import Limits, RoleSampling
 from lotbench.errors import CallFailed, LimitReached, LotbenchError
@@ -139,7 +139,7 @@ async def test_a_call_that_waited_for_its_rate_beyond_the_time_limit_is_not_made
     """All calls in flight waited, and were made and paid for minutes after it."""
 
     class Slow:
-        async def take(self, amount: float) -> None:
+        async def take(self, amount: float, patience: Any) -> None:
             now.append(now[-1] + 40)
 
     now, model = [0.0], Model(GOOD)
@@ -161,6 +161,13 @@ async def test_the_first_reply_says_what_the_next_may_take(room: Any) -> None:
     assert (place.budget.tokens, place.budget.overspent) == (8000, "")
 
 
+async def test_a_count_beyond_the_length_of_a_reply_does_not_hold_up_the_next_calls(room: Any) -> None:
+    place = room(Model(Reply("{}", "m", usage=Usage(5, 0, 9 * 10**9))))
+    place.desk.sampling = {"judge": (Sampling(max_tokens=4096), False)}
+    await place.desk.ask(run_episodes(), asking())
+    assert place.desk._mean_reply == {"chain": 4096}
+
+
 async def test_calls_in_flight_are_set_aside(room: Any) -> None:
     """Each may cost 300 tokens and more, so a limit of 700 lets two through at once."""
     model = Model(GOOD, latency=0.01)
@@ -180,6 +187,9 @@ async def test_the_estimate_of_a_picture_is_in_what_is_set_aside(room: Any) -> N
     seen = Question("judge", "check", (Message("user", (Image("ab"), "Why?")),), SCHEMA)
     with pytest.raises(LimitReached):
         await place.desk.ask(run_episodes(), seen)
+    many = (picture_tokens(name) for name in ("gpt-4o-mini-2024-07-18", "openrouter/openai/gpt-4o-mini"))
+    assert {*many} == {25_501} and picture_tokens("gpt-4o-mini@http://127.0.0.1:1/v1") == 25_501
+    assert picture_tokens("gpt-4o") == picture_tokens("gpt-4o-mine@http://h/v1") == 1_800
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def rate_of(clock: Clock, monkeypatch: pytest.MonkeyPatch, per_minute: float) ->
 def spend(bucket: Bucket, *amounts: float) -> None:
     async def go() -> None:
         for amount in amounts:
-            await bucket.take(amount)
+            await bucket.take(amount, Budget(Limits()).patience)
 
     asyncio.run(go())
 
@@ -71,6 +71,14 @@ def test_an_idle_bucket_fills_up_and_no_further(clock: Clock, monkeypatch: pytes
     clock.now += 3600
     spend(bucket, *[1] * 11)
     assert len(clock.waits) == 1
+
+
+async def test_a_wait_for_a_rate_ends_with_the_time_limit() -> None:
+    bucket, budget = Bucket(1.0), Budget(Limits(time_limit=0.01))
+    async with asyncio.timeout(5):
+        await bucket.take(1e9, budget.patience)
+    with pytest.raises(LimitReached):
+        budget.refuse_late()
 
 
 def names(*given: str) -> dict[str, Any]:

@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lotbench.config.model_names import PROVIDERS, ModelName, address, base_model, kin, parse, related, slug
+from lotbench.config.model_names import (
+    PROVIDERS,
+    ModelName,
+    address,
+    base_model,
+    identity,
+    kin,
+    parse,
+    related,
+    slug,
+)
 from lotbench.errors import UsageError
 
 URL, OWN = "https://api.openai.com/v1", "http://127.0.0.1:8000/v1"
@@ -73,6 +83,11 @@ def test_an_address_of_the_environment_belongs_to_the_identity(
     monkeypatch.setenv(variable, f"{OWN}/")
     assert address(parse(name)) == address(parse(f"gpt-4o@{OWN}")) == OWN
     assert address(parse("deepseek/m")) == address(parse("langchain:mistralai:m")) == ""
+
+
+def test_what_anyone_may_serve_under_an_id_is_not_the_model_of_a_provider() -> None:
+    names = ("gpt-4o", "langchain:ollama:gpt-4o", "langchain:groq:gpt-4o", "python:gpt-4o")
+    assert len({identity(parse(name), "gpt-4o") for name in names}) == len(names)
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)

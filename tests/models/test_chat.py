@@ -28,7 +28,7 @@ from lotbench.errors import CallFailed, Unescapable, UsageError
 from lotbench.models import chat_format
 from lotbench.models.chat import ChatModel
 from lotbench.models.chat_format import Abilities, callback_config
-from lotbench.models.python_models import CallableModel, LangChainModel
+from lotbench.models.python_models import CallableModel, LangChainModel, own_id
 from lotbench.models.registry import Models
 from lotbench.models.retrying import Waiting
 from lotbench.prompting.reply import read_form, visible
@@ -439,6 +439,26 @@ async def test_what_goes_wrong_in_a_callable_is_a_failed_call(
         (index,) = made.role_models({"candidate": [parse("python:mine")]})["candidate"]
         with pytest.raises(error, match=message):
             await index.model(question())
+
+
+def made(good: bool, other: object = None) -> Any:
+    async def judge(messages: Any) -> str:
+        return f"{good} {other}"
+
+    return judge
+
+
+async def test_judges_of_one_name_have_an_id_for_each_behaviour() -> None:
+    """A check of one counted for another of the same name."""
+    client = object()
+    by_client = made(True, client)
+    ids = [own_id("python:judge", call) for call in (made(True), made(False), by_client, made(True, client))]
+    assert len({*ids}) == 4 and own_id("python:judge", by_client) == ids[2]
+    assert own_id("python:judge", made(True)) == ids[0]
+    async with models({"python:judge": made(True)}) as built:
+        roles = built.role_models({role: [parse("python:judge")] for role in ("candidate", "judge")})
+        replies = [(await roles[role][0].model(question())).model for role in ("candidate", "judge")]
+    assert replies == ["python:judge", ids[0]]
 
 
 async def test_a_callable_may_return_a_whole_reply() -> None:

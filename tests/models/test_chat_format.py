@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import time
 from typing import Any
 
 import pytest
@@ -137,3 +139,43 @@ NOW = 1_790_000_000.0
 )
 def test_a_wait_that_the_server_asks_for_is_read(headers: dict[str, str], seconds: float | None) -> None:
     assert chat_format.retry_after(headers, NOW) == seconds
+
+
+@pytest.mark.parametrize("key", ["token-abc123", "fw_abc12345", "0123456789abcdef", "u0000000"])
+def test_a_key_that_begins_like_an_escape_is_masked_in_time(key: str) -> None:
+    """80 kB of them took minutes, in which nothing else ran."""
+    started = time.process_time()
+    for escape in (r"\t", r"\f", r"\u000a", "\t", "\u200b"):
+        chat_format.masked(escape * 10_000, key)
+    assert time.process_time() - started < 2
+    broken = (key, *(key[:3] + inside + key[3:] for inside in ("\n", r"\n", r"\u000a", "\u200b " * 50)))
+    assert {chat_format.masked(rf"C:\{one} \n{one}\t", key) for one in broken[:2]} == {r"C:\*** \n***\t"}
+    assert {chat_format.masked(f"you sent {one}.", key) for one in broken} == {"you sent ***."}
+
+
+@pytest.mark.parametrize(
+    ("error", "withheld"),
+    [
+        ("Your account has been flagged for unusual activity and is suspended.", False),
+        ("This user was flagged for abuse", False),
+        ("Access was terminated by moderation of your requests", False),
+        ("Your organization was banned for content_policy violations", False),
+        ("m requires moderation on openai. Your input was flagged", True),
+        ("Invalid prompt: your prompt was flagged as potentially violating our usage policy", True),
+        ('It was filtered {"code": "content_filter", "flagged_input": "my account was suspended"}', True),
+        ('{"code": "data_inspection_failed"}', True),
+    ],
+)
+def test_a_content_filter_speaks_of_the_request_and_not_of_who_sent_it(error: str, withheld: bool) -> None:
+    assert chat_format.withheld(error) is withheld
+
+
+def test_errors_and_contents_that_are_too_deep_to_write_are_read() -> None:
+    for depth in range(500, 1000):
+        try:
+            deep = json.loads("[" * depth + "]" * depth)
+        except RecursionError:
+            break
+        assert chat_format.error_message(b'{"error": %b}' % ("[" * depth + "]" * depth).encode())
+        assert chat_format.complaint({"error": deep})
+        assert isinstance(chat_format.content_text({"a": deep}), str)

@@ -196,7 +196,7 @@ def _response(status: str, headers: dict[str, str], body: bytes) -> bytes:
     return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{lines}\r\n".encode() + body
 
 
-@pytest.mark.parametrize("count", [10**400, -1, True, 1.5, "7", None, [], 10**13])
+@pytest.mark.parametrize("count", [10**400, -1, True, 1.5, "7", None, [], 10**11 + 1])
 async def test_counts_that_are_none_are_zero(count: Any, tmp_path: Path) -> None:
     usage = {
         "prompt_tokens": count,
@@ -205,6 +205,12 @@ async def test_counts_that_are_none_are_zero(count: Any, tmp_path: Path) -> None
     }
     reply = written_and_read(await reply_to(completion(usage=usage)), tmp_path)
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (0, 7)
+
+
+@pytest.mark.parametrize("usage", [Usage(10**12, 10**12, 10**12), Usage(-1, -1, -1)])
+def test_counts_of_a_models_own_code_can_be_read_again(usage: Usage, tmp_path: Path) -> None:
+    bounded = Usage(*[10**11 if usage.input_tokens > 0 else 0] * 3)
+    assert written_and_read(Reply("a", "m", usage=usage), tmp_path).usage == bounded
 
 
 async def test_an_id_is_no_page_and_never_our_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -240,7 +246,7 @@ async def test_a_body_packed_as_was_not_asked_for_is_not_unpacked(packed: str) -
 
 
 @asynccontextmanager
-async def talking(talk: Talk, timeout_s: float = 20) -> AsyncIterator[ChatModel]:
+async def talking(talk: Talk, timeout_s: float = 20, retries: int = 0) -> AsyncIterator[ChatModel]:
     """A model whose server talks so on each connection, and hangs up."""
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -250,7 +256,7 @@ async def talking(talk: Talk, timeout_s: float = 20) -> AsyncIterator[ChatModel]
     server = await asyncio.start_server(connected, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
     try:
-        async with asked(url, retries=0, timeout_s=timeout_s) as model:
+        async with asked(url, retries=retries, timeout_s=timeout_s) as model:
             yield model
     finally:
         server.close()
@@ -332,6 +338,28 @@ async def test_an_answer_that_stops_after_its_head_is_counted(
     discarded.set(seen.append)
     async with talking(saying(b"HTTP/1.1 %d OK\r\nContent-Length: 999\r\n\r\n{" % status)) as model:
         with pytest.raises(CallFailed):
+            await model(QUESTION)
+    assert seen == counted
+
+
+@pytest.mark.parametrize(
+    ("head", "counted"),
+    [(b"", [None, None]), (b"HTTP/1.1 500 Bad\r\nContent-Length: 99\r\n\r\n", [])],
+)
+async def test_a_request_that_was_sent_and_not_answered_in_time_is_counted(
+    head: bytes, counted: list[None]
+) -> None:
+    """A server that was slow billed 17 replies, and the limit on money saw none of them."""
+    seen: list[Usage | None] = []
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(head)
+        await reader.read()
+
+    discarded.set(seen.append)
+    async with talking(talk, timeout_s=0.5, retries=1) as model:
+        with pytest.raises(CallFailed, match="no answer within"):
             await model(QUESTION)
     assert seen == counted
 

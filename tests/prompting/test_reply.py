@@ -320,6 +320,12 @@ def test_a_reply_fills_a_schema_if_every_field_is_there_whatever_it_says(text: s
     assert fills(Reply(text, "m"), schema(Two)) is whole
 
 
+def test_a_reply_that_is_too_deep_to_write_is_no_answer_and_no_crash() -> None:
+    for depth in range(500, 1000):
+        deep = "[" * depth + "]" * depth
+        fills(Reply(rf'{{"reason": "\ud800", "x": {deep}}}', "m"), schema(Two))
+
+
 def test_a_form_that_is_not_flat_or_has_a_string_without_bound_is_a_bug() -> None:
     class Inner(Form):
         text: Annotated[str, Field(max_length=3)]

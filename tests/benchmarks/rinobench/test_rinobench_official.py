@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from lotbench.benchmarks.rinobench.sections import across
 from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.cli import main
 from lotbench.errors import UsageError
+from lotbench.models.predictions import PredictedModel
 from lotbench.run.loading import Run
 from lotbench.storage import datasets
 from lotbench.types import Score, Trace
@@ -94,6 +96,12 @@ def predictions(folder: Path, rows: list[dict[str, Any]]) -> str:
     path = folder / "predictions.json"
     path.write_text(json.dumps(rows), encoding="utf-8")
     return f"file:{path}"
+
+
+def test_many_predictions_are_joined_in_time() -> None:
+    started = time.process_time()
+    PredictedModel(Path("p.json"), [{"id": f"i-{number}"} for number in range(60_000)], ())
+    assert time.process_time() - started < 3
 
 
 async def test_predictions_find_their_idea_by_id(tmp_path: Path) -> None:
