@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field
 from lotbench.benchmarks.hicbench import keywords, memory, ratings
 from lotbench.benchmarks.hicbench.settings import TaskEpisode
 from lotbench.errors import EpisodeFailed
+from lotbench.harness.blocks import enclosed
 from lotbench.harness.episode import AskResult
 from lotbench.harness.state import EpisodeState, Update
 from lotbench.prompting.reply import Form, YesNo, read_form
@@ -78,12 +79,13 @@ async def judge(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
 async def _verdict(episode: TaskEpisode, place: Place) -> AskResult[Verdict]:
     """Ask for one verdict; `place` is the number of the answer, and the role and index of the judge."""
     number, role, index = place
+    prompt, answer = episode.prompt("judge"), episode.state["turn"]["answers"][number]
     return await episode.ask(
         role,
         role,
-        episode.prompt("judge"),
+        prompt,
         Verdict,
-        {"question": episode.sample.question, "answer": episode.state["turn"]["answers"][number]},
+        enclosed(prompt, {"question": episode.sample.question, "answer": answer}),
         read=lambda answer: read_form(answer.reply, Verdict),
         value=lambda verdict: {"status": "ok", **verdict.model_dump(mode="json")},
         missing=lambda error: {"status": error.kind},
@@ -97,12 +99,13 @@ async def _verdict(episode: TaskEpisode, place: Place) -> AskResult[Verdict]:
 
 async def _keywords(episode: TaskEpisode, number: int) -> AskResult[keywords.NamedKeywords]:
     """Ask a model for the keywords of the answer with this number."""
+    prompt = episode.prompt("keywords")
     return await episode.ask(
         "keywords",
         "keywords",
-        episode.prompt("keywords"),
+        prompt,
         keywords.NamedKeywords,
-        {"answer": episode.state["turn"]["answers"][number]},
+        enclosed(prompt, {"answer": episode.state["turn"]["answers"][number]}),
         read=lambda answer: read_form(answer.reply, keywords.NamedKeywords),
         value=lambda names: {"status": "ok", **names.model_dump(mode="json")},
         missing=lambda error: {"status": error.kind},
