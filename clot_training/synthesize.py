@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import shutil
 from collections import Counter
 from collections.abc import Mapping
@@ -32,6 +31,7 @@ from lotbench.errors import Unread, UsageError, faults_of
 from lotbench.models.registry import Models
 from lotbench.prompting import reply as replies
 from lotbench.storage import datasets, review_decisions
+from lotbench.storage.run_folder import read_json
 from lotbench.types import Key, Request, Sampling
 
 MAX_TOKENS = 800
@@ -183,7 +183,7 @@ def _sample(id: str, candidate: Candidate, proposal: Proposal, proposer: str) ->
 def _tuned_model(config: Config, work: Work) -> str:
     """Return the name of the last tuned model, `hf:BASE+ADAPTER`."""
     about = work.last_stage(config.explore.conditions) / "tune.json"
-    return str(json.loads(about.read_text(encoding="utf-8"))["model"])
+    return str(read_json(about)["model"])
 
 
 def _count_reasons(counts: Mapping[str, int]) -> str:

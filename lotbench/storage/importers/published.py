@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 from lotbench import benchmarks
 from lotbench.errors import DataError, UsageError, at, faults_of
 from lotbench.harness.published import Source
+from lotbench.regular_file import read_bytes
 from lotbench.storage import atomic_write
 from lotbench.storage.jsonl import document
 
@@ -53,7 +54,7 @@ class Files:
             DataError: The file cannot be read, is not a list, or has rows that `make` refuses; each is named by its number.
         """
         try:
-            table = document(self.path.read_bytes())
+            table = document(read_bytes(self.path))
         except (OSError, ValueError) as error:
             raise DataError([f"{self.path}: {error}"]) from None
         if not isinstance(table, list) or not table:
@@ -90,7 +91,7 @@ class Files:
         """Return the path and the text of the file, or of the named file in the folder; a byte order mark is removed."""
         path = self.path / name if name else self.path
         try:
-            return path, path.read_bytes().decode("utf-8-sig")
+            return path, read_bytes(path).decode("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise DataError([f"{path}: {error}"]) from None
 
