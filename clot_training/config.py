@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from lotbench.benchmarks.standard.oogiri import Language, Type
 from lotbench.config.experiment import put, read_toml, read_value, validate
-from lotbench.errors import DataError, UsageError
+from lotbench.errors import UsageError
 from lotbench.storage import atomic_write
 from lotbench.storage.datasets import data_folder
 
@@ -248,7 +248,7 @@ def freeze(config: Config, folder: Path, **more: str | None) -> None:
     entries.
 
     Raises:
-        DataError: A data set cannot be read.
+        OSError: A data set cannot be read.
     """
     atomic_write.write(folder / "config.toml", tomli_w.dumps(config.model_dump(mode="json")))
     table = {"config": config.model_dump(mode="json"), "data": data_digests(config.folders()), **more}
@@ -259,16 +259,9 @@ def data_digests(folders: Sequence[Path]) -> dict[str, str]:
     """Return the sha256 of each data set's samples.jsonl, by folder.
 
     Raises:
-        DataError: A file cannot be read.
+        OSError: A file cannot be read.
     """
-    digests = {}
-    for folder in folders:
-        path = folder / "samples.jsonl"
-        try:
-            digests[folder.as_posix()] = sha256(path)
-        except OSError as error:
-            raise DataError([f"{path}: {error.strerror}"]) from None
-    return digests
+    return {folder.as_posix(): sha256(folder / "samples.jsonl") for folder in folders}
 
 
 def sha256(path: Path) -> str:

@@ -24,7 +24,7 @@ from lotbench.calls.descriptors import room
 from lotbench.calls.journal import Journal
 from lotbench.calls.store import Store
 from lotbench.config.experiment import Limits
-from lotbench.errors import LimitReached, UsageError
+from lotbench.errors import UsageError
 from lotbench.models.registry import Models, reads_text_only
 from lotbench.run.plan import Plan
 from lotbench.storage.run_folder import Folder
@@ -157,11 +157,7 @@ class _Part(Budget):
 
     def reserve(self, tokens: int, cost: float) -> None:
         super().reserve(tokens, cost)
-        try:
-            self.whole.reserve(tokens, cost)
-        except LimitReached:
-            super().settle(tokens, cost, Usage(), 0.0)
-            raise
+        self.whole.reserve(tokens, cost)
 
     def settle(self, tokens: int, cost: float, usage: Usage, spent: float) -> None:
         super().settle(tokens, cost, usage, spent)

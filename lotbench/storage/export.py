@@ -10,7 +10,6 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lotbench.errors import UsageError
 from lotbench.storage import atomic_write
 from lotbench.types import JSON
 
@@ -26,13 +25,10 @@ def write(rows: Sequence[Mapping[str, JSON]], path: Path | None) -> int:
         path: A .csv file gets a table, any other file JSON lines; None writes JSON lines to standard output.
 
     Raises:
-        UsageError: The file cannot be written.
+        OSError: The file cannot be written.
     """
     content = text(rows, path.suffix if path else "")
-    try:
-        atomic_write.write(path, content) if path else sys.stdout.write(_shown(content))
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from None
+    atomic_write.write(path, content) if path else sys.stdout.write(_shown(content))
     return len(rows)
 
 

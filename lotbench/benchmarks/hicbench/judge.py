@@ -15,7 +15,6 @@ from pydantic import BeforeValidator, Field
 from lotbench.benchmarks.hicbench import keywords, memory, ratings
 from lotbench.benchmarks.hicbench.settings import TaskEpisode
 from lotbench.errors import EpisodeFailed
-from lotbench.harness.blocks import enclosed
 from lotbench.harness.episode import AskResult
 from lotbench.harness.state import EpisodeState, Update
 from lotbench.prompting.reply import Form, YesNo, read_form
@@ -79,13 +78,12 @@ async def judge(state: EpisodeState, runtime: Runtime[TaskEpisode]) -> Update:
 async def _verdict(episode: TaskEpisode, place: Place) -> AskResult[Verdict]:
     """Ask for one verdict; `place` is the number of the answer, and the role and index of the judge."""
     number, role, index = place
-    prompt, answer = episode.prompt("judge"), episode.state["turn"]["answers"][number]
     return await episode.ask(
         role,
         role,
-        prompt,
+        episode.prompt("judge"),
         Verdict,
-        enclosed(prompt, {"question": episode.sample.question, "answer": answer}),
+        {"question": episode.sample.question, "answer": episode.state["turn"]["answers"][number]},
         read=lambda answer: read_form(answer.reply, Verdict),
         value=lambda verdict: {"status": "ok", **verdict.model_dump(mode="json")},
         missing=lambda error: {"status": error.kind},
@@ -99,13 +97,12 @@ async def _verdict(episode: TaskEpisode, place: Place) -> AskResult[Verdict]:
 
 async def _keywords(episode: TaskEpisode, number: int) -> AskResult[keywords.NamedKeywords]:
     """Ask a model for the keywords of the answer with this number."""
-    prompt = episode.prompt("keywords")
     return await episode.ask(
         "keywords",
         "keywords",
-        prompt,
+        episode.prompt("keywords"),
         keywords.NamedKeywords,
-        enclosed(prompt, {"answer": episode.state["turn"]["answers"][number]}),
+        {"answer": episode.state["turn"]["answers"][number]},
         read=lambda answer: read_form(answer.reply, keywords.NamedKeywords),
         value=lambda names: {"status": "ok", **names.model_dump(mode="json")},
         missing=lambda error: {"status": error.kind},

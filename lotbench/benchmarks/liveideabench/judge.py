@@ -16,7 +16,6 @@ from pydantic import BeforeValidator, Field, Strict
 
 from lotbench.benchmarks.liveideabench.settings import KeywordEpisode
 from lotbench.errors import EpisodeFailed
-from lotbench.harness.blocks import enclosed
 from lotbench.harness.state import EpisodeState, Update
 from lotbench.prompting.reply import Form, prose, read_form
 from lotbench.types import JSON
@@ -97,13 +96,12 @@ async def grade(state: EpisodeState, runtime: Runtime[KeywordEpisode]) -> Update
 async def _verdict(episode: KeywordEpisode, question: PanelQuestion) -> None:
     """Ask one judge and record the verdict; of a reply that cannot be read, record the status and no scores."""
     form, step, (number, draw, index), values, about = question
-    prompt = episode.prompt(f"{step}_{episode.settings.version}")
     await episode.ask(
         "judge",
         step,
-        prompt,
+        episode.prompt(f"{step}_{episode.settings.version}"),
         form,
-        enclosed(prompt, values),
+        values,
         read=lambda answer: read_form(answer.reply, form),
         value=lambda form: {"status": "ok", **form.model_dump(mode="json")},
         missing=lambda error: {"status": error.kind, "reason": error.reason},

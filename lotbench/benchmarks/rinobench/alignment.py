@@ -16,7 +16,6 @@ from pydantic import BeforeValidator, Field
 from lotbench.benchmarks.rinobench.candidate import says_something
 from lotbench.benchmarks.rinobench.settings import IdeaEpisode
 from lotbench.errors import Unread
-from lotbench.harness.blocks import enclosed
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, prose, read_form
 from lotbench.types import Answer
@@ -96,13 +95,13 @@ async def score(episode: IdeaEpisode, steps: Sequence[str], draw: int) -> None:
         "gold": episode.sample.novelty_reasoning,
         "justification": episode.state["turn"]["reasoning"],
     }
-    prompt, warm = episode.prompt("alignment"), episode.settings.alignment_temperature
+    warm = episode.settings.alignment_temperature
     await episode.require(
         "judge",
         "alignment",
-        prompt,
+        episode.prompt("alignment"),
         Aligned,
-        enclosed(prompt, values),
+        values,
         read=read_score,
         draw=draw,
         temperature=warm,

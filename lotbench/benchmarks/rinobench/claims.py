@@ -15,7 +15,6 @@ from pydantic import ConfigDict, Field, create_model
 from lotbench.benchmarks.rinobench.candidate import says_something
 from lotbench.benchmarks.rinobench.settings import IdeaEpisode
 from lotbench.benchmarks.rinobench.works import show_works
-from lotbench.harness.blocks import enclosed
 from lotbench.harness.episode import AnyEpisode, Place
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, YesNo, prose, read_form
@@ -57,13 +56,12 @@ async def extract(
     Raises:
         EpisodeFailed: The judge did not reply, or its reply could not be read.
     """
-    prompt = episode.prompt("extract")
     return await episode.require(
         "judge",
         "gold_arguments" if gold else "claims",
-        prompt,
+        episode.prompt("extract"),
         extraction(limit),
-        enclosed(prompt, {"justification": justification, "limit": str(limit)}),
+        {"justification": justification, "limit": str(limit)},
         read=partial(read_arguments, limit=limit, prefix=prefix),
         shared=gold,
     )

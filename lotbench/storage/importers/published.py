@@ -106,13 +106,11 @@ def write(samples: Sequence[BaseModel], folder: Path) -> int:
     """Write samples as a data set, and return their number.
 
     Raises:
-        UsageError: The folder holds a data set already, or cannot be written to.
+        UsageError: The folder holds a data set already.
+        OSError: It cannot be written to.
     """
     path = folder / "samples.jsonl"
     if path.exists():
         raise UsageError(f"{path} is there already")
-    try:
-        atomic_write.write(path, [sample.model_dump_json(exclude_defaults=True) + "\n" for sample in samples])
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from None
+    atomic_write.write(path, [sample.model_dump_json(exclude_defaults=True) + "\n" for sample in samples])
     return len(samples)
