@@ -32,6 +32,7 @@ from lotbench.site import game_rounds as thought
 from lotbench.site.page import FRAMES, screen
 from lotbench.site.run_summary import Shelf, page_file, read_run, stamp
 from lotbench.site.serve import Served
+from lotbench.storage import atomic_write
 from lotbench.storage import export as rows_as
 from lotbench.storage.datasets import inside, sent_digest
 from lotbench.storage.pictures.picture_file import encoded
@@ -288,22 +289,18 @@ def export(gallery: Gallery, out: Path) -> tuple[int, int]:
         The number of files and their bytes.
 
     Raises:
-        UsageError: The folder is not empty, or cannot be written to.
+        UsageError: The folder is not empty.
+        OSError: It cannot be written to.
     """
     count = size = 0
-    try:
-        if out.exists() and any(out.iterdir()):
-            raise UsageError(f"--export {out}: is not empty")
-        # Each two runs would need a file of their own, which would be too many.
-        gallery.live = False
-        for path in gallery.addresses():
-            body = gallery.get(path).body
-            place = out / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(body)
-            count, size = count + 1, size + len(body)
-    except OSError as error:
-        raise UsageError(f"--export {out}: {error.strerror}") from None
+    if out.exists() and any(out.iterdir()):
+        raise UsageError(f"--export {out}: is not empty")
+    # Each two runs would need a file of their own, which would be too many.
+    gallery.live = False
+    for path in gallery.addresses():
+        body = gallery.get(path).body
+        atomic_write.write(out / path, body)
+        count, size = count + 1, size + len(body)
     return count, size
 
 
