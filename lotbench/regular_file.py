@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from lotbench.errors import RunFolderError
@@ -50,6 +51,15 @@ def read_text(path: Path) -> str:
         OSError: The path is no regular file, or cannot be read.
         UnicodeDecodeError: The file is not in UTF-8.
     """
-    opener = None if str(path).startswith(STANDARD_INPUTS) else regular
-    with open(path, encoding="utf-8", opener=opener) as file:
+    with open(path, encoding="utf-8", opener=_opener(path)) as file:
         return file.read()
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the bytes of a file; raises OSError as `read_text` does."""
+    with open(path, "rb", opener=_opener(path)) as file:
+        return file.read()
+
+
+def _opener(path: Path) -> Callable[[str, int], int] | None:
+    return None if str(path).startswith(STANDARD_INPUTS) else regular

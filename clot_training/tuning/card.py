@@ -8,11 +8,12 @@ from pathlib import Path
 from clot_training.config import Config
 from lotbench.report.markdown import plain
 from lotbench.storage import atomic_write
+from lotbench.storage.run_folder import read_json
 
 
 def write(config: Config, out: Path) -> None:
     """Write the card, README.md, and config.toml into the adapter's folder of the finished stage in `out`."""
-    about = json.loads((out / "tune.json").read_text(encoding="utf-8"))
+    about = read_json(out / "tune.json")
     text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
     fields = {
         "model": plain(config.model),

@@ -29,6 +29,7 @@ from lotbench.errors import UsageError
 from lotbench.models.transformers.loading import Loaded, adapted, loading
 from lotbench.storage import adapter_texts, atomic_write
 from lotbench.storage.jsonl import tables
+from lotbench.storage.run_folder import read_json
 
 ADAPTER = "adapter"
 """The name of the adapter's folder in a stage's folder."""
@@ -56,7 +57,7 @@ def tune(config: Config, files: Sequence[Path], out: Path, *, adapter: Path | No
     claim(out, _identity(config, files, adapter), begun=(out / "examples.json").exists())
     if not (out / "tune.json").exists():
         _train(config, files, out, adapter)
-    return dict(json.loads((out / "tune.json").read_text(encoding="utf-8")))
+    return read_json(out / "tune.json")
 
 
 def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | None) -> None:
@@ -72,7 +73,7 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
             examples.write(config, files, loaded, out)
         rows = examples.dataset(out / "train.jsonl", loaded.sees, config.weights.max_pixels)
         evaluated = examples.dataset(out / "eval.jsonl", loaded.sees, config.weights.max_pixels)
-    counts = json.loads((out / "examples.json").read_text(encoding="utf-8"))
+    counts = read_json(out / "examples.json")
     if rows is None:
         raise UsageError(f"{out}: nothing to train on; left out: {counts['left_out'] or 'none'}")
     trainer = _trainer(config, args, loaded, (rows, evaluated), adapter)
@@ -148,10 +149,10 @@ def _last_checkpoint(folder: Path) -> str | None:
 
     The trainer writes trainer_state.json last, so a checkpoint without it was interrupted.
     """
-    folders = sorted(
-        folder.glob("checkpoint-*"), key=lambda path: int(path.name.rpartition("-")[2]), reverse=True
+    steps = {path.name.rpartition("-")[2]: path for path in folder.glob("checkpoint-*")}
+    ends = (
+        steps[step] / "trainer_state.json" for step in sorted(filter(str.isdecimal, steps), key=int)[::-1]
     )
-    ends = (path / "trainer_state.json" for path in folders)
     return next((str(end.parent) for end in ends if end.exists() and end.stat().st_size), None)
 
 

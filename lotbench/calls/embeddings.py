@@ -14,7 +14,6 @@ from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeAlias
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,11 +91,13 @@ def read_vectors(path: Path, name: str, texts: Sequence[str]) -> dict[str, Vecto
         with open(path, "rb", opener=regular) as file, np.load(file, allow_pickle=False) as arrays:
             if str(arrays["encoder"]) != name:
                 return {}
-            at = {str(text): row for row, text in enumerate(arrays["texts"])}
             rows: Vectors = arrays["vectors"]
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+            at = dict(zip(map(str, arrays["texts"]), rows, strict=True))
+            if rows.ndim != 2 or not np.isfinite(rows).all():
+                return {}
+    except Exception:  # noqa: BLE001 - numpy and zipfile raise whatever they like on hostile bytes
         return {}
-    return {text: rows[at[key]] for text in texts if (key := _digest(text)) in at}
+    return {text: at[key] for text in texts if (key := _digest(text)) in at}
 
 
 def _sentences(name: str) -> Any:

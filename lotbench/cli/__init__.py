@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import io
 import logging
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -54,6 +55,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader of the output (a pager, head) has closed it.
         sys.stderr.close()
         return 0
+    except OSError as error:
+        return _name_file(error)
+
+
+def _name_file(error: OSError) -> int:
+    """Print which file cannot be used and why, and return exit code 2.
+
+    Raises:
+        OSError: The error names no file: it is a bug, or of the network.
+    """
+    if not isinstance(error.filename, str | bytes | os.PathLike):
+        raise error
+    from lotbench.report.markdown import visible
+
+    print(f"lotbench: {visible(os.fsdecode(error.filename))}: {error.strerror}", file=sys.stderr)
+    return 2
 
 
 def _keep_libraries_quiet() -> None:

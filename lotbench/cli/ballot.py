@@ -210,7 +210,6 @@ def rank(parsed: argparse.Namespace) -> int:
     for image, source in _pictures(items).items():
         (out / image).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, out / image)
-    out.mkdir(parents=True, exist_ok=True)
     atomic_write.write(
         out / "samples.jsonl", (f"{json.dumps(row, ensure_ascii=False)}\n" for row in ranked_rows)
     )

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from lotbench.errors import UsageError
 from lotbench.report.comparison import to_json, to_latex, to_markdown
 from lotbench.report.difference_sections import detectable
 from lotbench.report.leaderboard import Board, Place
@@ -23,7 +22,8 @@ def compare(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench compare`: write the comparison to files and print its sentences; return exit code 0.
 
     Raises:
-        UsageError: The runs cannot be compared, or --out cannot be written to.
+        UsageError: The runs cannot be compared.
+        OSError: --out cannot be written to.
     """
     from lotbench.report.html.comparison_page import page
     from lotbench.report.html.page import section_drawings
@@ -33,13 +33,10 @@ def compare(parsed: argparse.Namespace) -> int:
     if parsed.full:
         print(to_markdown(comparison))
     folder = Path(parsed.out)
-    try:
-        written = [("html", page), ("md", to_markdown), ("json", to_json)]
-        written += [("tex", to_latex)] if parsed.latex else []
-        for ending, write in written:
-            atomic_write.write(folder / f"compare.{ending}", write(comparison))
-    except OSError as error:
-        raise UsageError(f"--out {folder}: {error.strerror}") from None
+    written = [("html", page), ("md", to_markdown), ("json", to_json)]
+    written += [("tex", to_latex)] if parsed.latex else []
+    for ending, write in written:
+        atomic_write.write(folder / f"compare.{ending}", write(comparison))
     for form in ("png", "pdf"):
         if getattr(parsed, form):
             write_drawings(folder / "plots", section_drawings(comparison.sections), form)
@@ -103,15 +100,12 @@ def write_drawings(folder: Path, drawings: Iterable[tuple[str, Plot | Grid]], fo
         form: The format of the pictures, `png` or `pdf`.
 
     Raises:
-        UsageError: The folder cannot be written to.
+        OSError: The folder cannot be written to.
     """
     from lotbench.report.html.page import files
 
     count = 0
-    try:
-        for name, content in files(drawings, form):
-            atomic_write.write(folder / name, content)
-            count += name.endswith(form)
-    except OSError as error:
-        raise UsageError(f"{folder}: {error.strerror}") from None
+    for name, content in files(drawings, form):
+        atomic_write.write(folder / name, content)
+        count += name.endswith(form)
     print(f"plots: {folder} ({count} as {form.upper()}, and the data of each as CSV)")

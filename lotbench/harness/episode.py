@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar, Unpack
 
 from lotbench.errors import CallFailed, EpisodeFailed, LotbenchError, Unread
+from lotbench.harness.blocks import enclosed
 from lotbench.harness.state import EpisodeState, State, Update, plus
 from lotbench.prompting.prompt import Pack, Prompt, Value
 from lotbench.prompting.reply import Form, schema, shape
@@ -252,8 +253,9 @@ class Episode(Generic[Item, Settings]):
     def _renderer(self, prompt: Prompt, form: type[Form] | None, values: Mapping[str, Value]) -> Render:
         """Return a function that fills the prompt with `values`, the example of a reply (`shape`) and the last fault (`again`).
 
-        `shape` and `again` are left out if the prompt has no such field.
+        `shape` and `again` are left out if the prompt has no such field. No value can end its block (see `blocks`).
         """
+        values = enclosed(prompt, values)
 
         def render(again: str | None) -> Sequence[Message]:
             ours: dict[str, Value] = {"shape": shape(form) if form else None, "again": again}

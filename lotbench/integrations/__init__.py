@@ -66,7 +66,8 @@ async def export(name: str, run: Run, out: Path) -> Exported:
         out: The folder to write into; it is created if missing.
 
     Raises:
-        UsageError: The exporter is unknown, the run has no summary, or the folder cannot be written to.
+        UsageError: The exporter is unknown, or the run has no summary.
+        OSError: The folder cannot be written to.
         RunFolderError: The run cannot be read.
     """
     if name not in EXPORTERS:
@@ -74,11 +75,7 @@ async def export(name: str, run: Run, out: Path) -> Exported:
     if not run.summary:
         raise UsageError(f"{run.path}: has no summary yet: resume it, or lotbench score {run.path}")
     exporter: Exporter = import_module(f"lotbench.integrations.{EXPORTERS[name]}").export
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        result = await exporter(run, out)
-    except OSError as error:
-        raise UsageError(f"{error.filename or out}: {error.strerror or error}") from None
+    result = await exporter(run, out)
     names = (run.config.model, *(name for role_models in run.config.roles.values() for name in role_models))
     if any(parse(model).kind == "human" for model in names):
         return replace(result, left_out=(*result.left_out, PEOPLE))

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,11 @@ from lotbench.errors import UsageError
 from lotbench.models.registry import Models, reads_text_only
 from lotbench.run.plan import Plan
 from lotbench.storage.run_folder import Folder
+from lotbench.types import Usage
 
 CALLS = "calls.jsonl"
+shared_budget: ContextVar[Budget | None] = ContextVar("shared_budget", default=None)
+"""The budget of all runs that this process plays together, such as those of the people at a site; None for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +151,31 @@ async def journaled(
             await caller.close()
 
 
+@dataclass
+class _Part(Budget):
+    """The budget of a run whose calls count against the budget `whole` of several runs, too."""
+
+    whole: Budget = field(default_factory=lambda: Budget(Limits()))
+
+    def reserve(self, tokens: int, cost: float) -> None:
+        super().reserve(tokens, cost)
+        self.whole.reserve(tokens, cost)
+
+    def settle(self, tokens: int, cost: float, usage: Usage, spent: float) -> None:
+        super().settle(tokens, cost, usage, spent)
+        self.whole.settle(tokens, cost, Usage(), 0.0)
+
+    def count(self, usage: Usage, spent: float) -> None:
+        super().count(usage, spent)
+        self.whole.count(usage, spent)
+
+
 def budget(plan: Plan, journal: Journal) -> Budget:
-    """Return the budget of a run, reduced by the usage of the calls in its journal."""
+    """Return the budget of a run, reduced by the usage of the calls in its journal; a part of `shared_budget`, if that is set."""
     budget_left = Budget(plan.limits)
     for origin, total in journal.totals.by_origin.items():
         if origin.source != "store":
             budget_left.count(total.usage, total.cost_usd or 0.0)
+    if whole := shared_budget.get():
+        return _Part(plan.limits, cost=budget_left.cost, tokens=budget_left.tokens, whole=whole)
     return budget_left

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from os.path import isfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -55,11 +56,17 @@ def freeze(plan: Plan, place: run_folder.Folder, duel: str = "") -> None:
             "hand_picked": plan.hand_picked,
             "samples": digest(samples),
             "prompts": {path: digest(text) for path, text in plan.prompts.files.items()},
-            "pictures": {item.id: plan.pictures[item.id].sha256 for item in plan.chosen if item.image},
+            "pictures": {name: plan.pictures[name].sha256 for name in _picture_names(plan)},
             **({"seen": plan.seen} if plan.names["candidate"][0].adapter else {}),
         },
     }
     place.write_json("run.json", table)
+
+
+def _picture_names(plan: Plan) -> list[str]:
+    """Return the names of the pictures of the chosen samples, as `datasets.Pictures` has them."""
+    known = set(plan.pictures)
+    return [name for item in plan.chosen for name in (item.id, f"{item.id}/other") if name in known]
 
 
 def experiment(path: Path, table: Mapping[str, Any]) -> Experiment:
@@ -130,16 +137,16 @@ def changed_error(run: Path, changed: Sequence[str]) -> RunFolderError:
 
 
 def refuse_lost_pictures(plan: Plan, run: Path) -> None:
-    """Refuse to resume a run whose pictures are missing or have changed, if it shows pictures.
+    """Refuse to resume a run whose pictures are missing or not those that it recorded, if it shows pictures.
 
     Raises:
         DataError: Pictures are missing; all are listed.
-        RunFolderError: Pictures have changed; all are listed.
+        RunFolderError: Pictures have changed, have no recorded digest, or lie outside the data set; all are listed.
     """
     if not plan.benchmark.shows_pictures(plan.settings):
         return
-    paths = {sample.id: plan.pictures.path(sample.id) for sample in plan.chosen if sample.image}
-    if gone := [path for path in dict.fromkeys(paths.values()) if not path.is_file()]:
+    paths = {name: plan.pictures.path(name) for name in _picture_names(plan)}
+    if gone := [path for path in dict.fromkeys(paths.values()) if not isfile(path)]:
         raise DataError([f"{path}: the picture is not there" for path in gone])
     changed = []
     for name in paths:

@@ -12,9 +12,11 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from lotbench.calls.budget import Budget
 from lotbench.config.experiment import Config
 from lotbench.errors import LotbenchError, UsageError
 from lotbench.prompting.person_form import interview
+from lotbench.run.calling import shared_budget
 from lotbench.run.loading import Run
 from lotbench.site import game_rounds
 from lotbench.site.others import others
@@ -70,6 +72,8 @@ class PlaySite:
         self._out = out
         self._gallery = Gallery(out, HELD)
         self._players: dict[str, Player] = {}
+        # One budget for all who play: with a new name, anybody begins a new run.
+        self._budget = Budget(config.limits.model_copy(update={"time_limit": None}))
 
     @property
     def _day(self) -> datetime.date | None:
@@ -147,6 +151,7 @@ class PlaySite:
 
     async def _play(self, player: Player) -> None:
         """Play a person's next run; stop it if its page is not visited for `IDLE_S` seconds."""
+        shared_budget.set(self._budget)
         game = asyncio.ensure_future(self._game(player))
         try:
             while not (await asyncio.wait({game}, timeout=LOOK_S))[0]:

@@ -122,9 +122,10 @@ class Shelf:
         """The folder of the run's data set; None if it no longer exists."""
         try:
             folder = recorded.home(self.run.config).resolve()
-        except UsageError:
+            return folder if folder.is_dir() else None
+        except (UsageError, OSError, RuntimeError, ValueError):
+            # A name that no folder can have, in a run folder from somebody else.
             return None
-        return folder if folder.is_dir() else None
 
     @cached_property
     def pictures(self) -> Mapping[str, str]:

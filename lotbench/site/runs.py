@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
+from os.path import isfile
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
@@ -32,8 +33,9 @@ from lotbench.site import game_rounds as thought
 from lotbench.site.page import FRAMES, screen
 from lotbench.site.run_summary import Shelf, page_file, read_run, stamp
 from lotbench.site.serve import Served
+from lotbench.storage import atomic_write
 from lotbench.storage import export as rows_as
-from lotbench.storage.datasets import sent_digest
+from lotbench.storage.datasets import inside, sent_digest
 from lotbench.storage.pictures.picture_file import encoded
 from lotbench.types import JSON, Trace
 
@@ -108,12 +110,7 @@ class Gallery:
 
     def _is_ours(self, name: str) -> bool:
         place = self.root / name / "run.json"
-        try:
-            inside = "/" not in name and place.resolve().is_relative_to(self.root.resolve())
-            return inside and place.is_file()
-        except (OSError, ValueError):
-            # No folder can have such a name: it is too long, or has a null character.
-            return False
+        return "/" not in name and inside(place, self.root) and isfile(place)
 
     def readable_runs(self) -> tuple[list[Shelf], dict[str, str]]:
         """Return all runs that can be read, and for the others the reason why not, by name."""
@@ -259,18 +256,15 @@ class Gallery:
     def picture(self, shelf: Shelf, sample: str, size: Literal["picture", "thumb"] = "picture") -> str | None:
         """Return the address of a sample's picture; None if there is no file, or not with the digest that the run recorded."""
         name, folder = shelf.samples.get(sample, {}).get("image"), shelf.data
-        if not isinstance(name, str) or folder is None:
+        if not isinstance(name, str) or folder is None or not inside(folder / name, folder):
             return None
-        file = (folder / name).resolve()
-        if not file.is_relative_to(folder) or not file.is_file():
-            return None
-        recorded = shelf.pictures.get(sample)
+        file, recorded = (folder / name).resolve(), shelf.pictures.get(sample)
         try:
             if not recorded or recorded != sent_digest(file, shelf.run.config.max_image_px):
                 return None
-        except DataError:
+            seen = file.stat()
+        except (DataError, OSError):
             return None
-        seen = file.stat()
         digest = hashlib.sha256(f"{file}:{seen.st_mtime_ns}:{seen.st_size}".encode()).hexdigest()
         self._pictures[digest] = file
         return f"{size}/{digest}.png"
@@ -298,22 +292,18 @@ def export(gallery: Gallery, out: Path) -> tuple[int, int]:
         The number of files and their bytes.
 
     Raises:
-        UsageError: The folder is not empty, or cannot be written to.
+        UsageError: The folder is not empty.
+        OSError: It cannot be written to.
     """
     count = size = 0
-    try:
-        if out.exists() and any(out.iterdir()):
-            raise UsageError(f"--export {out}: is not empty")
-        # Each two runs would need a file of their own, which would be too many.
-        gallery.live = False
-        for path in gallery.addresses():
-            body = gallery.get(path).body
-            place = out / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(body)
-            count, size = count + 1, size + len(body)
-    except OSError as error:
-        raise UsageError(f"--export {out}: {error.strerror}") from None
+    if out.exists() and any(out.iterdir()):
+        raise UsageError(f"--export {out}: is not empty")
+    # Each two runs would need a file of their own, which would be too many.
+    gallery.live = False
+    for path in gallery.addresses():
+        body = gallery.get(path).body
+        atomic_write.write(out / path, body)
+        count, size = count + 1, size + len(body)
     return count, size
 
 

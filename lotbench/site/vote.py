@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from os.path import isfile
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -139,6 +140,6 @@ def _picture(item: Item) -> Path | None:
     """Return the file of an item's picture; None if it has none, or none in its data set."""
     if not item.image:
         return None
-    home = datasets.data_folder(item.data, item.data).resolve()
-    file = (home / item.image).resolve()
-    return file if file.is_relative_to(home) and file.is_file() else None
+    home = datasets.data_folder(item.data, item.data)
+    file = home / item.image
+    return file if datasets.inside(file, home) and isfile(file) else None

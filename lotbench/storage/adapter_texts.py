@@ -12,9 +12,12 @@ import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from lotbench.errors import DataError
 from lotbench.regular_file import read_text
 from lotbench.storage import atomic_write
+from lotbench.storage.jsonl import document
 
 FILE = "seen.json"
 
@@ -51,8 +54,7 @@ def read_digests(adapter: Path) -> frozenset[str] | None:
     """
     path = adapter / FILE
     try:
-        table = json.loads(read_text(path))
-        return frozenset(map(str, table["texts"]))
+        return TypeAdapter(frozenset[str]).validate_python(document(read_text(path))["texts"])
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:

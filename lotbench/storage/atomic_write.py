@@ -53,6 +53,9 @@ def opened(path: Path) -> Iterator[BinaryIO]:
             yield file
         os.chmod(name, 0o644)
         os.replace(name, path)
-    except BaseException:
+    except BaseException as error:
         os.unlink(name)
+        if isinstance(error, OSError) and error.filename in (None, name):
+            # A full disk names no file, a refused name the temporary one.
+            error.filename = str(path)
         raise

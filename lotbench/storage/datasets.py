@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from os.path import exists, isfile
 from pathlib import Path
 from typing import Any
 
@@ -105,13 +106,13 @@ def data_folder(name: str, benchmark_data: str) -> Path:
     Raises:
         UsageError: There is no such data set.
     """
-    if name and Path(name, "samples.jsonl").is_file():
+    if name and isfile(Path(name, "samples.jsonl")):
         return Path(name)
     if "/" in name:
         raise UsageError(f"{name}: not a data set (no samples.jsonl)")
     # A folder without samples.jsonl does not hide a shipped data set of its name: the repository has lotbench/.
     names = [folder.name for folder in data_sets()]
-    if name and not (shipped("data") / name).exists():
+    if name and not exists(shipped("data") / name):
         raise UsageError(f"no data set {name!r}{among(name, names)}")
     return shipped("data", name or benchmark_data)
 
@@ -180,6 +181,15 @@ def picture_faults(folder: Path, relative: str) -> list[str]:
     return []
 
 
+def inside(path: Path, folder: Path) -> bool:
+    """Return whether a path, which may be somebody else's text, leads to a place in a folder."""
+    try:
+        return path.resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError, ValueError):
+        # A loop of links, or a null character.
+        return False
+
+
 def data_digest(folder: Path, items: Sequence[Any], pictures: Pictures) -> str:
     """Return the digest of a data set's samples and pictures; the format of samples.jsonl does not change it."""
     return digest(
@@ -196,14 +206,16 @@ class Pictures(Mapping[str, Image]):
         folder: The data set's folder.
         items: Its samples.
         max_px: The maximum of the longer side, in pixels.
-        recorded: The sha256 of each picture by sample id, as a run has recorded it; no other content is sent.
+        recorded: The sha256 of each picture by sample id, as a run has recorded it; no other content is sent. A run
+            folder from somebody else could name any picture of this machine, so one without a digest is refused.
     """
 
     def __init__(
         self, folder: Path, items: Sequence[Sample], max_px: int, recorded: Mapping[str, str] | None = None
     ) -> None:
         self._max_px = max_px
-        self._recorded = recorded or {}
+        self._folder = folder
+        self._recorded = recorded
         self._paths = {item.id: folder / item.image for item in items if item.image}
         # A second picture; most samples have none.
         others = {f"{item.id}/other": getattr(item, "other_image", None) for item in items}
@@ -214,7 +226,10 @@ class Pictures(Mapping[str, Image]):
 
     def __getitem__(self, sample: str) -> Image:
         path = self._paths[sample]
-        if sha256 := self._recorded.get(sample):
+        if self._recorded is not None:
+            sha256 = self._recorded.get(sample, "")
+            if not sha256 or not inside(path, self._folder):
+                raise DataError([f"{path}: is not a picture that the run recorded from its data set"])
             self._sources[sha256] = path
             return Image(sha256)
         if path not in self._known:

@@ -10,7 +10,6 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from lotbench.errors import file_errors
 from lotbench.storage import atomic_write
 from lotbench.types import JSON
 
@@ -26,11 +25,10 @@ def write(rows: Sequence[Mapping[str, JSON]], path: Path | None) -> int:
         path: A .csv file gets a table, any other file JSON lines; None writes JSON lines to standard output.
 
     Raises:
-        UsageError: The file cannot be written.
+        OSError: The file cannot be written.
     """
     content = text(rows, path.suffix if path else "")
-    with file_errors(str(path)):
-        atomic_write.write(path, content) if path else sys.stdout.write(_shown(content))
+    atomic_write.write(path, content) if path else sys.stdout.write(_shown(content))
     return len(rows)
 
 

@@ -5,9 +5,9 @@ A parsed trace of a long game takes five times the memory of its line, and a run
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
 from pydantic import TypeAdapter
 
@@ -67,6 +67,8 @@ class Traces(Sequence[Trace]):
                 break
             try:
                 read = LINE.validate_json(unsealed(text), strict=True)
+                if not all(map(_is_step, read.steps)):
+                    raise ValueError("a step of another shape")
             except ValueError:
                 if strict:
                     message = f"{file}:{number}: damaged; lotbench resume writes it anew"
@@ -75,6 +77,12 @@ class Traces(Sequence[Trace]):
             self._lines.append(text)
             self.names.append((read.sample, read.repeat))
             seen(read)
+
+
+def _is_step(step: Mapping[str, Any]) -> bool:
+    """Return whether a step, which may be somebody else's, has a name and numbers where it has any."""
+    counts = all(isinstance(step.get(name) or 0, int) for name in ("round", "draw"))
+    return counts and isinstance(step.get("step"), str) and isinstance(step.get("seconds") or 0, int | float)
 
 
 def trace_line(trace: Trace) -> str:

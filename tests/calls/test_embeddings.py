@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +61,23 @@ def test_vectors_of_a_run_are_read_back_for_their_encoder_alone(tmp_path: Path) 
     assert [file.name for file in tmp_path.iterdir()] == ["vectors.npz"]
 
 
-@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 torn", b"\x93NUMPY"])
+def npz(texts: object, vectors: object) -> bytes:
+    file = BytesIO()
+    np.savez(file, encoder=np.array("minilm"), texts=np.array(texts), vectors=np.array(vectors))
+    return file.getvalue()
+
+
+def damaged() -> Iterator[bytes]:
+    yield from (b"", b"PK\x03\x04 torn", b"\x93NUMPY")
+    digests = [sha256(text.encode()).hexdigest() for text in TEXTS]
+    yield from (npz("x", [[1.0]]), npz(digests, [[1.0]]), npz(digests, 1.0), npz(digests, [1.0] * 3))
+    yield from (npz(digests, [["a"]] * 3), npz(digests, [[np.nan]] * 3))
+    # A plain array, and a method of packing that nobody knows.
+    whole = npz(digests, [[1.0]] * 3)
+    yield from (whole[whole.index(b"\x93NUMPY") :], re.sub(rb"(?s)(PK\x01\x02.{6})..", rb"\1c\0", whole))
+
+
+@pytest.mark.parametrize("damage", list(damaged()))
 def test_damaged_vectors_are_made_again(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "vectors.npz"
     path.write_bytes(damage)

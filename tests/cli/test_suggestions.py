@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from lotbench.cli import main
 from lotbench.cli.parser import parser
+from lotbench.storage import datasets
 from tests.pages import parsers
 
 
@@ -83,3 +86,28 @@ def test_out_is_where_results_are_put_in_every_command() -> None:
     }
     assert not {name for name in flags if name.split()[1] in ("resume", "score", "report", "replay", "show")}
     assert flags and not any("runs_folder" in (about or "") for about in flags.values())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"evaluate --config {'x' * 300}",
+        f"evaluate --data {'x' * 300}",
+        f"show {'x' * 300}",
+        "data import oogiri-go FILE OUT",
+        "data sheet data/lotbench_easy --out FILE",
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "FILE").touch()
+    words = [str(tmp_path / word) if word in ("FILE", "OUT") else word for word in command.split()]
+    assert main(words) == 2
+    assert re.match(r"lotbench: .*(x{300}|FILE)", capsys.readouterr().err)
+
+
+def test_an_error_of_the_system_without_a_file_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets, "data_sets", Mock(side_effect=OSError(5, "odd")))
+    with pytest.raises(OSError, match="odd"):
+        main(["data", "list"])

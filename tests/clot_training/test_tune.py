@@ -369,6 +369,20 @@ def test_a_killed_stage_goes_on_where_it_was(
     assert losses[1] == pytest.approx(losses[0], rel=1e-3 if after else 0)
 
 
+def test_files_of_a_stage_that_others_changed_are_named(tmp_path: Path) -> None:
+    from clot_training.tuning import tune as module
+
+    (tmp_path / "checkpoints" / "checkpoint-foo").mkdir(parents=True)
+    assert module._last_checkpoint(tmp_path / "checkpoints") is None
+    for text in ("[" * 100_000, "3"):
+        (tmp_path / "tune.json").write_text(text, "utf-8")
+        with pytest.raises(UsageError, match=r"tune\.json: damaged"):
+            module.tune(config("tiny", tmp_path), [], tmp_path)
+    (tmp_path / "identity").write_bytes(b"\xff")
+    with pytest.raises(UsageError, match="other settings"):
+        module.tune(config("tiny", tmp_path), [], tmp_path)
+
+
 @pytest.mark.parametrize("bits", ["4bit", "8bit"])
 def test_fewer_bits_are_tuned_and_played(text_base: str, tmp_path: Path, bits: str) -> None:
     """By bitsandbytes on this CPU; where it is not installed, it is named before anything is loaded."""

@@ -228,6 +228,13 @@ async def test_another_picture_refuses_to_be_gone_on_with(tmp_path: Path, data: 
         assert server.log()["requests"] == calls
         assert (run / "calls.jsonl").read_bytes() == before
         picture.write_bytes(content)
+        run_json = (run / "run.json").read_text(encoding="utf-8")
+        # A folder from somebody else could name any picture of this machine, and no digest of it.
+        change_json(run / "run.json", "recorded", "pictures", value={})
+        with pytest.raises(RunFolderError, match=rf"data.{played['id']}.image"):
+            await resume(run)
+        assert server.log()["requests"] == calls
+        (run / "run.json").write_text(run_json, encoding="utf-8")
         assert (await resume(run)).summary["complete"] is True
 
 

@@ -148,9 +148,10 @@ def test_what_an_adapter_began_from_is_among_what_it_has_seen(tmp_path: Path) ->
     assert adapter_texts.read_digests(tmp_path) == {
         adapter_texts.fingerprint(text) for text in ("One.", "two")
     }
-    (tmp_path / adapter_texts.FILE).write_text(json.dumps({"schema": 1}), encoding="utf-8")
-    with pytest.raises(DataError, match=r"seen.json: not a list of digests"):
-        planned("lotbench", tmp_path)
+    for text in ('{"schema": 1}', '{"texts": "abc"}', "[" * 100_000):
+        (tmp_path / adapter_texts.FILE).write_text(text, encoding="utf-8")
+        with pytest.raises(DataError, match=r"seen.json: not a list of digests"):
+            planned("lotbench", tmp_path)
 
 
 @pytest.mark.parametrize("folder", datasets.data_sets(), ids=lambda folder: folder.name)

@@ -180,3 +180,14 @@ def test_a_missing_key_is_said_before_the_page_is_served(
     assert main(["play", *asked]) == 2
     told = capsys.readouterr()
     assert "OPENAI_API_KEY" in told.err and "open http" not in told.out
+
+
+async def test_one_budget_holds_for_all_who_play(tmp_path: Path) -> None:
+    with FakeServer(game_rule(solve=0.0)) as server:
+        table = PlaySite(game(server, **{"limits.token_limit": 12_000}), tmp_path)
+        async with client(table) as browser:
+            for name, wanted in (("Ann", 'name="question"'), ("Bob", "the token limit of 12,000 is used up")):
+                player = await joined(browser, name)
+                await given(browser, player, guess="a wooden spoon")
+                await until(browser, player, wanted)
+            await table.close()

@@ -144,10 +144,13 @@ async def test_a_picture_outside_the_data_is_not_shown(played: Path) -> None:
     gallery = Gallery(played)
     shelf = gallery.shelf(named(played, "ember"))
     # The run has recorded a picture of each of the three samples, and of no other.
-    for image in ("../../../etc/passwd", "x.png", "samples.jsonl", "images/lot-0002.png"):
+    for image in ("../../../etc/passwd", "x.png", "samples.jsonl", "images/lot-0002.png", "x" * 300, "a\0b"):
         told = replace(shelf, samples={name: {"image": image} for name in ("lot-0001", "lot-0009")})
         assert not gallery.picture(told, "lot-0001") and not gallery.picture(told, "lot-0009"), image
     assert gallery.picture(shelf, "lot-0001")
+    for data in ("x" * 300, "a\0b"):
+        config = shelf.run.config.model_copy(update={"data": data})
+        assert replace(shelf, run=replace(shelf.run, config=config)).data is None
 
 
 def test_a_run_with_settings_that_its_benchmark_refuses_is_unreadable(played: Path, tmp_path: Path) -> None:

@@ -202,6 +202,12 @@ def test_a_picture_that_is_gone_is_named(tmp_path: Path) -> None:
         encoded(tmp_path / "a.png", 1024)
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "a\0b", "a/\0b"])
+def test_a_name_that_no_folder_can_have_is_no_data_set(name: str) -> None:
+    with pytest.raises(UsageError, match="data set"):
+        datasets.data_folder(name, "oogiri")
+
+
 def rows(tmp_path: Path, count: int = 3) -> tuple[Path, tuple[Any, ...]]:
     """A data set of which every second sample has a picture, 40 x 20 pixels."""
     shown = {f"{n}.png": png((40, 20), f"#0000{n:02x}") for n in range(0, count, 2)}
@@ -225,6 +231,18 @@ def test_pictures_are_found_by_sample_and_sent_by_content(tmp_path: Path) -> Non
     assert sent == pictures.sent_bytes(image.sha256)
     assert opened(sent).size == (32, 16)
     assert pictures.path("0") == folder / "0.png"
+
+
+def test_a_recorded_picture_lies_in_its_data_set_and_has_a_digest(tmp_path: Path) -> None:
+    folder, found = rows(tmp_path / "set")
+    (tmp_path / "0.png").write_bytes((folder / "0.png").read_bytes())
+    recorded = {"0": Pictures(folder, found, 32)["0"].sha256}
+
+    assert Pictures(folder, found, 32, recorded)["0"].sha256 == recorded["0"]
+    outside = [found[0].model_copy(update={"image": "../0.png"})]
+    for items, digests in ((found, {}), (outside, recorded)):
+        with pytest.raises(DataError, match="not a picture that the run recorded"):
+            Pictures(folder, items, 32, digests)["0"]
 
 
 def test_a_picture_is_in_memory_once_however_many_runs_send_it(

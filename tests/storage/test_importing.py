@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from PIL import Image
@@ -14,7 +16,7 @@ from lotbench.benchmarks.standard.oogiri import Ratings, Row
 from lotbench.cli import main
 from lotbench.errors import DataError, UsageError
 from lotbench.storage import datasets
-from lotbench.storage.importers import caption_contest, importing, oogiri_go
+from lotbench.storage.importers import caption_contest, importing, oogiri_go, published
 
 HEAD = "target_id,rank,funny,somewhat_funny,unfunny,count,score,precision,contest,caption\n"
 
@@ -117,6 +119,17 @@ def test_pictures_over_the_limits_are_refused(tmp_path: Path, monkeypatch: pytes
         "the picture has more than 1,000 pixels": 2,
         "the picture has more than 2,000 bytes": 1,
     }
+
+
+def test_no_pipe_among_published_files_is_waited_for(tmp_path: Path) -> None:
+    source = go(tmp_path / "go", {}, en=[row(), asked()])
+    os.mkfifo(source / "images" / "5651380.jpg")
+    assert dict(bring(source, tmp_path / "made").skipped) == {"the picture is not there": 1}
+    os.mkfifo(tmp_path / "rows.json")
+    file = published.Files(tmp_path / "rows.json")
+    for read in (file.lines, lambda: file.items(Mock())):
+        with pytest.raises(DataError, match="no regular file"):
+            read()
 
 
 def test_an_archive_of_pictures_has_to_be_unpacked(tmp_path: Path) -> None:

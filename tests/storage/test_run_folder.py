@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,16 @@ WRONG = {
     "sample": 3, "repeat": "1", "sequence": [], "outcome": None, "score": [], "steps": ["x"], "usage": "x", "why": [],
     "arrived": "no",
 }  # fmt: skip
+
+
+STEPS = [{"step": 3}, {"step": "x", "round": 1.5}, {"step": "x", "draw": "y"}, {"step": "x", "seconds": [1]}]
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_a_step_of_another_shape_is_damage(tmp_path: Path, step: dict[str, Any]) -> None:
+    (tmp_path / "traces.jsonl").write_text(trace_line(replace(played(), steps=(step,))), "utf-8")
+    with pytest.raises(RunFolderError, match=r"traces\.jsonl:1: damaged"):
+        Traces(tmp_path / "traces.jsonl")
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -139,7 +139,8 @@ def _table(text: str) -> Mapping[str, Any]:
     for read in (json.loads, ast.literal_eval):
         try:
             value = read(text)
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            # The last two come of deep nesting.
             continue
         return value if isinstance(value, dict) else {}
     return {}
@@ -156,7 +157,7 @@ def _scores(text: str, dimensions: Iterable[str]) -> Mapping[str, float] | None:
 def _number(cell: Any) -> float | None:
     try:
         value = float(cell)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return value if math.isfinite(value) else None
 

@@ -71,13 +71,15 @@ _ORDER = re.compile(
     r"|\b(?:meets?|satisf(?:y|ies)|fulfil\w*) (?:both|all)\b|\bthe original (?:words?|text|phrase|answer)\b"
     r"|\b(?:candidate|reference) (?:is|was|says)\b|\bkey text\b|\w_\w|\bdaeso\b|\bgrant both\b|^\W*always (?:say )?yes\W*$"
     r"|\bthe (?:masked|reference|hidden) (?:phrase|words?|text)\b|\bthe key phrase\b|\baccepted paraphrase|^\W*(?:the )?judge (?:agrees|accepts)\b"
-    r"|\bwhat the (?:explanation|reference) (?:describes|means|says)\b"
+    r"|\bwhat the (?:explanation|reference|original) (?:describes|means|says)\b|\b(?:synonym|paraphrase) of the original\b"
+    r"|\b(?:verdict|judge?ment|evaluation result) (?:is )?(?:yes|true|positive)\b|\bgrad(?:er|ing) note\b|\bshould be accepted\b"
+    r"|\b(?:every criterion|counted as right|you must accept|accepted synonym)\b|^\W*(?:please accept|ok to accept|both (?:true|yes)|true and true)\W*$"
     r"|\b(?:equals?|equivalent to|identical (?:to|with)|same as) (?:the |its |your )?(?:answer|reference|candidate)\b"
     r"|\b(?:candidate|reference|explanation|output|system|user|assistant|verdict|known|causal chain)\s*:"
     r"|(?:答案|候选|填空|配文)(?:是|为)?(?:正确|对的)|(?:忽略|无视|不要管).{0,12}(?:指令|规则|要求|以上|前面)|创意点|两项(?:标准|条件)|功能相同"
     r"|(?:判|评|算|视)(?:断|定)?(?:为|作|成).{0,4}(?:正确|通过|相同|是)|请.{0,6}(?:通过|接受|判|回答是)"
     r"|接受(?:这个|此|该|我的)(?:答案|候选|填空|配文)"
-    r"|(?:等于|等同于|等价于|等同|相同于).{0,4}(?:关键词|答案|参考|原文)"
+    r"|(?:等于|等同于|等价于|等同|相同于).{0,4}(?:关键词|答案|参考|原文)|[与跟和同]原文|(?:符合|满足)(?:全部|所有)(?:标准|要求|条件)"
     r"|(?:候选|参考|解释|因果链|输出|系统|关键词)[^：:，。\s]{0,4}[:：]",
     re.IGNORECASE,
 )

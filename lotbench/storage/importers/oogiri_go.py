@@ -15,6 +15,7 @@ from pathlib import Path
 from lotbench.benchmarks.standard.oogiri import Language, Row
 from lotbench.config.makers import PEOPLE
 from lotbench.errors import UsageError
+from lotbench.regular_file import regular
 from lotbench.storage.importers.importing import BrokenError, PictureFiles, Raw, SkippedError
 from lotbench.storage.jsonl import document
 from lotbench.storage.pictures.picture_file import MAX_BYTES
@@ -61,7 +62,7 @@ def _read_file(path: str | None) -> bytes | None:
     if path is None:
         return None
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=regular) as file:
             return file.read(MAX_BYTES + 1)
     except OSError:
         return None

@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from lotbench import benchmarks
-from lotbench.errors import DataError, UsageError, at, faults_of, file_errors
+from lotbench.errors import DataError, UsageError, at, faults_of
 from lotbench.harness.published import Source
+from lotbench.regular_file import read_bytes
 from lotbench.storage import atomic_write
 from lotbench.storage.jsonl import document
 
@@ -53,7 +54,7 @@ class Files:
             DataError: The file cannot be read, is not a list, or has rows that `make` refuses; each is named by its number.
         """
         try:
-            table = document(self.path.read_bytes())
+            table = document(read_bytes(self.path))
         except (OSError, ValueError) as error:
             raise DataError([f"{self.path}: {error}"]) from None
         if not isinstance(table, list) or not table:
@@ -90,7 +91,7 @@ class Files:
         """Return the path and the text of the file, or of the named file in the folder; a byte order mark is removed."""
         path = self.path / name if name else self.path
         try:
-            return path, path.read_bytes().decode("utf-8-sig")
+            return path, read_bytes(path).decode("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise DataError([f"{path}: {error}"]) from None
 
@@ -105,11 +106,11 @@ def write(samples: Sequence[BaseModel], folder: Path) -> int:
     """Write samples as a data set, and return their number.
 
     Raises:
-        UsageError: The folder holds a data set already, or cannot be written to.
+        UsageError: The folder holds a data set already.
+        OSError: It cannot be written to.
     """
     path = folder / "samples.jsonl"
     if path.exists():
         raise UsageError(f"{path} is there already")
-    with file_errors(path):
-        atomic_write.write(path, [sample.model_dump_json(exclude_defaults=True) + "\n" for sample in samples])
+    atomic_write.write(path, [sample.model_dump_json(exclude_defaults=True) + "\n" for sample in samples])
     return len(samples)

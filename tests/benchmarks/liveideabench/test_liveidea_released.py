@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lotbench import load_run
-from lotbench.benchmarks.liveideabench.released import Critique, Idea, leaderboard
+from lotbench.benchmarks.liveideabench.released import Critique, Idea, _scores, leaderboard
 from lotbench.benchmarks.liveideabench.settings import Settings
 from lotbench.cli import main
 from lotbench.config import experiment as config
@@ -256,3 +256,17 @@ def test_faults_of_released_rows_have_their_place(tmp_path: Path, capsys: pytest
     )
     assert "critic_model: the column is missing" in capsys.readouterr().err
     assert not (tmp_path / "v2").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"originality": 1' + "0" * 400 + "}",
+        '{"originality":' + "[" * 50_000,
+        "{'originality':" + "-" * 60_000 + "1}",
+        "{'originality': 1" + " + 1" * 30_000 + "}",
+    ],
+    ids=("great integer", "deep JSON", "deep signs", "deep sums"),
+)
+def test_scores_that_no_reader_takes_are_none(text: str) -> None:
+    assert _scores(text, ["originality"]) is None
