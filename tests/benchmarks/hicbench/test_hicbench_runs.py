@@ -98,7 +98,7 @@ def test_the_papers_column_scores_by_the_papers_classes(tmp_path: Path, dhp: boo
     header = next(line for line in text.splitlines() if "as paper/hicbench scores" in line)
     columns = dict(zip(header.split("|"), row.split("|"), strict=True))
     assert float(columns[" value "]) == 0 and float(columns[" as paper/hicbench scores "]) == 1
-    assert f'| classes | "exclusive" | "overlapping" | yes, changes {changes} |' in text
+    assert f"| classes | exclusive | overlapping | yes, changes {changes} |" in text
 
 
 @pytest.mark.parametrize("name", ["somebody/encoder", "{place}", "{place}#pooler"])
