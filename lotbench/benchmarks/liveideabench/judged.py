@@ -91,14 +91,12 @@ class Comparison:
     Attributes:
         ideas: The numbers of the two ideas, the lower first.
         letters: The readable letters, A (different) to D (identical), at most one for each order of the ideas.
-        identical: Whether the ideas have the same words, so that D was given without a judge.
         unread: The number of letters that could not be read.
         model: The id of the judge's model; "" if no judge was asked.
     """
 
     ideas: tuple[int, int]
     letters: tuple[str, ...]
-    identical: bool
     unread: int
     model: str = ""
 
@@ -244,5 +242,4 @@ def _idea(
 def _comparison(orders: Sequence[Mapping[str, Any]]) -> Comparison:
     letters = tuple(str(order["grade"]) for order in orders if order["status"] == "ok")
     first, other = sorted(orders[0]["ideas"])
-    unread, identical = len(orders) - len(letters), "how" in orders[0]
-    return Comparison((first, other), letters, identical, unread, str(orders[-1].get("model", "")))
+    return Comparison((first, other), letters, len(orders) - len(letters), str(orders[-1].get("model", "")))
