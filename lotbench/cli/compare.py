@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from lotbench.errors import UsageError
+from lotbench.errors import file_errors
 from lotbench.report.comparison import to_json, to_latex, to_markdown
 from lotbench.report.leaderboard import Board
 from lotbench.report.markdown import places, visible
@@ -31,13 +31,11 @@ def compare(parsed: argparse.Namespace) -> int:
     if parsed.full:
         print(to_markdown(comparison))
     folder = Path(parsed.out)
-    try:
-        written = [("html", page), ("md", to_markdown), ("json", to_json)]
-        written += [("tex", to_latex)] if parsed.latex else []
+    written = [("html", page), ("md", to_markdown), ("json", to_json)]
+    written += [("tex", to_latex)] if parsed.latex else []
+    with file_errors(f"--out {folder}"):
         for ending, write in written:
             atomic_write.write(folder / f"compare.{ending}", write(comparison))
-    except OSError as error:
-        raise UsageError(f"--out {folder}: {error.strerror}") from None
     for form in ("png", "pdf"):
         if getattr(parsed, form):
             write_drawings(folder / "plots", section_drawings(comparison.sections), form)
@@ -85,10 +83,8 @@ def write_drawings(folder: Path, drawings: Iterable[tuple[str, Plot | Grid]], fo
     from lotbench.report.html.page import files
 
     count = 0
-    try:
+    with file_errors(folder):
         for name, content in files(drawings, form):
             atomic_write.write(folder / name, content)
             count += name.endswith(form)
-    except OSError as error:
-        raise UsageError(f"{folder}: {error.strerror}") from None
     print(f"plots: {folder} ({count} as {form.upper()}, and the data of each as CSV)")

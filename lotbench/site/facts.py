@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from lotbench.benchmarks.lotbench import words
+from lotbench.benchmarks.lotbench.lints import stem
 from lotbench.regular_file import read_text
 from lotbench.storage.datasets import shipped
 
@@ -241,16 +242,3 @@ def _facts() -> Mapping[str, Facts]:
 
 def _stems(text: str) -> str:
     return " ".join(map(stem, text.split()))
-
-
-@cache
-def stem(word: str) -> str:
-    """Return the stem of an English word."""
-    return str(_stemmer().stemWord(word))
-
-
-@cache
-def _stemmer() -> Any:
-    import snowballstemmer  # type: ignore[import-untyped]  # noqa: PLC0415 - only a game without a model needs it
-
-    return snowballstemmer.stemmer("english")

@@ -92,13 +92,11 @@ class Comparison:
         ideas: The numbers of the two ideas, the lower first.
         letters: The readable letters, A (different) to D (identical), at most one for each order of the ideas.
         unread: The number of letters that could not be read.
-        model: The id of the judge's model; "" if no judge was asked.
     """
 
     ideas: tuple[int, int]
     letters: tuple[str, ...]
     unread: int
-    model: str = ""
 
     def score(self, version: Version) -> float | None:
         """Return the mean score of the letters; None without a letter."""
@@ -171,7 +169,7 @@ def filled(keyword: Keyword, version: Version, ideas: int, highest: bool) -> Key
     return replace(
         keyword,
         ideas=tuple(judged.get(at) or Idea(at, "missing", "", None, (row,), 0) for at in range(1, ideas + 1)),
-        comparisons=tuple(compared.get(pair) or Comparison(pair, (letter,), False, 0) for pair in pairs),
+        comparisons=tuple(compared.get(pair) or Comparison(pair, (letter,), 0) for pair in pairs),
     )
 
 
@@ -242,4 +240,4 @@ def _idea(
 def _comparison(orders: Sequence[Mapping[str, Any]]) -> Comparison:
     letters = tuple(str(order["grade"]) for order in orders if order["status"] == "ok")
     first, other = sorted(orders[0]["ideas"])
-    return Comparison((first, other), letters, len(orders) - len(letters), str(orders[-1].get("model", "")))
+    return Comparison((first, other), letters, len(orders) - len(letters))
