@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from lotbench.metrics import likeness
 from lotbench.metrics.likeness import Answers, Likeness, Measure, words
 from lotbench.report.report import interval
-from lotbench.report.sections import Grid, Section, Table
-from lotbench.types import JSON, Metric
+from lotbench.report.sections import Section, Table
+from lotbench.types import JSON
 
 TITLE = "Likeness of answers"
 NAME = "likeness"
@@ -63,7 +63,6 @@ def across(runs: Mapping[str, Replies]) -> Section:
         return Section(TITLE, ("Needs 2 models with answers to the same samples.",), name=NAME)
     measures = _measures(list(spoke.values()))
     pairs_of = {measured: likeness.alike(answers, measured.measure, measured.ends) for measured in measures}
-    grids = tuple(_grid(measured, pairs, tuple(answers)) for measured, pairs in pairs_of.items())
     rows = tuple(
         (
             each.first,
@@ -87,7 +86,7 @@ def across(runs: Mapping[str, Replies]) -> Section:
     numbers: dict[str, JSON] = {
         key.name: [_numbers(each) for each in pairs] for key, pairs in pairs_of.items()
     }
-    return Section(TITLE, notes, (Table(columns, rows),), grids=grids, name=NAME, numbers=numbers)
+    return Section(TITLE, notes, (Table(columns, rows),), name=NAME, numbers=numbers)
 
 
 def _measures(runs: Sequence[Replies]) -> list[Measured]:
@@ -111,17 +110,6 @@ def _notes(measures: Sequence[Measured], runs: Sequence[Replies]) -> list[str]:
             "No meaning: not every answer was embedded by one encoder; lotbench score RUN --embed does it."
         )
     return notes
-
-
-def _grid(measured: Measured, pairs: Sequence[Likeness], names: tuple[str, ...]) -> Grid:
-    # The table has the intervals; in the cells of a heat map they would hide the values.
-    by_pair = {
-        frozenset((each.first, each.second)): Metric(each.same.value, n=each.same.n, why=each.same.why)
-        for each in pairs
-    }
-    cells = tuple(tuple(by_pair[frozenset((row, column))] for column in names) for row in names)
-    caption = f"Likeness of answers to the same sample: {measured.name}"
-    return Grid("model", "model", names, names, cells, caption)
 
 
 def _summary_notes(likenesses: Mapping[Measured, Sequence[Likeness]]) -> list[str]:

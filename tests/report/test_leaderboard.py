@@ -176,8 +176,7 @@ def test_compare_prints_a_ranking_and_writes_a_page(
     html = (to / "compare.html").read_text(encoding="utf-8")
     assert "Runs by model" in told and "Beside the table" in told
     assert html.count("<svg") == 2 and "arena by creativity_score, lotbench, a point a model" in html
-    # Beside the two plots there are two heat maps: how alike answers are, as a whole and by their words.
-    assert [len(list((to / "plots").glob(kind))) for kind in ("*.png", "*.csv")] == [2, 4]
+    assert [len(list((to / "plots").glob(kind))) for kind in ("*.png", "*.csv")] == [2, 2]
     assert len(list((to / "plots").glob("*.pdf"))) == len(list((to / "plots").glob("*.png")))
     latex = (to / "compare.tex").read_text("utf-8")
     assert "\\toprule" in latex and "strong" in latex and "creativity\\_score" in latex
