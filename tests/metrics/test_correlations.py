@@ -1,4 +1,4 @@
-"""Correlations, fronts, and agreement of ratings, each against a value worked by hand or by scipy."""
+"""Correlations, severities, fronts, and agreement of ratings, each against a value worked by hand or by scipy."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from scipy import stats
 
 from lotbench.metrics.agreement import icc
 from lotbench.metrics.correlation import correlation, spearman
+from lotbench.metrics.effects import severities
 from lotbench.metrics.pareto import front
 from lotbench.report.comparison import correlation_section
 from lotbench.report.leaderboard import Entry
@@ -42,6 +43,18 @@ def test_spearman_with_an_interval_over_clusters() -> None:
     assert found.value == pytest.approx(stats.spearmanr(x, y).statistic)
     assert found.low is not None and found.high is not None and found.low < found.value < found.high
     assert spearman([1, 1, 1], [1, 2, 3], ["a", "b", "c"]).value is None
+
+
+def test_severities_are_told_from_what_was_judged() -> None:
+    rng = np.random.default_rng(0)
+    worth, effects = rng.normal(size=40), np.array([-1.5, -0.5, 0.25, 1.75])
+    items = [n for n in range(40) for _ in range(2)]
+    raters = [(n + place) % 4 for n in range(40) for place in range(2)]
+    scores = [worth[n] + effects[r] for n, r in zip(items, raters, strict=True)]
+    found = severities(items, raters, scores)
+    assert found == pytest.approx(effects)
+    assert severities([0, 0, 1, 1], [0, 1, 2, 3], [1, 2, 3, 4]) is None
+    assert severities([0], [0], [1]) is None and severities([], [], []) is None
 
 
 def test_the_front_is_what_nothing_beats() -> None:

@@ -91,11 +91,13 @@ class Comparison:
     Attributes:
         ideas: The numbers of the two ideas, the lower first.
         letters: The readable letters, A (different) to D (identical), at most one for each order of the ideas.
+        identical: Whether the ideas have the same words, so that D was given without a judge.
         unread: The number of letters that could not be read.
     """
 
     ideas: tuple[int, int]
     letters: tuple[str, ...]
+    identical: bool
     unread: int
 
     def score(self, version: Version) -> float | None:
@@ -240,4 +242,5 @@ def _idea(
 def _comparison(orders: Sequence[Mapping[str, Any]]) -> Comparison:
     letters = tuple(str(order["grade"]) for order in orders if order["status"] == "ok")
     first, other = sorted(orders[0]["ideas"])
-    return Comparison((first, other), letters, len(orders) - len(letters))
+    unread, identical = len(orders) - len(letters), "how" in orders[0]
+    return Comparison((first, other), letters, identical, unread)

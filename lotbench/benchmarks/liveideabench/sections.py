@@ -1,4 +1,4 @@
-"""The sections of a LiveIdeaBench report: replies, categories, lengths, and ideas to read."""
+"""The sections of a LiveIdeaBench report: replies, categories, lengths, judges, and ideas to read."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from lotbench.benchmarks.liveideabench.relations import lengths
 from lotbench.benchmarks.liveideabench.score import Sheet, composite_ends, sheet
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
 from lotbench.harness.evidence import NOTHING, Evidence
+from lotbench.metrics.effects import severities
 from lotbench.report.markdown import share
 from lotbench.report.sections import Cell, Excerpt, Grid, Section, Table
 from lotbench.types import Metric, Trace
@@ -31,6 +32,8 @@ def sections(
         _replies(keywords),
         _categories(keywords, version),
         lengths(keywords, version),
+        _severity(keywords, version),
+        _fluency(keywords),
         _readings(keywords, version, evidence),
     ]
     if evidence.labels:
@@ -55,13 +58,8 @@ def _replies(keywords: Sequence[Keyword]) -> Section:
     rows.append(("of the ok: judged as a whole, without the marker", whole, share(whole, seen["ok"])))
     judged = sum(bool(idea.rows) for idea in ideas)
     rows.append(("of the ok: with a verdict", judged, share(judged, seen["ok"])))
-    verdicts = sum(idea.unread for idea in ideas)
-    letters = sum(comparison.unread for keyword in keywords for comparison in keyword.comparisons)
-    notes = (
-        "A reply that is not ok is no idea: it is left out of every mean, and shown here.",
-        f"Of the judges, after a second asking: {verdicts} verdicts and {letters} letters could not be read; they are left out.",
-    )
-    return Section("Replies", notes, (Table(("reply", "count", "share"), tuple(rows)),))
+    note = "A reply that is not ok is no idea: it is left out of every mean, and shown here."
+    return Section("Replies", (note,), (Table(("reply", "count", "share"), tuple(rows)),))
 
 
 def _categories(keywords: Sequence[Keyword], version: Version) -> Section:
@@ -90,6 +88,63 @@ def category_row(keywords: Sequence[Keyword], version: Version) -> tuple[Metric,
 def _cell(table: Sheet, name: str, ends: tuple[float, float]) -> Metric:
     column = ~np.isnan(table.values[:, table.names.index(name)])
     return table.metric(table.mean(name), column, f"nothing was judged for {name}", ends)
+
+
+def severity(keywords: Sequence[Keyword], dimension: str) -> dict[int, float] | None:
+    """Return by judge's index how many points a judge gives above the panel's mean for the same ideas; below 0 is severe.
+
+    None for a single judge, or if the judges share too few ideas (`metrics.effects.severities`).
+    """
+    rows = [
+        (number, row.index, row.scores[dimension])
+        for number, idea in enumerate(idea for keyword in keywords for idea in keyword.ideas)
+        for row in idea.rows
+    ]
+    indexes = sorted({index for _, index, _ in rows})
+    places = {index: place for place, index in enumerate(indexes)}
+    effects = severities(
+        [n for n, _, _ in rows], [places[index] for _, index, _ in rows], [s for _, _, s in rows]
+    )
+    return None if effects is None else dict(zip(indexes, map(float, effects), strict=True))
+
+
+def _severity(keywords: Sequence[Keyword], version: Version) -> Section:
+    effects = {name: severity(keywords, name) for name in version.dimensions}
+    rows = [row for keyword in keywords for idea in keyword.ideas for row in idea.rows]
+    seen, names = Counter(row.index for row in rows), {row.index: row.model for row in rows}
+    table = Table(
+        ("judge", "verdicts", *version.dimensions),
+        tuple(
+            (names[index], seen[index], *(None if by is None else by[index] for by in effects.values()))
+            for index in sorted(seen)
+        ),
+        "Points above the mean of the panel; below zero is severe",
+    )
+    unread = sum(idea.unread for keyword in keywords for idea in keyword.ideas)
+    notes = [
+        "Severity: score = idea + judge, by least squares, so that a judge is held against those who saw the same ideas. No "
+        "score is adjusted by it.",
+        f"Verdicts that could not be read, after a second asking: {unread} of {unread + len(rows)}. They are left out.",
+    ]
+    if any(by is None for by in effects.values()):
+        notes.append("The judges did not meet on enough ideas to show differences between their severities.")
+    return Section("Severity of judges", tuple(notes), (table,))
+
+
+def _fluency(keywords: Sequence[Keyword]) -> Section:
+    """Return the section on fluency: the counts of the letters A to D, and of pairs whose letter depends on the order."""
+    comparisons = [comparison for keyword in keywords for comparison in keyword.comparisons]
+    letters = Counter(letter for comparison in comparisons for letter in comparison.letters)
+    both = [comparison for comparison in comparisons if len(comparison.letters) == 2]
+    differ = sum(len(set(comparison.letters)) == 2 for comparison in both)
+    rows = tuple((letter, letters[letter]) for letter in "ABCD")
+    unread = sum(comparison.unread for comparison in comparisons)
+    notes = (
+        "A: different ideas and problems; D: academically identical. A pair is worth the mean of its letters.",
+        f"Pairs compared in both orders: {len(both)}; the letter depended on the order in {differ}. Identical word for word, and D without a call: "
+        f"{sum(comparison.identical for comparison in comparisons)}. Comparisons that could not be read: {unread}.",
+    )
+    return Section("Fluency", notes, (Table(("letter", "times"), rows),))
 
 
 def _readings(keywords: Sequence[Keyword], version: Version, evidence: Evidence) -> Section:

@@ -108,8 +108,11 @@ def test_released_rows_become_a_run_a_model_that_compare(
         "Refusals of runs",
     ):
         assert title in compared
+    # Raw scores are ranked, on one scale; severity is a table of the full report alone.
+    assert "everit" not in compared and "everit" not in text
     assert main(["report", str(small.path), "--full"]) == 0
-    assert "## Length and quality" in small.report.read_text(encoding="utf-8")
+    assert "## Severity of judges" in small.report.read_text(encoding="utf-8")
+    assert main(["report", str(small.path)]) == 0
 
 
 def first(keyword: str, idea: str, marks: Sequence[tuple[int, int]], flue: float) -> list[Mapping[str, Any]]:

@@ -107,6 +107,11 @@ def test_the_full_run_over_all_shipped_keywords_has_the_values_worked_by_hand(tm
         step["value"]["model"] for one in run.traces for step in one.steps if step["step"] == "judge"
     )
     assert set(models.values()) == {484}
+    report = rewritten(run, full=True)[0].report.read_text(encoding="utf-8")
+    for name, severity in SEVERITY.items():
+        (row,) = [line for line in report.splitlines() if line.startswith(f"| {name}") and "484" in line]
+        found = [float(cell) for cell in row.split("|")[3:6]]
+        assert found == pytest.approx([severity, -severity, 0], abs=1e-6)
     assert "never checked" in " ".join(run.summary["reasons"])
     assert run.summary["arm"] == "v2"
 
@@ -227,4 +232,4 @@ def test_the_embedded_model_plays_to_the_end(tmp_path: Path) -> None:
     assert run.summary["complete"] and not run.summary["rankable"]
     assert "an embedded model played" in run.summary["reasons"][0]
     assert set(run.summary["outcomes"]) <= {"scored", "judge_failed"}
-    assert "## Replies" in rewritten(run, full=True)[0].report.read_text(encoding="utf-8")
+    assert "## Severity of judges" in rewritten(run, full=True)[0].report.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""LiveIdeaBench scores by hand: dimensions, the percentile over its units, the front, people."""
+"""LiveIdeaBench scores by hand: dimensions, the percentile over its units, severity, the front, people."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from lotbench.benchmarks.liveideabench.judged import Comparison, Idea, Keyword, 
 from lotbench.benchmarks.liveideabench.people import review
 from lotbench.benchmarks.liveideabench.relations import lengths
 from lotbench.benchmarks.liveideabench.score import average, dimensions, sheet
+from lotbench.benchmarks.liveideabench.sections import severity
 from lotbench.benchmarks.liveideabench.settings import VERSIONS, Settings
 from lotbench.report.sections import Section
 from tests.liveidea import ideas, items, judge, panel, play
@@ -82,6 +83,35 @@ def test_the_average_of_the_published_rows_is_the_mean_of_four() -> None:
     for row in rows:
         four = {name: float(row[name]) for name in ("Fluency", "Feasibility", "Originality", "Flexibility")}
         assert average(four) == pytest.approx(float(row["Average"]), abs=1e-6)
+
+
+# ---- Judges ----
+
+PLANTED = (-2, -1, 0, 1, 2)
+
+
+def by_severity(place: int) -> dict[str, Any]:
+    """A judge that gives the idea's worth (5 to 7 by keyword and idea), plus its own severity."""
+    return {
+        "originality": lambda request: (
+            5 + (int(request.key.sample[2:]) + request.key.round) % 3 + PLANTED[place]
+        ),
+        "feasibility": 5 - PLANTED[place],
+    }
+
+
+async def test_planted_severities_are_recovered() -> None:
+    played = await play(items(*"abcdefg"), ideas(*TWO), panel(5, by_severity))
+    keywords = [read_keyword(trace, V2) for trace in played.traces]
+    model_of = {row.index: row.model for one in keywords for idea in one.ideas for row in idea.rows}
+    found = severity(keywords, "originality")
+    assert found is not None
+    assert {model_of[index]: effect for index, effect in found.items()} == pytest.approx(
+        {f"judge-{place}": float(planted) for place, planted in enumerate(PLANTED)}
+    )
+    section = played.section("Severity of judges")
+    rows = {row[0]: row for row in section.tables[0].rows}
+    assert rows["judge-4"][2:] == pytest.approx((2, -2, 0), abs=1e-9)
 
 
 # ---- Sections ----

@@ -59,6 +59,7 @@ async def test_ideas_that_are_the_same_are_d_without_a_call() -> None:
     played = await play(items("moss"), ideas("Moss clocks!", "moss  CLOCKS"), panel(3))
     assert not any(call.key.step == "compare" for call in played.calls)
     assert played.value("fluency") == 1
+    assert "D without a call: 1." in played.section("Fluency").notes[1]
 
 
 @pytest.mark.parametrize("value", [7.5, 11, "7"])
@@ -70,7 +71,7 @@ async def test_a_score_off_the_scale_is_asked_for_again_once_and_then_left_out(v
     assert "could not be used (originality: " in odd.heard("judge")[-1]
     assert played.value("originality") == 7.5
     assert played.traces[0].score.parts["verdicts"] == 4
-    assert "2 verdicts and 0 letters could not be read" in played.section("Replies").notes[1]
+    assert "second asking: 2 of 6" in played.section("Severity of judges").notes[1]
 
 
 # ---- Who sits on the panel ----
