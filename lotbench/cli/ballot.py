@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from string import ascii_uppercase
+from typing import Any
 
 from lotbench import benchmarks
 from lotbench.config.experiment import validate
@@ -25,8 +26,10 @@ from lotbench.harness.ballot import (
     faults,
     key_faults,
     ranked,
+    rated,
     shares,
 )
+from lotbench.metrics.correlation import LEAST, coefficient
 from lotbench.report.markdown import visible
 from lotbench.run.loading import Run, load_run
 from lotbench.storage import atomic_write, datasets
@@ -43,24 +46,30 @@ def make(parsed: argparse.Namespace) -> int:
         UsageError: A run has no free responses, the runs do not fit together, or --out is another ballot.
     """
     runs = _name_runs([load_run(run, parsed.runs_folder) for run in parsed.runs])
-    if len(runs) > len(ascii_uppercase):
-        raise UsageError(f"{len(runs)} models: a ballot shows {len(ascii_uppercase)} at most")
+    if len(runs) > len(ascii_uppercase) and not parsed.pairs:
+        raise UsageError(
+            f"{len(runs)} models: a ballot shows {len(ascii_uppercase)} at most, or any number with --pairs"
+        )
     written = {name: _responses(run) for name, run in runs.items()}
     first = next(iter(runs.values()))
     prompts = _prompts(list(runs.values()))
-    items, key = ballot(written, prompts, first.config.data, parsed.seed)
+    items, key = ballot(written, prompts, first.config.data, parsed.seed, pairs=parsed.pairs)
     out, lines = Path(parsed.out), "".join(f"{item.model_dump_json(exclude_none=True)}\n" for item in items)
     if out.exists() and out.read_bytes() != lines.encode():
         raise UsageError(f"{out}: is another ballot, on which people may have voted: choose another --out")
     atomic_write.write(out, lines)
-    named = {"schema": 1, "models": key}
+    named = {"schema": 1, "models": key, "scores": {name: _score(run) for name, run in runs.items()}}
     atomic_write.write(_key(out), json.dumps(named, ensure_ascii=False, indent=1) + "\n")
-    print(f"{out}: {len(items)} of {len(prompts)} prompts, {len(written)} models; the names: {_key(out)}")
+    prompt_count = len({item.prompt or item.id for item in items})
+    pairs = f" in {len(items)} pairs" if parsed.pairs else ""
+    print(
+        f"{out}: {prompt_count} of {len(prompts)} prompts{pairs}, {len(written)} models; the names: {_key(out)}"
+    )
     return 0
 
 
 def count(parsed: argparse.Namespace) -> int:
-    """Carry out `lotbench ballot count`: print each model's share of the votes; return exit code 0.
+    """Carry out `lotbench ballot count`: print shares of the votes, or ratings if they are on pairs; return exit code 0.
 
     Raises:
         DataError: The ballot, its key file or the votes file has faults.
@@ -73,14 +82,16 @@ def count(parsed: argparse.Namespace) -> int:
     key = {item.id: named.models[item.id] for item in items}
     votes = read_votes(votes_path, key)
     voters = {vote.voter for vote in votes}
-    print(f"{len(voters)} voters, {len(votes)} votes on {len(items)} prompts")
-    for line in _shares(items, key, votes):
+    paired = any(item.prompt for item in items)
+    print(f"{len(voters)} voters, {len(votes)} votes on {len(items)} {'pairs' if paired else 'prompts'}")
+    lines = _ratings if paired else _shares
+    for line in lines(items, key, votes, named):
         print(visible(line))
     return 0
 
 
 def read_items(path: Path) -> list[Item]:
-    """Return the items of a ballot file: prompts with all their responses.
+    """Return the items of a ballot file: prompts with all their responses, or pairs of responses.
 
     Raises:
         DataError: A line is no item, or two items have the same id.
@@ -110,7 +121,7 @@ def read_votes(path: Path, key: Key) -> list[Vote]:
 
 
 def read_names(path: Path) -> Names:
-    """Return the content of a ballot's key file: the model of each response.
+    """Return the content of a ballot's key file: the model of each response, and the scores of the runs.
 
     Raises:
         UsageError: The file cannot be read, or a field is invalid; the message names it.
@@ -122,13 +133,38 @@ def read_names(path: Path) -> Names:
     return validate(Names, table, path)
 
 
-def _shares(items: Sequence[Item], key: Key, votes: Sequence[Vote]) -> Iterator[str]:
+def _shares(items: Sequence[Item], key: Key, votes: Sequence[Vote], named: Names) -> Iterator[str]:
     """Yield a text line for each type of prompt and model: the votes and their share with its 95 % interval.
 
     The last lines have each model's mean share over types (Fig. 13 of LoTbench's paper).
     """
     for type_, model, won, share, low, high in shares(items, key, votes):
         yield f"{type_:5} {model:40} {won:6}  {share:.3f}{_span(low, high)}"
+
+
+def _ratings(items: Sequence[Item], key: Key, votes: Sequence[Vote], named: Names) -> Iterator[str]:
+    """Yield text lines: each model's rating from votes on pairs beside the score of its run, then Kendall's tau of both."""
+    by_model, scores = rated(items, key, votes), named.scores
+    pairs = [(estimate.value, scores[name].value) for name, estimate in by_model.items() if name in scores]
+    yield "rating: log-odds of being chosen before the average of these models (Bradley and Terry)"
+    for name, estimate in by_model.items():
+        rating = (
+            "not met"
+            if estimate.value is None
+            else f"{estimate.value:+.3f}{_span(estimate.low, estimate.high)}"
+        )
+        score = scores.get(name)
+        score_text = f"  {score.metric} {score.value:.3f}" if score and score.value is not None else ""
+        yield f"{name:40} {rating}{score_text}"
+    rated_pairs = [(rating, score) for rating, score in pairs if rating is not None and score is not None]
+    if len(rated_pairs) < LEAST:
+        yield f"rating and score: {len(rated_pairs)} models have both; {LEAST} are needed to correlate them"
+        return
+    tau = coefficient("kendall", *zip(*rated_pairs, strict=True))
+    if tau.value is None:
+        yield f"rating and score: no Kendall's tau over {len(rated_pairs)} models: {tau.why}"
+        return
+    yield f"rating and score: Kendall's tau {tau.value:.3f} over {len(rated_pairs)} models, p {tau.p:.3f} (of no relation)"
 
 
 def _span(low: float | None, high: float | None) -> str:
@@ -153,6 +189,12 @@ def _name_runs(runs: Sequence[Run]) -> dict[str, Run]:
             raise UsageError(f"{run.path}: {name} is on the ballot already")
         named[name] = run
     return named
+
+
+def _score(run: Run) -> dict[str, Any]:
+    """Return the name and the value of the run's first metric; "" and None if the run has not ended."""
+    name = next(iter(run.summary.get("scores", {})), "")
+    return {"metric": name, "value": run.score()}
 
 
 def rank(parsed: argparse.Namespace) -> int:

@@ -442,10 +442,11 @@ def _ballot(command: Declare) -> None:
         flag("runs RUN", "finished runs with kind=generate, a model each", nargs="+"),
         flag("--out FILE", "the ballot (.jsonl); the names go to FILE.key.json", required=True),
         flag("--seed N", "of the order of the responses", type=int, default=0),
+        flag("--pairs", "two responses at a time, each pair of models"),
     )
     closed = flag("ballot FILE", "a ballot; its key is not opened")
     votes = flag("votes VOTES", "a JSON line a vote: id, voter, letters")
-    about = "count the votes on a ballot: shares by type"
+    about = "count the votes on a ballot: shares by type; of pairs, ratings"
     with_key = flag("ballot FILE", "a ballot, with its key beside it")
     command("count = ballot:count", about, with_key, votes)
     about = "make a data set of the votes, for models to rank responses"

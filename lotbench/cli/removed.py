@@ -26,7 +26,6 @@ FLAGS: dict[str, str] = {
     "report --table": "compare RUN RUN --table FILE",
     "data review --data": "rows of a judge set are labelled in their file (docs/judges.md)",
     "view --name": "verdicts are labelled in the file that judge-check --from-run writes (docs/judges.md)",
-    "--pairs": "people see all responses to a prompt; compare --table FILE correlates shares of votes with the scores of runs",
     "--precision": '--repeats M says how many games a sample has; a report\'s section "What this can show" says how many '
     "samples a gap takes",
 }

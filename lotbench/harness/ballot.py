@@ -1,6 +1,7 @@
 """Ballots with free responses of several models, and the count of votes (LoTbench, Sec. 7.1.1, Fig. 13).
 
-A ballot hides the models: responses are shuffled for each prompt, and a separate key has the names.
+A ballot hides the models: responses are shuffled for each prompt, and a separate key has the names. It shows all
+responses to a prompt at once, or pairs; votes on pairs are rated by the model of Bradley and Terry.
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from random import Random
 from string import ascii_uppercase
 from typing import Any, TypeAlias
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
+from lotbench.metrics.bradley_terry import Rating, Votes, ratings
 from lotbench.metrics.intervals import Floats, bounded, divided
 from lotbench.types import Trace
 
@@ -33,11 +36,15 @@ class Response(BaseModel):
 
 
 class Item(BaseModel):
-    """A line of the ballot file: a prompt with all responses; `id` is the sample's, `image` is relative to the folder of `data`."""
+    """A line of the ballot file: a prompt with all responses, or with a pair of them.
+
+    `image` is relative to the folder of `data`. `id` is the sample's id; for a pair it names the pair, and `prompt` the sample.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
+    prompt: str | None = None
     type: str
     language: str
     question: str | None = None
@@ -46,12 +53,22 @@ class Item(BaseModel):
     responses: tuple[Response, ...]
 
 
+class Scored(BaseModel):
+    """The score of a model's run: the name of the metric, and its value (None if it has none)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    metric: str
+    value: FiniteFloat | None
+
+
 class Names(BaseModel):
-    """The key file of a ballot: the model of each response, by item and letter."""
+    """The key file of a ballot: the model of each response, by item and letter, and the scores of the runs, by model."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     models: dict[str, dict[str, str]]
+    scores: dict[str, Scored] = {}
 
 
 class Vote(BaseModel):
@@ -99,6 +116,8 @@ def ballot(
     prompts: Mapping[str, Task],
     data: str,
     seed: int,
+    *,
+    pairs: bool = False,
 ) -> tuple[list[Item], Key]:
     """Return the items of a ballot and its key; leave out prompts with fewer than two responses.
 
@@ -107,32 +126,38 @@ def ballot(
         prompts: The prompts by id.
         data: The data set with the pictures.
         seed: The seed of the order of responses.
+        pairs: Whether each pair of models makes an item; pairs with equal responses are left out.
     """
     items, key = [], {}
     for name, task in prompts.items():
         models = sorted(model for model, responses in written.items() if name in responses)
-        if len(models) < 2:
-            continue
-        Random(f"{seed}:{name}:0:ballot").shuffle(models)
-        key[name] = dict(zip(ascii_uppercase, models, strict=False))
-        responses = tuple(
-            Response(letter=letter, text=written[model][name]) for letter, model in key[name].items()
-        )
-        shown = {field: getattr(task, field) for field in Task.model_fields}
-        items.append(Item(id=name, data=data, responses=responses, **shown))
+        groups = map(list, combinations(models, 2)) if pairs else [models]
+        for number, group in enumerate(groups, 1):
+            if len({written[model][name] for model in group}) < 2 and (pairs or len(group) < 2):
+                continue
+            of = f"{name}/{number}" if pairs else name
+            Random(f"{seed}:{of}:0:ballot").shuffle(group)
+            key[of] = dict(zip(ascii_uppercase, group, strict=False))
+            responses = tuple(
+                Response(letter=letter, text=written[model][name]) for letter, model in key[of].items()
+            )
+            shown = {field: getattr(task, field) for field in Task.model_fields}
+            items.append(Item(id=of, prompt=name if pairs else None, data=data, responses=responses, **shown))
     return items, key
 
 
 def key_faults(items: Sequence[Item], key: Key) -> list[str]:
     """Return a fault for each item that does not fit the key.
 
-    An item fits if it has responses and the key has the same letters for it.
+    An item fits if it has responses and the key has the same letters for it; on a ballot of pairs, these must be two.
     """
+    paired = any(item.prompt for item in items)
     return [
         f"models.{item.id}: is not of this ballot"
         for item in items
         if set(key.get(item.id, ())) != {response.letter for response in item.responses}
         or len(item.responses) < 1
+        or (paired and len(key[item.id]) != 2)
     ]
 
 
@@ -183,19 +208,44 @@ def shares(
     return rows
 
 
+def rated(items: Sequence[Item], key: Key, votes: Sequence[Vote]) -> dict[str, Rating]:
+    """Return the rating of each model from votes on pairs, best first, with intervals over voters and prompts.
+
+    Choosing both or neither of a pair counts as a tie.
+    """
+    models = sorted({model for letters in key.values() for model in letters.values()})
+    prompt_of = {item.id: item.prompt or item.id for item in items}
+    pairs, chosen = [], []
+    for vote in votes:
+        first, second = key[vote.id].values()
+        picked = {key[vote.id][letter] for letter in vote.letters}
+        pairs.append((models.index(first), models.index(second)))
+        chosen.append(0.5 if len(picked) != 1 else float(first in picked))
+    voted = Votes(
+        voter=np.unique([vote.voter for vote in votes], return_inverse=True)[1],
+        prompt=np.unique([prompt_of[vote.id] for vote in votes], return_inverse=True)[1],
+        pair=np.array(pairs, dtype=int).reshape(-1, 2),
+        chosen=np.array(chosen),
+        players=len(models),
+    )
+    by_model = dict(zip(models, ratings(voted), strict=True))
+    return dict(sorted(by_model.items(), key=lambda entry: -(entry[1].value or 0.0)))
+
+
 def ranked(items: Sequence[Item], votes: Sequence[Vote]) -> list[dict[str, Any]]:
     """Return the responses of a ballot as rows for models to rank, with votes as likes (`star`) and without models' names."""
     chosen = Counter((vote.id, letter) for vote in votes for letter in vote.letters)
     by_response: dict[tuple[str, str], dict[str, Any]] = {}
     numbers = Counter[str]()
     for item in items:
+        prompt = item.prompt or item.id
         for response in item.responses:
-            # Two models may have written the same: the votes on it add up.
-            if (name := (item.id, response.text)) not in by_response:
-                numbers[item.id] += 1
+            # Among pairs a response is in several items: its votes add up.
+            if (name := (prompt, response.text)) not in by_response:
+                numbers[prompt] += 1
                 by_response[name] = {
-                    "id": f"{item.id}-{numbers[item.id]}",
-                    "group": item.id,
+                    "id": f"{prompt}-{numbers[prompt]}",
+                    "group": prompt,
                     **{field: getattr(item, field) for field in Task.model_fields},
                     "text": response.text,
                     "star": 0,

@@ -7,7 +7,7 @@ correlations is exact, over all orders: rho = 1 of three pairs has p = 1/3, wher
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -22,7 +22,8 @@ NORMAL = 0.05
 LEAST = 3
 EXACT = 8
 """The most pairs for which the p of rank correlations is computed over all orders."""
-Method: TypeAlias = Literal["pearson", "spearman"]
+Method: TypeAlias = Literal["pearson", "spearman", "kendall"]
+_MEASURES: Mapping[Method, str] = {"pearson": "pearsonr", "spearman": "spearmanr", "kendall": "kendalltau"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Correlation:
     """The correlation of n pairs, with its method, p and 95 % interval.
 
     If there is none, `why` has the reason, and the other fields except `n` are None. The interval treats pairs as
-    independent. It is None for fewer than four pairs, and for r = 1 or -1.
+    independent. It is None for fewer than four pairs, for Kendall's tau, and for r = 1 or -1.
     """
 
     method: Method | None
@@ -55,7 +56,7 @@ def correlation(first: Sequence[float], other: Sequence[float]) -> Correlation:
 
 
 def coefficient(method: Method, first: Sequence[float], other: Sequence[float]) -> Correlation:
-    """Return Pearson's r or Spearman's rho with Fisher's interval.
+    """Return Pearson's r or Spearman's rho with Fisher's interval, or Kendall's tau-b without one.
 
     The variance of Fisher's z is 1 / (n - 3), for Spearman times 1 + rho^2 / 2 (Bonett and Wright 2000).
 
@@ -64,25 +65,29 @@ def coefficient(method: Method, first: Sequence[float], other: Sequence[float]) 
     """
     if why := _none(first, other):
         return Correlation(None, None, None, len(first), why)
-    measure: Any = scipy.stats.pearsonr if method == "pearson" else scipy.stats.spearmanr
-    test = measure(first, other)
+    test: Any = getattr(scipy.stats, _MEASURES[method])(first, other)
     value, p, n = float(test.statistic), float(test.pvalue), len(first)
-    if method == "spearman" and n <= EXACT:
-        p = _exact(first, other)
+    if method != "pearson" and n <= EXACT:
+        p = _exact(method, first, other)
     low = high = None
-    if n > 3 and abs(value) < 1:
+    if method != "kendall" and n > 3 and abs(value) < 1:
         spread = (1 + (value**2 / 2 if method == "spearman" else 0)) / (n - 3)
         half = float(scipy.special.ndtri(0.975)) * math.sqrt(spread)
         low, high = math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half)
     return Correlation(method, value, p, n, low=low, high=high)
 
 
-def _exact(first: Sequence[float], other: Sequence[float]) -> float:
-    """Return the exact two-sided p of Spearman's rho, over all orders of the pairs."""
+def _exact(method: Method, first: Sequence[float], other: Sequence[float]) -> float:
+    """Return the exact two-sided p of a rank correlation, over all orders of the pairs."""
     x, y = (scipy.stats.rankdata(each) - (len(first) + 1) / 2 for each in (first, other))
+    signs = np.sign(np.subtract.outer(y, y))
 
     def far(x: Floats, axis: int) -> Floats:
-        return np.asarray(np.abs(np.moveaxis(x, axis, -1) @ y))
+        x = np.moveaxis(x, axis, -1)
+        strength = (
+            x @ y if method == "spearman" else (np.sign(x[..., None] - x[..., None, :]) * signs).sum((-1, -2))
+        )
+        return np.asarray(np.abs(strength))
 
     ways = math.factorial(len(first))
     exact = scipy.stats.permutation_test(

@@ -149,14 +149,14 @@ def test_correlations_agree_with_scipy_and_with_drawing_again() -> None:
 @given(st.lists(st.integers(0, 3), min_size=3, max_size=5), st.randoms(use_true_random=False))
 def test_the_p_of_few_ranks_is_counted_out_over_all_orders(x: list[int], rng: random.Random) -> None:
     y = [rng.randint(0, 3) for _ in x]
-    found = coefficient("spearman", x, y)
-    if found.value is None:
-        return
-    ways = [abs(stats.spearmanr(order, y).statistic) for order in itertools.permutations(x)]
-    expected = np.mean([way >= abs(found.value) - 1e-9 for way in ways])
-    assert found.p == pytest.approx(expected) and found.value == pytest.approx(
-        stats.spearmanr(x, y).statistic
-    )
+    measures = {"spearman": stats.spearmanr, "kendall": stats.kendalltau}
+    for method, measure in measures.items():
+        found = coefficient(method, x, y)  # type: ignore[arg-type]
+        if found.value is None:
+            continue
+        ways = [abs(measure(order, y).statistic) for order in itertools.permutations(x)]
+        expected = np.mean([way >= abs(found.value) - 1e-9 for way in ways])
+        assert found.p == pytest.approx(expected) and found.value == pytest.approx(measure(x, y).statistic)
 
 
 def test_correlations_of_too_little() -> None:

@@ -18,6 +18,7 @@ TABLES: Mapping[str, tuple[Callable[[int], str], int]] = {
     "near-misses": (errors.near_misses, 1000),
     "failing": (errors.failing, 200),
     "labels": (errors.labels, 300),
+    "voters": (errors.voters, 300),
 }
 """Each table, and the simulations of a row."""
 

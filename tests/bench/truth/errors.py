@@ -1,4 +1,4 @@
-"""Worlds in which a number could be had for nothing: a judge's near misses, failing on purpose, wrong labels."""
+"""Worlds in which a number could be had for nothing: a judge's near misses, failing on purpose, wrong labels, few voters."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from lotbench.checks.field_labels import decided
 from lotbench.harness.episode import remark
 from lotbench.harness.judge_validation import Place
 from lotbench.metrics.agreement import rate
+from lotbench.metrics.bradley_terry import Votes, ratings
 from lotbench.metrics.primary_metric import PrimaryMetric
 from lotbench.report.leaderboard import sample_scores
 from lotbench.report.trust import Case, Check, Rates, faults, reasons
@@ -262,3 +263,32 @@ def _labelled(name: str, error: float, people: int, rng: Rng) -> tuple[float, ..
     metric = corrected(made, said, RULES)[1]
     ends = (metric.low if metric.low is not None else 0.0, metric.high if metric.high is not None else 1.0)
     return (metric.value or 0.0, *ends, *(at_error(made, said, RULES, one) or 0.0 for one in (0.01, 0.02)))
+
+
+def voters(sims: int) -> str:
+    """Ratings of four players by voters with tastes of their own (SD .7), 40 prompts; the truth is what all voters there are say."""
+    strength = np.array([1.0, 0.2, -0.4, -0.8])
+    many = np.array(
+        [one.value for one in ratings(_votes(strength, 400, 200, np.random.default_rng(0)))], dtype=float
+    )
+    rows = []
+    for people in (2, 4, 5, 8, 12):
+        held = of = 0
+        for sim in range(sims):
+            for one, truth in zip(
+                ratings(_votes(strength, people, 40, np.random.default_rng([9, sim]))), many, strict=True
+            ):
+                if one.low is not None and one.high is not None:
+                    held, of = held + (one.low <= truth <= one.high), of + 1
+        rows.append((people, sims, share(held, of) if of else "no interval"))
+    return table(("voters", "simulations", "coverage"), rows)
+
+
+def _votes(strength: Floats, people: int, prompts: int, rng: Rng) -> Votes:
+    own = strength + rng.normal(0, 0.7, (people, len(strength)))
+    voter, prompt = (each.ravel() for each in np.meshgrid(range(people), range(prompts)))
+    pair = np.array([rng.permutation(len(strength))[:2] for _ in voter])
+    ahead = own[voter, pair[:, 0]] - own[voter, pair[:, 1]]
+    return Votes(
+        voter, prompt, pair, (rng.random(len(voter)) < 1 / (1 + np.exp(-ahead))) * 1.0, len(strength)
+    )

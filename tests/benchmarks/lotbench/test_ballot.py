@@ -1,4 +1,4 @@
-"""Games on a ballot: first attempts as whole responses, and the votes on them."""
+"""Games on a ballot: first attempts as whole responses, pairs of them, and whether votes go with scores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from lotbench.benchmarks.lotbench.ballot import prompt, responses
 from lotbench.cli import main
-from lotbench.harness.ballot import Item, Response, Vote, ranked
+from lotbench.harness.ballot import Item
 from lotbench.run.evaluate import evaluate_sync
 from lotbench.types import Request
 from tests.fakes import RuleModel
@@ -80,7 +80,7 @@ def test_people_see_the_picture_and_nothing_of_the_sample_s_own_response() -> No
     assert (scene.image, scene.question, scene.type) == ("lot-1.png", None, "I2T")
 
 
-def test_games_of_two_models_and_two_arms_are_voted_on(
+def test_from_games_of_two_models_and_two_arms_to_ratings_beside_scores(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = [
@@ -88,9 +88,9 @@ def test_games_of_two_models_and_two_arms_are_voted_on(
         run("bob", "tin", tmp_path),
         run("bob", "lead", tmp_path, frame="hidden"),
     ]
-    out, given = tmp_path / "ballot.jsonl", tmp_path / "votes.jsonl"
-    assert main(["ballot", "make", *runs, "--out", str(out)]) == 0
-    assert "6 of 6 prompts, 3 models" in capsys.readouterr().out
+    out, given = tmp_path / "pairs.jsonl", tmp_path / "votes.jsonl"
+    assert main(["ballot", "make", *runs, "--pairs", "--out", str(out)]) == 0
+    assert "6 of 6 prompts in 18 pairs, 3 models" in capsys.readouterr().out
     assert "python:" not in out.read_text()
     items = [Item.model_validate_json(line) for line in out.read_text().splitlines()]
     golden = [[one.letter for one in item.responses if "gold" in one.text] for item in items]
@@ -99,16 +99,6 @@ def test_games_of_two_models_and_two_arms_are_voted_on(
     ]
     given.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     assert main(["ballot", "count", str(out), str(given)]) == 0
-    printed = capsys.readouterr().out.splitlines()
-    assert printed[0] == "1 voters, 6 votes on 6 prompts"
-    assert printed[1].split()[:4] == ["I2T", "python:ada", "6", "1.000"]
-    assert sum("python:bob (image+caption, max_rounds=1, frame=hidden" in line for line in printed) == 2
-
-
-def test_two_models_that_wrote_the_same_share_the_likes() -> None:
-    same = [Response(letter=letter, text="a") for letter in "AB"]
-    item = Item(
-        id="p", type="I2T", language="en", data="d", responses=(*same, Response(letter="C", text="c"))
-    )
-    votes = [Vote(id="p", voter=letter, letters=(letter,)) for letter in "ABC"]
-    assert [(row["text"], row["star"]) for row in ranked([item], votes)] == [("a", 2), ("c", 1)]
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[2].startswith("python:ada ") and "creativity_score 1.000" in printed
+    assert "python:bob (image+caption, max_rounds=1, frame=hidden" in printed

@@ -13,7 +13,7 @@ from PIL import Image
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.cli import ballot as commands
 from lotbench.cli import main
-from lotbench.harness.ballot import Item, Vote, ballot, faults, shares
+from lotbench.harness.ballot import Item, Vote, ballot, faults, rated, shares
 from lotbench.run.evaluate import evaluate_sync
 from tests.choosing import FOUR
 from tests.fakes import RuleModel
@@ -191,6 +191,69 @@ def test_more_models_than_letters_are_refused_and_not_left_out(
     assert main(["ballot", "make", *runs, "--out", str(out)]) == 2
     assert "3 models: a ballot shows 2 at most" in capsys.readouterr().err
     assert not out.exists()
+    assert main(["ballot", "make", *runs, "--pairs", "--out", str(out)]) == 0
+
+
+def test_pairs_show_two_at_a_time_and_leave_out_those_who_wrote_the_same() -> None:
+    written = {"ada": {"p0": "a", "p1": "same"}, "bob": {"p0": "b", "p1": "same"}, "cyd": {"p0": "c"}}
+    items, key = ballot(written, PROBLEMS, "oogiri", seed=0, pairs=True)
+    assert [item.id for item in items] == ["p0/1", "p0/2", "p0/3"] == list(key)
+    assert {item.prompt for item in items} == {"p0"}
+    shown = [frozenset(key[item.id].values()) for item in items]
+    assert shown == [frozenset(pair) for pair in (("ada", "bob"), ("ada", "cyd"), ("bob", "cyd"))]
+    for item in items:
+        assert [one.text for one in item.responses] == [
+            written[key[item.id][one.letter]]["p0"] for one in item.responses
+        ]
+
+
+def test_pairs_are_rated_and_both_or_neither_is_a_tie() -> None:
+    items, key = ballot(WRITTEN, PROBLEMS, "oogiri", seed=0, pairs=True)
+    ranks = {"ada": 0, "bob": 1, "cyd": 2}
+
+    def better(item: Item) -> str:
+        return min(key[item.id], key=lambda letter: ranks[key[item.id][letter]])
+
+    always = [Vote(id=item.id, voter="v", letters=(better(item),)) for item in items]
+    found = rated(items, key, always)
+    assert list(found) == ["ada", "bob", "cyd"]
+    values = [one.value for one in found.values()]
+    assert values[0] is not None and values[1] == pytest.approx(0, abs=1e-6) and values[0] > 3
+    for letters in ((), ("A", "B")):
+        ties = rated(items, key, [Vote(id=item.id, voter="v", letters=letters) for item in items])
+        assert [one.value for one in ties.values()] == pytest.approx([0, 0, 0])
+
+
+def test_from_runs_to_pairs_to_ratings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    three = {"samples": ["generate-ac9369da-1", "generate-a32633de-1", "generate-11d284dc-1"]}
+    runs = [run(name, tmp_path / "runs", **three) for name in ("ada", "bob", "cyd")]
+    out, given = tmp_path / "pairs.jsonl", tmp_path / "votes.jsonl"
+    assert main(["ballot", "make", *runs, "--pairs", "--out", str(out)]) == 0
+    assert "3 of 3 prompts in 9 pairs, 3 models" in capsys.readouterr().out
+    items = [Item.model_validate_json(line) for line in out.read_text().splitlines()]
+    named = json.loads((tmp_path / "pairs.jsonl.key.json").read_text())
+    for name, score in zip(named["scores"], (0.9, 0.5, 0.1), strict=True):
+        named["scores"][name] = {"metric": "score", "value": score}
+    (tmp_path / "pairs.jsonl.key.json").write_text(json.dumps(named))
+    best = [min(named["models"][item.id].items(), key=lambda one: one[1])[0] for item in items]
+    lines = [
+        {"id": item.id, "voter": "me", "letters": [letter]} for item, letter in zip(items, best, strict=True)
+    ]
+    given.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert main(["ballot", "count", str(out), str(given)]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "1 voters, 9 votes on 9 pairs"
+    assert [line.split()[0] for line in printed[2:5]] == ["python:ada", "python:bob", "python:cyd"]
+    # Of three in order there are six orders, and two are as clear.
+    assert printed[-1] == "rating and score: Kendall's tau 1.000 over 3 models, p 0.333 (of no relation)"
+    # One voter has ratings and no interval.
+    assert printed[2].endswith("  score 0.900") and "[" not in printed[2]
+    assert printed[3].startswith("python:bob") and "[" not in printed[3]
+    named["scores"] = {name: {"metric": "score", "value": 0.5} for name in named["scores"]}
+    (tmp_path / "pairs.jsonl.key.json").write_text(json.dumps(named))
+    assert main(["ballot", "count", str(out), str(given)]) == 0
+    told = "rating and score: no Kendall's tau over 3 models: one of the two never changes"
+    assert capsys.readouterr().out.splitlines()[-1] == told
 
 
 # Files that somebody else wrote
@@ -201,6 +264,7 @@ def line(**fields: Any) -> str:
     responses = [{"letter": letter, "text": f"text {letter}"} for letter in "AB"]
     item = {
         "id": "p/1",
+        "prompt": "p",
         "type": "T2T",
         "language": "en",
         "data": "oogiri",
@@ -228,7 +292,10 @@ NAMES = {"p/1": {"A": "ada", "B": "bob"}}
         ({"models": {"p/1": "A"}}, "models.p/1"),
         ({"models": {}}, "models.p/1: is not of this ballot"),
         ({"models": {"p/1": {"A": "ada"}}}, "models.p/1: is not of this ballot"),
+        ({"models": NAMES, "scores": {"ada": {"metric": "m", "value": "one"}}}, "scores.ada.value"),
+        ({"models": NAMES, "scores": {"ada": 1}}, "scores.ada"),
         ("[" * 100_000, "recursion limit exceeded"),
+        ('{"models": {}, "scores": {"ada": {"metric": "m", "value": 1e999}}}', "scores.ada.value"),
     ],
 )
 def test_a_key_that_is_none_is_refused_by_field(
@@ -238,11 +305,10 @@ def test_a_key_that_is_none_is_refused_by_field(
     assert told in capsys.readouterr().err
 
 
-def test_a_key_fits_its_ballot_and_an_id_is_of_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_pair_is_of_two_and_an_id_of_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     three = [{"letter": letter, "text": letter} for letter in "ABC"]
-    assert main(put(tmp_path, {"models": NAMES}, line(responses=three))) == 2
+    key = {"models": {"p/1": {"A": "ada", "B": "bob", "C": "cyd"}}}
+    assert main(put(tmp_path, key, line(responses=three))) == 2
     assert "models.p/1" in capsys.readouterr().err
     assert main(put(tmp_path, {"models": NAMES}, line() + line())) == 2
     assert "b.jsonl:2: id: stands more than once" in capsys.readouterr().err
