@@ -20,7 +20,7 @@ from lotbench.calls import judge_records
 from lotbench.checks.probes import key_of
 from lotbench.config.experiment import Limits
 from lotbench.errors import DataError, RunFolderError, UsageError, at, faults_of
-from lotbench.metrics.agreement import Field, Rate, Stratum
+from lotbench.metrics.agreement import Field, Stratum
 from lotbench.metrics.people_agreement import ceiling
 from lotbench.run.loading import Run, planned
 from lotbench.storage import run_folder
@@ -76,14 +76,12 @@ class Labelled:
         field: The judge's error rates.
         open: The number of rows that nobody has labelled, or on which as many people say yes as no.
         stored: The path of the judge's record in the store, which has the labels now.
-        people: Cohen's kappa between two people, and between the judge and one person; None if no row has two labels.
     """
 
     run: str
     field: Field
     open: int
     stored: Path
-    people: tuple[Rate, Rate] | None = None
 
 
 def draw(run: Run, n: int, out: Path) -> Path:
@@ -168,7 +166,7 @@ def labelled(*files: Path) -> Labelled:
     if people:
         entry["people"] = [asdict(rate) for rate in people]
     path = judge_records.keep({**record, "field": [*others, entry]})
-    return Labelled(about.run, field, len(about.strata) - len(labels), path, people)
+    return Labelled(about.run, field, len(about.strata) - len(labels), path)
 
 
 def decided(labels: Sequence[bool], accepted: bool) -> bool | None:

@@ -9,14 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-import numpy as np
-
 from lotbench.checks.judge_check import Checked, Watch, judge_check
 from lotbench.checks.judge_check_plan import CheckOrder, Prepared
 from lotbench.checks.stage_marks import read_marks, success
 from lotbench.cli.evaluate import configuration, interruptible
 from lotbench.errors import LotbenchError
-from lotbench.report.markdown import cell
 from lotbench.run.loading import load_run
 
 PIPE_S = 15.0
@@ -87,26 +84,12 @@ def _labels(files: Sequence[Path]) -> int:
     from lotbench.checks.field_labels import labelled
 
     labels = labelled(*files)
-    rng = np.random.default_rng(1)
-    for name, value, draws in zip(
-        ("FPR", "FNR"), labels.field.point(), labels.field.draw(rng, 4000), strict=True
-    ):
-        known_draws = draws[~np.isnan(draws)]
-        low, high = np.quantile(known_draws, (0.025, 0.975)) if len(known_draws) else (np.nan, np.nan)
-        print(f"{name} in the field: {value:.4f}  [{low:.4f}, {high:.4f}]")
-    for stratum in filter(lambda stratum: stratum.size, labels.field.strata):
-        word = "accepted" if stratum.accepted else "not accepted"
-        print(
-            f"  {word:13} {stratum.true} right of {stratum.labelled} labelled, of {stratum.size} in the run"
-        )
     if labels.open:
         print(f"{labels.open} rows have no label yet, or as many for as against; they are left out")
-    for who, rate in zip(
-        ("one person and another", "the judge and one person"), labels.people or (), strict=False
-    ):
-        print(f"  {who}: kappa {cell(rate.value)}, {rate.hits} of {rate.n} pairs of labels agree")
     print(f"kept: {labels.stored}")
-    print(f"lotbench report {labels.run} prints the corrected scores")
+    print(
+        f"lotbench report {labels.run} prints the corrected scores, the judge's error rates and how far people agree"
+    )
     return 0
 
 

@@ -28,7 +28,7 @@ class ScoresOnly:
     unless: str = ""
 
 
-SETS_ARM = "sets the arm"
+SETS_ARM = "sets_arm"
 """Metadata of a setting (in `Annotated`): each value except the default is an arm of its own."""
 SCORES_ONLY = ScoresOnly()
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from lotbench.metrics.compare import smallest_p
 from lotbench.report import what_it_shows
 from lotbench.report.leaderboard import Board, Pair
-from lotbench.report.markdown import interval, number
+from lotbench.report.markdown import interval
 from lotbench.report.sections import Section, Table
 
 
@@ -26,7 +26,6 @@ def detectable(pair: Pair) -> float | None:
 
 
 def _differences(ranking: Board) -> Section:
-    least = [detectable(pair) for pair in ranking.pairs]
     rows = tuple(
         (
             pair.better,
@@ -38,9 +37,9 @@ def _differences(ranking: Board) -> Section:
             pair.difference.p,
             pair.p,
             "yes" if pair.apart else "no",
-            detectable,
+            detectable(pair),
         )
-        for pair, detectable in zip(ranking.pairs, least, strict=True)
+        for pair in ranking.pairs
     )
     columns = (
         "better", "than", "samples", "difference", "low", "high", "p", "p (Holm)", "clearly different", "detectable",
@@ -52,7 +51,6 @@ def _differences(ranking: Board) -> Section:
         "Detectable: the difference that these very runs show with a power of 80 % (paired t test), after Holm; none where the "
         "smallest p that so few samples can have does not pass.",
         *_judge(ranking),
-        *_detectable_notes([gap for gap in least if gap is not None]),
     ]
     return Section("Differences", tuple(notes), (Table(columns, rows),))
 
@@ -74,12 +72,3 @@ def _rate(rate: Mapping[str, Any]) -> str:
     if rate["value"] is None:
         return ""
     return f"{interval(rate['value'], rate['low'], rate['high'])}, n = {rate['n']}"
-
-
-def _detectable_notes(detectable: Sequence[float]) -> list[str]:
-    """Return a note on the smallest differences that the comparison can detect."""
-    if not detectable:
-        return []
-    low, high = number(min(detectable)), number(max(detectable))
-    least = low if low == high else f"{low} (the surest pair) to {high} (the least sure)"
-    return [f"Smaller differences than {least} are likely to stay unseen with these runs."]

@@ -1,4 +1,4 @@
-"""The likeness of answers, as sections: between several models, and among the answers of one model.
+"""The likeness of the answers of several models, as a section.
 
 The benchmark gives its candidates' answers by sample. Short answers are compared as a whole, longer ones also by their
 words, and by the cosine of their embeddings where the run has them.
@@ -17,7 +17,7 @@ from lotbench.metrics import likeness
 from lotbench.metrics.likeness import Answers, Likeness, Measure, words
 from lotbench.report.report import interval
 from lotbench.report.sections import Section, Table
-from lotbench.types import JSON, Metric
+from lotbench.types import JSON
 
 TITLE = "Likeness of answers"
 NAME = "likeness"
@@ -89,23 +89,6 @@ def across(runs: Mapping[str, Replies]) -> Section:
     return Section(TITLE, notes, (Table(columns, rows),), name=NAME, numbers=numbers)
 
 
-def alone(replies: Replies) -> Section:
-    """Return the section on the likeness of one model's answers: to the same sample, and to unrelated samples."""
-    rows, numbers = [], {}
-    measures = _measures([replies])
-    for measured in measures:
-        (own,) = likeness.alike({"": replies.answers}, measured.measure, measured.ends)
-        rows.append((measured.name, own.same.value, interval(own.same), own.other, own.same.n))
-        numbers[measured.name] = {"same_sample": _metric_numbers(own.same), "other_samples": own.other}
-    table = Table(("measure", "same sample", "95 %", "other samples", "samples"), tuple(rows))
-    notes = (
-        "Whether models make one joke needs 2 models: lotbench compare RUN RUN.",
-        *_notes(measures, [replies]),
-        "Same sample: pairs of answers of this model to one sample. Other samples: answers that have no sample in common.",
-    )
-    return Section(TITLE, notes, (table,), name=NAME, numbers=numbers)
-
-
 def _measures(runs: Sequence[Replies]) -> list[Measured]:
     """Return the measures that apply: `words` if an answer is longer than `FEW_WORDS`, `meaning` if one encoder embedded all."""
     texts = [text for run in runs for text in run.texts]
@@ -149,16 +132,7 @@ def _summary_notes(likenesses: Mapping[Measured, Sequence[Likeness]]) -> list[st
 
 
 def _numbers(each: Likeness) -> dict[str, JSON]:
-    same = _metric_numbers(each.same)
+    """Return the likeness of two models for compare.json: value, interval and counts."""
+    names = ("value", "low", "high", "n", "observations")
+    same: dict[str, JSON] = {name: getattr(each.same, name) for name in names}
     return {"models": [each.first, each.second], "same_sample": same, "other_samples": each.other}
-
-
-def _metric_numbers(metric: Metric) -> dict[str, JSON]:
-    """Return the value, interval and counts of a likeness, for summary.json."""
-    return {
-        "value": metric.value,
-        "low": metric.low,
-        "high": metric.high,
-        "n": metric.n,
-        "observations": metric.observations,
-    }

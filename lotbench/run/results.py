@@ -91,7 +91,6 @@ class _Results:
     """
 
     traces: Sequence[Trace]
-    answers: Answers
     evidence: Evidence
     quality: JudgeQuality
     primary_metric: PrimaryMetric
@@ -116,7 +115,6 @@ def _build_report(
     quality = _judge_quality(plan, path, traces, totals)
     results = _Results(
         traces,
-        answers,
         gather_evidence(plan, path, answers, out, embed=embed),
         quality,
         benchmark.primary_metric(traces, settings),
@@ -171,16 +169,9 @@ def _facts(plan: Plan, results: _Results, wall_s: float) -> Facts:
 
 
 def _sections(plan: Plan, results: _Results) -> Sequence[Section]:
-    """Return the sections of a run's report: judges, power, the benchmark's own, and the likeness of answers.
-
-    The last section with texts to read (`readings`) and any after it stand behind the likeness.
-    """
+    """Return the sections of a run's report: judges, power, and the benchmark's own."""
     own = plan.benchmark.sections(results.traces, plan.settings, results.evidence)
-    last = max((at for at, section in enumerate(own) if section.readings), default=len(own))
-    replies = likeness.Replies(results.answers, results.evidence.vectors, results.evidence.encoder)
-    alike = likeness.alone(replies)
-    shows = what_it_shows.section(results.primary_metric)
-    return [*results.quality.sections, shows, *own[:last], alike, *own[last:]]
+    return [*results.quality.sections, what_it_shows.section(results.primary_metric), *own]
 
 
 def gather_evidence(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lotbench.config.experiment import Config
-from lotbench.errors import UsageError
+from lotbench.errors import file_errors
 from lotbench.run.plan import Plan
 from lotbench.site import host
 from lotbench.site.page import screen
@@ -40,7 +40,7 @@ def export(config: Config, place: Path) -> tuple[int, Path]:
     plan = planned(config)
     by_id = {item.id: item for item in plan.chosen}
     items = [by_id[name] for name in daily_order(by_id)]
-    try:
+    with file_errors(f"--export {place}"):
         file.parent.mkdir(parents=True, exist_ok=True)
         games = [_game(item) | {"picture": _picture(plan, item.id)} for item in items]
         games_json = json.dumps(
@@ -48,8 +48,6 @@ def export(config: Config, place: Path) -> tuple[int, Path]:
         )
         page = screen("daily", rounds=ROUNDS, games=games_json)
         atomic_write.write(file, page.body)
-    except OSError as error:
-        raise UsageError(f"--export {place}: {error.strerror}") from None
     return len(items), file
 
 

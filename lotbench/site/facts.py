@@ -1,6 +1,6 @@
 """Facts about the key texts of the easy samples, by which the host of a game without a key answers questions.
 
-They stand in `data/lotbench_easy/facts.toml`. A question is split at "or" into parts. A part is true if all its words with
+They stand in `data/lotbench_easy/facts.toml`, with questions to offer. A question is split at "or" into parts. A part is true if all its words with
 content ask for facts that are true, and false if one of them asks for a false one; else nothing is said.
 """
 
@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from lotbench.benchmarks.lotbench import words
+from lotbench.benchmarks.lotbench.lints import stem
 from lotbench.regular_file import read_text
 from lotbench.storage.datasets import shipped
 
@@ -29,10 +30,6 @@ _OPENING = re.compile(
 _EMPTY = re.compile(
     r"\b(?:kind|type|sort|form|piece|example|name|word|term|phrase|member)s? (?:of|for) (?:an? |the )?| at all\b"
 )
-_OPENING_ZH = re.compile(
-    r"(?:它|这|那里?|他|她|答案|填入的?(?:内容|东西|动作|词)?|(?=[是能会在和跟]))(?P<no>不(?=[是能会需用要]))?(?P<rest>.+)"
-)
-_EMPTY_ZH = re.compile(r"(?<=[给让供由被有多])人|人(?=[可能会要常])|的")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,26 +80,23 @@ def known(key: str) -> bool:
 
 
 def truth(key: str, question: str) -> bool | None:
-    """Return what the facts about a key text say of a question; None if they do not decide it."""
+    """Return what the facts about a key text say of a question; None if they do not decide it.
+
+    A question is in English, or one of the file's in Chinese, which is answered as in English.
+    """
     facts, asked = _facts().get(key), words.same(question)
-    chinese = bool(words.CJK.search(asked))
-    opening = (_OPENING_ZH if chinese else _OPENING).fullmatch(asked)
+    asked = _in_english().get(asked, asked)
+    opening = _OPENING.fullmatch(asked)
     if facts is None or opening is None or any(word in asked for word in _grammar("scene")):
         return None
-    if chinese:
-        parts = " ".join(
-            _words_zh().findall(re.sub("或者?", "or", _EMPTY_ZH.sub("", opening["rest"])))
-        ).split(" or ")
-        way: Way = "purpose"
-    else:
-        way = "head" if opening["verb"] in ("is", "are", "was", "were") else "linked"
-        if opening["verb"] in _grammar("can") or opening["subject"] in _grammar("anybody"):
-            way = "is"
-        first, *others = _EMPTY.sub("", opening["rest"]).split(" or ")
-        # "in kitchens or bathrooms": what links the first links the second, unless it begins anew with an article.
-        linked = re.match(rf".*\b(?:{'|'.join(_grammar('link'))})\b ", first)
-        anew = re.match(r"(?:an?|the) ", others[0] if others else "")
-        parts = [first, *(f"{linked[0]}{part}" if linked and not anew else part for part in others)]
+    way: Way = "head" if opening["verb"] in ("is", "are", "was", "were") else "linked"
+    if opening["verb"] in _grammar("can") or opening["subject"] in _grammar("anybody"):
+        way = "is"
+    first, *others = _EMPTY.sub("", opening["rest"]).split(" or ")
+    # "in kitchens or bathrooms": what links the first links the second, unless it begins anew with an article.
+    linked = re.match(rf".*\b(?:{'|'.join(_grammar('link'))})\b ", first)
+    anew = re.match(r"(?:an?|the) ", others[0] if others else "")
+    parts = [first, *(f"{linked[0]}{part}" if linked and not anew else part for part in others)]
     truths = [_of_part(facts, part.split(), way) for part in parts]
     said = True if True in truths else None if None in truths else False
     return said if said is None else said != bool(opening["no"])
@@ -172,8 +166,7 @@ def _of_part(facts: Facts, tokens: list[str], way: Way) -> bool | None:
             truths.append(None)
         way = _way_after(token, before, after, way)
         at += 1
-    # A Chinese word that is not known may be the beginning or end of one that seems to be.
-    return None if None in truths and words.CJK.search("".join(tokens)) else _both(truths)
+    return _both(truths)
 
 
 def _way_after(token: str, before: str, after: list[str], way: Way) -> Way:
@@ -182,7 +175,7 @@ def _way_after(token: str, before: str, after: list[str], way: Way) -> Way:
         return "is"
     if token in _grammar("link"):
         return "purpose" if token in ("for", "to") and before in ("used", "use") else "linked"
-    if token == "是" or (token == "and" and after[:1] in (["a"], ["an"])):
+    if token == "and" and after[:1] in (["a"], ["an"]):
         return "head"
     if token in ("something", "anything") and after:
         # "something children enjoy" has a subject and a verb, "something edible" has not.
@@ -213,10 +206,16 @@ def _phrases() -> Mapping[str, Phrase]:
 
 
 @cache
+def _in_english() -> Mapping[str, str]:
+    """Return the file's questions in Chinese, each with the same in English."""
+    return {words.same(chinese): words.same(english) for english, chinese in _table()["asks"].values()}
+
+
+@cache
 def _words_zh() -> re.Pattern[str]:
-    """Return a pattern of the words of a Chinese question: the longest that ask for a fact or have a place in the grammar, else characters."""
-    known = {word for name in _table()["grammar"] for word in _grammar(name)} | set(_phrases())
-    return re.compile("|".join(sorted(filter(words.CJK.search, known), key=len, reverse=True)) + "|or|.")
+    """Return a pattern of the words of a Chinese text: the longest that ask for a fact, else characters."""
+    known = filter(words.CJK.search, _phrases())
+    return re.compile("|".join(sorted(known, key=len, reverse=True)) + "|.")
 
 
 @cache
@@ -243,16 +242,3 @@ def _facts() -> Mapping[str, Facts]:
 
 def _stems(text: str) -> str:
     return " ".join(map(stem, text.split()))
-
-
-@cache
-def stem(word: str) -> str:
-    """Return the stem of an English word."""
-    return str(_stemmer().stemWord(word))
-
-
-@cache
-def _stemmer() -> Any:
-    import snowballstemmer  # type: ignore[import-untyped]  # noqa: PLC0415 - only a game without a model needs it
-
-    return snowballstemmer.stemmer("english")

@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from lotbench.benchmarks.lotbench import words
+from lotbench.benchmarks.lotbench.lints import stem
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.site import facts
 from lotbench.storage.datasets import shipped
@@ -165,7 +166,7 @@ def _stems(text: str) -> Iterable[str]:
     folded = words.same(text)
     if words.CJK.search(folded):
         return [folded]
-    return [facts.stem(word) for word in folded.split() if not PLAIN.fullmatch(word)]
+    return [stem(word) for word in folded.split() if not PLAIN.fullmatch(word)]
 
 
 def _holds_words(guess: frozenset[str], right: frozenset[str]) -> bool:

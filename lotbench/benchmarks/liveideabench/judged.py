@@ -93,14 +93,12 @@ class Comparison:
         letters: The readable letters, A (different) to D (identical), at most one for each order of the ideas.
         identical: Whether the ideas have the same words, so that D was given without a judge.
         unread: The number of letters that could not be read.
-        model: The id of the judge's model; "" if no judge was asked.
     """
 
     ideas: tuple[int, int]
     letters: tuple[str, ...]
     identical: bool
     unread: int
-    model: str = ""
 
     def score(self, version: Version) -> float | None:
         """Return the mean score of the letters; None without a letter."""
@@ -245,4 +243,4 @@ def _comparison(orders: Sequence[Mapping[str, Any]]) -> Comparison:
     letters = tuple(str(order["grade"]) for order in orders if order["status"] == "ok")
     first, other = sorted(orders[0]["ideas"])
     unread, identical = len(orders) - len(letters), "how" in orders[0]
-    return Comparison((first, other), letters, identical, unread, str(orders[-1].get("model", "")))
+    return Comparison((first, other), letters, identical, unread)

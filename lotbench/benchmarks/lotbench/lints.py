@@ -173,7 +173,7 @@ LINTS: tuple[Callable[[Item], Iterable[Finding]], ...] = (
 def stems(text: str) -> frozenset[str]:
     """Return the stems of a text's words, without Chinese words and words that have no meaning of their own."""
     tokens = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
-    return frozenset(_stem(word) for word in tokens if word not in _EMPTY and not _HAN.search(word))
+    return frozenset(stem(word) for word in tokens if word not in _EMPTY and not _HAN.search(word))
 
 
 def pairs(text: str) -> frozenset[str]:
@@ -190,12 +190,13 @@ def pairs(text: str) -> frozenset[str]:
 
 
 @cache
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
+    """Return the stem of an English word."""
     return str(_stemmer().stemWord(word))
 
 
 @cache
 def _stemmer() -> Any:
-    import snowballstemmer  # type: ignore[import-untyped]  # noqa: PLC0415 - only data check needs it
+    import snowballstemmer  # type: ignore[import-untyped]  # noqa: PLC0415 - few commands need it
 
     return snowballstemmer.stemmer("english")

@@ -154,15 +154,9 @@ def _replies(
     rows.append(("judge failures", sum(trace.outcome == "judge_failed" for trace in traces), len(traces)))
     cut, works = sum(answer.shortened for answer in answers), sum(answer.works for answer in answers)
     some = sum(bool(answer.shortened) for answer in answers)
-    full = sum(
-        any(answer.counts[kind]["generated"] >= settings.max_claims for kind in KINDS)
-        for answer in answers
-        if answer.counts
-    )
     notes = [
         f"Abstracts cut to keep related works within {settings.works_chars:,} characters: {cut} of {works}, in "
         f"{some} of {len(answers)} prompts; the longest gave way first, each at the end of a word.",
-        f"Justifications with {settings.max_claims} arguments of a kind, the most that are looked for: {full}.",
         "An answer that could not be read has no claims and no part in the justification metrics.",
     ]
     if settings.join == "position" and evidence.candidate.startswith("file:"):

@@ -1,15 +1,15 @@
 """Problems built from Oogiri rows (lotbench.txt, Sec. 4; docs/standard.md says what the paper leaves open).
 
 Votes decide what is right. A wrong option from the same picture, and each pair of neighbours in a ranking, must differ
-clearly in votes. Problems that cannot be built are counted by reason.
+clearly in votes. Problems that cannot be built are left out.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 
@@ -62,7 +62,7 @@ class _Prompt:
 
 
 class _LeftOutError(Exception):
-    """A problem cannot be built; the message is the reason."""
+    """A problem cannot be built from the rows."""
 
 
 def build(rows: Sequence[Row], settings: Settings, seed: int) -> tuple[Problem, ...]:
@@ -92,20 +92,13 @@ def _problems(rows: Sequence[Row], settings: Settings, seed: int) -> tuple[Probl
     cells: dict[tuple[Type, Language], list[_Prompt]] = {}
     for prompt in prompts:
         cells.setdefault(prompt.cell, []).append(prompt)
-    failures: dict[tuple[Type, Language, Kind], Counter[str]] = {}
     result: list[Problem] = []
     for number in range(settings.per_prompt):
         for prompt in prompts:
             for kind in settings.kinds:
-                counts = failures.setdefault((*prompt.cell, kind), Counter())
-                try:
+                with suppress(_LeftOutError):
                     result += _problem(prompt, kind, number, cells[prompt.cell], settings, seed)
-                except _LeftOutError as reason:
-                    counts[str(reason)] += 1
-    counted = {place: dict(counts) for place, counts in failures.items()}
-    return tuple(
-        each.model_copy(update={"left_out": counted[each.type, each.language, each.kind]}) for each in result
-    )
+    return tuple(result)
 
 
 def _prompts(rows: Sequence[Row], settings: Settings) -> list[_Prompt]:
@@ -207,7 +200,7 @@ class _Making:
         shuffled.shuffle(right)
         chosen = right[number * count : (number + 1) * count]
         if len(chosen) < count:
-            raise _LeftOutError("too few responses that enough people like")
+            raise _LeftOutError  # too few responses that enough people like
         options = [self._option(row, "right", "response") for row in chosen]
         return (*options, *(self._wrong(slot, chosen) for slot in WRONG[kind]))
 
@@ -226,7 +219,7 @@ class _Making:
                 if len(chosen) == RANKED:
                     chosen.sort(key=lambda row: row.preference or 0.0, reverse=True)
                     return tuple(self._option(row, "ranked", "response") for row in chosen)
-        raise _LeftOutError("no five responses whose votes are apart")
+        raise _LeftOutError  # no five responses whose votes are apart
 
     def _right(self, count: int) -> list[Row]:
         """Return the responses that count as right: the top share of those with votes, or the top `count`.
@@ -238,7 +231,7 @@ class _Making:
         """
         liked, settings = self.prompt.liked, self.settings
         if not liked:
-            raise _LeftOutError("nobody voted on the responses")
+            raise _LeftOutError  # nobody voted on the responses
         rated = liked[0].ratings is not None
         share = settings.top_ratings if rated else settings.top_likes
         top = liked[: max(count, math.ceil(share * len(liked)))]
@@ -269,7 +262,7 @@ class _Making:
         for row in self.rng.sample(bottom, len(bottom)):
             if same(row.text) not in self.taken and all(self._apart(best, row) for best in right):
                 return row
-        raise _LeftOutError("no response that people like clearly less")
+        raise _LeftOutError  # no response that people like clearly less
 
     def _other_caption(self, slot: Slot) -> Option:
         """Return the caption of another picture (Sec. 4); a response to another prompt if no caption is found."""
@@ -292,7 +285,7 @@ class _Making:
             row = self.rng.choice(other.rows)
             if other.first.group != self.prompt.first.group and same(row.text) not in self.taken:
                 return row
-        raise _LeftOutError("no response to another picture or question of this type and language")
+        raise _LeftOutError  # no response to another picture or question of this type and language
 
     def _apart(self, better: Row, worse: Row) -> bool:
         """Return whether people clearly liked `better` more than `worse`.

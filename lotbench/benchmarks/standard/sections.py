@@ -123,7 +123,7 @@ def _values(entries: Sequence[Answered], settings: Settings) -> tuple[Cell, ...]
 
 
 def origins(problems: Sequence[Problem]) -> Section:
-    """Return the section on where the wrong options are from, and on the problems that could not be built."""
+    """Return the section on where the wrong options are from."""
     counts = Counter(
         (problem.kind, option.slot, option.origin)
         for problem in problems
@@ -134,18 +134,9 @@ def origins(problems: Sequence[Problem]) -> Section:
     for (kind, slot, origin), count in sorted(counts.items()):
         mark = "stands in" if (slot, origin) in STANDS_IN else ""
         rows.append((kind.upper(), slot, ORIGINS[origin], count, mark))
-    cells = {(problem.kind, problem.type, problem.language): problem.left_out for problem in problems}
-    missing = [
-        (kind.upper(), type_, language, reason, n)
-        for (kind, type_, language), reasons in cells.items()
-        for reason, n in reasons.items()
-    ]
-    tables = [
-        Table(("kind", "slot", "is", "options", "mark"), tuple(rows), "Wrong options by where they are from")
-    ]
-    if missing:
-        columns = ("kind", "type", "language", "why", "problems")
-        tables.append(Table(columns, tuple(sorted(missing)), "Problems that the data did not make"))
+    table = Table(
+        ("kind", "slot", "is", "options", "mark"), tuple(rows), "Wrong options by where they are from"
+    )
     note = (
         "Without a captioner a caption's place is taken by a response to another picture, without a rewriter a "
         "rewrite's by a little liked response to the same; T2T has no caption. Kinds are easier or harder for it, so "
@@ -156,7 +147,7 @@ def origins(problems: Sequence[Problem]) -> Section:
         f"WARNING: in {guessed} of {len(problems)} problems the likes are guesses of the rows' writers: nobody voted, so "
         "these scores say how far a model agrees with them, and no more."
     )
-    return Section("What the options are", (note, *([warning] if guessed else [])), tuple(tables))
+    return Section("What the options are", (note, *([warning] if guessed else [])), (table,))
 
 
 def _written(traces: Sequence[Trace], evidence: Evidence) -> Section:

@@ -79,8 +79,8 @@ def bring(source: str, rows: Iterable[Raw], dest: Path) -> Progress:
         if not done.imported:
             counts = ", ".join(f"{reason}: {count}" for reason, count in done.skipped.most_common())
             raise DataError(done.broken or [f"{source}: no rows ({counts or 'it is empty'})"])
-    summary = {"from": source} | {name: getattr(done, name) for name in Progress.__slots__}
-    atomic_write.write(dest / REPORT, json.dumps(summary, indent=2, ensure_ascii=False))
+    rows_of = {"read": done.read, "kept": done.imported, "skipped": done.skipped, "broken": done.broken}
+    atomic_write.write(dest / REPORT, json.dumps({"from": source, **rows_of}, indent=2, ensure_ascii=False))
     return done
 
 

@@ -50,7 +50,8 @@ def test_the_top_hundredth_of_rated_captions() -> None:
     group = rated("c1", *((400 - n, 50, n) for n in range(250))) + rated("c2", (90, 5, 5), (5, 5, 90))
     found = [one for one in made(group, kind="2t1", per_prompt=9) if one.group == "c1"]
     assert {one.options[0].row for one in found} == {"c1-249", "c1-248", "c1-247"}
-    assert found[0].left_out == {"too few responses that enough people like": 6 + 8}
+    # There are three right ones, so six of the nine problems cannot be built.
+    assert len(found) == 3
 
 
 def test_votes_without_a_difference_are_not_apart_however_sure() -> None:
@@ -65,7 +66,6 @@ def test_rows_without_votes_are_never_right_but_may_be_wrong_options() -> None:
     found = made(rows, kind="2t1")
     assert [(one.group, one.options[1].row) for one in found] == [("loud", found[0].options[1].row)]
     assert str(found[0].options[1].row).startswith("silent")
-    assert found[0].left_out == {"nobody voted on the responses": 1}
 
 
 def test_the_unrelated_option_is_the_caption_of_another_picture_where_that_is_asked_for() -> None:

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict
 
 from lotbench.benchmarks.standard.oogiri.row import Language, Ratings, Type
 
@@ -60,12 +60,10 @@ class Option(BaseModel):
 
 
 class Problem(BaseModel):
-    """One problem, as a sample. The right options come first, ranked ones from best to worst.
+    """One problem, as a sample. The right options come first, ranked ones from best to worst."""
 
-    `left_out` counts, by reason, the problems of this kind, type and language that could not be built.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Earlier runs have a field more, which counts the problems that could not be built.
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     id: str
     language: Language
@@ -83,7 +81,6 @@ class Problem(BaseModel):
     other_image: str | None = None
     """The picture whose caption (by the captioner) is the unrelated option; `other_group` is its group."""
     other_group: str | None = None
-    left_out: dict[str, int] = Field(default_factory=dict)
 
     @property
     def liked(self) -> tuple[str, ...]:
