@@ -76,8 +76,10 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
     if rows is None:
         raise UsageError(f"{out}: nothing to train on; left out: {counts['left_out'] or 'none'}")
     trainer = _trainer(config, args, loaded, (rows, evaluated), adapter)
-    started = (adapter_texts.read_digests(adapter) if adapter else None) or frozenset()
-    seen = started | adapter_texts.digests(_trained_on(config, files))
+    seen = adapter_texts.digests(_trained_on(config, files))
+    # What the adapter, and a base that is a merged model, were trained on before.
+    for place in (Path(loaded.id), *([adapter] if adapter else [])):
+        seen |= adapter_texts.read_digests(place) or frozenset()
     trainer.add_callback(Watch(seen))
     began = time.monotonic()
     trainer.train(resume_from_checkpoint=_last_checkpoint(Path(args.output_dir)))

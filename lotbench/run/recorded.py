@@ -56,7 +56,7 @@ def freeze(plan: Plan, place: run_folder.Folder, duel: str = "") -> None:
             "samples": digest(samples),
             "prompts": {path: digest(text) for path, text in plan.prompts.files.items()},
             "pictures": {item.id: plan.pictures[item.id].sha256 for item in plan.chosen if item.image},
-            **({"seen": plan.seen} if plan.names["candidate"][0].adapter else {}),
+            **({"seen": plan.seen} if plan.names["candidate"][0].kind == "hf" else {}),
         },
     }
     place.write_json("run.json", table)
