@@ -92,7 +92,7 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
     if trainer.is_world_process_zero():
         freeze(config, out)
         _tell(trainer, out, loaded.id, files, counts, seconds=seconds)
-        card.write(config, out)
+        card.write(config, out, out / ADAPTER)
         shutil.rmtree(out / "cache", ignore_errors=True)
     trainer.accelerator.wait_for_everyone()
     # A process that exits with an open process group may be aborted by the group's threads.
