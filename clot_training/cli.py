@@ -25,16 +25,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     The same command continues a step that was stopped.
     """
     parsed = parser().parse_args(arguments)
-    # Spinning OpenMP threads slow a busy CPU down tenfold.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    os.environ.setdefault("GOMP_SPINCOUNT", "0")
     # Otherwise TRL sends telemetry to the hub.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     from clot_training import packages
     from clot_training.config import load
     from lotbench.errors import LotbenchError
+    from lotbench.models.transformers.loading import prepare_libraries
     from lotbench.storage.datasets import config_file
 
+    prepare_libraries()
     try:
         path = config_file(parsed.config)
         assert path is not None

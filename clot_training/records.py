@@ -150,6 +150,10 @@ class Work:
         """Return the file of all candidates of the exploration with these conditions."""
         return self.explored(conditions) / "candidates.jsonl"
 
+    def summary(self, conditions: Conditions) -> Path:
+        """Return the file of counts of the exploration with these conditions; it exists if the exploration finished."""
+        return self.explored(conditions) / "summary.json"
+
     def explorations(self, conditions: Conditions) -> Iterator[Candidate]:
         """Return an iterator of the candidates of the exploration with these conditions, without rows that are not safe.
 
