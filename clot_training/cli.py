@@ -99,15 +99,14 @@ def _tune(config: Config) -> list[str]:
 
 def _stage_lines(about: Mapping[str, Any]) -> list[str]:
     loss = about["loss"]
-    text = f"loss {loss['before']:.3f} -> {loss['after']:.3f}"
-    return [text, *_left_out(about["left_out"]), about["model"]]
+    summary = f"loss {loss['before']:.3f} -> {loss['after']:.3f}"
+    return [summary, *_left_out(about["left_out"]), about["model"]]
 
 
 def _explore(config: Config) -> list[str]:
     from clot_training.exploring.explore import explore
 
-    summary = explore(config)
-    counts = summary["counts"]
+    counts = explore(config)["counts"]
     text = f"{counts.get('kept', 0)} of {counts.get('candidates', 0)} candidates kept"
     return [f"{text}, {counts.get('compared', 0)} compared, {config.explore.conditions} conditions"]
 

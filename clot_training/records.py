@@ -143,16 +143,12 @@ class Work:
         return frozenset(each.row for each in verdicts if each.verdict == "safe")
 
     def explored(self, conditions: Conditions) -> Path:
-        """Return the folder of the exploration with these conditions: candidates.jsonl, summary.json, config.json."""
+        """Return the folder of the exploration with these conditions: candidates.jsonl, config.json, at its end summary.json."""
         return self.root / "explore" / conditions
 
     def candidates(self, conditions: Conditions) -> Path:
         """Return the file of all candidates of the exploration with these conditions."""
         return self.explored(conditions) / "candidates.jsonl"
-
-    def summary(self, conditions: Conditions) -> Path:
-        """Return the file of counts of the exploration with these conditions; it exists if the exploration finished."""
-        return self.explored(conditions) / "summary.json"
 
     def explorations(self, conditions: Conditions) -> Iterator[Candidate]:
         """Return an iterator of the candidates of the exploration with these conditions, without rows that are not safe.

@@ -62,15 +62,13 @@ def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, 
         claim(folder, _identity(config, work), begun=path.stat().st_size > 0)
         freeze(config, folder)
         # Of an earlier exploration with a smaller limit.
-        work.summary(config.explore.conditions).unlink(missing_ok=True)
+        (folder / "summary.json").unlink(missing_ok=True)
         remaining = _remaining(path, batches(index, config, vocabulary), config.explore)
         maker = partial(Explorer, config, vocabulary, make_policy or tuned)
         _append(path, _run_engine(remaining, maker, config.explore))
     sizes = {language: len(words) for language, words in sorted(vocabulary.items())}
     summary = _summarized(read_records(path, Candidate)) | {"keywords": sizes}
-    atomic_write.write(
-        work.summary(config.explore.conditions), json.dumps(summary, indent=2, ensure_ascii=False) + "\n"
-    )
+    atomic_write.write(folder / "summary.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
     return summary
 
 

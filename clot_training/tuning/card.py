@@ -11,40 +11,26 @@ from clot_training.config import Config
 from lotbench.report.markdown import plain
 from lotbench.storage import atomic_write
 
-ADAPTER = {"library": "peft", "tags": "lora, sft, trl, lotbench", "kind": "A LoRA adapter"}
-MERGED = {
-    "library": "transformers",
-    "tags": "sft, trl, lotbench",
-    "kind": "A base model with a LoRA adapter merged into it,",
-}
+HUB = re.compile(r"(?!local$|.*\.gguf$)[\w.-]+(/[\w.-]+)?", re.ASCII)
+"""What a base model's name on the hub looks like."""
 PRIVATE = "- the base is not on the hub: others cannot load this adapter; `clot merge` makes a model that they can\n"
 
 
 def write(config: Config, stage: Path, folder: Path, *, merged: bool = False) -> None:
     """Write the card, README.md, and config.toml into a folder with a finished stage's adapter or merged model."""
     about = json.loads((stage / "tune.json").read_text(encoding="utf-8"))
-    text = Path(__file__).with_suffix(".md").read_text(encoding="utf-8")
-    hub = _on_hub(config.model)
+    template = Path(__file__).with_name("card_of_merged.md" if merged else "card.md")
+    hub = HUB.fullmatch(config.model) and not Path(config.model).exists()
     fields = {
-        "base": f"base_model: {json.dumps(config.model)}\n" if hub else "",
-        "private": "" if hub or merged else PRIVATE,
-        "title": f"{plain(stage.name)} of {plain(config.model)}{', merged' if merged else ''}",
+        "model": plain(config.model),
         "seed": str(config.seed),
+        "base": f"base_model: {json.dumps(config.model)}\n" if hub else "",
+        "private": "" if hub else PRIVATE,
+        "stage": plain(stage.name),
         "remote": "yes: read that code before you load it" if config.weights.trust_remote_code else "no",
         "versions": ", ".join(f"{name} {version}" for name, version in about.pop("versions").items()),
         "data": plain(", ".join(config.data)),
-        **(MERGED if merged else ADAPTER),
     }
     values = about | about["loss"] | config.weights.model_dump() | fields
-    atomic_write.write(folder / "README.md", text.format(**values))
+    atomic_write.write(folder / "README.md", template.read_text(encoding="utf-8").format(**values))
     shutil.copy(stage / "config.toml", folder / "config.toml")
-
-
-def _on_hub(base: str) -> bool:
-    """Return whether a base model's name can be one of the hub, and neither a folder, a file nor `local`."""
-    return (
-        bool(re.fullmatch(r"[\w.-]+(/[\w.-]+)?", base, re.ASCII))
-        and base != "local"
-        and not base.endswith(".gguf")
-        and not Path(base).exists()
-    )

@@ -23,7 +23,7 @@ def refine(config: Config) -> dict[str, Any]:
         DataError: A line of candidates.jsonl is no candidate.
     """
     work, chosen = Work(Path(config.out)), config.explore.conditions
-    if work.candidates(chosen).exists() and not work.summary(chosen).exists():
+    if work.candidates(chosen).exists() and not (work.explored(chosen) / "summary.json").exists():
         raise UsageError(f"{work.explored(chosen)}: the exploration did not finish; run `clot explore` again")
     instructions = [candidate.instruction() for candidate in work.explorations(chosen) if candidate.kept]
     if not instructions:

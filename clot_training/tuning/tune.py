@@ -76,10 +76,9 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
     if rows is None:
         raise UsageError(f"{out}: nothing to train on; left out: {counts['left_out'] or 'none'}")
     trainer = _trainer(config, args, loaded, (rows, evaluated), adapter)
-    seen = adapter_texts.digests(_trained_on(config, files))
-    # What the adapter, and a base that is a merged model, were trained on before.
-    for place in (Path(loaded.id), *([adapter] if adapter else [])):
-        seen |= adapter_texts.read_digests(place) or frozenset()
+    # The adapter, and a base that is a merged model, have been trained before.
+    before = map(adapter_texts.read_digests, filter(None, (Path(loaded.id), adapter)))
+    seen = adapter_texts.digests(_trained_on(config, files)).union(*filter(None, before))
     trainer.add_callback(Watch(seen))
     began = time.monotonic()
     trainer.train(resume_from_checkpoint=_last_checkpoint(Path(args.output_dir)))

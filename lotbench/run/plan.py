@@ -213,7 +213,9 @@ def _seen_ids(benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any])
 
     The base may be a merged model, which has a list of texts too. None if an adapter has no list, and the base saw no sample.
     """
-    places = filter(None, (candidate.model, candidate.adapter)) if candidate.kind == "hf" else ()
+    if candidate.kind != "hf":
+        return ()
+    places = filter(None, (candidate.model, candidate.adapter))
     lists = [adapter_texts.read_digests(Path(place)) for place in places]
     texts = frozenset[str]().union(*filter(None, lists))
     prints = {sample.id: map(adapter_texts.fingerprint, benchmark.right(sample)) for sample in chosen}

@@ -66,7 +66,7 @@ async def side_by_side(work: Callable[[A], B], tasks: Sequence[A], died: B) -> l
 
 
 def start(**options: Any) -> Any:
-    """Start Ray without its dashboard and the output of its workers, and return what `ray.init` returns.
+    """Call `ray.init` without the dashboard and the workers' output, and return its result.
 
     Raises:
         LotbenchError: Ray did not start.

@@ -98,11 +98,11 @@ def test_candidates_of_rows_that_are_screened_out_later_are_refined_on_by_nobody
     (work.stage1 / "adapter").mkdir(parents=True)
     (work.instructions / "manifest.json").write_text("{}", encoding="utf-8")
     monkeypatch.setattr(refine, "tune", lambda *_, **__: None)
-    counted = work.summary("random").read_bytes()
-    work.summary("random").unlink()
+    summary = work.explored("random") / "summary.json"
+    finished = summary.rename(summary.with_suffix(".away"))
     with pytest.raises(UsageError, match="the exploration did not finish; run `clot explore` again"):
         refine.refine(run)
-    work.summary("random").write_bytes(counted)
+    finished.rename(summary)
     refine.refine(run)
     kept = (work.stage2("random") / "kept.jsonl").read_text("utf-8")
     assert kept

@@ -150,12 +150,9 @@ def loading(name: str) -> Iterator[None]:
         ) from error
     except Exception as error:
         first = str(error).strip().split("\n")[0]
-        message = (
-            first
-            if isinstance(error, ImportError | OSError | RuntimeError | ValueError)
-            else f"{type(error).__name__}: {first}"
-        )
-        raise UsageError(f"{name} cannot be loaded: {message}") from error
+        plain = isinstance(error, ImportError | OSError | RuntimeError | ValueError)
+        kind = "" if plain else f"{type(error).__name__}: "
+        raise UsageError(f"{name} cannot be loaded: {kind}{first}") from error
 
 
 def decided(packing: Packing) -> Any:
