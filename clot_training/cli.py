@@ -25,16 +25,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     The same command continues a step that was stopped.
     """
     parsed = parser().parse_args(arguments)
-    # Spinning OpenMP threads slow a busy CPU down tenfold.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    os.environ.setdefault("GOMP_SPINCOUNT", "0")
     # Otherwise TRL sends telemetry to the hub.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     from clot_training import packages
     from clot_training.config import load
     from lotbench.errors import LotbenchError
+    from lotbench.models.transformers.loading import prepare_libraries
     from lotbench.storage.datasets import config_file
 
+    prepare_libraries()
     try:
         path = config_file(parsed.config)
         assert path is not None
@@ -100,15 +99,14 @@ def _tune(config: Config) -> list[str]:
 
 def _stage_lines(about: Mapping[str, Any]) -> list[str]:
     loss = about["loss"]
-    text = f"loss {loss['before']:.3f} -> {loss['after']:.3f}"
-    return [text, *_left_out(about["left_out"]), about["model"]]
+    summary = f"loss {loss['before']:.3f} -> {loss['after']:.3f}"
+    return [summary, *_left_out(about["left_out"]), about["model"]]
 
 
 def _explore(config: Config) -> list[str]:
     from clot_training.exploring.explore import explore
 
-    summary = explore(config)
-    counts = summary["counts"]
+    counts = explore(config)["counts"]
     text = f"{counts.get('kept', 0)} of {counts.get('candidates', 0)} candidates kept"
     return [f"{text}, {counts.get('compared', 0)} compared, {config.explore.conditions} conditions"]
 

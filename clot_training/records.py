@@ -143,7 +143,7 @@ class Work:
         return frozenset(each.row for each in verdicts if each.verdict == "safe")
 
     def explored(self, conditions: Conditions) -> Path:
-        """Return the folder of the exploration with these conditions: candidates.jsonl, summary.json, config.json."""
+        """Return the folder of the exploration with these conditions: candidates.jsonl, config.json, at its end summary.json."""
         return self.root / "explore" / conditions
 
     def candidates(self, conditions: Conditions) -> Path:

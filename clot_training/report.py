@@ -77,10 +77,8 @@ def report(config: Config, own: Mapping[str, Any] | None = None) -> str:
         stage: [dict(zip(table.columns, row, strict=True)) for row in table.rows]
         for stage, table in cells.items()
     }
-    table = {
-        "stages": {stage: {n: asdict(m) for n, m in scores.items()} for stage, scores in by_stage.items()},
-        "by_type_and_language": by_type,
-    }
+    stages = {stage: {n: asdict(m) for n, m in scores.items()} for stage, scores in by_stage.items()}
+    table = {"stages": stages, "by_type_and_language": by_type}
     atomic_write.write(work.report.with_suffix(".json"), json.dumps(table, indent=2) + "\n")
     atomic_write.write(work.report, text)
     return text

@@ -37,8 +37,7 @@ def synthesize(config: Config, own: Mapping[str, Any] | None = None) -> BuiltGam
     scenes = list(islice(_scenes(config, work), config.synthesize.limit))
     if not scenes:
         raise UsageError(f"{config.out}: no kept candidate answers one picture alone, in English or Chinese")
-    writer = config.synthesize.model
-    if not writer:
+    if not (writer := config.synthesize.model):
         about = work.last_stage(config.explore.conditions) / "tune.json"
         writer = json.loads(about.read_text(encoding="utf-8"))["model"]
     order = Order((), work.root / "synthesize", {"writer": writer}, Rules(), config.seed)

@@ -129,6 +129,11 @@ def file_errors(path: Path | str, kind: type[UsageError] = UsageError, advice: s
         raise kind(f"{path}: {error.strerror or error}{advice}") from None
 
 
+def install_hint(extra: str) -> str:
+    """Return the command that installs the packages of an extra; lotbench is on no index, so it runs in a clone."""
+    return f'pip install -e ".[{extra}]" in a clone of lotbench'
+
+
 def suggestion(name: str, names: Iterable[str]) -> str:
     """Return `; did you mean NAME?` with the known name that is most like an unknown one; "" if none is like it."""
     from difflib import get_close_matches  # noqa: PLC0415 - its import takes longer than most of what imports this

@@ -7,6 +7,7 @@ in a picture: about as many as the filter of weak conditions drops from the top.
 from __future__ import annotations
 
 import json
+import logging
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,7 +129,10 @@ def train(folder: Path, steps: int = STEPS) -> tuple[Path, Path]:
     torch.manual_seed(0)
     described = architecture(folder)
     open_clip.add_model_config(str(described))
+    # open_clip warns that the model begins with random weights: it is trained here.
+    logging.disable(logging.WARNING)
     model, _, transform = open_clip.create_model_and_transforms(described.stem)
+    logging.disable(logging.NOTSET)
     tokens = open_clip.get_tokenizer(described.stem)(list(words()))
     rng, all_scenes = Random(0), scenes()
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01)

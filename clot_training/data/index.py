@@ -87,8 +87,7 @@ class Rows:
 
     def rows_of_same_prompt(self, row: Row, most: int) -> list[Row]:
         """Return at most `most` other rows with this row's picture and question, the best liked first."""
-        others = (other for other in chain(*self._by_votes(row)) if other.id != row.id)
-        return list(islice(others, most))
+        return list(islice((other for other in chain(*self._by_votes(row)) if other.id != row.id), most))
 
     def unrelated(self, row: Row, rng: Random) -> Row | None:
         """Return a random row of the same type and language to another picture or question; None if TRIES draws fail."""

@@ -73,10 +73,9 @@ def _load(settings: Clip) -> tuple[Any, Any, Any]:
     if Path(name).suffix == ".json":
         open_clip.add_model_config(name)
         name = Path(name).stem
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    model, _, transform = open_clip.create_model_and_transforms(
-        name, pretrained=settings.checkpoint or None, device=device
-    )
+    how: dict[str, Any] = {"device": "cuda" if torch.cuda.is_available() else "cpu"}
+    how["pretrained"] = settings.checkpoint or None
+    model, _, transform = open_clip.create_model_and_transforms(name, **how)
     return model.eval(), transform, open_clip.get_tokenizer(name)
 
 

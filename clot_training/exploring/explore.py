@@ -61,6 +61,8 @@ def explore(config: Config, make_policy: MakePolicy | None = None) -> dict[str, 
         vocabulary = vocabularies(index.all())
         claim(folder, _identity(config, work), begun=path.stat().st_size > 0)
         freeze(config, folder)
+        # Of an earlier exploration with a smaller limit.
+        (folder / "summary.json").unlink(missing_ok=True)
         remaining = _remaining(path, batches(index, config, vocabulary), config.explore)
         maker = partial(Explorer, config, vocabulary, make_policy or tuned)
         _append(path, _run_engine(remaining, maker, config.explore))

@@ -28,14 +28,9 @@ PLAIN = Weights()
 def transformers_policy(config: Config, adapter: Path | None) -> TransformersPolicy:
     """Return the base model of a run, with this adapter unless it is None, and the sampling of `explore`."""
     settings = config.explore
-    return TransformersPolicy(
-        folder(config.model),
-        str(adapter) if adapter else None,
-        weights=config.weights,
-        sampling=Sampling(
-            temperature=settings.temperature, top_p=settings.top_p, max_tokens=settings.max_tokens
-        ),
-    )
+    drawn = Sampling(temperature=settings.temperature, top_p=settings.top_p, max_tokens=settings.max_tokens)
+    path = str(adapter) if adapter else None
+    return TransformersPolicy(folder(config.model), path, sampling=drawn, weights=config.weights)
 
 
 class TransformersPolicy:

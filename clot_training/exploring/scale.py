@@ -14,6 +14,7 @@ from clot_training.config import Explore
 from clot_training.data.roles import batched
 from clot_training.exploring.explorer import Batch, Explorer
 from clot_training.records import Candidate
+from lotbench.storage.ray_workers import start
 
 WAVE = 4_096
 """The number of batches that are given to Ray at once, which bounds its memory."""
@@ -28,9 +29,8 @@ def explored(
     import ray
     from ray.util import ActorPool
 
-    quiet = {"logging_level": logging.WARNING, "include_dashboard": False, "log_to_driver": False}
     # A Ray that was started elsewhere is left running.
-    with nullcontext() if ray.is_initialized() else ray.init(**quiet):
+    with nullcontext() if ray.is_initialized() else start(logging_level=logging.WARNING):
         worker = ray.remote(num_gpus=settings.gpus, max_restarts=RETRIES, max_task_retries=RETRIES)(_Worker)
         pool = ActorPool([worker.remote(maker) for _ in range(settings.workers)])
         for wave in batched(batches, WAVE):

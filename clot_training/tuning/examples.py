@@ -153,9 +153,8 @@ def _scaled(path: str, max_pixels: int) -> tuple[int, int]:
 
 
 def _fitting(size: tuple[int, int], max_pixels: int) -> tuple[int, int]:
-    width, height = size
-    factor = min(1.0, (max_pixels / (width * height)) ** 0.5)
-    return max(1, int(width * factor)), max(1, int(height * factor))
+    factor = min(1.0, (max_pixels / (size[0] * size[1])) ** 0.5)
+    return max(1, int(size[0] * factor)), max(1, int(size[1] * factor))
 
 
 def _text(content: Any) -> str:

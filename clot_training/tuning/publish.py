@@ -6,7 +6,9 @@ import shutil
 from pathlib import Path
 
 from clot_training.config import Config
+from clot_training.config import load as read_config
 from clot_training.records import Work
+from clot_training.tuning import card
 from clot_training.tuning.tune import ADAPTER
 from clot_training.tuning.weights import folder
 from lotbench.models.transformers.loading import load
@@ -28,7 +30,7 @@ def merge(config: Config) -> Path:
     loaded.model.merge_and_unload().save_pretrained(temp)
     loaded.processor.save_pretrained(temp)
     adapter_texts.write(temp, (), adapter_texts.read_digests(stage / ADAPTER) or frozenset())
-    shutil.copy(stage / ADAPTER / "README.md", temp / "README.md")
+    card.write(read_config(stage / "config.toml"), stage, temp, merged=True)
     shutil.rmtree(target, ignore_errors=True)
     temp.rename(target)
     return target

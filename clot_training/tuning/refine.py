@@ -19,10 +19,12 @@ def refine(config: Config) -> dict[str, Any]:
     """Tune on instructions and kept candidates, starting from stage 1 or from the base; return the content of tune.json.
 
     Raises:
-        UsageError: There is no exploration with these conditions, it kept nothing, or stage 1 is missing.
+        UsageError: There is no finished exploration with these conditions, it kept nothing, or stage 1 is missing.
         DataError: A line of candidates.jsonl is no candidate.
     """
     work, chosen = Work(Path(config.out)), config.explore.conditions
+    if work.candidates(chosen).exists() and not (work.explored(chosen) / "summary.json").exists():
+        raise UsageError(f"{work.explored(chosen)}: the exploration did not finish; run `clot explore` again")
     instructions = [candidate.instruction() for candidate in work.explorations(chosen) if candidate.kept]
     if not instructions:
         raise UsageError(

@@ -77,8 +77,9 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
     if rows is None:
         raise UsageError(f"{out}: nothing to train on; left out: {counts['left_out'] or 'none'}")
     trainer = _trainer(config, args, loaded, (rows, evaluated), adapter)
-    started = (adapter_texts.read_digests(adapter) if adapter else None) or frozenset()
-    seen = started | adapter_texts.digests(_trained_on(config, files))
+    # The adapter, and a base that is a merged model, have been trained before.
+    before = map(adapter_texts.read_digests, filter(None, (Path(loaded.id), adapter)))
+    seen = adapter_texts.digests(_trained_on(config, files)).union(*filter(None, before))
     trainer.add_callback(Watch(seen))
     began = time.monotonic()
     trainer.train(resume_from_checkpoint=_last_checkpoint(Path(args.output_dir)))
@@ -91,7 +92,7 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
     if trainer.is_world_process_zero():
         freeze(config, out)
         _tell(trainer, out, loaded.id, files, counts, seconds=seconds)
-        card.write(config, out)
+        card.write(config, out, out / ADAPTER)
         shutil.rmtree(out / "cache", ignore_errors=True)
     trainer.accelerator.wait_for_everyone()
     # A process that exits with an open process group may be aborted by the group's threads.

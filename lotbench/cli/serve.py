@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lotbench.cli.evaluate import configuration, interruptible
 from lotbench.environment.games import Outside, opened
-from lotbench.errors import UsageError
+from lotbench.errors import UsageError, install_hint
 
 KEY = "LOTBENCH_SERVE_KEY"
 """The environment variable with the server's key; without it each start draws a new key."""
@@ -24,7 +24,7 @@ def serve(parsed: argparse.Namespace) -> int:
         UsageError: openenv is not installed, or the configuration is invalid.
     """
     if find_spec("openenv") is None:
-        raise UsageError("serving games needs openenv: pip install 'lotbench[openenv]'")
+        raise UsageError(f"serving games needs openenv: {install_hint('openenv')}, without constraints.txt")
     from lotbench.environment.openenv_server import serve_environment
 
     config = configuration(parsed)

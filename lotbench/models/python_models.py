@@ -26,7 +26,7 @@ from pydantic import SecretStr
 from lotbench.calls.budget import discarded
 from lotbench.config.experiment import Limits, digest
 from lotbench.config.model_names import ModelName
-from lotbench.errors import CallFailed, Unescapable, UsageError
+from lotbench.errors import CallFailed, Unescapable, UsageError, install_hint
 from lotbench.models import chat_format
 from lotbench.regular_file import read_text
 from lotbench.types import Reply, Request, Sampling
@@ -132,7 +132,7 @@ def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
         try:
             from langchain.chat_models import init_chat_model
         except ImportError:
-            raise UsageError(f"{name.text} needs langchain: pip install 'lotbench[langchain]'") from None
+            raise UsageError(f"{name.text} needs langchain: {install_hint('langchain')}") from None
         settings = {"temperature": sampling.temperature, "max_tokens": sampling.max_tokens}
         chosen: dict[str, Any] = {what: value for what, value in settings.items() if value is not None}
         try:

@@ -45,7 +45,7 @@ class Plan:
         hand_picked: Whether the samples were chosen by name, unless they are all samples of their languages or those of a draw.
         names: The models of each role, including the candidate.
         by_id: The samples in `data`, by id.
-        seen: The ids of chosen samples that the candidate's adapter was trained on; None if unknown.
+        seen: The ids of chosen samples that the candidate's adapter (or merged model) was trained on; None if unknown.
         recorded: The recorded digests of an existing run.
         share: The number of this plan's share of the samples, from 0, and the number of shares. If episodes pass
             memory from sample to sample, all samples belong to share 0.
@@ -209,14 +209,18 @@ def _in_languages(data: Sequence[Any], languages: Sequence[str]) -> Sequence[Any
 
 
 def _seen_ids(benchmark: Benchmark, candidate: ModelName, chosen: Sequence[Any]) -> tuple[str, ...] | None:
-    """Return the ids of samples with a right answer in the training texts of the candidate's adapter; None if these are unknown."""
-    if not candidate.adapter:
+    """Return the ids of samples with a right answer in the training texts of the candidate's base or adapter.
+
+    The base may be a merged model, which has a list of texts too. None if an adapter has no list, and the base saw no sample.
+    """
+    if candidate.kind != "hf":
         return ()
-    texts = adapter_texts.read_digests(Path(candidate.adapter))
-    if texts is None:
-        return None
+    places = filter(None, (candidate.model, candidate.adapter))
+    lists = [adapter_texts.read_digests(Path(place)) for place in places]
+    texts = frozenset[str]().union(*filter(None, lists))
     prints = {sample.id: map(adapter_texts.fingerprint, benchmark.right(sample)) for sample in chosen}
-    return tuple(name for name, right in prints.items() if not texts.isdisjoint(right))
+    seen = tuple(name for name, right in prints.items() if not texts.isdisjoint(right))
+    return seen if seen or not candidate.adapter or lists[-1] is not None else None
 
 
 def shared_rows(benchmark: Benchmark, data: Sequence[Any]) -> tuple[SimpleNamespace, ...]:

@@ -57,7 +57,7 @@ def freeze(plan: Plan, place: run_folder.Folder, duel: str = "") -> None:
             "samples": digest(samples),
             "prompts": {path: digest(text) for path, text in plan.prompts.files.items()},
             "pictures": {name: plan.pictures[name].sha256 for name in _picture_names(plan)},
-            **({"seen": plan.seen} if plan.names["candidate"][0].adapter else {}),
+            **({"seen": plan.seen} if plan.names["candidate"][0].kind == "hf" else {}),
         },
     }
     place.write_json("run.json", table)

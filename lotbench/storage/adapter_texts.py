@@ -1,4 +1,4 @@
-"""The list of texts that an adapter was trained on: a file of digests in the adapter's folder.
+"""The list of texts that an adapter or a merged model was trained on: a file of digests in its folder.
 
 `clot tune` writes the file. An evaluation reads it and leaves out samples that the adapter was trained on. The digests
 do not reveal the texts.
@@ -55,7 +55,7 @@ def read_digests(adapter: Path) -> frozenset[str] | None:
     path = adapter / FILE
     try:
         return TypeAdapter(frozenset[str]).validate_python(document(read_text(path))["texts"])
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError([f"{path}: not a list of digests: {error}"]) from None

@@ -15,7 +15,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
-from lotbench.errors import UsageError
+from lotbench.errors import LotbenchError, UsageError, install_hint
 
 POLL_S = 0.25
 """Seconds between two checks whether the work is done, or its results are no longer awaited."""
@@ -40,9 +40,10 @@ async def side_by_side(work: Callable[[A], B], tasks: Sequence[A], died: B) -> l
 
     Raises:
         UsageError: Ray is not installed.
+        LotbenchError: Ray did not start.
     """
     if find_spec("ray") is None:
-        raise UsageError("--shards needs ray: pip install 'lotbench[scale]'")
+        raise UsageError(f"--shards needs ray: {install_hint('scale')}")
     context = get_context("spawn")
     ours, child = context.Pipe()
     driver = context.Process(target=_drive, args=(child, work, list(tasks), died), daemon=True)
@@ -51,7 +52,9 @@ async def side_by_side(work: Callable[[A], B], tasks: Sequence[A], died: B) -> l
     try:
         while not ours.poll():
             await asyncio.sleep(POLL_S)
-        results: list[B] = ours.recv()
+        results: list[B] | str = ours.recv()
+        if isinstance(results, str):
+            raise LotbenchError(f"--shards: {results}; the run can be resumed")
         return results
     except EOFError:
         # The driver itself died, and its workers with it.
@@ -62,19 +65,35 @@ async def side_by_side(work: Callable[[A], B], tasks: Sequence[A], died: B) -> l
         driver.kill()
 
 
+def start(**options: Any) -> Any:
+    """Call `ray.init` without the dashboard and the workers' output, and return its result.
+
+    Raises:
+        LotbenchError: Ray did not start.
+    """
+    import ray
+
+    try:
+        return ray.init(include_dashboard=False, log_to_driver=False, **options)
+    except Exception as error:  # noqa: BLE001 - of its processes, sockets and files, of many kinds
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise LotbenchError(f"ray did not start: {lines[0]}") from None
+
+
 def _drive(results: Connection, work: Callable[[Any], Any], tasks: Sequence[Any], died: Any) -> None:
-    """Run the tasks on Ray and send the results; stop early if the receiver closes the connection."""
+    """Run the tasks on Ray and send the results, or a message if Ray did not start.
+
+    It stops early if the receiver closes the connection.
+    """
     # Ctrl-C reaches every process of a terminal: the receiver of the results decides when this one ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     import ray
 
-    ray.init(
-        address="local",
-        num_cpus=len(tasks),
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-    )
+    try:
+        start(address="local", num_cpus=len(tasks), logging_level=logging.ERROR)
+    except LotbenchError as error:
+        results.send(str(error))
+        return
     # Ray has now set its own handler, which prints a stack and aborts.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     remote = ray.remote(max_retries=RETRIES)(work)

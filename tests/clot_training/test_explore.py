@@ -98,6 +98,11 @@ def test_candidates_of_rows_that_are_screened_out_later_are_refined_on_by_nobody
     (work.stage1 / "adapter").mkdir(parents=True)
     (work.instructions / "manifest.json").write_text("{}", encoding="utf-8")
     monkeypatch.setattr(refine, "tune", lambda *_, **__: None)
+    summary = work.explored("random") / "summary.json"
+    finished = summary.rename(summary.with_suffix(".away"))
+    with pytest.raises(UsageError, match="the exploration did not finish; run `clot explore` again"):
+        refine.refine(run)
+    finished.rename(summary)
     refine.refine(run)
     kept = (work.stage2("random") / "kept.jsonl").read_text("utf-8")
     assert kept

@@ -420,12 +420,14 @@ def test_an_adapter_is_merged_into_its_base(text_base: str, tmp_path: Path) -> N
     chosen = config(text_base, tmp_path, num_train_epochs=6)
     tune(chosen, files, tmp_path / "stage1")
     ids = torch.tensor([[5, 6, 7]])
-    merged = load(str(merge(chosen)), None).model(input_ids=ids).logits
+    target = merge(chosen)
+    merged = load(str(target), None).model(input_ids=ids).logits
     apart = load(text_base, str(tmp_path / "stage1" / "adapter")).model(input_ids=ids).logits
     torch.testing.assert_close(merged, apart, atol=1e-4, rtol=1e-3)
-    assert adapter_texts.read_digests(tmp_path / "stage1" / "merged") == adapter_texts.read_digests(
-        tmp_path / "stage1" / "adapter"
-    )
+    adapter = tmp_path / "stage1" / "adapter"
+    assert adapter_texts.read_digests(target) == adapter_texts.read_digests(adapter)
+    assert "library_name: transformers" in (target / "README.md").read_text("utf-8")
+    assert (target / "config.toml").read_bytes() == (adapter / "config.toml").read_bytes()
 
 
 def test_the_loss_of_rows_that_are_not_trained_on_chooses_the_best(text_base: str, tmp_path: Path) -> None:

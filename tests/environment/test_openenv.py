@@ -144,7 +144,8 @@ def test_without_the_package_serving_says_what_to_install(
 ) -> None:
     monkeypatch.setattr("lotbench.cli.serve.find_spec", lambda name: None)
     assert main(["serve", "--judge", "judge@http://127.0.0.1:9/v1"]) == 2
-    assert "pip install 'lotbench[openenv]'" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert 'pip install -e ".[openenv]" in a clone' in told and "without constraints.txt" in told
 
 
 CLIENT = """

@@ -136,7 +136,7 @@ async def together(model: TransformersModel, *requests: Request) -> list[Reply]:
 def test_missing_packages_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "find_spec", lambda name: None)
     with pytest.raises(
-        UsageError, match=r"hf:a/b\+c needs torch, .*peft: pip install 'lotbench\[train\]'"
+        UsageError, match=r'hf:a/b\+c needs torch, .*peft: pip install -e "\.\[train\]" in a clone'
     ) as raised:
         TransformersModel("a/b", "c", picture=no_picture)
     assert raised.value.exit_code == 2
@@ -146,7 +146,10 @@ def test_missing_packages_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_cannot_be_loaded_is_named(tiny: Tiny, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"hf:\S+absent cannot be loaded"):
         TransformersModel(str(tmp_path / "absent"), picture=no_picture)
-    with pytest.raises(UsageError, match=r"\+\S+absent cannot be loaded"):
+    for path in ("runs/absent/stage1/merged", "./absent", "~/absent"):
+        with pytest.raises(UsageError, match=f"{path}: there is no such folder"):
+            loading.takes_pictures(path)
+    with pytest.raises(UsageError, match=r"\+\S+absent cannot be loaded: \S+absent: there is no such folder"):
         TransformersModel(tiny.base, str(tmp_path / "absent"), picture=no_picture)
 
 

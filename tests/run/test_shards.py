@@ -190,6 +190,21 @@ async def test_a_shard_whose_process_died_is_said_and_the_run_goes_on(
 
 
 @pytest.mark.slow
+async def test_ray_that_does_not_start_is_an_error_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path / "file" / "ray"))
+    with FakeServer() as server:
+        with pytest.raises(LotbenchError, match=r"--shards: ray did not start: .*can be resumed") as caught:
+            await played(server, tmp_path / "runs", 2)
+        assert caught.value.exit_code == 1 and caught.value.run is not None
+        assert "Traceback" not in capfd.readouterr().err
+        monkeypatch.delenv("RAY_TMPDIR")
+        assert (await resume(caught.value.run)).summary["complete"] is True
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_run_on_ray_in_order(number: int, tmp_path: Path) -> None:
     """It ignored Ctrl-C for 7,950 calls, and died of SIGTERM with a stack trace of Ray's."""

@@ -101,6 +101,30 @@ def test_samples_that_an_adapter_was_trained_on_are_known_by_their_right_answers
     assert again["seen"] == (GAMES[4].id,)
 
 
+def test_a_merged_model_that_was_trained_on_samples_is_not_trusted(tmp_path: Path) -> None:
+    def seen(name: str) -> tuple[str, ...] | None:
+        experiment = Experiment(benchmark="standard", model=name)
+        return plan.make(Config(experiment=experiment, limits=Limits())).seen
+
+    merged, adapter = tmp_path / "stage1" / "merged", tmp_path / "adapter"
+    first, *_, last = planned("standard", tmp_path).chosen
+    adapter_texts.write(merged, [first.options[0].text])
+    found = seen(f"hf:{merged}") or ()
+    assert first.id in found and seen(f"hf:{merged}:4bit") == found
+    made = plan.make(
+        Config(experiment=Experiment(benchmark="standard", model=f"hf:{merged}"), limits=Limits())
+    )
+    case = _case(made, {}, mean_score({}), (), JudgeQuality())
+    assert "trained on samples" in trust.in_short(trust.reasons(case))
+    with Folder(tmp_path / "run") as folder:
+        recorded.freeze(made, folder)
+    assert read_json(tmp_path / "run" / "run.json")["recorded"]["seen"] == list(found)
+    # An adapter on top has seen both; without a list of its own, the base's still counts.
+    assert seen(f"hf:{merged}+{adapter}") == found
+    adapter_texts.write(adapter, [last.options[0].text])
+    assert {first.id, last.id} <= set(seen(f"hf:{merged}+{adapter}") or ())
+
+
 def test_samples_chosen_by_name_are_known_and_a_duels_are_not_among_them(tmp_path: Path) -> None:
     def picked(**fields: Any) -> bool:
         made = plan.make(Config(experiment=Experiment(model="gpt-x", **fields), limits=Limits()))

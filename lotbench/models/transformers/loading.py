@@ -7,6 +7,7 @@ bfloat16 was five times slower without CPU instructions for it. bitsandbytes com
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import re
 import signal
@@ -23,7 +24,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from lotbench.errors import Unescapable, UsageError
+from lotbench.errors import Unescapable, UsageError, install_hint
 from lotbench.report.markdown import visible
 from lotbench.types import Message
 
@@ -89,13 +90,20 @@ def load(
     needed = ["torch", "transformers", "accelerate", *(["peft"] if adapter else [])]
     needed += [] if packing.quantize == "none" else ["bitsandbytes"]
     if missing := [package for package in needed if find_spec(package) is None]:
-        raise UsageError(f"{name} needs {', '.join(missing)}: pip install 'lotbench[train]'")
-    if "torch" not in sys.modules:
-        # Spinning OpenMP threads slow a busy CPU down tenfold.
-        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-        os.environ.setdefault("GOMP_SPINCOUNT", "0")
+        raise UsageError(f"{name} needs {', '.join(missing)}: {install_hint('train')}")
+    prepare_libraries()
     with loading(name):
+        _check_folders(base, adapter or "")
         return _load(base, adapter, packing, train)
+
+
+def prepare_libraries() -> None:
+    """Set what torch and bitsandbytes read when they are imported."""
+    # Spinning OpenMP threads slow a busy CPU down tenfold.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("GOMP_SPINCOUNT", "0")
+    # It warns about a faster kernel of the hub, which it does not need.
+    logging.getLogger("bitsandbytes.backends.cpu.ops").setLevel(logging.ERROR)
 
 
 def takes_pictures(base: str) -> bool:
@@ -107,10 +115,22 @@ def takes_pictures(base: str) -> bool:
     if find_spec("transformers") is None:
         return True
     with loading(f"hf:{base}"):
+        _check_folders(base)
         from transformers import AutoConfig
 
         # Given, as in `_load`: transformers would otherwise ask at the terminal whether to run code of the model.
         return _sees(AutoConfig.from_pretrained(base, trust_remote_code=False))
+
+
+def _check_folders(*places: str) -> None:
+    """Check that a folder exists for each name that looks like a path and not like a name on the hub.
+
+    Raises:
+        ValueError: There is no such folder.
+    """
+    for place in places:
+        if (place.startswith((".", "/", "~")) or place.count("/") > 1) and not Path(place).is_dir():
+            raise ValueError(f"{place}: there is no such folder")
 
 
 @contextmanager
@@ -130,12 +150,9 @@ def loading(name: str) -> Iterator[None]:
         ) from error
     except Exception as error:
         first = str(error).strip().split("\n")[0]
-        message = (
-            first
-            if isinstance(error, ImportError | OSError | RuntimeError | ValueError)
-            else f"{type(error).__name__}: {first}"
-        )
-        raise UsageError(f"{name} cannot be loaded: {message}") from error
+        plain = isinstance(error, ImportError | OSError | RuntimeError | ValueError)
+        kind = "" if plain else f"{type(error).__name__}: "
+        raise UsageError(f"{name} cannot be loaded: {kind}{first}") from error
 
 
 def decided(packing: Packing) -> Any:
