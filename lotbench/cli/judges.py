@@ -12,8 +12,9 @@ from typing import TextIO
 import numpy as np
 
 from lotbench.checks.judge_check import Checked, Watch, judge_check
-from lotbench.checks.judge_check_plan import CheckOrder, Prepared
+from lotbench.checks.judge_check_plan import CheckOrder, Prepared, prepare
 from lotbench.checks.stage_marks import read_marks, success
+from lotbench.cli.dry import show_check
 from lotbench.cli.evaluate import configuration, interruptible
 from lotbench.errors import LotbenchError
 from lotbench.report.markdown import cell
@@ -42,6 +43,8 @@ def check(parsed: argparse.Namespace) -> int:
         fresh=parsed.fresh,
         preflight=not parsed.no_preflight,
     )
+    if parsed.dry_run:
+        return show_check(prepare(spec))
     try:
         return print_result(interruptible(judge_check(spec, watch=_watch(sys.stderr))))
     except (LotbenchError, KeyboardInterrupt) as error:
