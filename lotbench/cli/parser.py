@@ -8,6 +8,8 @@ from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
+from lotbench.cli import removed
+
 Command = Callable[[argparse.Namespace], int]
 Commands: TypeAlias = "argparse._SubParsersAction[Any]"
 Declare = Callable[..., argparse.ArgumentParser]
@@ -49,6 +51,9 @@ class Parser(argparse.ArgumentParser):
             now = RENAMED.get(flags[0])
             near = f"; it is {now} here" if now in own_flags else _near(flags[0], own_flags)
             near = MEANT.get(flags[0], near)
+            command = self.prog.removeprefix("lotbench ")
+            for name in (flags[0], f"{command} {flags[0]}"):
+                near = f": {removed.FLAGS[name]}" if name in removed.FLAGS else near
             self.error(f"no flag {flags[0]}{near}")
         return parsed, rest
 
@@ -60,6 +65,9 @@ class Parser(argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
+            command = f"{self.prog} {value}".removeprefix("lotbench ")
+            if command in removed.COMMANDS:
+                self.error(f"no command {command}: {removed.COMMANDS[command]}")
             near = _near(str(value), map(str, action.choices or ()))
             error.message = f"there is no {value}{near}" if near else error.message
             raise

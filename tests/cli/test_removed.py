@@ -1,0 +1,28 @@
+"""A command or flag that is gone ends with exit code 2 and says what to do instead."""
+
+from __future__ import annotations
+
+import pytest
+
+import clot_training.cli
+from lotbench.cli import removed
+from lotbench.cli.parser import parser
+
+
+@pytest.mark.parametrize("command", sorted(removed.COMMANDS))
+def test_a_removed_command_says_what_to_do_instead(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    first, *words = command.split()
+    with pytest.raises(SystemExit) as ended:
+        clot_training.cli.main(words) if first == "clot" else parser().parse_args([first, *words])
+    assert ended.value.code == 2
+    assert removed.COMMANDS[command] in capsys.readouterr().err
+
+
+def test_a_removed_flag_says_what_to_do_instead(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, instead in removed.FLAGS.items():
+        *command, flag = name.split()
+        with pytest.raises(SystemExit) as ended:
+            # Some commands require --out; to the others it is one more flag that they do not know.
+            parser().parse_args([*(command or ["evaluate"]), "lotbench", f"{flag}=1", "--out", "x"])
+        assert ended.value.code == 2
+        assert instead in capsys.readouterr().err
