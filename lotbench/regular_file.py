@@ -26,7 +26,7 @@ def regular(name: str | Path, flags: int) -> int:
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
         return number
     os.close(number)
-    raise OSError(errno.EINVAL, "is no regular file")
+    raise OSError(errno.EINVAL, "is no regular file", str(name))
 
 
 def is_file(path: Path) -> bool:

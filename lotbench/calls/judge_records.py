@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from lotbench.config.experiment import digest
-from lotbench.errors import RunFolderError, file_errors
 from lotbench.storage import atomic_write
 from lotbench.storage.home import home
 from lotbench.storage.jsonl import document
@@ -68,12 +67,11 @@ def keep(record: Mapping[str, Any], root: Path | None = None) -> Path:
     """Write a record, replacing the one with the same key, and return its path.
 
     Raises:
-        RunFolderError: The store cannot be written to.
+        OSError: The store cannot be written to.
     """
     path = _path(record["key"], root)
     day = datetime.now(UTC).strftime("%Y-%m-%d")  # noqa: TID251 - only this room reads the clock
-    with file_errors(path, RunFolderError):
-        atomic_write.write(path, json.dumps({**record, "kept": day}, ensure_ascii=False, indent=1) + "\n")
+    atomic_write.write(path, json.dumps({**record, "kept": day}, ensure_ascii=False, indent=1) + "\n")
     return path
 
 

@@ -33,7 +33,8 @@ from lotbench.metrics.correlation import LEAST, coefficient
 from lotbench.report.markdown import visible
 from lotbench.run.loading import Run, load_run
 from lotbench.storage import atomic_write, datasets
-from lotbench.storage.jsonl import document, rows
+from lotbench.storage.jsonl import rows
+from lotbench.storage.run_folder import read_json
 
 RANKED = 5
 """The number of responses to a prompt that models put in order in a ranking task."""
@@ -126,11 +127,7 @@ def read_names(path: Path) -> Names:
     Raises:
         UsageError: The file cannot be read, or a field is invalid; the message names it.
     """
-    try:
-        table = document(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: cannot be read as the key of a ballot: {error}") from None
-    return validate(Names, table, path)
+    return validate(Names, read_json(path), path)
 
 
 def _shares(items: Sequence[Item], key: Key, votes: Sequence[Vote], named: Names) -> Iterator[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from lotbench.calls.prices import asked_cost, picture_tokens, price_date, prompt_tokens, total_cost
+from lotbench.checks.judge_check_plan import Prepared
 from lotbench.run.plan import Plan
 from lotbench.run.preview import previewed
 from lotbench.types import Usage
@@ -24,17 +25,7 @@ def show_plan(plan: Plan) -> int:
     )
     for name, value in plan.settings.model_dump().items():
         print(f"  {name:18} {value}")
-    print(f"{'role':10} {'calls at most':>14} {'input tokens':>14} {'output tokens':>14} {'USD':>10}  models")
-    most = list(_at_most(plan, Counter(episode.sample for sequence in sequences for episode in sequence)))
-    for role, usage, calls, cost in most:
-        price = "unknown" if cost is None else f"{cost:.2f}"
-        models = ", ".join(name.text for name in plan.names[role])
-        print(
-            f"{role:10} {calls:14,} {usage.input_tokens:14,} {usage.output_tokens:14,} {price:>10}  {models}"
-        )
-    if plan.limits.service_tier == "flex":
-        print("half the price, slower: OpenAI's service tier flex")
-    dollars = _dollars(total_cost(cost for *_, cost in most))
+    dollars = _show_costs(plan, _at_most(plan, Counter(one.sample for group in sequences for one in group)))
     print(
         f"cost at most, about: {dollars}; prices of {price_date()}, nothing cached, no task solved early, "
         f"{REPLY_TOKENS} tokens a reply: a model that reasons writes many times as many; a picture counts as "
@@ -43,27 +34,55 @@ def show_plan(plan: Plan) -> int:
     return 0
 
 
-def _dollars(total: float | None) -> str:
+def show_check(check: Prepared) -> int:
+    """Print the calls, tokens and cost of a judge check by role; return exit code 0. No model is called, no file written."""
+    models = {role: len(names) for role, names in check.names.items()}
+    calls, plan = dict.fromkeys(models, 0), check.plan
+    for panel in check.panels:
+        calls[panel.role] += len(panel.indexes) * check.repeats * len(check.probes_of(panel))
+    for sample in {probe.sample for probe in check.probes}:
+        more = plan.benchmark.beyond(plan.by_id[sample], plan.settings, 0, models)
+        calls = {role: count + more.get(role, 0) for role, count in calls.items()}
+    print(
+        f"{check.total:,} judgings of {len(check.probes):,} rows, each row {check.repeats} times in each variant"
+    )
+    dollars = _show_costs(plan, _costs(plan, calls))
+    print(
+        f"cost at most, about: {dollars}; prices of {price_date()}, nothing cached, {REPLY_TOKENS} tokens a reply"
+    )
+    return 0
+
+
+def _show_costs(plan: Plan, costs: Iterable[tuple[str, Usage, int, float | None]]) -> str:
+    """Print the usage of each role (see `_costs`) as a table, and return the cost of all in dollars, as text."""
+    print(f"{'role':10} {'calls at most':>14} {'input tokens':>14} {'output tokens':>14} {'USD':>10}  models")
+    most = list(costs)
+    for role, usage, calls, cost in most:
+        price = "unknown" if cost is None else f"{cost:.2f}"
+        models = ", ".join(name.text for name in plan.names[role])
+        print(
+            f"{role:10} {calls:14,} {usage.input_tokens:14,} {usage.output_tokens:14,} {price:>10}  {models}"
+        )
+    if plan.limits.service_tier == "flex":
+        print("half the price, slower: OpenAI's service tier flex")
+    total = total_cost(cost for *_, cost in most)
     return "unknown (a model is not in the table)" if total is None else f"${total:.2f}"
 
 
 def _at_most(plan: Plan, episodes: Counter[str]) -> Iterator[tuple[str, Usage, int, float | None]]:
-    """Yield the maximum usage of each role in the run of a plan.
-
-    Args:
-        plan: The plan.
-        episodes: The number of episodes by sample id.
-
-    Yields:
-        Role, tokens, number of calls, and cost in US dollars (None if the price of a model is unknown).
-    """
-    questions = previewed(plan)
+    """Return the maximum usage of each role in the run of a plan, as `_costs`; `episodes` has their number by sample id."""
     models = {role: len(names) for role, names in plan.names.items()}
     beyond = Counter[str]()
     for sample in plan.chosen:
         beyond.update(plan.benchmark.beyond(sample, plan.settings, episodes[sample.id], models))
-    for role, each in plan.benchmark.calls(plan.settings).items():
-        calls = each * episodes.total() + beyond[role]
+    each = plan.benchmark.calls(plan.settings)
+    return _costs(plan, {role: each[role] * episodes.total() + beyond[role] for role in each})
+
+
+def _costs(plan: Plan, numbers: Mapping[str, int]) -> Iterator[tuple[str, Usage, int, float | None]]:
+    """Yield role, tokens, number of calls, and cost in US dollars (None without a price), given the number of calls by role."""
+    questions = previewed(plan)
+    for role, calls in numbers.items():
         role_names = plan.names[role]
         asked = [question.messages for question in questions if question.role == role]
         prompt = max((prompt_tokens(one, name.text) for one in asked for name in role_names), default=0)

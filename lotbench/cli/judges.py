@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TextIO
 
 from lotbench.checks.judge_check import Checked, Watch, judge_check
-from lotbench.checks.judge_check_plan import CheckOrder, Prepared
+from lotbench.checks.judge_check_plan import CheckOrder, Prepared, prepare
 from lotbench.checks.stage_marks import read_marks, success
+from lotbench.cli.dry import show_check
 from lotbench.cli.evaluate import configuration, interruptible
 from lotbench.errors import LotbenchError
 from lotbench.run.loading import load_run
@@ -39,6 +40,8 @@ def check(parsed: argparse.Namespace) -> int:
         fresh=parsed.fresh,
         preflight=not parsed.no_preflight,
     )
+    if parsed.dry_run:
+        return show_check(prepare(spec))
     try:
         return print_result(interruptible(judge_check(spec, watch=_watch(sys.stderr))))
     except (LotbenchError, KeyboardInterrupt) as error:

@@ -178,7 +178,8 @@ LIMITS = under(
     flag("--token-limit N", type=int),
     flag("--time-limit S", "seconds", type=float),
 )
-HOW = (OUT, FRESH, NO_PREFLIGHT, flag("--dry-run", "print the plan and what it may cost; call nothing"))
+DRY_RUN = flag("--dry-run", "print the plan and what it may cost; call nothing")
+HOW = (OUT, FRESH, NO_PREFLIGHT, DRY_RUN)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -333,7 +334,7 @@ def _judges(command: Declare) -> None:
             _many("--labels FILE", "read the labels of such a draw; again for each person"),
         ),
         *LIMITS,
-        *under("how", OUT, flag("--fresh", "begin anew, without the store"), NO_PREFLIGHT),
+        *under("how", OUT, flag("--fresh", "begin anew, without the store"), NO_PREFLIGHT, DRY_RUN),
     )
 
 

@@ -192,12 +192,11 @@ def read_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file.
 
     Raises:
-        UsageError: The file is missing, not text, or not TOML, with file and line.
+        OSError: The file cannot be read.
+        UsageError: The file is not text or not TOML, with file and line.
     """
     try:
         return _parse_toml(read_text(path))
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
     except RecursionError:

@@ -151,8 +151,11 @@ class Loop:
             self.in_flight -= 1
         if trace.outcome.endswith("_failed"):
             self._failed += 1
-            if self._failed > self.max_failed and self._stop is None:
-                self._stop = TooManyFailures(f"{self._failed} tasks failed, the last one: {trace.why}")
+            if self._failed > self.max_failed and isinstance(self._stop, TooManyFailures | None):
+                # Episodes in flight may fail too, and the last of them counts all.
+                failed = f"{self._failed} task{'s' * (self._failed > 1)} failed"
+                rule = f"and max_failed lets {self.max_failed} fail; the last one: {trace.why}"
+                self._stop = TooManyFailures(f"{failed}, {rule}")
         return trace
 
 

@@ -18,6 +18,7 @@ from functools import cache
 from inspect import isawaitable, iscoroutinefunction
 from pathlib import Path
 from secrets import token_hex
+from traceback import extract_tb
 from types import FunctionType
 from typing import Any
 
@@ -189,6 +190,16 @@ async def _await_reply(name: str, answering: Awaitable[Any], timeout_s: float | 
             # The provider may still finish and bill the call.
             discarded.get()(None)
             raise CallFailed(f"{name}: no answer within {timeout_s:g} s") from None
-        message = chat_format.masked(f"{name}: {type(error).__name__}: {error}", *_secrets(model))
+        said = f"{name}: {type(error).__name__}: {error}{_place(error, model)}"
+        message = chat_format.masked(said, *_secrets(model))
         hopeless = getattr(error, "status_code", None) in (401, 402, 403, 404)
         raise (Unescapable if hopeless else CallFailed)(message) from None
+
+
+def _place(error: Exception, model: object) -> str:
+    """Return the file and the line at which the code of a function raised an error; "" for another callable."""
+    if not isinstance(model, FunctionType):
+        return ""
+    file = model.__code__.co_filename
+    lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == file]
+    return f" ({Path(file).name}, line {lines[-1]})" if lines else ""

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from html import escape
@@ -29,7 +30,7 @@ from lotbench.metrics.correlation import correlation
 from lotbench.report import bounds, leaderboard, likeness, ranking_sections
 from lotbench.report.leaderboard import Board, Entry
 from lotbench.report.likeness import Replies
-from lotbench.report.markdown import number, plain, visible
+from lotbench.report.markdown import plain, visible
 from lotbench.report.report import laid_out
 from lotbench.report.sections import Section, Table
 from lotbench.types import JSON
@@ -37,6 +38,7 @@ from lotbench.types import JSON
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
 
+_NUMERIC = re.compile(r"[-\d.,e()\u2013 ]*")
 Published: TypeAlias = Mapping[str, Mapping[str, float]]
 """A table of published scores: a mapping from column to model to score."""
 Across: TypeAlias = Callable[[str, Mapping[str, str]], Sequence[Section]]
@@ -83,16 +85,36 @@ def frame(table: Table) -> pd.DataFrame:
 
 def to_latex(comparison: Comparison) -> str:
     """Return all tables as LaTeX (booktabs), with the titles of their sections as captions."""
-    return "\n".join(
-        frame(table)
-        .map(lambda cell: number(cell) if isinstance(cell, float) else "" if cell is None else str(cell))
-        .style.hide(axis="index")
+    tables = [(section.title, table) for section in comparison.sections for table in section.tables]
+    return "\n".join(_latex_table(title.replace("&", "and"), table) for title, table in tables)
+
+
+def _latex_table(caption: str, table: Table) -> str:
+    """Return a table as LaTeX: numbers with two digits and their interval, and why runs are not trusted in the caption."""
+    data = frame(table)
+    reasons = dict.fromkeys(data.pop(ranking_sections.REASONS)) if ranking_sections.REASONS in data else ()
+    text = data.map(_latex_cell)
+    if "low" in text:
+        value = list(text)[list(text).index("low") - 1]
+        ends = zip(text[value], text.pop("low"), text.pop("high"), strict=True)
+        text[value] = [f"{mean} ({low}\u2013{high})" if low else mean for mean, low, high in ends]
+    note = re.sub(r"([#%&_$])", r"\\\1", "; ".join(filter(None, reasons)))
+    return str(
+        text.style.hide(axis="index")
         .format(escape="latex")
         .format_index(escape="latex", axis=1)
-        .to_latex(caption=section.title.replace("&", "and"), hrules=True)
-        for section in comparison.sections
-        for table in section.tables
+        .to_latex(
+            caption=f"{caption}. Not trusted: {note}" if note else caption,
+            column_format="".join("r" if all(map(_NUMERIC.fullmatch, text[name])) else "l" for name in text),
+            hrules=True,
+        )
     )
+
+
+def _latex_cell(cell: Any) -> str:
+    if isinstance(cell, float):
+        return "" if math.isnan(cell) else f"{cell:.2f}" if abs(cell) >= 0.01 or not cell else f"{cell:.1g}"
+    return "" if cell is None else str(cell).replace(" to ", "\u2013")
 
 
 def compare(entries: Sequence[Entry], across: Across, table: Published | None = None) -> Comparison:
@@ -193,8 +215,8 @@ def _of_benchmark(
         board = leaderboard.board(runs)
     except UsageError as error:
         if len(runs) == 1 or len(names) > 1:
-            raise UsageError(f"{error}{_other_differences(runs, names)}") from None
-        apart = str(error)
+            raise UsageError(f"{error}\nlotbench view shows two runs side by side") from None
+        apart = str(error).replace("\n  ", " ", 1).replace("\n  ", "; ")
     sections = ranking_sections.sections(board) if board else []
     if len(runs) > 1:
         sections.append(likeness.across(_answers_by_label(runs, board)))
@@ -213,12 +235,6 @@ def _answers_by_label(runs: Sequence[Entry], board: Board | None) -> dict[str, R
     people = zip(leaderboard.labels_of(board.people), board.people, strict=True)
     ranked = {place.label: place.entry.answers for place in board.places}
     return ranked | {name: run.answers for name, run in people}
-
-
-def _other_differences(runs: Sequence[Entry], names: Sequence[str]) -> str:
-    """Return the end of the error message about runs that differ: the settings `names` and their values; "" without names."""
-    texts = "; ".join(f"{name} ({', '.join(_setup_text(run.setup, name) for run in runs)})" for name in names)
-    return f". Runs that differ in one thing can stand side by side; these differ in {texts}" if names else ""
 
 
 def _correlations(boards: Sequence[Board], table: Published) -> list[Section]:

@@ -25,6 +25,7 @@ from lotbench.types import JSON, Metric, Trace
 
 HUMAN = "human"
 _WEIGHTS = re.compile(r"(\.Q\w+)?@[0-9a-f]{8}$")
+_DIGEST = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{56}\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,18 +202,23 @@ def differing(entry: Entry, other: Entry) -> list[str]:
         name for name in differences(dict(entry.conditions), dict(other.conditions)) if name not in may_differ
     ]
     lines = [
-        f"{name}: {at(entry.conditions, name)} and {at(other.conditions, name)}"
+        f"{name}: {_short(at(entry.conditions, name))} and {_short(at(other.conditions, name))}"
         for name in names
         if not _answered_alike(entry, other, name)
     ]
     for role in sorted(
-        role for role in entry.ids.keys() & other.ids.keys() if f"roles.{role}" not in may_differ
+        role for role in entry.ids.keys() & other.ids.keys() if f"roles.{role}" not in may_differ.union(names)
     ):
         ours, other_ids = set(entry.ids[role]), set(other.ids[role])
         # A second judge that was never needed has no id, so a subset of the other's ids is no difference.
         if not (ours <= other_ids or other_ids <= ours):
             lines.append(f"{role}: {', '.join(sorted(ours))} and {', '.join(sorted(other_ids))}")
     return lines
+
+
+def _short(value: JSON) -> str:
+    """Return a condition's value for a message: a list as its texts, and a digest as its first eight digits."""
+    return _DIGEST.sub(r"\1", ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value))
 
 
 def _answered_alike(entry: Entry, other: Entry, name: str) -> bool:
@@ -243,12 +249,12 @@ def board(entries: Sequence[Entry]) -> Board:
     """Rank runs with equal conditions.
 
     Raises:
-        UsageError: Two runs differ in conditions, with the differences; or the runs have no metric or sample in common.
+        UsageError: Two runs differ in conditions, with a line for each difference; or the runs have no metric or sample in common.
     """
     # The relation is not transitive (`may_differ`), so each pair is checked.
     for member, other in combinations(entries, 2):
         if lines := differing(member, other):
-            raise UsageError(f"{member.name} and {other.name} cannot be compared: {'; '.join(lines)}")
+            raise UsageError("\n  ".join([f"{member.name} and {other.name} cannot be compared:", *lines]))
     if len(names := {entry.metric.name for entry in entries}) > 1:
         raise UsageError(f"the runs have no metric in common: {', '.join(sorted(names))}")
     models = [entry for entry in entries if not entry.person]

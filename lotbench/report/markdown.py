@@ -114,6 +114,6 @@ def _row_of(texts: Iterable[str]) -> str:
 
 def duration(seconds: float) -> str:
     """Return seconds as a text in seconds, minutes or hours."""
-    if seconds < 90:
+    if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

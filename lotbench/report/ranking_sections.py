@@ -13,6 +13,9 @@ from lotbench.report.leaderboard import Board, Entry, Place, labels_of
 from lotbench.report.markdown import number
 from lotbench.report.sections import Cell, Plot, Section, Table, band
 
+REASONS = "not trusted because"
+"""The column of a ranking that says why a run is not trusted."""
+
 
 def sections(ranking: Board) -> list[Section]:
     """Return the sections of a ranking: places, paired differences, people."""
@@ -90,7 +93,7 @@ def _ranking(ranking: Board) -> Section:
     )
     columns = (
         "model", ranking.metric, "low", "high", *(["bounds"] if broken else []), "ties", "samples", "unanswered", "failed tasks",
-        "not trusted because",
+        REASONS,
     )  # fmt: skip
     return Section("Ranking", notes, (Table(columns, rows),), (plot,))
 

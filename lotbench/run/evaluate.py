@@ -15,7 +15,7 @@ from lotbench.calls.budget import refuse_unpriced
 from lotbench.calls.store import Store
 from lotbench.config import experiment as config
 from lotbench.config.experiment import Config, Experiment, Limits, digest
-from lotbench.errors import LotbenchError, Unreachable
+from lotbench.errors import LotbenchError, Unreachable, UsageError, among
 from lotbench.run import plan, recorded
 from lotbench.run import shards as sharded
 from lotbench.run.calling import Calls, budget, calling
@@ -113,7 +113,10 @@ def configured(
     for role, players in (roles or {}).items():
         many = players if isinstance(players, list | tuple) else [players]
         flags[f"roles.{role}"] = [_name(player, f"{role}-{at}", own) for at, player in enumerate(many)]
+    known = signature(evaluate).parameters
     for name, value in fields.items():
+        if name not in known:
+            raise UsageError(f"unknown argument {name!r}{among(name, known)}")
         flags[f"limits.{name}" if name in Limits.model_fields else name] = value
     return config.load(Path(config_file) if config_file else None, (), flags), own
 

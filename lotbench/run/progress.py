@@ -17,6 +17,8 @@ PIPE_S = 15.0
 STALL_S = 60.0
 """The seconds without any reply after which the calls in flight are listed."""
 SHOWN = 5
+ENDING = "writing the report"
+"""What a session does after its last game or task, for some seconds if the run is large."""
 
 
 def watch(stream: TextIO) -> Watch:
@@ -43,6 +45,7 @@ def _in_pipe(stream: TextIO) -> Watch:
                 show_news()
         finally:
             show_news()
+            print(ENDING, file=stream, flush=True)
 
     return show
 
@@ -63,7 +66,7 @@ def _on_terminal(stream: TextIO) -> Watch:
                     live.update(Text(lines(status, started)), refresh=True)
                     await asyncio.sleep(TERMINAL_S)
             finally:
-                live.update(Text(lines(status, started)), refresh=True)
+                live.update(Text(f"{lines(status, started)}\n{ENDING}"), refresh=True)
 
     return show
 

@@ -92,7 +92,7 @@ def no_link(name: str | Path, flags: int) -> int:
         return regular(name, flags | os.O_NOFOLLOW)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise OSError(errno.ELOOP, "is a link, and nothing is written through one") from None
+            raise OSError(errno.ELOOP, "is a link, and nothing is written through one", str(name)) from None
         raise
 
 

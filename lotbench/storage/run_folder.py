@@ -120,7 +120,7 @@ def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -
     """Make a new run folder, `20261121-2149-BENCHMARK-CANDIDATE-3f2a`, and lock it.
 
     Raises:
-        RunFolderError: The folder cannot be made.
+        OSError: The folder cannot be made.
     """
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M")  # noqa: TID251 - only this room reads the clock
     name = f"{stamp}-{benchmark}-{slug(candidate)}-{experiment_digest[:4]}"
@@ -132,8 +132,6 @@ def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -
         except FileExistsError:
             # Two processes may begin the same experiment in the same minute; the second gets a numbered folder.
             path, number = root / f"{name}-{number}", number + 1
-        except OSError as error:
-            raise RunFolderError(f"{path}: {error.strerror}") from None
 
 
 def discard_unanswered(path: Path) -> bool:
@@ -176,9 +174,8 @@ def read_json(path: Path) -> dict[str, Any]:
         RunFolderError: The file is missing or damaged.
     """
     try:
-        table = jsonl.document(read_text(path))
-    except OSError as error:
-        raise RunFolderError(f"{path}: {error.strerror}") from None
+        with file_errors(path, RunFolderError):
+            table = jsonl.document(read_text(path))
     except ValueError as error:
         raise RunFolderError(f"{path}: damaged: {error}") from None
     if not isinstance(table, dict):

@@ -3,8 +3,8 @@
     python -m tests.bench.pictures [--out docs/pictures] [--samples 24]
     python -m tests.bench.pictures --runs demo        # keep the runs and take no pictures (`make demo`)
 
-The players are scripted, and no model: each guesses what the samples themselves list as right and wrong, with a
-chance of its own; the judge goes by the same lists. What is seen are lotbench's own pages on real run folders.
+The players are scripted, and no model: each guesses what the lists of the samples call right and wrong, with a chance of
+its own, and asks what the facts answer; judge and oracle go by the same lists and facts. What is seen are lotbench's own pages on real run folders.
 """
 
 from __future__ import annotations
@@ -14,15 +14,19 @@ import asyncio
 import json
 import os
 import random
+import re
 import tempfile
-from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.cli import main as lotbench
 from lotbench.run.evaluate import evaluate
 from lotbench.run.loading import Run
+from lotbench.site import facts, host
 from lotbench.site.runs import Gallery
 from lotbench.storage import datasets
 from tests.rules import hear
@@ -30,83 +34,106 @@ from tests.rules import hear
 Player = Callable[[list[dict[str, Any]]], Awaitable[str]]
 TOLD = "lot-0034"
 GUESSES = ("chess", "ice skating", "snowboarding")
-QUESTIONS = {"Is it a sport?": "Yes", "Is it done on a flat surface?": "No"}
+QUESTIONS = ("Is it a sport?", "Is it done on a flat surface?")
 """The game that is told in the README, guess by guess."""
+QUOTED = re.compile(r'^[A-Z ]+: "(.*)"$', re.MULTILINE)
+"""A line of a prompt with a label and a quoted text; the last such line has the guess or the question."""
 SEED = 2
 """The first seed whose draw of 24 samples has the told game."""
 SKILLS = {"keen": 0.6, "steady": 0.3, "slow": 0.08}
 
 
-def samples() -> list[dict[str, Any]]:
+@cache
+def samples() -> list[Item]:
     """The samples of the first edition, in English."""
-    lines = (datasets.data_folder("", "lotbench_easy") / "samples.jsonl").read_text("utf-8").splitlines()
-    return [sample for sample in map(json.loads, lines) if sample["language"] == "en"]
+    every = datasets.samples(datasets.data_folder("", "lotbench_easy"), Item)
+    return [sample for sample in every if sample.language == "en"]
 
 
-def _sample(text: str) -> dict[str, Any]:
+def _sample(text: str) -> Item:
     """The sample that a request is about, by its caption."""
-    return next(sample for sample in samples() if sample["caption"] in text)
+    return next(sample for sample in samples() if sample.caption in text)
 
 
 def candidate(name: str, skill: float) -> Player:
-    """A player who finds a right guess in a round with a chance, and asks what the clues suggest."""
-    turns: Counter[tuple[str, str]] = Counter()
+    """A player who finds a right guess in a round with a chance, and asks what the lists can answer."""
+    turns: Counter[str] = Counter()
+    asked: defaultdict[str, list[str]] = defaultdict(list)
 
     async def play(messages: list[dict[str, Any]]) -> str:
         heard = hear({"model": name, "messages": messages})
         if "word" in heard.form:
             return '{"word": "ready"}'
         sample = _sample(heard.text)
-        kind = next(one for one in ("guess", "question") if one in heard.form)
-        at = turns[kind, sample["id"]]
-        turns[kind, sample["id"]] += 1
-        if kind == "question":
-            said = list(QUESTIONS)[at % 2] if sample["id"] == TOLD else f"Has it to do with round {at + 1}?"
-        elif sample["id"] == TOLD and name == "keen":
-            said = GUESSES[min(at, 2)]
-        else:
-            right = random.Random(f"{name}:{sample['id']}:{at}").random() < skill
-            said = sample["accept"][0] if right else _wrong(sample, at)
-        return json.dumps({field: said if field == kind else "so" for field in heard.form})
+        told = sample.id == TOLD and name == "keen"
+        drawn = random.Random(f"{name}:{sample.id}:{turns[sample.id]}")
+        if "question" in heard.form:
+            past = asked[sample.id]
+            offered = host.suggested(sample, past, sample.clues[: turns[sample.id] // 5])
+            past.append(QUESTIONS[len(past)] if told else drawn.choice(offered))
+            return json.dumps({field: past[-1] for field in heard.form})
+        at = turns[sample.id]
+        turns[sample.id] += 1
+        right = [text for text in host.lists(sample)[0] if text != sample.key_text]
+        wrong = _wrong(sample, name)[at]
+        said = GUESSES[at] if told else drawn.choice(right) if drawn.random() < skill else wrong
+        return json.dumps({field: said for field in heard.form})
 
     play.__name__ = name
     return play
 
 
-def _wrong(sample: Mapping[str, Any], at: int) -> str:
-    texts = [one["text"] for one in sample["reject"]]
-    return str(texts[at]) if at < len(texts) else f"{texts[at % len(texts)]} {at // len(texts)}"
+@cache
+def _wrong(sample: Item, name: str) -> list[str]:
+    """Wrong guesses in an order of the player's own: those of the lists, then key texts of which much the same is true."""
+    listed = list(host.lists(sample)[1])
+    facts_asked = facts.best_questions(sample.key_text, [])
+
+    def unlike(key: str) -> int:
+        return sum(facts.truth(key, one) != facts.truth(sample.key_text, one) for one in facts_asked)
+
+    others = sorted(
+        {other.key_text for other in samples()} - {sample.key_text}, key=lambda key: (unlike(key), key)
+    )
+    return random.Random(f"{name}:{sample.id}").sample(listed, len(listed)) + [
+        key for key in others if not host.verdict(sample, key)[0]
+    ]
 
 
 async def judge(messages: list[dict[str, Any]]) -> str:
-    """Accepts what the sample lists as right; its chain is the sample's explanation, sentence by sentence."""
+    """Judges by the lists of the sample; its chains and reasons are made of the sample's point and of the lists' reasons."""
     heard = hear({"model": "judge", "messages": messages})
     if "word" in heard.form:
         return '{"word": "ready"}'
     sample = _sample(heard.text)
-    sentences = [one.strip(". ") for one in sample["explanation"].split(". ")]
-    accepted = any(f'"{text}"' in heard.text for text in (sample["key_text"], *sample["accept"]))
-    found: dict[str, Any] = {}
-    for name, field in heard.form.items():
-        if field.get("type") == "boolean":
-            found[name] = accepted
-        elif field.get("type") == "array":
-            found[name] = [one[:150] for one in sentences[:3]]
-        else:
-            found[name] = (sentences[-1] if accepted else "It does not have the shape of the joke")[
-                : field.get("maxLength", 200)
-            ]
-    return json.dumps(found)
+    assert sample.point is not None
+    point, guess = sample.point, QUOTED.findall(heard.text)[-1]
+    accepted, why = host.verdict(sample, guess)
+    listed = why in {rejected.why for rejected in sample.reject}
+    why = why.strip(".") if listed else f"nobody says of “{guess}”: {point.likeness}"
+    found = {
+        "scene_chain": f"{point.part} -> {point.effect}",
+        "caption_chain": f"{sample.key_text} -> {point.likeness} -> {point.effect}",
+        "creative_point": f"{point.part}, and {sample.key_text}: {point.likeness}",
+        "function": point.effect,
+        "intervened_chain": f"{guess} -> {point.likeness if accepted else why}",
+        "point_reason": f"“{guess}”: {point.likeness}" if accepted else why,
+        "function_reason": f"with “{guess}” too, {point.effect}"
+        if accepted
+        else f"“{guess}” does not show that {point.effect}",
+    }
+    return json.dumps({
+        name: bool(accepted) if field.get("type") == "boolean" else found[name]
+        for name, field in heard.form.items()
+    })  # fmt: skip
 
 
 async def oracle(messages: list[dict[str, Any]]) -> str:
-    """Answers yes or no."""
+    """Answers yes or no by the facts about the sample."""
     heard = hear({"model": "oracle", "messages": messages})
     if "word" in heard.form:
         return '{"word": "ready"}'
-    return json.dumps(
-        {"answer": next((yes for asked, yes in QUESTIONS.items() if asked in heard.text), "No")}
-    )
+    return json.dumps({"answer": host.answer(_sample(heard.text), QUOTED.findall(heard.text)[-1])})
 
 
 async def played(root: Path, count: int) -> list[Run]:

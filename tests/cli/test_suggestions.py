@@ -95,7 +95,6 @@ def test_out_is_where_results_are_put_in_every_command() -> None:
         f"evaluate --data {'x' * 300}",
         f"show {'x' * 300}",
         "data import oogiri-go FILE OUT",
-        "data sheet data/lotbench_easy --out FILE",
     ],
 )
 def test_a_file_that_cannot_be_used_is_named(

@@ -216,10 +216,7 @@ def test_compare_refuses_what_cannot_be_compared(
     paths = [str(run.path) for run in runs]
     assert main(["compare", paths[0], paths[4], "--out", str(tmp_path)]) == 2
     told = capsys.readouterr().err
-    assert (
-        "settings.max_rounds: 3 and 2" in told
-        and "these differ in seed (0, 1); settings.max_rounds (3, 2)" in told
-    )
+    assert "\n  settings.max_rounds: 3 and 2\nlotbench view shows two runs side by side" in told
     assert main(["compare", paths[0], paths[0], "--out", str(tmp_path)]) == 2
     assert "named twice" in capsys.readouterr().err
     assert main(["compare", paths[0], "--out", str(tmp_path)]) == 2

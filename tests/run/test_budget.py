@@ -249,8 +249,11 @@ async def test_a_pipe_gets_a_line_where_something_has_changed(monkeypatch: pytes
     await asyncio.sleep(0.1)
     task.cancel()
     await asyncio.wait({task})
-    first, *lines = written.getvalue().splitlines()
-    assert first == "run: runs/x" and [" 5 calls" in line for line in lines] == [True, False]
+    first, *lines, last = written.getvalue().splitlines()
+    assert (first, last) == ("run: runs/x", progress.ENDING) and [" 5 calls" in line for line in lines] == [
+        True,
+        False,
+    ]
 
 
 async def test_the_tally_knows_the_calls_in_flight(tmp_path: Path) -> None:

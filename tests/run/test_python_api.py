@@ -85,7 +85,7 @@ async def test_a_callable_that_raises_ends_its_episode_as_candidate_failed(tmp_p
 
     run = await evaluate(**small(tmp_path, model=breaks, max_failed=1.0))
     assert set(outcomes(run).values()) == {"candidate_failed"}
-    assert all("no more ideas" in (trace.why or "") for trace in run.traces)
+    assert all("no more ideas (test_python_api.py, line " in (trace.why or "") for trace in run.traces)
     assert not any(trace.arrived for trace in run.traces)
 
 
@@ -125,11 +125,14 @@ async def test_an_error_carries_its_run(tmp_path: Path, sync: bool) -> None:
 
 
 async def test_what_does_not_fit_is_refused_before_there_is_a_folder(tmp_path: Path) -> None:
-    for wrong in ({"settings": {"rounds": 2}}, {"model": ""}, {"roles": {"jury": mine}}, {"colour": "red"}):
+    for wrong in ({"settings": {"rounds": 2}}, {"model": ""}, {"roles": {"jury": mine}}, {"modl": "red"}):
         with pytest.raises(UsageError) as refused:
             await evaluate(**small(tmp_path / "runs", **wrong))
         assert refused.value.run is None
     assert not (tmp_path / "runs").exists()
+    assert str(refused.value).startswith(
+        "unknown argument 'modl'; did you mean model? There are: benchmark, "
+    )
 
 
 def test_the_api_says_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:

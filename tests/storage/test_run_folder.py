@@ -57,7 +57,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(RunFolderError, match="file/run"):
         Folder(tmp_path / "file" / "run")
-    with pytest.raises(RunFolderError, match="Not a directory"):
+    with pytest.raises(NotADirectoryError, match="file/"):
         create(tmp_path / "file", "lotbench", "m", "3f2a")
 
 

@@ -121,12 +121,12 @@ def test_runs_of_one_experiment_are_ranked_and_go_by_their_folders() -> None:
 @pytest.mark.parametrize(
     ("other", "told"),
     [
-        ({"model": "n", "roles": {"judge": ["k"]}}, r"model \(m, n\); roles.judge \(j, k\)"),
+        ({"model": "n", "roles": {"judge": ["k"]}}, "roles.judge: j and k"),
         (
             {"settings": {"strategy": "rcp", "dhp": True}},
-            r"settings.dhp \(false, true\); settings.strategy \(scp, rcp\)",
+            "settings.dhp: False and True\n  settings.strategy: scp and rcp",
         ),
-        ({"data": "e", "model": "n"}, r"data \(d, e\); model \(m, n\)"),
+        ({"data": "e", "model": "n"}, "data: d and e"),
     ],
 )
 def test_other_runs_are_refused_with_what_differs(other: dict[str, object], told: str) -> None:
