@@ -167,7 +167,10 @@ def test_two_runs_are_ticked_compared_and_searched_and_the_address_keeps_it(
         assert 0 < lines.count() < total
         assert page.locator("#count").text_content() == f"{lines.count()} of {total} shown"
         page.locator("tr[data-line]:visible a").first.click()
-        page.wait_for_url("**/game/**")
+        page.wait_for_url("**/compare/**/lot-0063-1.html")
+        page.keyboard.press("ArrowRight")
+        assert page.locator(".leap.now").count() == 2, "a round of both games"
+        assert serious(page) == [] and overflow(page) == 0
         page.go_back()
         page.wait_for_url("**/compare/**search=lot-0063")
         assert 0 < lines.count() < total
