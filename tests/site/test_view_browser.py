@@ -140,6 +140,13 @@ def test_filters_leave_what_was_asked_for(chromium: Browser, runs: Path) -> None
         chinese = [row for row in shelf.rows if shelf.value(row, "language") == "zh"]
         assert shown.count() == len(chinese) > 0
         assert page.locator("#count").text_content() == f"{shown.count()} of {len(shelf.rows)} shown"
+        page.locator("button[data-sort=sample]").click()
+        page.locator("button[data-sort=sample]").click()
+        page.reload()
+        names = page.locator("tr[data-line]").evaluate_all("(rows) => rows.map((row) => row.dataset.sample)")
+        assert names == sorted(names, reverse=True) and shown.count() == len(chinese)
+        width = page.locator(".scroll").evaluate("(one) => one.scrollWidth - one.clientWidth")
+        assert width == 0, "nothing is cut at 1280 pixels"
         assert here(faults, address) == []
 
 
