@@ -11,7 +11,7 @@ from pathlib import Path
 from lotbench.report.comparison import to_json, to_latex, to_markdown
 from lotbench.report.difference_sections import detectable
 from lotbench.report.leaderboard import Board, Place
-from lotbench.report.markdown import interval, places, visible
+from lotbench.report.markdown import counted, interval, places, visible
 from lotbench.report.sections import Grid, Plot
 from lotbench.run.compare_runs import compare_runs
 from lotbench.run.loading import load_run
@@ -72,7 +72,7 @@ def _lines(board: Board, paths: Mapping[str, Path]) -> list[str]:
         at = "–" if number is None else f"({number})" if place.entry.reasons else str(number)
         lines.append(f"{at:>4}  {visible(place.label)[:25]:25} {score:24} {ahead}".rstrip())
     brackets = "; brackets: a provisional place" if any(place.entry.reasons for place in board.places) else ""
-    lines.append(f"      {board.shared} samples that all played, 95 % intervals{brackets}")
+    lines.append(f"      {counted(board.shared, 'sample')} that all played, 95 % intervals{brackets}")
     if gaps := [detectable(pair) for pair in pairs if not pair.apart]:
         known = [gap for gap in gaps if gap is not None]
         shows = f"a gap from {max(known):.2f} on is" if known else "no gap can be"

@@ -152,7 +152,8 @@ class Loop:
         if trace.outcome.endswith("_failed"):
             self._failed += 1
             if self._failed > self.max_failed and self._stop is None:
-                self._stop = TooManyFailures(f"{self._failed} tasks failed, the last one: {trace.why}")
+                plural = "" if self._failed == 1 else "s"
+                self._stop = TooManyFailures(f"{self._failed} task{plural} failed, the last one: {trace.why}")
         return trace
 
 

@@ -95,6 +95,7 @@ function show() {
     count += left;
   }
   document.getElementById("shown").textContent = `${count === total ? total : `${count} of ${total}`} run${total === 1 ? "" : "s"}`;
+  for (const one of all("details.scroll")) one.open ||= words(search).length > 0;
   const two = ticks.filter((one) => one.checked), names = two.map((one) => one.dataset.tick);
   for (const one of ticks) one.disabled = !one.checked && two.length > 0 && (two.length > 1 || board(one) !== board(two[0]));
   if (pair) {
