@@ -75,6 +75,7 @@ def across(runs: Mapping[str, Replies]) -> Section:
         )
         for measured, pairs in pairs_of.items()
         for each in pairs
+        if each.same.n
     )
     columns = ("model", "and", "measure", "same sample", "95 %", "other samples", "samples")
     notes = (

@@ -66,7 +66,7 @@ def _ranking(ranking: Board) -> Section:
             place.mean.n,
             place.entry.metric.unanswered,
             place.entry.failed,
-            "; ".join(place.entry.reasons) or None,
+            ", ".join(trust.in_short(place.entry.reasons)) or None,
         )
         for place in ranking.places
     )

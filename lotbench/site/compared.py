@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ from lotbench.report.html.page import Drawings
 from lotbench.run.compare_runs import compare_runs
 from lotbench.run.duel import last_look
 from lotbench.site import home
-from lotbench.site.run_summary import EpisodeRow, Shelf
+from lotbench.site.run_summary import EpisodeRow, Shelf, page_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,11 @@ class Line:
     sample: str
     repeat: int
     rows: tuple[EpisodeRow | None, EpisodeRow | None]
+
+    @property
+    def file(self) -> str:
+        """The file name of the page with both episodes."""
+        return page_file(self.sample, self.repeat)
 
     @property
     def gap(self) -> float | None:
@@ -53,9 +58,7 @@ def values(shelves: Sequence[Shelf], picture: Callable[[Shelf, str], str | None]
         why = str(error)
     said = comparison.said if comparison else ()
     provisional, _, title = said[0].rpartition("): ") if said else ("", "", "")
-    all_lines = sorted(
-        _lines(*shelves), key=lambda line: (None in line.rows, not line.differs, -abs(line.gap or 0.0))
-    )
+    all_lines = lines(*shelves)
     return {
         "shelves": shelves,
         "title": title,
@@ -65,7 +68,8 @@ def values(shelves: Sequence[Shelf], picture: Callable[[Shelf, str], str | None]
         "sections": comparison.sections if comparison else (),
         "why": why,
         "lines": all_lines,
-        "differing": sum(line.differs for line in all_lines),
+        "differing": sum(line.differs for line in all_lines if None not in line.rows),
+        "alone": sum(None in line.rows for line in all_lines),
         "pictures": {line.sample: picture(shelves[0], line.sample) for line in all_lines},
         "drawn": Drawings(),
     }
@@ -89,10 +93,10 @@ def duels(shelves: Sequence[Shelf]) -> list[tuple[str, list[Shelf], list[str]]]:
     return ended
 
 
-def _lines(first_shelf: Shelf, other_shelf: Shelf) -> Iterator[Line]:
-    """Yield the episodes of two runs, paired by sample and repeat; in the order of `one`, then those of `other` alone."""
+def lines(first_shelf: Shelf, other_shelf: Shelf) -> list[Line]:
+    """Return the episodes of two runs, paired by sample and repeat; the largest differences first, those of one run last."""
     first, second = (
         {(row.sample, row.repeat): row for row in shelf.rows} for shelf in (first_shelf, other_shelf)
     )
-    for sample, repeat in {**first, **second}:
-        yield Line(sample, repeat, (first.get((sample, repeat)), second.get((sample, repeat))))
+    paired = [Line(*key, (first.get(key), second.get(key))) for key in {**first, **second}]
+    return sorted(paired, key=lambda line: (None in line.rows, not line.differs, -abs(line.gap or 0.0)))

@@ -270,7 +270,7 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return number(value)
     if isinstance(value, Mapping):
-        return "\n".join(f"{name}: {_text(content)}" for name, content in value.items())
+        return "\n".join(f"{name}: {text}" for name, text in _texts(value))
     if isinstance(value, list):
         return "\n".join(map(_text, value))
     return json.dumps(value, ensure_ascii=False)

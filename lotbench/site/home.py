@@ -114,6 +114,8 @@ class Group:
     rows: tuple[Row, ...]
     said: str = ""
     notes: tuple[str, ...] = ()
+    tries: bool = False
+    """Whether it is a run by itself of chosen samples or without a score, beside other groups."""
 
 
 @dataclass(frozen=True)
@@ -159,8 +161,14 @@ def boards(entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]] 
     tables = []
     for name, every in by_benchmark.items():
         groups = [_group(group, summaries or {}) for group in alike(every)]
-        tables.append(Board(name, tuple(sorted(groups, key=_weight))))
+        first, *rest = sorted(groups, key=_weight)
+        tables.append(Board(name, (first, *(replace(group, tries=_is_try(group)) for group in rest))))
     return sorted(tables, key=_weight)
+
+
+def _is_try(group: Group) -> bool:
+    row, *others = group.rows
+    return not others and (row.value is None or "chosen samples" in row.badge.in_short)
 
 
 def _weight(table: Board | Group) -> tuple[bool, int]:

@@ -37,7 +37,7 @@ from lotbench.storage import atomic_write
 from lotbench.storage import export as rows_as
 from lotbench.storage.datasets import inside, sent_digest
 from lotbench.storage.pictures.picture_file import encoded
-from lotbench.types import JSON, Trace
+from lotbench.types import JSON, Trace, Usage
 
 SIZES = {"picture": 1024, "thumb": 112}
 """The maximum width and height of a picture in pixels, by the folder in its address."""
@@ -88,6 +88,8 @@ class Gallery:
                 return self.said_page(self.shelf(name), f"{file}.html")
             case ["html", "compare", first, second]:
                 return self.compared_page(self.shelf(first), self.shelf(second))
+            case ["html", "compare", first, second, file]:
+                return self.both_page(self.shelf(first), self.shelf(second), f"{file}.html")
             case ["csv" | "jsonl", "rows" | "steps" as what, name]:
                 return _rows(self.shelf(name), what, kind)
             case ["html", "report", name] if report := _report(self.shelf(name)):
@@ -189,6 +191,36 @@ class Gallery:
         values = compared.values(shelves, lambda shelf, sample: self.picture(shelf, sample, "thumb"))
         return screen("compare", "../../", names=names, **values)
 
+    def both_page(self, first: Shelf, second: Shelf, file: str) -> Served:
+        """Return the page with the episodes of two runs side by side, given its file name.
+
+        Raises:
+            LookupError: Neither run has such an episode.
+        """
+        shelves, lines = (first, second), compared.lines(first, second)
+        place = next((at for at, line in enumerate(lines) if line.file == file), None)
+        if place is None:
+            raise LookupError(file)
+        sides = []
+        values: dict[str, Any] = {}
+        for shelf, row in zip(shelves, lines[place].rows, strict=True):
+            trace = shelf.run.traces[shelf.at(file)] if row else None
+            game = self._game(shelf, trace, {})[0] if trace and shelf.played else None
+            sides.append({"shelf": shelf, "row": row, "trace": trace, "game": game})
+            values = values or (self.episode_values(shelf, trace) if trace else {})
+        return screen(
+            "both",
+            "../../../",
+            names=told_apart([(shelf.label, shelf.name) for shelf in shelves]),
+            sides=sides,
+            line=lines[place],
+            place=place,
+            total=len(lines),
+            before=lines[place - 1].file if place else None,
+            after=lines[place + 1].file if place + 1 < len(lines) else None,
+            **values,
+        )
+
     def game_page(self, shelf: Shelf, file: str) -> Served:
         """Return the page of an episode, given the file name of the page, with links to its neighbours.
 
@@ -237,11 +269,7 @@ class Gallery:
         values = self.episode_values(shelf, trace) | {"links": links, "given_up": 0}
         used = {key: entry.reply.usage for key, entry in said.entries(shelf.run.path / CALLS, trace).items()}
         if (around := thought.masked(values["sample"])) is not None:
-            game = thought.thought(trace, used)
-            if parse(shelf.run.config.model).kind == "human":
-                played = thought.until_given_up([leap.round for leap in game.leaps])
-                values["given_up"] = len(game.leaps) - played
-                game = replace(game, leaps=game.leaps[:played])
+            game, values["given_up"] = self._game(shelf, trace, used)
             return screen(template, up, thought=game, around=around, **values)
         return screen(
             "episode",
@@ -252,6 +280,14 @@ class Gallery:
             row=shelf.rows[shelf.at(page_file(trace.sample, trace.repeat))],
             **values,
         )
+
+    def _game(self, shelf: Shelf, trace: Trace, used: Mapping[str, Usage]) -> tuple[thought.Thought, int]:
+        """Return a game, and the number of its last rounds that are left out, since a person had given up before."""
+        game = thought.thought(trace, used)
+        if parse(shelf.run.config.model).kind != "human":
+            return game, 0
+        played = thought.until_given_up([leap.round for leap in game.leaps])
+        return replace(game, leaps=game.leaps[:played]), len(game.leaps) - played
 
     def picture(self, shelf: Shelf, sample: str, size: Literal["picture", "thumb"] = "picture") -> str | None:
         """Return the address of a sample's picture; None if there is no file, or not with the digest that the run recorded."""

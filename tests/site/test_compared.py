@@ -61,8 +61,21 @@ def test_two_runs_stand_side_by_side_and_what_differs_comes_first(root: Path) ->
     # What it says of both is what `compare` says, and its sections stand below.
     assert "candidate (one) and candidate (other) are not clearly different." in page
     assert '<h2 dir="auto">Ranking</h2>' in page or ">Ranking</h2>" in page
-    assert f'href="../../game/one/{changed.sample}-{changed.repeat}.html"' in first
-    assert "____" in first, "the joke with its blank is what was asked"
+    both = f"other/{changed.sample}-{changed.repeat}.html"
+    assert f'href="{both}" data-row' in first and "____" in first, "the joke with its blank is what was asked"
+
+
+def test_both_games_of_a_sample_stand_on_one_page_that_leads_on_and_back(root: Path) -> None:
+    changed = load_run(root / "other").traces[4]
+    both = f"other/{changed.sample}-{changed.repeat}.html"
+    games = text(Gallery(root), f"compare/one/{both}")
+    assert games.count("<img") <= 1 and "1 of 6, the largest difference first" in games
+    assert games.count('id="r1"') == games.count('id="br1"') == 1 and ">Next</a>" in games
+    for name in ("one", "other"):
+        assert f'href="../../../game/{name}/{both.removeprefix("other/")}">the whole game</a>' in games
+    assert 'href="../other.html" data-key="u"' in games and ">Previous</a>" not in games
+    with pytest.raises(LookupError):
+        Gallery(root).get("compare/one/other/nothing-1.html")
 
 
 def test_what_cannot_be_ranked_says_why_and_its_samples_stand_there_all_the_same(tmp_path: Path) -> None:
@@ -73,6 +86,8 @@ def test_what_cannot_be_ranked_says_why_and_its_samples_stand_there_all_the_same
     page = text(Gallery(tmp_path), "compare/game/ideas.html")
     assert "They cannot be ranked" in page and "go on with: lotbench resume" in page
     assert page.count("not played") == len(ROWS.findall(page)) == 9
+    for file in re.findall(r'href="(ideas/[^"]*)" data-row', page):
+        assert "<p>Not played.</p>" in text(Gallery(tmp_path), f"compare/game/{file}")
 
 
 @pytest.mark.parametrize("name", sorted({*RUNS} - {GAME}))

@@ -35,6 +35,14 @@ def test_runs_that_were_not_measured_alike_are_never_numbered_together() -> None
     assert len({group.about for group in board.groups}) == 2
 
 
+def test_single_runs_of_chosen_samples_are_tries_beside_other_groups() -> None:
+    chosen = {"reasons": ("the samples were chosen by name",), "conditions": {**CONDITIONS, "data": "other"}}
+    (board,) = boards([run("a", 0.5, 0.6), run("b", 0.1, 0.2, **chosen)])  # type: ignore[arg-type]
+    assert [group.tries for group in board.groups] == [False, True]
+    (board,) = boards([run("b", 0.1, 0.2, **chosen)])  # type: ignore[arg-type]
+    assert [group.tries for group in board.groups] == [False], "alone it is no aside"
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_every_metric_is_said_in_plain_words(name: str) -> None:
     summary = json.loads((FOLDER / name / "summary.json").read_text("utf-8"))

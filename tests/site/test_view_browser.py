@@ -140,6 +140,13 @@ def test_filters_leave_what_was_asked_for(chromium: Browser, runs: Path) -> None
         chinese = [row for row in shelf.rows if shelf.value(row, "language") == "zh"]
         assert shown.count() == len(chinese) > 0
         assert page.locator("#count").text_content() == f"{shown.count()} of {len(shelf.rows)} shown"
+        page.locator("button[data-sort=sample]").click()
+        page.locator("button[data-sort=sample]").click()
+        page.reload()
+        names = page.locator("tr[data-line]").evaluate_all("(rows) => rows.map((row) => row.dataset.sample)")
+        assert names == sorted(names, reverse=True) and shown.count() == len(chinese)
+        width = page.locator(".scroll").evaluate("(one) => one.scrollWidth - one.clientWidth")
+        assert width == 0, "nothing is cut at 1280 pixels"
         assert here(faults, address) == []
 
 
@@ -167,7 +174,10 @@ def test_two_runs_are_ticked_compared_and_searched_and_the_address_keeps_it(
         assert 0 < lines.count() < total
         assert page.locator("#count").text_content() == f"{lines.count()} of {total} shown"
         page.locator("tr[data-line]:visible a").first.click()
-        page.wait_for_url("**/game/**")
+        page.wait_for_url("**/compare/**/lot-0063-1.html")
+        page.keyboard.press("ArrowRight")
+        assert page.locator(".leap.now").count() == 2, "a round of both games"
+        assert serious(page) == [] and overflow(page) == 0
         page.go_back()
         page.wait_for_url("**/compare/**search=lot-0063")
         assert 0 < lines.count() < total

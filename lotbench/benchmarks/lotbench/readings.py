@@ -36,7 +36,8 @@ def worth_reading(games: Sequence[Game], evidence: Evidence) -> Section:
         _, best = max(ranked, key=lambda pair: pair[0])
         if (best.sample, best.repeat) not in chosen:
             chosen[best.sample, best.repeat] = _make_reading(title, best, evidence)
-    notes = ("lotbench replay RUN --sample ID --repeat K tells a whole game.",) if chosen else ()
+    command = next((f"--sample {sample} --repeat {repeat}" for sample, repeat in chosen), "")
+    notes = (f"Of a whole game, with RUN for this folder: lotbench replay RUN {command}",) if command else ()
     return Section("Worth reading", notes, readings=tuple(chosen.values()))
 
 

@@ -52,7 +52,7 @@ def page(report: Report) -> str:
 def lines(report: Report) -> Plot | None:
     """Return a plot of the primary metric, its value under the reference scoring and its baselines; None without a value."""
     name = report.primary_metric
-    metric = report.scores.get(name, Metric(None, why="no metric"))
+    shown, metric = name.replace("_", " "), report.scores.get(name, Metric(None, why="no metric"))
     if metric.value is None:
         return None
     rows = [("this run", metric.value, band(metric))]
@@ -65,9 +65,9 @@ def lines(report: Report) -> Plot | None:
     return Plot(
         "scatter",
         "",
-        f"{name} ({metric.better} is better)",
+        f"{shown} ({metric.better} is better)",
         {"this run": tuple(points[:1])} | ({"to compare with": tuple(points[1:])} if rest else {}),
-        f"{name} with its 95 % interval{', and what to compare it with' if rest else ''}",
+        f"{shown} with its 95 % interval{', and what to compare it with' if rest else ''}",
         tuple(row[0] for row in rows),
         {"this run": (rows[0][2],)} | ({"to compare with": tuple(row[2] for row in rest)} if rest else {}),
     )

@@ -79,7 +79,7 @@ const words = (field) => (field?.value ?? "").toLowerCase().split(/\s+/).filter(
 // The tables of the runs.
 const choices = all("[data-show]"), ticks = all("[data-tick]"), pair = document.getElementById("pair");
 let sorted = asked.get("sort") ?? "";
-const board = (one) => one.closest("section[data-board]").dataset.board;
+const board = (one) => one.closest("section").dataset.board ?? "";
 function show() {
   const [chosen, trust] = ["board", "trust"].map((name) => choices.find((one) => one.dataset.show === name)?.value ?? "");
   let count = 0, total = 0;
@@ -95,6 +95,7 @@ function show() {
     count += left;
   }
   document.getElementById("shown").textContent = `${count === total ? total : `${count} of ${total}`} run${total === 1 ? "" : "s"}`;
+  for (const one of all("details.scroll")) one.open ||= words(search).length > 0;
   const two = ticks.filter((one) => one.checked), names = two.map((one) => one.dataset.tick);
   for (const one of ticks) one.disabled = !one.checked && two.length > 0 && (two.length > 1 || board(one) !== board(two[0]));
   if (pair) {
@@ -111,9 +112,9 @@ function order(button, down) {
   for (const one of all("th[aria-sort]", table)) one.removeAttribute("aria-sort");
   head.ariaSort = down ? "descending" : "ascending";
   sorted = `${board(button)}/${name}/${down ? "down" : "up"}`;
-  const value = (row) => ["model", "date"].includes(name) ? row.dataset[name] : parseFloat(row.dataset[name]);
+  const value = (row) => ["model", "date", "sample"].includes(name) ? row.dataset[name] : parseFloat(row.dataset[name]);
   for (const body of table.tBodies) {
-    const rows = all("tr[data-entry]", body).sort((one, other) => {
+    const rows = all("tr[data-entry], tr[data-line]", body).sort((one, other) => {
       const [a, b] = [value(one), value(other)];
       if (a !== a || b !== b) return (a !== a) - (b !== b);
       return (a < b ? -1 : a > b ? 1 : 0) * (down ? -1 : 1);
@@ -126,8 +127,8 @@ for (const button of all("[data-sort]")) {
   if (on === board(button) && name === button.dataset.sort) order(button, way === "down");
   button.addEventListener("click", () => {
     const before = button.closest("th").ariaSort;
-    order(button, before ? before !== "descending" : !["model", "place"].includes(button.dataset.sort));
-    show();
+    order(button, before ? before !== "descending" : !["model", "place", "sample", "rounds"].includes(button.dataset.sort));
+    (document.getElementById("count") ? filter : show)();
   });
 }
 if (document.getElementById("shown")) {
@@ -147,7 +148,7 @@ function filter() {
   }
   const count = lines.filter((row) => !row.hidden).length;
   document.getElementById("count").textContent = `${count} of ${lines.length} shown`;
-  inAddress([["search", search.value], ...filters.map((one) => [one.dataset.filter, one.value])]);
+  inAddress([["search", search.value], ...filters.map((one) => [one.dataset.filter, one.value]), ["sort", sorted]]);
 }
 if (document.getElementById("count")) {
   restore(search, "search");
