@@ -27,8 +27,10 @@ function verdict(game, guess) {
   // Two phrases differ by a letter if they are alike without one each.
   const slips = new Set([...right].flatMap((text) => [text, ...slipped(text)]));
   if (slips.has(parts[0]) || slipped(parts[0]).some((text) => slips.has(text))) return true;
-  if (parts.some((text) => wrong.has(text))) return false;
-  return parts.some((text) => right.has(text)) ? true : inScene(guess) ? false : null;
+  // A milk bath is a bath: phrases with the last word of the guess go before the others.
+  for (const some of [parts.filter((text) => parts[0].endsWith(text)), parts])
+    for (const [list, counts] of [[wrong, false], [right, true]]) if (some.some((text) => list.has(text))) return counts;
+  return inScene(guess) ? false : null;
 }
 const inScene = (guess) => ` ${rough(game.scene)} `.includes(` ${rough(guess)} `);
 

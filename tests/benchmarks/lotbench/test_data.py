@@ -288,6 +288,8 @@ def test_the_source_names_the_kappa_of_the_two_labellings(name: str) -> None:
 def test_nothing_else_lies_beside_the_samples() -> None:
     assert {path.name for path in Path(FOLDER).iterdir()} == {
         "SOURCE.md",
+        "facts.toml",
+        "guesses.toml",
         "images",
         "samples.jsonl",
     }
