@@ -22,15 +22,17 @@ from lotbench.storage.datasets import shipped
 from lotbench.storage.jsonl import rows
 from lotbench.types import Reply, Request
 
-Decide: TypeAlias = Callable[[Item, str], Awaitable[bool | None]]
+Decide: TypeAlias = Callable[[Item, str], Awaitable[tuple[bool, str] | None]]
 """Asks the player whether a guess counts that is on no list of the sample.
 
-The arguments are the sample and the guess. None means that the player did not decide; the guess does not count then.
+The arguments are the sample and the guess; the result has the reason, too. None means that the player did not decide; the guess does not count then.
 """
 HOST = "python:lists"
 """The host's model name in the configuration of a run."""
 OWN_WORD = "The player says so."
 """The reason in the record of a verdict that the player gave."""
+SEEN = "The player saw the answer and says no."
+"""The reason in the record of a guess that the player took back when the answer was shown."""
 ALIKE = 0.88
 """The similarity of letters (`alike`) from which two phrases count as the same phrase with a typing error."""
 MORE = 2
@@ -209,7 +211,7 @@ class Host:
         counts, why = verdict(sample, _quoted(request))
         if counts is None:
             own = await self._decide(sample, _quoted(request)) if self._decide else None
-            counts, why = bool(own), "The lists do not know it." if own is None else OWN_WORD
+            counts, why = own or (False, "The lists do not know it.")
         return {name: counts if shape.get("type") == "boolean" else why for name, shape in fields.items()}
 
 

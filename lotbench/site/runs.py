@@ -238,7 +238,8 @@ class Gallery:
         used = {key: entry.reply.usage for key, entry in said.entries(shelf.run.path / CALLS, trace).items()}
         if (around := thought.masked(values["sample"])) is not None:
             game = thought.thought(trace, used)
-            if parse(shelf.run.config.model).kind == "human":
+            values["person"] = parse(shelf.run.config.model).kind == "human"
+            if values["person"]:
                 played = thought.until_given_up([leap.round for leap in game.leaps])
                 values["given_up"] = len(game.leaps) - played
                 game = replace(game, leaps=game.leaps[:played])

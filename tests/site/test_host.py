@@ -187,10 +187,13 @@ async def test_the_player_decides_where_the_lists_cannot_tell(tmp_path: Path) ->
     assert [OWN_WORD in repr(one) for one in checks] == [False, True]
 
 
-async def test_a_word_of_the_caption_fails_and_quit_ends_at_a_question(tmp_path: Path) -> None:
+async def test_a_word_of_the_caption_fails_and_quit_ends_anywhere(tmp_path: Path) -> None:
     with pytest.raises(Unescapable, match="same name"):
         await played(tmp_path, iter(["screen", "q"]))
-    run, shown = await played(tmp_path, iter(["", "to ski"]))
+    with pytest.raises(Unescapable, match="same name"):
+        await played(tmp_path, iter(["", "quit"]))
+    run, shown = await played(tmp_path, iter(["", "", "to ski"]))
+    assert "That cannot be used: no word in it. Nothing is used up." in shown
     assert "✕ not it: screen (that is in the picture already)" in shown
     assert run.traces[0].outcome == "solved" and "Solved in round 2 of 6" in shown
 
@@ -198,7 +201,9 @@ async def test_a_word_of_the_caption_fails_and_quit_ends_at_a_question(tmp_path:
 async def test_who_is_shown_the_answer_and_says_no_has_ended_the_game(tmp_path: Path) -> None:
     run, shown = await played(tmp_path, iter(["sailing", "show", "no"]))
     assert (
-        run.traces[0].outcome == "unsolved" and "Given up after round 1" in shown and "splendid one" in shown
+        run.traces[0].outcome == "unsolved"
+        and "Not solved: you looked at the answer" in shown
+        and "splendid one" in shown
     )
 
 
@@ -245,7 +250,9 @@ def test_a_pipe_may_play_and_the_consent_is_short_until_more_is_asked_for(
     assert main(["play", "--sample", "lot-0034"]) == 0
     shown = capsys.readouterr().out
     assert (
-        CONSENT in shown and "Solved in round 1 of 6" in shown and "may be published.\nDo you agree?" in shown
+        f"{CONSENT}\njudge: python:lists\noracle: python:lists" in shown
+        and "Solved in round 1 of 6" in shown
+        and "may be published.\nDo you agree?" in shown
     )
 
 

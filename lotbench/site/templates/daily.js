@@ -50,6 +50,7 @@ function begin(which) {
   const kept = remembered();
   for (const one of kept.games?.[number]?.tries ?? []) {
     took(one.guess, one.counts, one.own, false);
+    tries[tries.length - 1].looked = one.looked;
     if (one.asked !== undefined) asks(one.asked, false);
   }
   if (kept.games?.[number]?.over && ended === null) over("given up", false);
@@ -113,6 +114,7 @@ function marked(place, words, told = "") {
 const outcome = () => {
   const last = tries[tries.length - 1];
   if (ended === "solved") return `Solved with guess ${tries.length} of ${told.rounds}${last.own ? ", by your own word" : ""}`;
+  if (last?.looked) return "Not solved: you looked at the answer";
   return ended === "given up" ? `Given up after ${tries.length} of ${told.rounds} guesses` : `Not solved in ${told.rounds} guesses`;
 };
 function draw(doubt = "") {
@@ -120,7 +122,7 @@ function draw(doubt = "") {
   at("game").classList.toggle("over", over);
   at("guessing").hidden = over || doubt === "own";
   at("guess").disabled = at("send").hidden = Boolean(doubt);
-  at("words").hidden = at("over").hidden = !over;
+  at("share").hidden = at("over").hidden = !over;
   at("heading").hidden = over;
   at("intro").hidden = over || tries.length > 0;
   const asked = new Set(tries.map((one) => one.asked)), open = texts.answers.map((_, which) => which).filter((which) => !asked.has(which)).slice(0, 3);
@@ -198,7 +200,7 @@ at("doubt").addEventListener("submit", (event) => {
     return ended === null && draw();
   }
   if (said === "misses") {
-    tries.push({guess, counts: false, own: true});
+    tries.push({guess, counts: false, own: true, looked: true});
     return over("given up", true);
   }
   undoubt();
