@@ -200,7 +200,8 @@ def _at_terminal(config: Config, out: Path, player_name: str | None, day: dateti
 
     name = person(player_name or _line("Your name: "))
     while (agreed := _line(AGREE.format(out=out)).strip().lower()) == "more":
-        print(CONSENT)
+        roles = (f"{role}: {', '.join(names)}" for role, names in planned(config).experiment.roles.items())
+        print(CONSENT, *roles, f"the folder: {out}", sep="\n")
     if agreed not in ("yes", "y"):
         print("Nothing was kept.")
         return 0

@@ -35,7 +35,7 @@ TICK_S = 0.1
 GIVE_UP = "give up"
 UNCLEAR = {"Unclear": "I can't tell"}
 QUITS, YES_NO = ("quit", "q"), ("yes", "no", "y", "n")
-FAILS = "After a guess that fails you may ask one yes/no question (an empty line asks none, “quit” ends)."
+FAILS = "After a guess that fails you may ask one yes/no question (an empty line asks none); “quit” ends, the game waits."
 Asks = Callable[[str], str]
 
 
@@ -120,8 +120,6 @@ class Terminal:
             if typed.strip().lower() == GIVE_UP:
                 player.give_up(version)
                 return
-            if player.phase == "ask" and typed.strip().lower() in QUITS:
-                raise Unescapable("the game waits; begin again with the same name to go on")
         if player.phase == "ask" and not str(answers.get("question", "")).strip():
             player.skip(version)
             return
@@ -236,9 +234,12 @@ class Terminal:
     async def _line(self, before: str, choices: tuple[str, ...]) -> str:
         options = f" ({', '.join(choices)})" if choices else ""
         try:
-            return await in_daemon_thread(partial(self._asks, f"{before}{options} > "))
+            line = await in_daemon_thread(partial(self._asks, f"{before}{options} > "))
         except EOFError:
             raise Unescapable("the terminal was closed; begin again with the same name to go on") from None
+        if line.strip().lower() in QUITS:
+            raise Unescapable("the game waits; begin again with the same name to go on")
+        return line
 
 
 def news(view: View | None, printed: set[tuple[object, ...]], with_questions: bool = False) -> Iterator[Text]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache
@@ -16,20 +17,23 @@ from typing import Any, TypeAlias
 from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.lints import stem
 from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.regular_file import read_text
 from lotbench.site import facts
 from lotbench.storage.datasets import shipped
 from lotbench.storage.jsonl import rows
 from lotbench.types import Reply, Request
 
-Decide: TypeAlias = Callable[[Item, str], Awaitable[bool | None]]
+Decide: TypeAlias = Callable[[Item, str], Awaitable[tuple[bool, str] | None]]
 """Asks the player whether a guess counts that is on no list of the sample.
 
-The arguments are the sample and the guess. None means that the player did not decide; the guess does not count then.
+The arguments are the sample and the guess; the result has the reason, too. None means that the player did not decide; the guess does not count then.
 """
 HOST = "python:lists"
 """The host's model name in the configuration of a run."""
 OWN_WORD = "The player says so."
 """The reason in the record of a verdict that the player gave."""
+SEEN = "The player saw the answer and says no."
+"""The reason in the record of a guess that the player took back when the answer was shown."""
 ALIKE = 0.88
 """The similarity of letters (`alike`) from which two phrases count as the same phrase with a typing error."""
 MORE = 2
@@ -57,20 +61,27 @@ SUGGESTED = 3
 
 
 def lists(sample: Item) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Return the guesses that count and those that do not, with the reasons: the sample's, and the labelled ones of the judge set."""
+    """Return the guesses that count and those that do not, with the reasons.
+
+    They are the sample's, the labelled ones of the judge set, and those that were written for the host.
+    """
     right = dict.fromkeys(sample.accept, "It is on the list of what counts.")
     wrong = dict.fromkeys(sample.near, "It is near, but it makes another joke.")
     wrong |= {rejected.text: rejected.why for rejected in sample.reject}
-    for guess, counts in _labelled().get(sample.id, {}).items() if facts.known(sample.key_text) else ():
+    for guess, counts in _guesses().get(sample.id, {}).items() if facts.known(sample.key_text) else ():
         if guess not in right.keys() | wrong.keys():
-            (right if counts else wrong)[guess] = "It is on the list of what others guessed."
+            (right if counts else wrong)[guess] = "It is on the list of likely guesses."
     return {sample.key_text: "It is the very words.", **right}, wrong
 
 
 @cache
-def _labelled() -> Mapping[str, Mapping[str, bool]]:
-    """Return the guesses of the judge set whose labels agree, by the ids of the easy samples."""
-    guesses: dict[str, dict[str, bool]] = {}
+def _guesses() -> Mapping[str, Mapping[str, bool]]:
+    """Return the guesses of guesses.toml and those of the judge set whose labels agree, by the ids of the easy samples."""
+    written = tomllib.loads(read_text(shipped("data", "lotbench_easy", "guesses.toml")))
+    guesses = {
+        sample: dict.fromkeys(wrong.split(", "), False) | dict.fromkeys(right.split(", "), True)
+        for sample, (right, wrong) in written.items()
+    }
     for _, row in rows(shipped("data", "judge_sets", "daeso.jsonl"), dict):
         if not row["contested"]:
             guesses.setdefault(row["sample"], {})[row["guess"]] = row["label"]
@@ -83,30 +94,30 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
     A guess on no list that the caption has word for word does not count.
     """
     right, refused = lists(sample)
-    scored = [
-        (alike(guess, text), counts, why)
-        for counts, of in ((False, refused), (True, right))
-        for text, why in of.items()
+    texts = [
+        (text, counts, why) for counts, of in ((False, refused), (True, right)) for text, why in of.items()
     ]
-    best, counts, why = max(scored)
+    best, counts, why = max((alike(guess, text), counts, why) for text, counts, why in texts)
     if best >= ALIKE:
         return counts, why
-    for text, why in refused.items():
-        if _holds_words(stems(guess), stems(text)):
-            return False, why
-    holds = [text for text in right if _holds_words(stems(guess), stems(text))]
-    if holds:
-        return True, f"It has “{holds[0]}” in it."
+    # A milk bath is a bath: a phrase with the last word of the guess goes before the others.
+    last = [*_stems(guess)][-1:]
+    held = [one for one in texts if _holds_words(stems(guess), stems(one[0]))]
+    if held:
+        text, counts, why = max(held, key=lambda one: (stems(one[0]).issuperset(last), not one[1]))
+        return counts, f"It has “{text}” in it." if counts else why
     literal = words.overlap(guess, sample.caption) == "shortens"
     return (False, "That is in the picture already.") if literal else (None, "")
 
 
 def answer(sample: Item, question: str) -> str:
-    """Return the answer to a question on the key text: Yes or No if the key text, the lists or a fact decide, else Unclear."""
+    """Return the answer to a question on the key text: Yes or No if the key text, a fact or the lists decide, else Unclear."""
     decided = _of_words(words.same(sample.key_text), words.same(question))
     if decided is None:
+        decided = facts.truth(sample.key_text, question)
+    if decided is None:
         named = [any(stems(question) == stems(text) for text in of) for of in lists(sample)]
-        decided = named[0] if any(named) else facts.truth(sample.key_text, question)
+        decided = named[0] if any(named) else None
     return "Unclear" if decided is None else "Yes" if decided else "No"
 
 
@@ -201,7 +212,7 @@ class Host:
         counts, why = verdict(sample, _quoted(request))
         if counts is None:
             own = await self._decide(sample, _quoted(request)) if self._decide else None
-            counts, why = bool(own), "The lists do not know it." if own is None else OWN_WORD
+            counts, why = own or (False, "The lists do not know it.")
         return {name: counts if shape.get("type") == "boolean" else why for name, shape in fields.items()}
 
 

@@ -246,6 +246,7 @@ class PlaySite:
     def _play_page(self, player: Player) -> Served:
         request = player.model.asked
         phase, view = player.phase, player.view
+        listed = player.run and player.games and player.over is not None
         return screen(
             "play",
             "",
@@ -265,6 +266,8 @@ class PlaySite:
             asked=interview(request) if request and view is None else None,
             over=player.over,
             done=list(player.games.values())[::-1],
+            gallery=self._gallery,
+            shelf=self._gallery.shelf(player.run[0].name) if player.run and listed else None,
             total=player.run[1] if player.run else None,
         )
 

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from lotbench.benchmarks.lotbench.games import Round, read_rounds
 from lotbench.site.game_rounds import until_given_up
-from lotbench.site.host import OWN_WORD
+from lotbench.site.host import OWN_WORD, SEEN
 from lotbench.types import Trace
 
 Dot: TypeAlias = Literal["miss", "found", "none"]
@@ -27,6 +27,7 @@ class Result:
         given_up: Whether the player gave up.
         failed: Whether the game broke off.
         own: Whether the player decided that the accepted guess counts.
+        looked: Whether the player saw the answer and decided that their guess does not count.
     """
 
     dots: tuple[tuple[Dot, bool], ...]
@@ -35,6 +36,7 @@ class Result:
     given_up: bool
     failed: bool
     own: bool = False
+    looked: bool = False
 
     @property
     def words(self) -> str:
@@ -44,6 +46,8 @@ class Result:
             return f"Solved in round {self.solved} of {self.most}{own}"
         if self.failed:
             return "The game broke off"
+        if self.looked:
+            return "Not solved: you looked at the answer"
         if self.given_up:
             return f"Given up after round {len(self.dots)}" if self.dots else "Given up at once"
         return f"Not solved in {self.most} round{'s' if self.most > 1 else ''}"
@@ -64,10 +68,14 @@ def result(trace: Trace, most: int) -> Result:
     solved = next((each.number for each in rounds if _dot(each) == "found"), None)
     if trace.outcome != "solved":
         solved = None
-    own = any(
-        OWN_WORD in opinion.texts.values() for at in rounds for opinion in at.opinions if opinion.accepted
-    )
-    return Result(dots, most, solved, given_up, trace.outcome.endswith("_failed"), own)
+    why = {
+        (text, opinion.accepted)
+        for at in rounds
+        for opinion in at.opinions
+        for text in opinion.texts.values()
+    }
+    failed = trace.outcome.endswith("_failed")
+    return Result(dots, most, solved, given_up, failed, (OWN_WORD, True) in why, (SEEN, False) in why)
 
 
 def _dot(played: Round) -> Dot:

@@ -31,7 +31,7 @@ After that (True): whether it `counts`.
 """
 CONSENT = (
     "What you type, how long you take and the name that you give are written into a folder on the machine that "
-    "serves this page, judged by the models named below, and may be published in that form."
+    "runs this game, read by its judge and its host, and may be published in that form."
 )
 CANNOT_TELL = "I can't tell. Ask me in simpler words, or pick a question that I can answer."
 GUESSES = ("guess", "response")
@@ -72,7 +72,7 @@ class Player:
         over: Why their run has ended, "" if all was played; None while it goes on.
         day: The day whose game they play; None if it is not the game of a day.
         doubt: The guess that waits for their decision; None if there is none.
-        own: Their decision on the guess that they sent last; None without one.
+        own: Their decision on the guess that they sent last, and its reason; None without one.
     """
 
     key: str
@@ -89,7 +89,7 @@ class Player:
     over: str | None = None
     day: datetime.date | None = None
     doubt: Doubt | None = None
-    own: bool | None = None
+    own: tuple[bool, str] | None = None
 
     @property
     def playing(self) -> bool:
@@ -194,7 +194,7 @@ class Player:
         self.doubt = self.own = None
         if episode is not None and self.model.asked is not None:
             for name, text in texts.items():
-                if text and (why := player_view.objection(episode, name, text)):
+                if (text or name in GUESSES) and (why := player_view.objection(episode, name, text)):
                     return why
                 if name == "question" and self.suggested and host.answer(episode.sample, text) == "Unclear":
                     return f"{CANNOT_TELL} {player_view.FREE}"
@@ -219,8 +219,8 @@ class Player:
         self.doubt = None
         self._send({})
 
-    async def decide(self, sample: Any, guess: str) -> bool | None:
-        """Return whether the player said that a guess counts which is on no list (`says`); None if they said nothing."""
+    async def decide(self, sample: Any, guess: str) -> tuple[bool, str] | None:
+        """Return whether the player said that a guess counts which is on no list (`says`), and the reason; None if they said nothing."""
         return self.own
 
     def says(self, word: str) -> None:
@@ -234,7 +234,7 @@ class Player:
         self.doubt = None
         if word == "on":
             return
-        self.own = word == "counts"
+        self.own = word == "counts", host.SEEN if doubt.shown and word == "misses" else host.OWN_WORD
         if word == "misses":
             self.model.ends(doubt.sample.id, 1)
         self.model.answer(doubt.version, doubt.fields)

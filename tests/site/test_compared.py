@@ -155,7 +155,7 @@ def test_a_persons_game_ends_in_one_line_where_they_gave_up(root: Path, tmp_path
         for name in ("person", "model")
     ]
     assert [page.count('class="leap"') for page in pages] == [3, 7]
-    assert ["Given up after round 3." in page for page in pages] == [True, False]
+    assert ["Ended by the player after round 3." in page for page in pages] == [True, False]
 
 
 def test_of_two_games_the_one_with_a_score_alone_differs() -> None:

@@ -24,7 +24,7 @@ from lotbench.config import experiment as config
 from lotbench.config.experiment import Config
 from lotbench.errors import Unescapable
 from lotbench.run.loading import Run
-from lotbench.site.host import EXAMPLES, OWN_WORD, answer, suggested, verdict
+from lotbench.site.host import EXAMPLES, OWN_WORD, answer, lists, stems, suggested, verdict
 from lotbench.site.people_runs import ANSWERED, of_a_day, planned
 from lotbench.site.play import PlaySite
 from lotbench.site.player import CONSENT
@@ -102,6 +102,18 @@ def test_hardly_a_labelled_question_is_answered_wrongly() -> None:
     assert sum(not right for _, right in answered) <= 0.01 * len(answered)
 
 
+def test_each_english_easy_sample_has_likely_guesses_of_both_kinds_and_none_of_both() -> None:
+    table = tomllib.loads((datasets.shipped("data", "lotbench_easy") / "guesses.toml").read_text("utf-8"))
+    assert set(table) == {sample.id for sample in EASY.values() if sample.language == "en"}
+    for name, (right, wrong) in table.items():
+        assert len(right.split(", ")) >= 7 and len(wrong.split(", ")) >= 30, name
+        accepted, refused = ({stems(text) for text in of} for of in lists(EASY[name]))
+        assert not accepted & refused and all(accepted | refused), name
+    assert [verdict(EASY["lot-0017"], guess)[0] for guess in ("donkey milk bath", "bath of lava")] == [
+        True
+    ] * 2
+
+
 def test_each_easy_sample_has_facts_in_known_words_and_questions_to_pick() -> None:
     table = tomllib.loads((datasets.shipped("data", "lotbench_easy") / "facts.toml").read_text("utf-8"))
     named = {sample.key_text for sample in EASY.values()}
@@ -134,7 +146,7 @@ def test_the_order_of_a_day_has_short_blanks_first_and_no_picture_twice_running(
 def test_the_first_games_of_a_day_are_none_whose_answer_is_told_elsewhere() -> None:
     for day in range(1, 29):
         names = of_a_day(keyless(languages=["en"]), datetime.date(2026, 2, day)).experiment.samples
-        assert sorted(names[-2:]) == sorted(ANSWERED)
+        assert sorted(names[-len(ANSWERED) :]) == sorted(ANSWERED)
 
 
 async def played(tmp_path: Path, lines: Iterator[str]) -> tuple[Run, str]:
@@ -151,7 +163,7 @@ async def test_the_player_decides_where_the_lists_cannot_tell(tmp_path: Path) ->
             "Is it related to taxidermy?",
             "1",
             "sailing",
-            "golfing",
+            "juggling",
             "kiting",
             "show",
             "so",
@@ -166,17 +178,20 @@ async def test_the_player_decides_where_the_lists_cannot_tell(tmp_path: Path) ->
         and f"1 {suggested(SLOPE, [])[0]}" in flat
         and f"host: {answer(SLOPE, suggested(SLOPE, [])[0])}" in flat
     )
-    assert "not it: sailing" not in shown and "“golfing” is not on my lists" in flat
+    assert "not it: sailing" not in shown and "“juggling” is not on my lists" in flat
     assert "✕ not it: mountain climb" in shown and "clue: It is something" in shown
     assert run.summary["rankable"] is False
     checks = [step["value"] for step in run.traces[0].steps if step["step"] == "check"]
     assert [OWN_WORD in repr(one) for one in checks] == [False, True]
 
 
-async def test_a_word_of_the_caption_fails_and_quit_ends_at_a_question(tmp_path: Path) -> None:
+async def test_a_word_of_the_caption_fails_and_quit_ends_anywhere(tmp_path: Path) -> None:
     with pytest.raises(Unescapable, match="same name"):
         await played(tmp_path, iter(["screen", "q"]))
-    run, shown = await played(tmp_path, iter(["", "to ski"]))
+    with pytest.raises(Unescapable, match="same name"):
+        await played(tmp_path, iter(["", "quit"]))
+    run, shown = await played(tmp_path, iter(["", "", "to ski"]))
+    assert "That cannot be used: no word in it. Nothing is used up." in shown
     assert "✕ not it: screen (that is in the picture already)" in shown
     assert run.traces[0].outcome == "solved" and "Solved in round 2 of 6" in shown
 
@@ -184,7 +199,9 @@ async def test_a_word_of_the_caption_fails_and_quit_ends_at_a_question(tmp_path:
 async def test_who_is_shown_the_answer_and_says_no_has_ended_the_game(tmp_path: Path) -> None:
     run, shown = await played(tmp_path, iter(["sailing", "show", "no"]))
     assert (
-        run.traces[0].outcome == "unsolved" and "Given up after round 1" in shown and "splendid one" in shown
+        run.traces[0].outcome == "unsolved"
+        and "Not solved: you looked at the answer" in shown
+        and "splendid one" in shown
     )
 
 
@@ -208,7 +225,7 @@ async def test_on_a_page_the_answer_comes_only_when_it_is_asked_for(tmp_path: Pa
         await given(browser, index, question="Is it a sport?")
         page = await until(browser, index, "Round 2 of 6")
         assert SLOPE.clues[0] in page
-        await given(browser, index, guess="golfing")
+        await given(browser, index, guess="juggling")
         await until(browser, index, "Not on my lists")
         await sent(browser, f"{index}/says", {"said": "show"})
         page = await until(browser, index, "It does not")
@@ -231,7 +248,9 @@ def test_a_pipe_may_play_and_the_consent_is_short_until_more_is_asked_for(
     assert main(["play", "--sample", "lot-0034"]) == 0
     shown = capsys.readouterr().out
     assert (
-        CONSENT in shown and "Solved in round 1 of 6" in shown and "may be published.\nDo you agree?" in shown
+        f"{CONSENT}\njudge: python:lists\noracle: python:lists" in shown
+        and "Solved in round 1 of 6" in shown
+        and "may be published.\nDo you agree?" in shown
     )
 
 

@@ -306,7 +306,7 @@ def test_a_whole_game_is_played_in_the_browser_by_two(chromium: Browser, tmp_pat
             assert serious(bob) == [] and overflow(bob) == 0
             ann.get_by_role("button", name="Done").click()
             ann.get_by_text("That was the last game").wait_for()
-            ann.get_by_role("link", name=secret.id).click()
+            ann.get_by_role("link", name=secret.response).click()
             ann.get_by_role("link", name="The whole game").click()
             ann.wait_for_url("**/game/**")
             assert secret.key_text in ann.content()

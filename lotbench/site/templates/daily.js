@@ -27,8 +27,10 @@ function verdict(game, guess) {
   // Two phrases differ by a letter if they are alike without one each.
   const slips = new Set([...right].flatMap((text) => [text, ...slipped(text)]));
   if (slips.has(parts[0]) || slipped(parts[0]).some((text) => slips.has(text))) return true;
-  if (parts.some((text) => wrong.has(text))) return false;
-  return parts.some((text) => right.has(text)) ? true : inScene(guess) ? false : null;
+  // A milk bath is a bath: phrases with the last word of the guess go before the others.
+  for (const some of [parts.filter((text) => parts[0].endsWith(text)), parts])
+    for (const [list, counts] of [[wrong, false], [right, true]]) if (some.some((text) => list.has(text))) return counts;
+  return inScene(guess) ? false : null;
 }
 const inScene = (guess) => ` ${rough(game.scene)} `.includes(` ${rough(guess)} `);
 
@@ -48,6 +50,7 @@ function begin(which) {
   const kept = remembered();
   for (const one of kept.games?.[number]?.tries ?? []) {
     took(one.guess, one.counts, one.own, false);
+    tries[tries.length - 1].looked = one.looked;
     if (one.asked !== undefined) asks(one.asked, false);
   }
   if (kept.games?.[number]?.over && ended === null) over("given up", false);
@@ -111,6 +114,7 @@ function marked(place, words, told = "") {
 const outcome = () => {
   const last = tries[tries.length - 1];
   if (ended === "solved") return `Solved with guess ${tries.length} of ${told.rounds}${last.own ? ", by your own word" : ""}`;
+  if (last?.looked) return "Not solved: you looked at the answer";
   return ended === "given up" ? `Given up after ${tries.length} of ${told.rounds} guesses` : `Not solved in ${told.rounds} guesses`;
 };
 function draw(doubt = "") {
@@ -118,7 +122,7 @@ function draw(doubt = "") {
   at("game").classList.toggle("over", over);
   at("guessing").hidden = over || doubt === "own";
   at("guess").disabled = at("send").hidden = Boolean(doubt);
-  at("words").hidden = at("over").hidden = !over;
+  at("share").hidden = at("over").hidden = !over;
   at("heading").hidden = over;
   at("intro").hidden = over || tries.length > 0;
   const asked = new Set(tries.map((one) => one.asked)), open = texts.answers.map((_, which) => which).filter((which) => !asked.has(which)).slice(0, 3);
@@ -196,7 +200,7 @@ at("doubt").addEventListener("submit", (event) => {
     return ended === null && draw();
   }
   if (said === "misses") {
-    tries.push({guess, counts: false, own: true});
+    tries.push({guess, counts: false, own: true, looked: true});
     return over("given up", true);
   }
   undoubt();

@@ -33,10 +33,10 @@ async function renew() {
 
 function settle() {
   const log = document.querySelector(".log");
-  if (log?.querySelector(".mine") && !document.querySelector("main.over")) {
+  if (log?.querySelector(".mine")) {
     log.scrollTop = log.scrollHeight;
     // On a phone the page scrolls, not the conversation.
-    if (log.scrollHeight <= log.clientHeight + 1) scrollTo(0, document.documentElement.scrollHeight);
+    if (!document.querySelector("main.over") && log.scrollHeight <= log.clientHeight + 1) scrollTo(0, document.documentElement.scrollHeight);
   }
   document.querySelector("[data-focus]")?.focus({preventScroll: true});
 }
@@ -88,7 +88,7 @@ setInterval(() => {
 
 for (const button of all("[data-copy]")) {
   button.addEventListener("click", async () => {
-    const text = document.getElementById(button.dataset.copy), status = button.closest("details").querySelector("[role=status]");
+    const text = document.getElementById(button.dataset.copy), status = button.closest("details, div").querySelector("[role=status]");
     text.select();
     try {
       await navigator.clipboard.writeText(text.value);

@@ -289,6 +289,7 @@ def test_nothing_else_lies_beside_the_samples() -> None:
     assert {path.name for path in Path(FOLDER).iterdir()} == {
         "SOURCE.md",
         "facts.toml",
+        "guesses.toml",
         "images",
         "samples.jsonl",
     }
