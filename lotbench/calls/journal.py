@@ -202,10 +202,8 @@ class Journal:
             RunFolderError: The disk is full or the file cannot be written.
         """
         text = journal_line(line)
-        try:
+        with file_errors(self.path, RunFolderError, "; the run can be resumed"):
             put(self._file, self._end, text)
-        except OSError as error:
-            raise RunFolderError(f"{self.path}: {error.strerror}; the run can be resumed") from None
         name = _name(str(line.key))
         self._places[name] = (self._end, len(text))
         self._retried.discard(name)

@@ -126,14 +126,11 @@ def create(root: Path, benchmark: str, candidate: str, experiment_digest: str) -
     name = f"{stamp}-{benchmark}-{slug(candidate)}-{experiment_digest[:4]}"
     path, number = root / name, 2
     while True:
-        try:
+        with file_errors(path, RunFolderError), suppress(FileExistsError):
             path.mkdir(parents=True)
             return Folder(path)
-        except FileExistsError:
-            # Two processes may begin the same experiment in the same minute; the second gets a numbered folder.
-            path, number = root / f"{name}-{number}", number + 1
-        except OSError as error:
-            raise RunFolderError(f"{path}: {error.strerror}") from None
+        # Two processes may begin the same experiment in the same minute; the second gets a numbered folder.
+        path, number = root / f"{name}-{number}", number + 1
 
 
 def discard_unanswered(path: Path) -> bool:
@@ -176,9 +173,8 @@ def read_json(path: Path) -> dict[str, Any]:
         RunFolderError: The file is missing or damaged.
     """
     try:
-        table = jsonl.document(read_text(path))
-    except OSError as error:
-        raise RunFolderError(f"{path}: {error.strerror}") from None
+        with file_errors(path, RunFolderError):
+            table = jsonl.document(read_text(path))
     except ValueError as error:
         raise RunFolderError(f"{path}: damaged: {error}") from None
     if not isinstance(table, dict):
