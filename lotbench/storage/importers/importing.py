@@ -93,7 +93,7 @@ class PictureFiles:
         """For each picture name its path, or `!` and the reason why it was skipped."""
 
     def keep(self, name: str, source: Path | None) -> str:
-        """Copy a picture file unless it is there, and return its path relative to the data set's folder.
+        """Write a copy of a picture file unless it is there, and return its path relative to the data set's folder.
 
         Raises:
             SkippedError: The picture is missing, too large, not readable, or has an invalid name.
