@@ -6,38 +6,15 @@ Makers are a wider relation than families of models (`model_names.related`).
 from __future__ import annotations
 
 import re
+from pathlib import Path
+
+from lotbench.config.experiment import read_toml
 
 PEOPLE = "people"
 """The `writer` of texts by people."""
 
-_MAKERS = {
-    "AI21": r"jamba|ai21",
-    "Alibaba": r"qwen|qwq|qvq|tongyi|alibaba",
-    "Allen AI": r"olmo|tulu|allenai",
-    "Amazon": r"nova-(?:pro|lite|micro|premier)|titan-text|amazon",
-    "Anthropic": r"claude|anthropic",
-    "Baidu": r"ernie|baidu",
-    "ByteDance": r"doubao|seed-(?:oss|\d)|bytedance",
-    "Cohere": r"command-[ra]|aya-|cohere",
-    "DeepSeek": r"deepseek",
-    "Google": r"gemini|gemma|palm-2|google|deepmind",
-    "Hugging Face": r"smol(?:lm|vlm)|zephyr",
-    "IBM": r"granite|ibm-",
-    "Meta": r"llama|meta-",
-    "Microsoft": r"phi-?\d|microsoft|wizardlm",
-    "MiniMax": r"minimax|abab",
-    "Mistral": r"mistral|mixtral|ministral|codestral|pixtral|magistral|devstral",
-    "Moonshot": r"kimi|moonshot",
-    "NVIDIA": r"nemotron|nvidia",
-    "OpenAI": r"gpt-?[3-9o]|gpt-oss|chatgpt|openai|davinci|o[134](?=-|$)",
-    "Shanghai AI Lab": r"internlm|internvl",
-    "StepFun": r"step-[\dr]|stepfun",
-    "Tencent": r"hunyuan|tencent",
-    "xAI": r"grok|xai",
-    "01.AI": r"yi-(?:\d|large|lightning|vl)",
-    "Zhipu": r"glm-?\d|chatglm|zhipu|z-ai",
-}
-_PATTERNS = {name: re.compile(rf"(?<![a-z])(?:{pattern})") for name, pattern in _MAKERS.items()}
+_FILE = Path(__file__).with_suffix(".toml")
+_PATTERNS = {name: re.compile(rf"(?<![a-z])(?:{pattern})") for name, pattern in read_toml(_FILE).items()}
 _PROVIDERS = re.compile(r"^(?:openai|openrouter|ollama|vllm|anthropic|gemini|deepseek|dashscope)/(?=.)")
 """Prefixes for providers, which are not makers: `openai/` may precede any model that the API serves."""
 

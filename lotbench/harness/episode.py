@@ -115,7 +115,7 @@ class Episode(Generic[Item, Settings]):
         *,
         read: Callable[[Answer], T],
         value: Callable[[T], Mapping[str, JSON]],
-        missing: Callable[[Unread], Mapping[str, JSON]],
+        missing: Callable[[Unread], Mapping[str, JSON]] = lambda error: {"status": error.kind},
         common: Callable[[Answer], Mapping[str, JSON]] = lambda answer: {},
         once: bool = False,
         unread: str | None = None,

@@ -205,14 +205,10 @@ def _score(episode: Transcript) -> dict[str, JSON]:
 
 def _summary(sample: Mapping[str, Any]) -> dict[str, JSON]:
     """Return the entry in summaries.json for a sample of the log."""
-    return {
-        "id": sample["id"],
-        "epoch": sample["epoch"],
+    left_out = ("messages", "output", "events", "uuid")
+    table = {name: value for name, value in sample.items() if name not in left_out}
+    return table | {
         "input": sample["input"][:1000],
-        "target": "",
-        "metadata": sample["metadata"],
-        "scores": sample["scores"],
-        **{name: sample[name] for name in ("model_usage", "total_time", "working_time")},
         "completed": True,
         "message_count": len(sample["messages"]),
     }

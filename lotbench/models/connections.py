@@ -24,18 +24,9 @@ PACKED = ("gzip", "deflate")
 """Accepted encodings of a response; they expand at most a thousandfold."""
 IDLE_S = 5.0
 """Seconds for which an idle connection is kept."""
-PUBLIC = frozenset(
-    [
-        "accept",
-        "accept-encoding",
-        "authorization",
-        "connection",
-        "content-length",
-        "content-type",
-        "host",
-        "user-agent",
-    ]
-)
+PUBLIC = frozenset({
+    "accept", "accept-encoding", "authorization", "connection", "content-length", "content-type", "host", "user-agent"
+})  # fmt: skip
 """Headers that are sent to any address; openai's client has more, some from the environment."""
 
 READ = ("retry-after", "retry-after-ms", "date")

@@ -14,7 +14,6 @@ from functools import cache
 from typing import Any, Literal, TypeAlias
 
 from lotbench.benchmarks.lotbench import words
-from lotbench.benchmarks.lotbench.lints import stem
 from lotbench.regular_file import read_text
 from lotbench.storage.datasets import shipped
 
@@ -162,7 +161,7 @@ def _of_part(facts: Facts, tokens: list[str], way: Way) -> bool | None:
         if token in _grammar("cut"):
             return _both([*truths, None])
         known = any(token in _grammar(name) for name in _table()["grammar"])
-        if not known and stem(token) not in map(stem, facts.itself | facts.near):
+        if not known and words.stem(token) not in map(words.stem, facts.itself | facts.near):
             truths.append(None)
         way = _way_after(token, before, after, way)
         at += 1
@@ -241,4 +240,4 @@ def _facts() -> Mapping[str, Facts]:
 
 
 def _stems(text: str) -> str:
-    return " ".join(map(stem, text.split()))
+    return " ".join(map(words.stem, text.split()))

@@ -15,7 +15,6 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from lotbench.benchmarks.lotbench import words
-from lotbench.benchmarks.lotbench.lints import stem
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.regular_file import read_text
 from lotbench.site import facts
@@ -177,7 +176,7 @@ def _stems(text: str) -> Iterable[str]:
     folded = words.same(text)
     if words.CJK.search(folded):
         return [folded]
-    return [stem(word) for word in folded.split() if not PLAIN.fullmatch(word)]
+    return [words.stem(word) for word in folded.split() if not PLAIN.fullmatch(word)]
 
 
 def _holds_words(guess: frozenset[str], right: frozenset[str]) -> bool:

@@ -113,7 +113,6 @@ def test_pictures_over_the_limits_are_refused(tmp_path: Path, monkeypatch: pytes
     source = go(tmp_path / "go", big, en=[row(image="big"), row(image="long"), row(image="big"), asked()])
     monkeypatch.setattr(importing, "MAX_PIXELS", 1000)
     monkeypatch.setattr(importing, "MAX_BYTES", 2000)
-    monkeypatch.setattr(oogiri_go, "MAX_BYTES", 2000)
     done = bring(source, tmp_path / "made")
     assert dict(done.skipped) == {
         "the picture has more than 1,000 pixels": 2,

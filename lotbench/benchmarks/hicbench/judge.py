@@ -86,7 +86,6 @@ async def _verdict(episode: TaskEpisode, place: Place) -> AskResult[Verdict]:
         {"question": episode.sample.question, "answer": episode.state["turn"]["answers"][number]},
         read=lambda answer: read_form(answer.reply, Verdict),
         value=lambda verdict: {"status": "ok", **verdict.model_dump(mode="json")},
-        missing=lambda error: {"status": error.kind},
         common=lambda answer: {"answer": number, "index": index},
         round=number + 1,
         index=index,
@@ -105,7 +104,6 @@ async def _keywords(episode: TaskEpisode, number: int) -> AskResult[keywords.Nam
         {"answer": episode.state["turn"]["answers"][number]},
         read=lambda answer: read_form(answer.reply, keywords.NamedKeywords),
         value=lambda names: {"status": "ok", **names.model_dump(mode="json")},
-        missing=lambda error: {"status": error.kind},
         common=lambda answer: {"answer": number},
         round=number + 1,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -17,17 +18,7 @@ from snowballstemmer import stemmer  # type: ignore[import-untyped]
 from lotbench.prompting.reply import Form, prose
 
 WORD = re.compile(r"[^\W\d_]{3,}")
-_WORDS = """
-about above after again against all also although among and another any anything are around because been
-before being below between both but can cannot could did does doing done down during each either else enough
-even ever every few for from further get had has have having hence her here hers herself him himself his how
-however into its itself just less let may more most much must neither nor not now off once one only onto
-other our ours out over own per rather same shall she should since some such than that the their theirs them
-then there therefore these they this those though through thus too toward towards under until upon using
-very via was were what when where whereas whether which while who whom whose why will with within without
-would yet you your yours
-"""
-FUNCTION_WORDS = frozenset(_WORDS.split())
+FUNCTION_WORDS = frozenset(Path(__file__).with_name("function_words.txt").read_text("utf-8").split())
 _STEMMER = stemmer("english")
 
 

@@ -82,11 +82,6 @@ class Ratings:
     hallucinated: Floats
     episodes: tuple[Trace, ...] = field(repr=False)
 
-    @property
-    def judges(self) -> int:
-        """The number of judges that were asked, J."""
-        return int(self.marks.shape[1])
-
 
 def ratings(traces: Iterable[Trace]) -> Ratings:
     """Return the readable answers of all scored episodes, with their ratings."""

@@ -109,12 +109,11 @@ def metrics(
 ) -> Mapping[str, Metric]:
     """Return the metrics of a run by name; their `n` is the number of tasks, `observations` that of readable answers."""
     rated, w1 = ratings(traces), settings.w1
-    table, n = _table(rated, settings), len(rated.texts)
-    by_name = {name: _marks(rated, at) for at, name in enumerate(MARKS)}
-    by_name |= {
-        "ih_ratio": _estimate(table, lambda sums: _share(sums, 1), n),
-        "dh_ratio": _estimate(table, lambda sums: _share(sums, 2), n, "lower"),
-        "ifs": _balance(table, settings, n),
+    measures = by_measure(rated, settings)
+    by_name = {name: measures[name] for name in MARKS} | {
+        "ih_ratio": measures["IH"],
+        "dh_ratio": measures["DH"],
+        "ifs": _balance(_table(rated, settings), settings, len(rated.texts)),
         "fluency": fluency(rated, evidence, settings.encoder),
         "flexibility": flexibility(rated, settings.flexibility == "less_sampling"),
     }

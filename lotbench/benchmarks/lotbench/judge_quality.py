@@ -52,10 +52,10 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     if judge.rates is not None and own is not None:
         judge = replace(judge, rates=_in_the_field(judge.rates, _field(own)))
     if decides is None:
-        notes = [f"unchecked: {judge.who}", _nearest(context, declared, indexes)]
+        how = "Check it with: lotbench judge-check --judge ... (the same settings as this run)."
+        notes = [f"unchecked: {judge.who}", how]
     else:
         notes = [
-            *_flips(decides),
             *_chained(decides, context),
             *(_fielded(own, context) if own else [_how_to_label(context)]),
         ]
@@ -92,32 +92,6 @@ def _in_the_field(rates: Rates, field: Field) -> Rates:
         negatives=rates.negatives + sum(stratum.labelled - stratum.true for stratum in field.strata),
         positives=rates.positives + sum(stratum.true for stratum in field.strata),
         where="in the field",
-    )
-
-
-def _nearest(context: JudgeContext, declared: Validation, indexes: Sequence[int]) -> str:
-    """Return a note on how the nearest stored check of this judge differs from the run, or on how to check the judge."""
-    key = judge_standing.wanted_key(context, declared, "judge", indexes, context.settings) or {"models": None}
-    near = [
-        record["key"]
-        for record in context.records
-        if record["key"].get("models") == key["models"] and record["key"].get("role") == "judge"
-    ]
-    if not near:
-        return "Check it with: lotbench judge-check --judge ... (the same settings as this run)."
-    differ = [
-        sorted(name for name in {*key, "addresses"} if other.get(name) != key.get(name)) for other in near
-    ]
-    nearest = min(differ, key=len)
-    return f"A check of it is in the store, but with other {', '.join(nearest)}."
-
-
-def _flips(record: Record) -> list[str]:
-    flipped, pairs = record["flips"]
-    return (
-        [f"Judging a row again flipped {flipped} of {pairs} verdicts ({flipped / pairs:.1%})."]
-        if pairs
-        else []
     )
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from typing import Any
+from pathlib import Path
 
 from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.sample import Item
@@ -27,15 +26,7 @@ CAUSE = {
     ),
     "zh": re.compile("因为|由于|所以|于是|因此|因而|导致|使得|以致|以至|难怪"),
 }
-_EMPTY = frozenset(
-    re.findall(
-        r"\w+",
-        "a an the of in on at to for and or with by from as is are was were be been it its that this these those"
-        " his her their my your our who what which no not one up out off i you he she we they me him us them all some any"
-        " there here then than so too very just still have has had do does did will would can could may might must should"
-        " s t d m ll re ve",
-    )
-)
+_EMPTY = frozenset(Path(__file__).with_name("function_words.txt").read_text("utf-8").split())
 """Words without a meaning of their own; many key texts of several words contain some."""
 _EMPTY_ZH = frozenset("的了着是在有和与就都也还又不没个一这那他她它们人上下里")
 _HAN_RUN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]+")
@@ -133,18 +124,6 @@ def no_guess(item: Item) -> Iterator[Finding]:
             yield Finding(item.id, field, f"{text!r} is not in the sample's language", grave=False)
 
 
-def unsigned(item: Item) -> Iterator[Finding]:
-    """Yield a finding for each missing field of source, licence, leap, tier, and a note if accept or reject is empty."""
-    for field in ("source", "licence", "leap"):
-        if not getattr(item, field).strip():
-            yield Finding(item.id, field, "is missing")
-    if "tier" not in item.model_fields_set:
-        yield Finding(item.id, "tier", "is missing")
-    for field in ("accept", "reject"):
-        if not getattr(item, field):
-            yield Finding(item.id, field, "is empty: nothing of this sample can check a judge", grave=False)
-
-
 def likeness_in_effect(item: Item) -> Iterator[Finding]:
     """Yield a note for each word that likeness and effect of a creative point share.
 
@@ -166,14 +145,13 @@ LINTS: tuple[Callable[[Item], Iterable[Finding]], ...] = (
     twins,
     no_guess,
     likeness_in_effect,
-    unsigned,
 )
 
 
 def stems(text: str) -> frozenset[str]:
     """Return the stems of a text's words, without Chinese words and words that have no meaning of their own."""
     tokens = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
-    return frozenset(stem(word) for word in tokens if word not in _EMPTY and not _HAN.search(word))
+    return frozenset(words.stem(word) for word in tokens if word not in _EMPTY and not _HAN.search(word))
 
 
 def pairs(text: str) -> frozenset[str]:
@@ -187,16 +165,3 @@ def pairs(text: str) -> frozenset[str]:
         for place in range(len(run) - 1)
         if not _EMPTY_ZH & set(run[place : place + 2])
     )
-
-
-@cache
-def stem(word: str) -> str:
-    """Return the stem of an English word."""
-    return str(_stemmer().stemWord(word))
-
-
-@cache
-def _stemmer() -> Any:
-    import snowballstemmer  # type: ignore[import-untyped]  # noqa: PLC0415 - few commands need it
-
-    return snowballstemmer.stemmer("english")

@@ -6,6 +6,7 @@ A question that asks what, or which of two, has a status of its own, so that the
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from lotbench.benchmarks.lotbench.words import CJK, EITHER_ZH, same
 from lotbench.errors import Unread
@@ -55,20 +56,11 @@ _SIDES = re.compile(
     rf"|\bor\s+{_AUX}\s+(?:it|they|he|she|you|we|that|this|people)\b",
     re.IGNORECASE,
 )
-_PAIRS = (
-    "abstract/concrete alive/dead animal/human animal/object animal/plant animal/thing artificial/natural"
-    " big/small bigger/smaller boy/girl child/adult cold/hot cold/warm dark/light day/night dry/wet empty/full"
-    " fast/slow fictional/real figurative/literal figuratively/literally good/bad hard/soft heavier/lighter"
-    " heavy/light high/low human/object human/thing imaginary/real indoor/outdoor inside/outside large/small"
-    " larger/smaller left/right living/dead living/inanimate long/short loud/quiet male/female man/woman"
-    " man-made/natural modern/old new/old noun/verb old/young person/animal person/object person/place"
-    " person/thing physical/abstract plural/singular positive/negative private/public rich/poor rough/smooth"
-    " solid/liquid tall/short thick/thin tame/wild"
-)
+_PAIRS = Path(__file__).with_name("opposites.txt").read_text("utf-8").split()
 _OPPOSITE = re.compile(
     "|".join(
         rf"\b{first}s?{_OR}(?:an?\s+|the\s+)?(?:\w+\s+)?{second}s?\b"
-        for pair in _PAIRS.split()
+        for pair in _PAIRS
         for first, second in (pair.split("/"), pair.split("/")[::-1])
     ),
     re.IGNORECASE,

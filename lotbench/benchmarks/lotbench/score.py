@@ -7,7 +7,7 @@ the candidate failed is unsolved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -264,9 +264,3 @@ def of_tally(
     """
     why = "every game that was not solved broke off before the last round"
     return estimated(counts, statistic, ends, why, observations=games)
-
-
-def parts(trace: Trace, name: str) -> str | None:
-    """Return a named part of a trace's score as text, such as the language of its sample; None without it."""
-    values: Mapping[str, object] = trace.score.parts
-    return None if values.get(name) is None else str(values[name])

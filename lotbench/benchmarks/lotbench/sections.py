@@ -1,4 +1,4 @@
-"""The report's sections of a game run: survival, rounds, judging, groups, and games to read.
+"""The report's sections of a game run: survival, rounds, judging, and games to read.
 
 Every share is shown with its counts, and a note under each table gives the definition.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 from lotbench.benchmarks.lotbench.games import Game, game
 from lotbench.benchmarks.lotbench.readings import worth_reading
-from lotbench.benchmarks.lotbench.score import estimate, parts, solve_rate, tally
+from lotbench.benchmarks.lotbench.score import tally
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
@@ -37,7 +37,6 @@ def sections(
         _survival(games, settings),
         _rounds(games, settings),
         _judging(games, settings),
-        _groups(traces, games, settings),
         worth_reading(games, evidence),
     )
 
@@ -135,18 +134,3 @@ def _judging(games: Sequence[Game], settings: Settings) -> Section:
     ]
     tables = [Table(("verdict by", "accepted", "not accepted"), tuple(rows))]
     return Section("Judging", tuple(notes), tuple(tables))
-
-
-def _groups(traces: Sequence[Trace], games: Sequence[Game], settings: Settings) -> Section:
-    """Return the section on the score by language and by tier, where the samples have them."""
-    rows: list[tuple[Cell, ...]] = []
-    for name in ("language", "tier"):
-        labels = [parts(trace, name) for trace in traces]
-        for label in sorted({label for label in labels if label is not None}):
-            chosen = [played for played, value in zip(games, labels, strict=True) if value == label]
-            score, rate = estimate(chosen, settings), solve_rate(chosen, settings)
-            samples = len({played.sample for played in chosen})
-            rows.append((name, label, samples, len(chosen), score.value, score.low, score.high, rate.value))
-    columns = ("by", "group", "samples", "games", "creativity_score", "low", "high", "solve_rate")
-    note = "Low and high: 95 % interval over the group's samples; none for a single sample."
-    return Section("By language and tier", (note,), (Table(columns, tuple(rows)),))

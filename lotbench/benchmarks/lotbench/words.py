@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from typing import Literal
+from typing import Any, Literal
 
 from lotbench.errors import Unread
 
@@ -288,3 +288,16 @@ def _simplifier() -> OpenCC:  # type: ignore[name-defined]  # noqa: F821
     from opencc import OpenCC  # noqa: PLC0415 - 2 MB of tables that an English run never needs
 
     return OpenCC("t2s")
+
+
+@cache
+def stem(word: str) -> str:
+    """Return the stem of an English word."""
+    return str(_stemmer().stemWord(word))
+
+
+@cache
+def _stemmer() -> Any:
+    import snowballstemmer  # type: ignore[import-untyped]  # noqa: PLC0415 - few commands need it
+
+    return snowballstemmer.stemmer("english")

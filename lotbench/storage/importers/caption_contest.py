@@ -61,7 +61,7 @@ def _row(
     ratings = Ratings.model_validate(votes)
     if str(ratings.n) != cells["count"]:
         raise BrokenError(f"count: {cells['count']!r}, but the votes are {ratings.n}")
-    image = pictures.keep(contest, lambda: drawing.read_bytes() if drawing.is_file() else None)
+    image = pictures.keep(contest, drawing)
     return Row(
         id=f"cc-{contest}-{cells['target_id']}",
         type="I2T",

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
 
 from pydantic import ValidationError
 
@@ -25,9 +24,6 @@ from lotbench.storage.pictures.picture_file import MAX_BYTES, MAX_PIXELS
 NAMED = 100
 """How many broken rows are listed; all are counted."""
 REPORT = "import.json"
-
-Load: TypeAlias = Callable[[], bytes | None]
-"""Returns the bytes of a picture file, at most `MAX_BYTES` + 1; None if there is no such file."""
 
 
 class SkippedError(Exception):
@@ -96,15 +92,15 @@ class PictureFiles:
         self._known: dict[str, str] = {}
         """For each picture name its path, or `!` and the reason why it was skipped."""
 
-    def keep(self, name: str, load: Load) -> str:
-        """Write the picture that `load` returns, unless it is there, and return its path relative to the data set's folder.
+    def keep(self, name: str, source: Path | None) -> str:
+        """Write a copy of a picture file unless it is there, and return its path relative to the data set's folder.
 
         Raises:
             SkippedError: The picture is missing, too large, not readable, or has an invalid name.
         """
         if name not in self._known:
             try:
-                self._known[name] = self._write_picture(name, load)
+                self._known[name] = self._copy(name, source)
             except SkippedError as reason:
                 self._known[name] = f"!{reason}"
         file = self._known[name]
@@ -112,14 +108,14 @@ class PictureFiles:
             raise SkippedError(file[1:])
         return file
 
-    def _write_picture(self, name: str, load: Load) -> str:
+    def _copy(self, name: str, source: Path | None) -> str:
         if not name or not all(letter.isalnum() or letter in "-_." for letter in name) or name[0] == ".":
             raise SkippedError("the picture's name is no file's")
-        raw = load()
-        if raw is None:
+        if source is None or not source.is_file():
             raise SkippedError("the picture is not there")
-        if len(raw) > MAX_BYTES:
+        if source.stat().st_size > MAX_BYTES:
             raise SkippedError(f"the picture has more than {MAX_BYTES:,} bytes")
+        raw = source.read_bytes()
         file = f"{name}.{_format(raw)}"
         path = self._folder / file
         if not path.is_file() or path.stat().st_size != len(raw):

@@ -7,7 +7,6 @@ of a picture file; `star` is the number of likes, or null.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -15,10 +14,8 @@ from pathlib import Path
 from lotbench.benchmarks.standard.oogiri import Language, Row
 from lotbench.config.makers import PEOPLE
 from lotbench.errors import UsageError
-from lotbench.regular_file import regular
 from lotbench.storage.importers.importing import BrokenError, PictureFiles, Raw, SkippedError
 from lotbench.storage.jsonl import document
-from lotbench.storage.pictures.picture_file import MAX_BYTES
 
 FILES: Mapping[str, Language] = {"en.jsonl": "en", "cn.jsonl": "zh", "jp.jsonl": "ja"}
 FOLDERS = ("images", "image")
@@ -42,7 +39,7 @@ def rows(folder: Path, pictures: PictureFiles) -> Iterator[Raw]:
                     yield Raw(str(path), number, read)
 
 
-def _pictures(folder: Path) -> dict[str, str]:
+def _pictures(folder: Path) -> dict[str, Path]:
     """Return the paths of the picture files in the subfolder of pictures, by their stems; {} without a subfolder.
 
     Raises:
@@ -50,7 +47,7 @@ def _pictures(folder: Path) -> dict[str, str]:
     """
     for place in FOLDERS:
         if (folder / place).is_dir():
-            return {Path(entry.name).stem: entry.path for entry in os.scandir(folder / place)}
+            return {path.stem: path for path in (folder / place).iterdir()}
     if (folder / "images.zip").is_file():
         raise UsageError(
             f"{folder / 'images.zip'}: unpack it first, so that {folder / 'images'} has the pictures"
@@ -58,18 +55,8 @@ def _pictures(folder: Path) -> dict[str, str]:
     return {}
 
 
-def _read_file(path: str | None) -> bytes | None:
-    if path is None:
-        return None
-    try:
-        with open(path, "rb", opener=regular) as file:
-            return file.read(MAX_BYTES + 1)
-    except OSError:
-        return None
-
-
 def _row(
-    line: bytes, language: Language, number: int, files: Mapping[str, str], pictures: PictureFiles
+    line: bytes, language: Language, number: int, files: Mapping[str, Path], pictures: PictureFiles
 ) -> Row:
     """Return one line of a published file as a row; `number` is its line number, `files` has the pictures by stem.
 
@@ -92,7 +79,7 @@ def _row(
         raise SkippedError("the question is in an image" if text_of_question == "None" else "no question")
     image = None
     if kind in ("I2T", "IT2T") and stem is not None:
-        image = pictures.keep(str(stem), partial(_read_file, files.get(str(stem))))
+        image = pictures.keep(str(stem), files.get(str(stem)))
     asked_by = hashlib.sha256(str(question).encode()).hexdigest()[:12]
     return Row(
         id=f"go-{language}-{number}",

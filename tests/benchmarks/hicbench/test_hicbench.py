@@ -165,6 +165,10 @@ async def test_without_any_verdict_the_judge_has_failed() -> None:
     done = await played({"candidate": counting(), "judge": ScriptedModel("what?", loop=True)}, answers=2)
     assert done.outcomes == ["judge_failed"]
     assert done.value("originality") is None
+    assert done.section("replies").tables[0].rows[-1][:2] == (
+        "of the verdicts: unread after a second asking",
+        2,
+    )
 
 
 def placed(candidate: str, *judges: str, **settings: Any) -> list[str]:

@@ -74,9 +74,6 @@ async def test_planted_rates_come_back(judges: int) -> None:
         assert found[name].value == pytest.approx(counted)
         assert found[name].low <= planted <= found[name].high  # type: ignore[operator]
         assert (found[name].n, found[name].observations) == (40, 400)
-    per_judge = done.section("judges").tables[0].rows
-    for index, (ih, dh) in enumerate(rates):
-        assert per_judge[index][-2:] == pytest.approx((ih, dh), abs=0.06)
 
 
 def test_a_run_without_traces_has_a_report() -> None:

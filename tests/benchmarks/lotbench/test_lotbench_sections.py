@@ -32,20 +32,6 @@ def test_leaks_and_missing_answers() -> None:
     assert [row[1:] for row in found.tables[0].rows][-3:] == [(1, 3, 1 / 3), (1, 2, 0.5), (1, 2, 0.5)]
 
 
-def test_groups_come_from_the_parts_of_the_score() -> None:
-    traces = (
-        won("a", 0, 1, language="en", tier="easy"),
-        unsolved("b", 0, 3, language="zh", tier="easy"),
-    )
-    rows = section("By language and tier", traces).tables[0].rows
-    assert [row[:5] for row in rows] == [
-        ("language", "en", 1, 1, 1.0),
-        ("language", "zh", 1, 1, 0.0),
-        ("tier", "easy", 2, 2, 0.5),
-    ]
-    assert section("By language and tier", FOUR).tables[0].rows == ()
-
-
 @pytest.mark.parametrize("traces", [(), FOUR, (broken("a", 0, 1),)])
 def test_every_row_fits_its_columns_and_holds_plain_data(traces: tuple[Trace, ...]) -> None:
     for one in sections(traces, SMALL):

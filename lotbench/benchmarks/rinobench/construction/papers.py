@@ -47,10 +47,6 @@ class Rules(BaseModel):
     """Weight of the quantiles in the edges of the scores; the rest is that of bins of equal width."""
     min_works: int = Field(default=5, gt=0)
     """Related works that an idea has at least."""
-    works_chars: int = Field(default=60_000, gt=0)
-    """Characters that the related works may take up in one prompt."""
-    max_claims: int = Field(default=20, gt=0, le=50)
-    """Arguments of one kind that are checked in one justification."""
     test_share: float = Field(default=0.2, gt=0, lt=1)
     """Of each score, the share that goes into the test split."""
 

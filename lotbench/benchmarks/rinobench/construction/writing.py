@@ -136,12 +136,12 @@ async def respond(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update
 async def look(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
     """Ask the judge about the wording of both texts, then whether each argument is grounded; drop the paper at a fault."""
     episode, turn = runtime.context, dict(state["turn"])
-    sample, rules = item(episode.sample, turn), episode.settings
+    sample, settings = item(episode.sample, turn), Settings()
     values = {"idea": sample.research_idea.text(), "justification": sample.novelty_reasoning}
 
     async def first(at: PaperEpisode, name: str) -> Mapping[str, Any]:
         if name == "claims":
-            return await claims.extract(at, sample.novelty_reasoning, rules.max_claims, gold=True)
+            return await claims.extract(at, sample.novelty_reasoning, settings.max_claims, gold=True)
         read = lambda answer: read_form(answer.reply, Formal).model_dump()  # noqa: E731 - as short as it can be
         return await at.require("judge", name, at.prompt(name), Formal, values, read=read, shared=True)
 
@@ -149,7 +149,6 @@ async def look(state: EpisodeState, runtime: Runtime[PaperEpisode]) -> Update:
     turn |= dict(zip(names, await episode.each(first, names), strict=True))
     if why := _dropped(turn):
         return why
-    settings = Settings(works_chars=rules.works_chars, max_claims=rules.max_claims)
     kinds = [kind for kind in KINDS if turn["claims"][kind]]
 
     async def grounds(at: AnyEpisode, kind: str) -> Mapping[str, Any]:
