@@ -287,7 +287,7 @@ def test_runs_that_differ_in_two_settings_are_refused(
     runs = [play(tmp_path), play(tmp_path, settings={"strategy": "rcp", "w1": 0.5})]
     assert main(["report", *(str(run.path) for run in runs)]) == 2
     told = capsys.readouterr().err
-    assert "settings.strategy (scp, rcp)" in told and "settings.w1 (0.6, 0.5)" in told
+    assert "settings.strategy: scp and rcp" in told and "settings.w1: 0.6 and 0.5" in told
 
 
 # A run that is killed.
