@@ -160,7 +160,7 @@ def own_id(name: str, call: object) -> str:
         with suppress(OSError, ValueError):
             values = [*(call.__defaults__ or ()), *(cell.cell_contents for cell in call.__closure__ or ())]
             if all(type(value) in _PLAIN for value in (*values, *named.values())):
-                place = [read_text(Path(code.co_filename)), code.co_firstlineno, code.co_name]
+                place = [read_text(Path(code.co_filename)), code.co_name, *code.co_positions()]
                 shown = digest([*place, values, named])
     return f"{name}#{shown[:8]}"
 

@@ -455,6 +455,8 @@ async def test_judges_of_one_name_have_an_id_for_each_behaviour() -> None:
     ids = [own_id("python:judge", call) for call in (made(True), made(False), by_client, made(True, client))]
     assert len({*ids}) == 4 and own_id("python:judge", by_client) == ids[2]
     assert own_id("python:judge", made(True)) == ids[0]
+    strict, lax = (lambda messages: "no"), (lambda messages: "yes")
+    assert own_id("python:judge", strict) != own_id("python:judge", lax), "on one line"
     async with models({"python:judge": made(True)}) as built:
         roles = built.role_models({role: [parse("python:judge")] for role in ("candidate", "judge")})
         replies = [(await roles[role][0].model(question())).model for role in ("candidate", "judge")]
