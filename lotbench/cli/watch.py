@@ -69,7 +69,7 @@ EXAMPLE: Mapping[str, Any] = {
 """The configuration of the recorded game as a run, which `lotbench replay example` finds by its name."""
 WHY = (
     "135 million parameters are enough to write English, and too few to find the joke: "
-    "the guesses may fit the sentence, but they pass over the picture."
+    "the guesses may fit the sentence, but they pass over the picture. (Its seed was chosen for guesses that differ.)"
 )
 """Why the embedded model fails, for the viewer of the live game."""
 

@@ -103,7 +103,7 @@ def test_the_data_of_a_plot_can_be_saved_from_disk(chromium: Browser, folder: Pa
         with page.expect_download() as saved:
             page.click("a[download] >> nth=0")
         saved.value.save_as(tmp_path / "data.csv")
-    assert (tmp_path / "data.csv").read_text(encoding="utf-8").startswith("series,name,creativity_score")
+    assert (tmp_path / "data.csv").read_text(encoding="utf-8").startswith("series,name,creativity score")
 
 
 def test_the_page_is_played_by_keyboard(chromium: Browser, folder: Path) -> None:
