@@ -29,6 +29,7 @@ from lotbench.models.registry import Models
 from lotbench.run import plan
 from lotbench.run.calling import journaled
 from lotbench.run.plan import Plan
+from lotbench.types import Reply, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,13 @@ class StudioState(EpisodeState, total=False):
 
 
 Studio: TypeAlias = StateGraph[StudioState, StudioContext, StudioState, StudioState]
+
+
+class Unkept(Store):
+    """A store that keeps no reply: the server forbids writes in its event loop, and whoever watches sees each call for a chain."""
+
+    def put(self, request: Request, reply: Reply, address: str = "") -> None:
+        """Ignore the reply; the journal has it."""
 
 
 class StudioError(ValueError):
@@ -122,7 +130,7 @@ async def _opened(folder: str, context: StudioContext) -> AsyncIterator[tuple[Pl
         run_plan = await asyncio.to_thread(_plan, context)
         async with Models(run_plan.pictures, run_plan.limits, {}) as models:
             role_models = await asyncio.to_thread(models.role_models, run_plan.names)
-            async with journaled(run_plan, role_models, Path(folder), Store(fresh=True)) as caller:
+            async with journaled(run_plan, role_models, Path(folder), Unkept(fresh=True)) as caller:
                 yield run_plan, caller
     except LotbenchError as error:
         raise StudioError(str(error)) from error

@@ -244,7 +244,11 @@ def test_a_stage_says_what_it_was_made_of(tuned: Path, seeing_base: str, picture
     assert (about["examples"], about["left_out"], about["processes"]) == (5, {}, 1)
     assert about["precision"] == {"frozen": "float32", "adapter": "float32", "autocast": "no"}
     card = (stage / "adapter" / "README.md").read_text()
-    assert f"base_model: {json.dumps(seeing_base)}" in card and "(trust_remote_code): no" in card
+    assert (
+        "base_model" not in card
+        and "others cannot load this adapter" in card
+        and "(trust_remote_code): no" in card
+    )
     assert set(about["instructions"]) == {"train-00000.jsonl", "train-00001.jsonl"}
     lines = [json.loads(line) for line in (stage / "loss.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines] == list(range(1, about["steps"] + 1))
@@ -378,9 +382,6 @@ def test_files_of_a_stage_that_others_changed_are_named(tmp_path: Path) -> None:
         (tmp_path / "tune.json").write_text(text, "utf-8")
         with pytest.raises(UsageError, match=r"tune\.json: damaged"):
             module.tune(config("tiny", tmp_path), [], tmp_path)
-    (tmp_path / "identity").write_bytes(b"\xff")
-    with pytest.raises(UsageError, match="other settings"):
-        module.tune(config("tiny", tmp_path), [], tmp_path)
 
 
 @pytest.mark.parametrize("bits", ["4bit", "8bit"])

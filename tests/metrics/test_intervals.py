@@ -51,9 +51,10 @@ def test_a_bounded_interval_is_never_a_point_and_holds_the_mean(values: list[flo
 
 
 def test_a_bounded_interval_is_wilsons_at_the_samples_it_is_worth() -> None:
-    # All or nothing: s2 (n - 1) = b n, so that deff is (b n + b + 1/12) / (b n + 1/12).
-    t, b = stats.t.ppf(0.975, 9), 0.3 * 0.7
-    size = 10 * (10 * b + 1 / 12) / (11 * b + 1 / 12)
+    # All or nothing: s2 (n - 1) = b n; an eighth of b + 1/12 is added to both parts of deff.
+    t, b = stats.t.ppf(0.975, 10), 0.3 * 0.7
+    added = (b + 1 / 12) / 8
+    size = 10 * (9 * b + added) / (10 * b + added)
     assert bounded(clusters([1.0] * 3 + [0.0] * 7), mean) == pytest.approx(wilson(0.3, size, t))
     # On a scale from 1 to 5, 2.2 is 0.3 of the way.
     stretched = bounded(clusters([5.0] * 3 + [1.0] * 7), mean, (1.0, 5.0))
