@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
+from functools import lru_cache
 
 from lotbench.prompting.prompt import Prompt, Value
 
@@ -25,20 +26,31 @@ def enclosed(prompt: Prompt, values: Mapping[str, Value]) -> dict[str, Value]:
     Such a line begins with a marker of the prompt in capitals, or is in any case a marker that comes after the block (up to
     a colon). Other lines stay the same.
     """
-    quoted, text = dict(values), "\n".join(prompt.sections.values())
-    for block in _BLOCK.finditer(text):
-        if isinstance(value := values.get(block[1]), str):
-            quoted[block[1]] = _quote(value, text, text[block.end() :])
+    quoted = dict(values)
+    for field, (starts, ends) in _blocks("\n".join(prompt.sections.values())).items():
+        if isinstance(value := values.get(field), str):
+            quoted[field] = _quote(value, starts, ends)
     return quoted
 
 
-def _quote(value: str, text: str, after: str) -> str:
-    markers = tuple(f"{_words(marker)} " for marker in _MARKER.findall(text))
-    ends = {_words(marker).casefold() for marker in _MARKER.findall(after)}
+@lru_cache(maxsize=256)
+def _blocks(text: str) -> Mapping[str, tuple[tuple[str, ...], frozenset[str]]]:
+    """Return for each field in a block of a prompt's text: how lines with its markers begin, and the markers after the block."""
+    starts = tuple(f"{_words(marker)} " for marker in _MARKER.findall(text))
+    return {
+        block[1]: (
+            starts,
+            frozenset(_words(found).casefold() for found in _MARKER.findall(text[block.end() :])),
+        )
+        for block in _BLOCK.finditer(text)
+    }
+
+
+def _quote(value: str, starts: tuple[str, ...], ends: frozenset[str]) -> str:
     lines = ((line, unicodedata.normalize("NFKC", line)) for line in value.splitlines(keepends=True))
     return "".join(
         f"> {line}"
-        if f"{_words(plain)} ".startswith(markers) or _words(plain.partition(":")[0]).casefold() in ends
+        if f"{_words(plain)} ".startswith(starts) or _words(plain.partition(":")[0]).casefold() in ends
         else line
         for line, plain in lines
     )

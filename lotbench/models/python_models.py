@@ -151,7 +151,7 @@ def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
 def own_id(name: str, call: object) -> str:
     """Return the model id of a callable that judges or answers: its name, and a digest of all that shows what it does.
 
-    This is the file of a function, its line, its attributes, defaults and what it closes over. If these are more than plain
+    This is the file of a function, its place there, its attributes, defaults and what it closes over. If these are more than plain
     values, or there is no file, the id is one of this object in this process.
     """
     shown = _IDS.setdefault(id(call), (token_hex(4), call))[0]

@@ -1,7 +1,8 @@
 """Duels: models play the same samples in a secret random order, with up to four interim tests, until they differ clearly.
 
-Each model plays an ordinary run, whose frozen list of samples is the order and whose run.json names the duel. An interim test is a ranking of the samples
-played so far, at a level of `metrics.sequential`, so that all tests together keep the error rate of a single test.
+Each model plays an ordinary run, whose frozen list of samples is the order and whose run.json names the duel. An interim
+test is a ranking of the samples played so far, at a level of `metrics.sequential`, so that all tests together keep the
+error rate of a single test.
 """
 
 from __future__ import annotations

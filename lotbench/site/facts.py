@@ -1,7 +1,8 @@
 """Facts about the key texts of the easy samples, by which the host of a game without a key answers questions.
 
-They stand in `data/lotbench_easy/facts.toml`, with questions to offer. A question is split at "or" into parts. A part is true if all its words with
-content ask for facts that are true, and false if one of them asks for a false one; else nothing is said.
+They stand in `data/lotbench_easy/facts.toml`, with questions to offer. A question is split at "or" into parts. A part is
+true if all its words with content ask for facts that are true, and false if one of them asks for a false one; else nothing is
+said.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The host: a judge and oracle without a model, which judges guesses by a sample's word lists and answers by facts.
 
-The lists have few guesses. On a guess that is neither there nor in the caption the host gives no verdict, and the player decides. It answers questions on
-words and letters, and those that the facts of the easy samples decide (`facts`); it offers questions that it can answer.
+The lists have few guesses. On a guess that is neither there nor in the caption the host gives no verdict, and the player
+decides. It answers questions on words and letters, and those that the facts of the easy samples decide (`facts`); it offers
+questions that it can answer.
 """
 
 from __future__ import annotations

@@ -264,7 +264,8 @@ def few_units(sims: int) -> str:
                 rng = np.random.default_rng([n, sim, 77])
                 own = np.repeat(of_pictures(PLAYERS[name], n, 1, rng), 3, axis=1)
                 counts = tallies(played(own, rng, 3))
-                for at, intervals.ADDED in enumerate(parts):
+                for at, part in enumerate(parts):
+                    intervals.ADDED = part
                     low, high = intervals.bounded(counts, statistic, ends)
                     low, high = ends if low is None or high is None else (low, high)
                     seen[at] += (low <= PLAYERS[name].truth() <= high, high - low)
