@@ -110,6 +110,10 @@ async def test_from_the_runs_to_a_game_and_its_picture(played: Path) -> None:
             assert got.content_type == "image/png"
             assert "immutable" in got.headers["Cache-Control"]
             assert (await got.read()).startswith(b"\x89PNG")
+        report = await text(browser, f"report/{ember}.html")
+        [picture] = re.findall(r'<img src="data:image/[a-z]+;base64,([^"]+)" alt="">', report)
+        assert len(picture) < 60_000 and "with the last guess" in report and "img-src data:" in report
+        assert f'<a href="../{game}">sample' in report
 
 
 async def test_a_page_may_run_its_own_script_and_nothing_else(played: Path) -> None:
