@@ -67,6 +67,7 @@ class Entry:
         checked: The FPR on hard negatives of the judges that decide, from their latest check (`value`, `low`, `high`, `n`); None
             without a check.
         answers: The candidate's answers.
+        data_set: The name of the data set.
         complete: Whether all planned episodes are finished. The unfinished ones of a stopped run are the long, often lost ones.
     """
 
@@ -86,6 +87,7 @@ class Entry:
     checked: Mapping[str, Any] | None = None
     answers: Replies = field(default_factory=Replies)
     complete: bool = True
+    data_set: str = ""
 
     @property
     def metric(self) -> PrimaryMetric:

@@ -36,6 +36,7 @@ from lotbench.report import likeness, trust, what_it_shows
 from lotbench.report.leaderboard import Entry, sample_scores
 from lotbench.report.report import READINGS, Facts, Report, RoleUsage, brief, build, to_markdown, to_summary
 from lotbench.report.sections import Section
+from lotbench.run import recorded
 from lotbench.run.folder_shapes import read_checks, read_run_json
 from lotbench.run.loading import Run, planned
 from lotbench.run.plan import Plan, group_samples, reference, sampling_table
@@ -392,6 +393,7 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
         ),
         answers=_answers(run.path, run.traces, declared, settings) if answers else likeness.Replies(),
         complete=run.summary["complete"],
+        data_set=recorded.home(config).name,
     )
 
 

@@ -115,7 +115,9 @@ class Group:
     said: str = ""
     notes: tuple[str, ...] = ()
     tries: bool = False
-    """Whether it is a run by itself of chosen samples or without a score, beside other groups."""
+    """Whether all its runs are of chosen samples or without a score, and other groups stand before it."""
+    data: str = ""
+    """The digest of the data."""
 
 
 @dataclass(frozen=True)
@@ -161,14 +163,13 @@ def boards(entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]] 
     tables = []
     for name, every in by_benchmark.items():
         groups = [_group(group, summaries or {}) for group in alike(every)]
-        first, *rest = sorted(groups, key=_weight)
+        first, *rest = sorted(groups, key=lambda group: (_is_try(group), _weight(group)))
         tables.append(Board(name, (first, *(replace(group, tries=_is_try(group)) for group in rest))))
     return sorted(tables, key=_weight)
 
 
 def _is_try(group: Group) -> bool:
-    row, *others = group.rows
-    return not others and (row.value is None or "chosen samples" in row.badge.in_short)
+    return all(row.value is None or "chosen samples" in row.badge.in_short for row in group.rows)
 
 
 def _weight(table: Board | Group) -> tuple[bool, int]:
@@ -232,7 +233,16 @@ def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -
     rows.sort(key=lambda row: (row.abstained, row.value is None, -row.mean))
     notes += [ABOUT] if any(row.bounds for row in rows) else []
     arm, metric, about = variant(group[0]), group[0].metric, describe_group(group[0])
-    return Group(arm, metric.name, metric.ends, about, tuple(rows), sentence, tuple(notes))
+    return Group(
+        arm,
+        metric.name,
+        metric.ends,
+        about,
+        tuple(rows),
+        sentence,
+        tuple(notes),
+        data=str(group[0].conditions["data"]),
+    )
 
 
 def _row(entry: Entry, summaries: Mapping[str, Mapping[str, Any]], metric: Metric) -> Row:
@@ -256,11 +266,11 @@ def _row(entry: Entry, summaries: Mapping[str, Mapping[str, Any]], metric: Metri
 
 
 def describe_group(entry: Entry) -> str:
-    """Return the conditions of a run, in a line: the models of its other roles and the digest of its data."""
+    """Return the conditions of a run, in a line: the models of its other roles and its data set."""
     conditions: Mapping[str, Any] = entry.conditions
     parts = []
     for role, from_config in conditions["roles"].items():
         # The address says where a model was called, not which model it is.
         names = [short_name(name.partition("@http")[0]) for name in entry.ids.get(role) or from_config]
         parts.append(f"{role} {', '.join(names)}")
-    return "; ".join([*parts, f"data {str(conditions['data'])[:8]}"])
+    return "; ".join([*parts, entry.data_set or f"data {str(conditions['data'])[:8]}"])

@@ -35,12 +35,13 @@ def test_runs_that_were_not_measured_alike_are_never_numbered_together() -> None
     assert len({group.about for group in board.groups}) == 2
 
 
-def test_single_runs_of_chosen_samples_are_tries_beside_other_groups() -> None:
+def test_runs_of_chosen_samples_are_tries_beside_other_groups() -> None:
     chosen = {"reasons": ("the samples were chosen by name",), "conditions": {**CONDITIONS, "data": "other"}}
-    (board,) = boards([run("a", 0.5, 0.6), run("b", 0.1, 0.2, **chosen)])  # type: ignore[arg-type]
+    tried = [run(name, 0.1, 0.2, data_set="mine", **chosen) for name in ("b", "c")]  # type: ignore[arg-type]
+    (board,) = boards([run("a", 0.5, 0.6), *tried])
     assert [group.tries for group in board.groups] == [False, True]
-    (board,) = boards([run("b", 0.1, 0.2, **chosen)])  # type: ignore[arg-type]
-    assert [group.tries for group in board.groups] == [False], "alone it is no aside"
+    (board,) = boards(tried)
+    assert [(group.tries, group.about, group.data) for group in board.groups] == [(False, "judge j; mine", "other")]
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -78,7 +78,7 @@ def test_rules_that_were_sent_before_are_not_written_out_again() -> None:
     [name] = [one for one in WHOLE if "-lotbench-" in one]
     shelf = Gallery(OLD).shelf(name)
     page = read(OLD, f"said/{name}/{shelf.rows[0].file}")
-    rules = re.findall(r'<div class="message system">', page)
+    rules = re.findall(r'<details class="message system">', page)
     asked = [step for step in shelf.run.traces[0].steps if step.get("call")]
     assert 0 < len(rules) < len(asked) and "The rules: as in" in page
 

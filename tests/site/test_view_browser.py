@@ -98,7 +98,7 @@ def test_a_board_of_three_models_is_searched_sorted_and_filtered(chromium: Brows
             names = page.locator("tr[data-entry] a[data-row]")
             assert names.all_text_contents() == ["ace-2026", "mid-2026", "dud-2026"]
             assert page.locator("td.place").all_text_contents() == ["1", "2", "–"]
-            assert "ace-2026 beats mid-2026." in (page.locator(".said").text_content() or "")
+            assert "ace-2026 beats mid-2026 by 0." in (page.locator(".said").text_content() or "")
             assert page.locator(".strip img").first.evaluate(
                 "(one) => one.decode().then(() => one.naturalWidth)"
             )
@@ -162,6 +162,7 @@ def test_two_runs_are_ticked_compared_and_searched_and_the_address_keeps_it(
         assert "Tick a second run" in (page.locator("#pair").text_content() or "")
         other.check()
         assert page.locator("[data-tick]:not(:checked):enabled").count() == 0, "two, and no third"
+        assert "2 runs chosen" in (page.locator("#pair").text_content() or "")
         assert serious(page) == [] and overflow(page) == 0
         kept = page.url
         page.get_by_role("link", name="Compare the two").click()

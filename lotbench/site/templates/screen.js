@@ -101,7 +101,7 @@ function show() {
   if (pair) {
     const [text, link] = pair.children;
     pair.hidden = !two.length;
-    text.textContent = two.length < 2 ? "Tick a second run of the same benchmark to compare the two." : "";
+    text.textContent = two.length < 2 ? "1 run chosen. Tick a second run of the same benchmark." : "2 runs chosen. Untick one to choose another.";
     link.hidden = two.length < 2;
     link.href = `compare/${names.join("/")}.html`;
   }
