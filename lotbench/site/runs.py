@@ -31,7 +31,7 @@ from lotbench.run.loading import readings
 from lotbench.site import compared, home, said
 from lotbench.site import game_rounds as thought
 from lotbench.site.page import FRAMES, screen
-from lotbench.site.run_summary import Shelf, page_file, read_run, stamp
+from lotbench.site.run_summary import EpisodeRow, Shelf, page_file, read_run, stamp
 from lotbench.site.serve import Served
 from lotbench.storage import atomic_write
 from lotbench.storage import export as rows_as
@@ -166,10 +166,14 @@ class Gallery:
         name, cost = summary.get("primary_metric"), summary.get("usage", {}).get("cost_usd")
         score = summary.get("scores", {}).get(name)
         trust = home.badge(summary["reasons"]) if summary else None
+        games: dict[str, list[EpisodeRow]] = {}
+        for row in shelf.rows:
+            games.setdefault(row.sample, []).append(row)
         return screen(
             "run",
             "../",
             shelf=shelf,
+            games=games,
             metric=name,
             words=benchmarks.metric_words(shelf.run.config.benchmark).get(str(name), ""),
             score=score,

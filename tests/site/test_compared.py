@@ -95,6 +95,8 @@ def test_every_benchmark_says_what_was_asked_and_answered(name: str) -> None:
     gallery = Gallery(FOLDER)
     page, shelf = text(gallery, f"run/{name}.html"), gallery.shelf(name)
     assert all(shelf.asked_text(row.sample) for row in shelf.rows)
+    assert len(ROWS.findall(page)) == len({row.sample for row in shelf.rows}), "repeats share a row"
+    assert page.count(" data-row>") == len(shelf.rows)
     answered = [row for row in shelf.rows if row.answer]
     assert answered and all(row.answer.split()[0] in page for row in answered)
 
