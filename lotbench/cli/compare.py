@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
+from lotbench.cli.lines import command, wrapped
 from lotbench.report.comparison import to_json, to_latex, to_markdown
 from lotbench.report.difference_sections import detectable
 from lotbench.report.leaderboard import Board, Place
-from lotbench.report.markdown import counted, interval, places, visible
+from lotbench.report.markdown import counted, interval, visible
 from lotbench.report.sections import Grid, Plot
 from lotbench.run.compare_runs import compare_runs
 from lotbench.run.loading import load_run
@@ -28,7 +29,9 @@ def compare(parsed: argparse.Namespace) -> int:
     from lotbench.report.html.comparison_page import page
     from lotbench.report.html.page import section_drawings
 
-    runs = [load_run(name, parsed.runs_folder) for name in _runs_among(parsed.runs)]
+    names = _runs_among(parsed.runs)
+    print(f"reading {counted(len(names), 'run')} ...", file=sys.stderr, flush=True)
+    runs = [load_run(name, parsed.runs_folder) for name in names]
     comparison = compare_runs(runs, Path(parsed.table) if parsed.table else None)
     if parsed.full:
         print(to_markdown(comparison))
@@ -40,13 +43,13 @@ def compare(parsed: argparse.Namespace) -> int:
     for form in ("png", "pdf"):
         if getattr(parsed, form):
             write_drawings(folder / "plots", section_drawings(comparison.sections), form)
-    tables = "" if parsed.full else "; its tables here: --full"
-    print(f"page: {folder / 'compare.html'}, and the same as .md and .json{tables}")
     paths = {run.path.name: run.path for run in runs}
+    print(*(wrapped(sentence, indent=0) for sentence in comparison.said), sep="\n")
     for board in comparison.boards:
-        print(*_lines(board, paths), sep="\n")
-    for sentence in comparison.said:
-        print(visible(sentence))
+        print("", *_lines(board, paths), sep="\n")
+    tables = "" if parsed.full else "; --full prints the tables"
+    page_line = f"{folder / 'compare.html'}, and the same as .md and .json{tables}"
+    print("", wrapped(page_line, "page"), sep="\n")
     return 0
 
 
@@ -61,7 +64,10 @@ def _runs_among(names: Sequence[str]) -> list[str]:
 def _lines(board: Board, paths: Mapping[str, Path]) -> list[str]:
     """Return a ranking as lines of 80 characters at most: place, model, score and lead, each with its interval; then what it shows."""
     most = max(place.entry.played for place in board.places) if board.places else 0
-    few = f"note: only {board.shared} of {most} samples in common; the same --seed and --limit draw the same"
+    few = wrapped(
+        f"note: only {board.shared} of {most} samples in common; the same --seed and --limit draw the same",
+        indent=0,
+    )
     lines = [few] * (2 * board.shared < most)
     lines.append(f"{'#':>4}  {'model':25} {visible(board.metric)[:24]:24} ahead of the next by")
     pairs = []
@@ -69,17 +75,17 @@ def _lines(board: Board, paths: Mapping[str, Path]) -> list[str]:
         pair = after and board.pair(place.label, after.label)
         pairs += [pair] if pair else []
         number, mean, lead = board.number(place), place.mean, pair.difference if pair else None
-        digits = places(mean.n)
-        score = "none" if mean.value is None else interval(mean.value, mean.low, mean.high, digits)
-        ahead = interval(lead.mean, lead.low, lead.high, digits) if lead and lead.mean is not None else ""
+        score = "none" if mean.value is None else interval(mean.value, mean.low, mean.high)
+        ahead = interval(lead.mean, lead.low, lead.high) if lead and lead.mean is not None else ""
         at = "–" if number is None else f"({number})" if place.entry.reasons else str(number)
         lines.append(f"{at:>4}  {visible(place.label)[:25]:25} {score:24} {ahead}".rstrip())
     brackets = "; brackets: a provisional place" if any(place.entry.reasons for place in board.places) else ""
-    lines.append(f"      {counted(board.shared, 'sample')} that all played, 95 % intervals{brackets}")
+    shared = f"{counted(board.shared, 'sample')} that all played, 95 % intervals{brackets}"
+    lines.append(wrapped(shared, indent=6))
     if gaps := [detectable(pair) for pair in pairs if not pair.apart]:
         known = [gap for gap in gaps if gap is not None]
         shows = f"a gap from {max(known):.2f} on is" if known else "no gap can be"
-        lines.append(f"      With so many samples {shows} clear; more of them show more.")
+        lines.append(wrapped(f"With so many samples {shows} clear; more of them show more.", indent=6))
     return [*lines, *_farthest(paths, *board.places[:2])] if pairs else lines
 
 
@@ -90,8 +96,9 @@ def _farthest(paths: Mapping[str, Path], first: Place, second: Place) -> list[st
     sample = max(gaps, key=gaps.__getitem__, default="")
     means = f"{ours[sample]:.2f} and {others[sample]:.2f}" if sample else ""
     both = (paths[place.entry.name] for place in (first, second))
-    commands = (f"      lotbench replay {path} --sample {sample}" for path in both)
-    return [f"      The first two differ most on {sample} ({means}):", *commands] if gaps.get(sample) else []
+    commands = (command(f"lotbench replay {path} --sample {sample}") for path in both)
+    said = wrapped(f"The first two differ most on {sample} ({means}):", indent=6)
+    return [said, *commands] if gaps.get(sample) else []
 
 
 def write_drawings(folder: Path, drawings: Iterable[tuple[str, Plot | Grid]], form: str = "png") -> None:

@@ -201,6 +201,7 @@ def install_local(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench local install`: install the embedded model; return exit code 0."""
     from lotbench.models.embedded import install
 
+    print("installing the embedded model: about 90 MB, unless it is here", flush=True)
     install()
     print("the embedded model is installed: lotbench watch")
     return 0

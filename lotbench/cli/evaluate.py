@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 
 from lotbench import benchmarks
 from lotbench.calls.budget import refuse_tier
+from lotbench.cli.lines import command, wrapped
 from lotbench.config import experiment as config
 from lotbench.config import judge_panel, model_names
 from lotbench.config.experiment import Config
 from lotbench.errors import DataError, RunFolderError, UsageError
 from lotbench.report import bounds, trust
-from lotbench.report.markdown import visible
 from lotbench.run import plan
 from lotbench.run.evaluate import begin
 from lotbench.run.loading import Run
@@ -157,31 +157,35 @@ def print_result(run: Run) -> int:
     """Print the scores of a run, whether it is trusted, and the commands to go on with; return exit code 0."""
     summary = run.summary
     name = summary["primary_metric"]
-    score = summary["scores"].get(name)
-    # A server gives the name of its model, which is printed.
-    print(visible(run.line))
-    if score and (sentence := bounds.moving(name, score.get("bounds", {}), score["low"], score["high"])):
-        print(sentence)
+    result = summary["scores"].get(name) or {}
+    model, score, *spent = run.facts
+    rows = [("model", model), ("score", score), ("played", ", ".join(spent))]
+    if moving := bounds.moving(name, result.get("bounds", {}), result.get("low"), result.get("high")):
+        rows.append(("", moving))
     # Metrics without a value that a command can compute.
     whys = [str(metric.get("why")) for metric in summary["scores"].values()]
-    for why in dict.fromkeys(why for why in whys if "lotbench score" in why):
-        print(visible(why))
-    print(visible(_trust(run)))
+    rows += [("", why) for why in dict.fromkeys(whys) if "lotbench score" in why]
+    said, check = _trust(run)
+    rows.append(("trust", said))
+    for label, text in rows:
+        print(wrapped(text, label))
+    if check:
+        print(command(check))
     if not run_folder.writable(run.path):
         print(f"{run.path} can only be read: nothing was written to it")
         return 0
     name = str(run.path)
     with suppress(RunFolderError):
         name = "latest" if run_folder.find("latest").samefile(run.path) else name
-    print(f"report: {run.path / 'report.html'}, and report.md beside it")
-    print(f"next: lotbench view {name}, or lotbench replay {name}")
+    print(wrapped(f"{run.path / 'report.html'} (and report.md)", "report"))
+    print(wrapped(f"lotbench view {name}", "next"), command(f"lotbench replay {name}"), sep="\n")
     return 0
 
 
-def _trust(run: Run) -> str:
-    """Return a line that says whether a run is trusted, or why not and which command checks its judges."""
+def _trust(run: Run) -> tuple[str, str]:
+    """Return whether a run is trusted, or why not; and the command that checks its judges, or ""."""
     if run.summary["rankable"]:
-        return "trusted: it has a place among runs that were measured alike"
+        return "trusted: it has a place among runs that were measured alike", ""
     reasons = run.summary["reasons"]
     unchecked = [
         (role, model_names.parse(name))
@@ -191,6 +195,8 @@ def _trust(run: Run) -> str:
     ]
     checkable = unchecked and not {name.kind for _, name in unchecked} & {"python", "local", "human"}
     named = [run.config.benchmark] * (run.config.benchmark != config.DEFAULT_BENCHMARK)
+    said = f"not trusted: {', '.join(trust.in_short(reasons))}"
+    if not checkable:
+        return f"{said}; the report says why", ""
     check = " ".join([*named, *(f"--{role} {name.text}" for role, name in unchecked)])
-    earns = f"lotbench judge-check {check}" if checkable else "the report says why"
-    return f"not trusted: {', '.join(trust.in_short(reasons))}; {earns}"
+    return f"{said}; this checks the {unchecked[0][0]}:", f"lotbench judge-check {check}"

@@ -254,9 +254,9 @@ def news(view: View | None, printed: set[tuple[object, ...]], with_questions: bo
         lines: list[tuple[str, Text]] = []
         if turn.guess and turn.counts is not None:
             note = " (that is in the picture already)" if turn.in_caption else ""
-            lines.append(("counts", judged(turn.guess, turn.counts).append(note)))
+            lines.append(("counts", judged(turn.number, turn.guess, turn.counts).append(note)))
         if with_questions and not turn.guess and view and turn.number < view.round:
-            lines.append(("counts", no_guess(turn.number)))
+            lines.append(("counts", judged(turn.number, None, False)))
         if with_questions and turn.question:
             lines.append(("question", Text(f"  asks: {visible(turn.question)}")))
         if turn.answer:
@@ -272,15 +272,13 @@ def news(view: View | None, printed: set[tuple[object, ...]], with_questions: bo
                 yield text
 
 
-def no_guess(number: object) -> Text:
-    """Return a line on a round without a usable guess."""
-    return Text(f"  round {number}: no usable guess", style="dim")
-
-
-def judged(guess: str, counts: bool) -> Text:
-    """Return a line with a guess and whether it counts."""
-    mark = Text("  ✓ it counts: ", "green") if counts else Text("  ✕ not it: ", "red")
-    return mark.append(visible(guess), style="bold")
+def judged(number: object, guess: object, counts: bool) -> Text:
+    """Return a line with the number of an attempt, its guess (None: no usable one), and whether it counts."""
+    line = Text(f"  attempt {number} ")
+    if not guess:
+        return line.append("✕ no usable guess", "dim")
+    line.append("✓ it counts: " if counts else "✕ not it: ", "green" if counts else "red")
+    return line.append(visible(str(guess)), "bold")
 
 
 def show_picture(console: Console, picture: bytes) -> None:

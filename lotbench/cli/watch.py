@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-from collections import Counter
+import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from rich.console import Console
 from rich.text import Text
 
 from lotbench.cli.evaluate import interruptible
-from lotbench.cli.play_terminal import judged, news, no_guess, show_picture, told_answer
+from lotbench.cli.lines import wrapped
+from lotbench.cli.play_terminal import judged, news, show_picture, told_answer
 from lotbench.config import experiment as config
 from lotbench.run.evaluate import begin
 from lotbench.run.loading import Run
@@ -85,7 +87,10 @@ def watch(parsed: argparse.Namespace) -> int:
     console.rule("A good player at the same joke, recorded: it may ask")
     run = tell(console, out, PACE_S if console.is_terminal else 0.0)
     console.print("", told_answer(item.model_dump()), sep="\n")
-    console.print(Text(f"report:  {run.path / 'report.html'}"))
+    print(wrapped(str(run.path / "report.html"), "report"))
+    program = "lotbench" if shutil.which("lotbench") else sys.argv[0]
+    print(f"next    {program + ' view':34}every run, and every game round by round")
+    print(f"        {program + ' play --browser':34}you are the player; no key needed")
     return 0
 
 
@@ -143,11 +148,11 @@ class Script:
 
 
 class Live:
-    """The printer of a game that is being played; it prints each text once."""
+    """The printer of a game that is being played; it prints each turn once."""
 
     def __init__(self, console: Console) -> None:
         self._console, self._drawn = console, set[tuple[object, ...]]()
-        self._player, self._lines = Player("", ""), Counter[str]()
+        self._player = Player("", "")
 
     async def watched(self, status: Status) -> None:
         """Print what is new in the run's game until this task is cancelled at the end of the run."""
@@ -162,18 +167,11 @@ class Live:
 
     def _print_news(self) -> None:
         for text in news(self._player.view, self._drawn, with_questions=True):
-            self._say(text)
-
-    def _say(self, text: Text) -> None:
-        """Print a line; one that comes a second time is marked, and a third time it is left out."""
-        self._lines[text.plain] += 1
-        if self._lines[text.plain] < 3:
-            self._console.print(text.append(" (again)" * (self._lines[text.plain] - 1), "dim"))
+            self._console.print(text)
 
     def ends(self, trace: Trace) -> None:
         """Print the verdict on the last guess, which came too late for `watched`."""
         last = next(step for step in reversed(trace.steps) if step["step"] == "respond")
         value: Any = last["value"]
         if (last["round"], "counts") not in self._drawn:
-            guess, solved = value.get("guess"), trace.outcome == "solved"
-            self._say(judged(str(guess), solved) if guess else no_guess(last["round"]))
+            self._console.print(judged(last["round"], value.get("guess"), trace.outcome == "solved"))

@@ -83,9 +83,9 @@ def install() -> None:
     if not requirements:
         return
     if find_spec("pip") is not None:
-        command = [sys.executable, "-m", "pip", "install", "--no-deps", *requirements]
+        command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", *requirements]
     elif uv := shutil.which("uv"):
-        command = [uv, "pip", "install", "--python", sys.executable, "--no-deps", *requirements]
+        command = [uv, "pip", "install", "-q", "--python", sys.executable, "--no-deps", *requirements]
     else:
         raise UsageError(f"neither pip nor uv is here to install {' '.join(requirements)}")
     if status := subprocess.run(command, check=False).returncode:

@@ -55,7 +55,8 @@ class Run:
         if not self.summary:
             return f"<run {self.path}, not ended>"
         why = ", ".join(trust.in_short(self.summary["reasons"]))
-        return visible(f"<run {self.path}: {self.line}; {f'not trusted: {why}' if why else 'trusted'}>")
+        said = "  ".join((*self.facts, f"not trusted: {why}" if why else "trusted"))
+        return visible(f"<run {self.path}: {said}>")
 
     def _repr_html_(self) -> str:
         """Return the run in a line and its metrics, for a notebook."""
@@ -67,8 +68,8 @@ class Run:
         return "trusted" if self.summary["rankable"] else f"not trusted: {'; '.join(self.summary['reasons'])}"
 
     @property
-    def line(self) -> str:
-        """The result of an ended run in a line: model, primary metric, games or tasks, cost, time."""
+    def facts(self) -> tuple[str, ...]:
+        """The result of an ended run: model; primary metric; games or tasks; cost, if it is known; time."""
         name, outcomes = self.summary["primary_metric"], self.summary["outcomes"]
         score, cost = self.summary["scores"].get(name) or {}, self.summary["usage"]["cost_usd"]
         known = score.get("value") is not None
@@ -76,10 +77,8 @@ class Run:
         game = {"solved", "unsolved"} & outcomes.keys()
         total = self.summary["n_traces"]
         played = f"{outcomes.get('solved', 0)}/{total} solved" if game else f"{total} played"
-        spent = [] if cost is None else [f"${cost:.2f}"]
-        return "  ".join(
-            [self.config.model, f"{name} {text}", played, *spent, duration(self.summary["wall_s"])]
-        )
+        spent = () if cost is None else (f"${cost:.2f}",)
+        return self.config.model, f"{name} {text}", played, *spent, duration(self.summary["wall_s"])
 
     def score(self, name: str | None = None) -> float | None:
         """Return the value of a metric, by default the first one; None if it has no value (`summary` has the reason).

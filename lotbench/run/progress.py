@@ -5,19 +5,26 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from statistics import fmean
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from lotbench.calls.caller import CallStats
 from lotbench.report.markdown import duration
 from lotbench.run.session import Status, Watch
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 TERMINAL_S = 0.25
 PIPE_S = 15.0
 STALL_S = 60.0
 """The seconds without any reply after which the calls in flight are listed."""
 SHOWN = 5
+BAR = 50
+"""The columns of the bar on a terminal."""
+COLOURS = {"solved": "green", "done": "green", "unsolved": "yellow", "failed": "bold red"}
 ENDING = "writing the report"
 """What a session does after its last game or task, for some seconds if the run is large."""
 
@@ -38,7 +45,10 @@ def _in_pipe(stream: TextIO) -> Watch:
             news = counts(status), int((time.monotonic() - status.stats.replied) / STALL_S)
             if news != shown:
                 shown = news
-                print(lines(status, started), file=stream, flush=True)
+                failed = tally(status)["failed"]
+                print(
+                    lines(status, started) + (f"\n{failed} failed" if failed else ""), file=stream, flush=True
+                )
 
         try:
             while True:
@@ -46,14 +56,15 @@ def _in_pipe(stream: TextIO) -> Watch:
                 show_news()
         finally:
             show_news()
-            print(ENDING, file=stream, flush=True)
+            if status.traces:
+                print(ENDING, file=stream, flush=True)
 
     return show
 
 
 def _on_terminal(stream: TextIO) -> Watch:
     async def show(status: Status) -> None:
-        from rich.console import Console  # noqa: PLC0415 - a pipe needs none of it
+        from rich.console import Console, Group  # noqa: PLC0415 - a pipe needs none of it
         from rich.live import Live  # noqa: PLC0415
         from rich.text import Text  # noqa: PLC0415
 
@@ -61,31 +72,60 @@ def _on_terminal(stream: TextIO) -> Watch:
         console, started = Console(file=stream, markup=False), time.monotonic()
         _warn(status, console.print)
         console.print(f"run: {status.path}", highlight=False)
+        marks = "━─" if console.encoding.startswith("utf") else "=-"
         with Live(console=console, auto_refresh=False, transient=False) as live:
             try:
                 while True:
-                    live.update(Text(lines(status, started)), refresh=True)
+                    live.update(Group(bar(status, marks), Text(lines(status, started))), refresh=True)
                     await asyncio.sleep(TERMINAL_S)
             finally:
-                live.update(Text(f"{lines(status, started)}\n{ENDING}"), refresh=True)
+                ending = [ENDING] if status.traces else []
+                live.update(Group(bar(status, marks), lines(status, started), *ending), refresh=True)
 
     return show
 
 
+def bar(status: Status, marks: str = "━─") -> Text:
+    """Return a bar of BAR columns and the counts of finished games or tasks, each kind in a colour of its own.
+
+    `marks` are the characters of finished and of open ones.
+    """
+    from rich.text import Text  # noqa: PLC0415 - a pipe needs none of it
+
+    drawn, ended, filled = Text(no_wrap=True), 0, 0
+    kinds = [(kind, count) for kind, count in tally(status).items() if count]
+    for kind, count in kinds:
+        ended += count
+        columns = BAR * ended // max(status.total, 1) - filled
+        drawn.append(marks[0] * columns, COLOURS[kind])
+        filled += columns
+    drawn.append(marks[1] * (BAR - filled), "dim")
+    for kind, count in kinds:
+        drawn.append(f"  {count} {kind}", COLOURS[kind])
+    return drawn
+
+
+def tally(status: Status) -> dict[str, int]:
+    """Return the numbers of finished games or tasks by kind: solved or done, unsolved, failed."""
+    outcomes = Counter(trace.outcome for trace in status.traces.values())
+    failed = sum(count for outcome, count in outcomes.items() if outcome.endswith("_failed"))
+    solved = "solved" if status.plan.benchmark.graph == "game" else "done"
+    unsolved = outcomes["unsolved"]
+    return {solved: outcomes.total() - unsolved - failed, "unsolved": unsolved, "failed": failed}
+
+
 def lines(status: Status, started: float) -> str:
-    """Return the progress of a run in one line, and a line for failures and for each thing that slows it down.
+    """Return the progress of a run in one line, and a line for each thing that slows it down.
 
     Args:
         status: The state of the run.
         started: The time at which this session began (monotonic seconds).
     """
     now, retries = time.monotonic(), status.models.waiting.retries
-    failed = sum(trace.outcome.endswith("_failed") for trace in status.traces.values())
     crowded = [pace for pace in status.models.paces.values() if pace.places < pace.most]
     return "\n".join(
         [
             line(status, now - started),
-            *([f"{failed} failed"] if failed else []),
             *([f"{retries} waiting on retries"] if retries else []),
             *(f"an endpoint is crowded: {int(pace.places)} of {pace.most} places" for pace in crowded),
             *stalled(status.stats, now),
@@ -145,7 +185,10 @@ def stalled(stats: CallStats, now: float) -> list[str]:
         return []
     waiting = sorted((started, key, model) for key, (started, model) in stats.open.items())
     lines = [f"no reply for {since:.0f} s; {len(waiting)} calls in flight:"]
-    lines += [f"  {now - started:.0f} s  {model}  {key}" for started, key, model in waiting[:SHOWN]]
+    for started, key, model in waiting[:SHOWN]:
+        sample, repeat, number, step, *_ = key.rsplit("/", 6)
+        place = f"{sample}, repeat {repeat}, round {number}, {step.replace('_', ' ')}"
+        lines.append(f"  {now - started:.0f} s  {model}  {place}")
     return lines + ([f"  and {len(waiting) - SHOWN} more"] if len(waiting) > SHOWN else [])
 
 

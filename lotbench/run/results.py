@@ -65,6 +65,8 @@ def write(
 ) -> tuple[Run, Report]:
     """Write summary.json, report.md and report.html of a run, complete or not; return it with the new summary, and the report.
 
+    A run without any finished task gets no report.md and report.html.
+
     Args:
         run: The run, with its traces so far.
         plan: The plan of the run.
@@ -84,8 +86,9 @@ def write(
             out.write_json("judge.json", {"schema": RUN_SCHEMA, "records": list(quality.used)})
         out.write_json("summary.json", summary)
         short = report if full else brief(report)
-        out.write("report.md", to_markdown(short))
-        out.write("report.html", page(short, _pictures(plan, short)))
+        if run.traces:
+            out.write("report.md", to_markdown(short))
+            out.write("report.html", page(short, _pictures(plan, short)))
     # The summary as it is read from the file, with lists for tuples.
     return replace(run, summary=json.loads(json.dumps(summary))), report
 

@@ -135,7 +135,7 @@ def test_the_starter_set_is_evaluated_and_replayed(place: Place) -> None:
         roles = ["--model", who["candidate"], "--judge", who["judge"], "--oracle", who["oracle"]]
         told = place.run("lotbench", "evaluate", "--limit", "4", "--max-rounds", "3", *roles)
     [run] = (place.folder / "runs").iterdir()
-    assert f"report: {Path('runs') / run.name / 'report.html'}" in told.stdout
+    assert f"report  {Path('runs') / run.name / 'report.html'}" in told.stdout
     traces = [json.loads(line) for line in (run / "traces.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(traces) == 12
     assert not [trace["why"] for trace in traces if trace["outcome"].endswith("_failed")]

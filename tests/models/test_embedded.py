@@ -79,7 +79,7 @@ def test_install_falls_back_to_uv(fake_uv: Path) -> None:
     embedded.install()
     asked = fake_uv.read_text(encoding="utf-8").split()
     assert asked == [
-        *("pip", "install", "--python", sys.executable, "--no-deps"),
+        *("pip", "install", "-q", "--python", sys.executable, "--no-deps"),
         *("no-such-distribution==0.1.2", "xllamacpp>=2026.10"),
     ]
 

@@ -83,7 +83,10 @@ def test_a_score_that_failures_bend_further_than_its_interval_says_so(informativ
 
 
 def test_bounds_stand_beside_the_score_in_every_primary_metric_place(
-    informative: list[Trace], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    informative: list[Trace],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = build(informative, metrics(informative, Rules()), (), replace(FACTS, n_episodes=180))
     shown = bounds.in_words(made.scores["creativity_score"].bounds)
@@ -98,9 +101,15 @@ def test_bounds_stand_beside_the_score_in_every_primary_metric_place(
     why = ["the candidate \x1b]0;owned\x07 and the judge are siblings"]
     asked = SimpleNamespace(model="broken", roles={}, benchmark="lotbench")
     run = Run(tmp_path, asked, {}, {}, (), {**summary, "rankable": False, "reasons": why})  # type: ignore[arg-type]
+    monkeypatch.setenv("COLUMNS", "60")
     assert print_result(run) == 0
-    told = capsys.readouterr().out
-    assert f"bounds {shown}" in told.splitlines()[0] and "creativity_score may move further" in told
+    lines = capsys.readouterr().out.splitlines()
+    told = " ".join(line.strip() for line in lines)
+    assert (
+        max(map(len, lines)) <= 60
+        and f"bounds {shown}" in told
+        and "creativity_score may move further" in told
+    )
     assert "not trusted: other reasons; the report says why" in told and not set("\x1b\x07") & set(told)
     assert "bounds" not in to_markdown(replace(made, scores=metrics([won("a", 1, 1)], Rules())))
 

@@ -172,7 +172,7 @@ def test_compare_prints_a_ranking_and_writes_a_page(
     *better, worst = [line[0] for line in lines[first + 1 : first + 4]]
     assert sorted(better) == ["fair", "strong"] and worst == "weak", "two may tie, as the rule draws"
     assert "lotbench and arena" in told
-    assert f"page: {to / 'compare.html'}, and the same as .md and .json" in told
+    assert told.endswith(f"\npage    {to / 'compare.html'}, and the same as .md and .json\n")
     html = (to / "compare.html").read_text(encoding="utf-8")
     assert "Runs by model" in told and "Beside the table" in told
     assert html.count("<svg") == 2 and "arena by creativity_score, lotbench, a point a model" in html
@@ -195,17 +195,17 @@ def test_report_of_several_runs_prints_what_compare_writes(
     (tmp_path / "keyless").mkdir()
     assert main(["compare", *names, str(tmp_path / "keyless"), "--out", str(tmp_path)]) == 0
     said = capsys.readouterr()
-    assert said.err == f"note: left out, as they are no runs: {tmp_path / 'keyless'}\n"
-    told = said.out.splitlines()
+    assert said.err == f"note: left out, as they are no runs: {tmp_path / 'keyless'}\nreading 3 runs ...\n"
+    verdict, _, *told, _, page = said.out.splitlines()
     heads = ["#", "model", "creativity_score", "ahead", "of", "the", "next", "by"]
-    assert told[0].startswith("page: ") and told[1].split() == heads
-    assert told[2].startswith(" (1)  ") and told[2].count(" to ") == 2 and " weak " in told[4]
-    assert "3 samples that all played" in told[5] and "brackets: a provisional place" in told[5]
-    assert "no gap can be clear" in told[6], "the smallest p of three samples is 1/4"
-    assert "The first two differ most on lot-" in "\n".join(told) and told[-2].startswith(
-        f"      lotbench replay {runs[0].path.parent}/"
-    )
-    assert "strong" in told[-1] and told[-1].startswith("Provisionally (") and max(map(len, told[1:5])) <= 80
+    assert page.startswith("page    ") and page.endswith("; --full prints the tables")
+    assert told[0].split() == heads
+    assert told[1].startswith(" (1)  ") and told[1].count(" to ") == 2 and " weak " in told[3]
+    assert "3 samples that all played" in told[4] and "brackets: a provisional place" in told[4]
+    assert "no gap can be clear" in told[5], "the smallest p of three samples is 1/4"
+    assert "The first two differ most on lot-" in "\n".join(told)
+    assert told[-1].startswith(f"        lotbench replay {runs[0].path.parent}/")
+    assert "strong" in verdict and verdict.startswith("Provisionally (") and max(map(len, told[:4])) <= 80
     assert main(["report", *names]) == 0
     assert capsys.readouterr().out == (tmp_path / "compare.md").read_text(encoding="utf-8")
 
@@ -236,12 +236,12 @@ def test_compare_ranks_each_group_of_mixed_runs_and_says_what_it_left_out(
 ) -> None:
     paths = [str(run.path) for run in runs]
     assert main(["compare", *paths, "--out", str(tmp_path)]) == 0
-    said = capsys.readouterr().out.splitlines()[-1]
+    said = capsys.readouterr().out.splitlines()[0]
     assert said.startswith("group 1: ") and "weak" in said
     titles = [line for line in (tmp_path / "compare.md").read_text("utf-8").splitlines() if "## " in line]
     assert "## group 1: Ranking" in titles and "## group 2: Runs by seed" in titles
     assert main(["compare", *paths[:3], paths[4], "--out", str(tmp_path)]) == 0
-    *_, ranked, left = capsys.readouterr().out.splitlines()
+    ranked, left, *_ = capsys.readouterr().out.splitlines()
     assert "weak" in ranked and "group" not in ranked
     assert left.startswith(f"{runs[4].path.name} is left out") and "settings.max_rounds: 3 and 2" in left
 
