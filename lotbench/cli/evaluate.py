@@ -15,13 +15,13 @@ from lotbench import benchmarks
 from lotbench.calls.budget import refuse_tier
 from lotbench.cli.lines import command, wrapped
 from lotbench.config import experiment as config
-from lotbench.config import judge_panel, model_names
+from lotbench.config import judge_panel
 from lotbench.config.experiment import Config
 from lotbench.errors import DataError, RunFolderError, UsageError
 from lotbench.report import bounds, trust
 from lotbench.run import plan
 from lotbench.run.evaluate import begin
-from lotbench.run.loading import Run
+from lotbench.run.loading import Run, check_command
 from lotbench.run.progress import watch
 from lotbench.run.session import collect_rarely
 from lotbench.storage import run_folder
@@ -187,16 +187,5 @@ def _trust(run: Run) -> tuple[str, str]:
     if run.summary["rankable"]:
         return "trusted: it has a place among runs that were measured alike", ""
     reasons = run.summary["reasons"]
-    unchecked = [
-        (role, model_names.parse(name))
-        for role in ("judge", "oracle")
-        if any(f"the {role}" in reason and "was never checked" in reason for reason in reasons)
-        for name in run.config.roles.get(role, ())
-    ]
-    checkable = unchecked and not {name.kind for _, name in unchecked} & {"python", "local", "human"}
-    named = [run.config.benchmark] * (run.config.benchmark != config.DEFAULT_BENCHMARK)
-    said = f"not trusted: {', '.join(trust.in_short(reasons))}"
-    if not checkable:
-        return f"{said}; the report says why", ""
-    check = " ".join([*named, *(f"--{role} {name.text}" for role, name in unchecked)])
-    return f"{said}; this checks the {unchecked[0][0]}:", f"lotbench judge-check {check}"
+    said, check = f"not trusted: {', '.join(trust.in_short(reasons))}", check_command(run.config, reasons)
+    return (f"{said}; this checks what is not checked:" if check else f"{said}; the report says why"), check

@@ -107,7 +107,11 @@ def summed_up(ranking: Board) -> str:
     for both in pairwise(place.label for place in ranking.places):
         if pair := ranking.pair(*both):
             a, b = (pair.better, pair.other) if pair.apart else both
-            sentences.append(f"{a} beats {b} by {pair.difference.mean:.3f}" if pair.apart else f"{a} and {b} are not clearly different")
+            sentences.append(
+                f"{a} beats {b} by {pair.difference.mean:.3f}"
+                if pair.apart
+                else f"{a} and {b} are not clearly different"
+            )
     parts = [", ".join(sentences)] if sentences else []
     clear, n = sum(pair.apart for pair in ranking.pairs), len(ranking.pairs)
     if n > 1 and clear:

@@ -66,6 +66,7 @@ class Facts:
         n_samples: The number of samples of the run.
         n_episodes: The number of episodes of the complete run.
         reasons: Why the run is not trusted; empty if it is (`trust.reasons`).
+        check: The command that checks its judge and oracle; "" if they are checked or no command can.
         remarks: Remarks on a run, trusted or not (`trust.remarks`).
         settings: The settings of the run by name.
         preset: The name of the reference preset.
@@ -97,6 +98,7 @@ class Facts:
     footprint: Mapping[str, Any] | None = None
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    check: str = ""
     primary_metric: str = ""
     words: Mapping[str, str] = field(default_factory=dict)
 
@@ -250,8 +252,11 @@ def _head(report: Report) -> list[str]:
     blocks = [f"# {plain(facts.benchmark)}: {plain(candidate)}"]
     if not report.rankable:
         blocks.insert(0, f"**Not trusted:** {'; '.join(plain(reason) for reason in report.reasons)}")
+    if facts.check:
+        blocks.insert(1, f"This checks it: `{facts.check}`")
     scores = scores_table(report)
-    words = [f"{name}: {facts.words[name]}" for name in report.scores if name in facts.words]
+    names = [name for name in report.scores if name not in equal_to_first(report)]
+    words = [f"{name}: {facts.words[name]}" for name in names if name in facts.words]
     notes = bullets([*words, *score_notes(report)])
     return [*blocks, _outcome_text(report), "## Scores", plain(scores.caption), table(scores), notes]
 
@@ -289,8 +294,11 @@ def _total_cost(spent: RoleUsage) -> str:
 
 
 def scores_table(report: Report) -> Table:
-    """Return a table with one row per metric, the primary metric first, with the reference scoring and known baselines."""
-    names = sorted(report.scores, key=lambda name: name != report.primary_metric)
+    """Return a table of the metrics with the reference scoring and known baselines: the primary first, none that is equal to it."""
+    equal = equal_to_first(report)
+    names = sorted(
+        (name for name in report.scores if name not in equal), key=lambda name: name != report.primary_metric
+    )
     metrics, reference = [report.scores[name] for name in names], report.reference_scores
     columns: dict[str, list[Cell]] = {
         "metric": [f"{name} ({report.scores[name].instrument})".removesuffix(" ()") for name in names],
@@ -316,8 +324,20 @@ def _rounded(metric: Metric) -> float | None:
     return None if metric.value is None else round(metric.value, places(metric.n))
 
 
+def equal_to_first(report: Report) -> tuple[str, ...]:
+    """Return the names of the primary metric's variants that have the value and interval of the primary metric."""
+    first, scores, reference = report.primary_metric, report.scores, report.reference_scores
+    return tuple(
+        name
+        for name, metric in scores.items()
+        if name.startswith(f"{first}_")
+        and metric.value is not None
+        and (metric, reference.get(name)) == (scores[first], reference.get(first))
+    )
+
+
 def score_notes(report: Report) -> list[str]:
-    """Return notes on the scores: why metrics have no value, what bounds and missing intervals mean.
+    """Return notes on the scores: which are equal, why metrics have no value, what bounds and missing intervals mean.
 
     The notes of `report.facts` follow.
     """
@@ -329,6 +349,8 @@ def score_notes(report: Report) -> list[str]:
         for name, metric in report.reference_scores.items()
         if metric.value is None and report.scores.get(name, metric).value is not None
     ]
+    if equal := equal_to_first(report):
+        notes.append(f"Equal to {report.primary_metric} here: {', '.join(equal)}.")
     if any(metric.bounds for metric in report.scores.values()):
         notes += [*moving(report), bounds.ABOUT]
     if any(None in (metric.low, metric.high) for metric in report.scores.values()):

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from lotbench import benchmarks
 from lotbench.calls.journal import Totals, read_totals
 from lotbench.calls.prices import Price
-from lotbench.config.experiment import Config, Experiment, Limits
+from lotbench.config.experiment import DEFAULT_BENCHMARK, Config, Experiment, Limits
+from lotbench.config.model_names import parse
 from lotbench.errors import RunFolderError, UsageError, among
 from lotbench.harness.evidence import Evidence
 from lotbench.regular_file import is_file
@@ -137,6 +138,20 @@ class Run:
     def samples(self) -> Mapping[str, Mapping[str, Any]]:
         """The recorded samples of the run, by id."""
         return read_samples(self.path)
+
+
+def check_command(config: Experiment, reasons: Sequence[str]) -> str:
+    """Return the command that checks what some reasons call unchecked, judge or oracle; "" if no command can check it."""
+    unchecked = [
+        (role, parse(name))
+        for role in ("judge", "oracle")
+        if any(f"the {role}" in reason and "was never checked" in reason for reason in reasons)
+        for name in config.roles.get(role, ())
+    ]
+    if not unchecked or {name.kind for _, name in unchecked} & {"python", "local", "human"}:
+        return ""
+    named = [config.benchmark] * (config.benchmark != DEFAULT_BENCHMARK)
+    return " ".join(["lotbench judge-check", *named, *(f"--{role} {name.text}" for role, name in unchecked)])
 
 
 def load_run(

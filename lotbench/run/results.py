@@ -38,7 +38,7 @@ from lotbench.report.report import READINGS, Facts, Report, RoleUsage, brief, bu
 from lotbench.report.sections import Section
 from lotbench.run import recorded
 from lotbench.run.folder_shapes import read_checks, read_run_json
-from lotbench.run.loading import Run, planned
+from lotbench.run.loading import Run, check_command, planned
 from lotbench.run.plan import Plan, group_samples, reference, sampling_table
 from lotbench.storage import run_folder
 from lotbench.storage.jsonl import rows, tables
@@ -176,7 +176,8 @@ def _facts(plan: Plan, results: _Results, wall_s: float) -> Facts:
         arm=arm(settings),
         n_samples=len(plan.chosen),
         n_episodes=sum(map(len, plan.sequences())),
-        reasons=trust.reasons(case),
+        reasons=(reasons := trust.reasons(case)),
+        check=check_command(plan.experiment, reasons),
         remarks=trust.remarks(case),
         settings=settings.model_dump(mode="json") | {"repeats": plan.experiment.repeats},
         preset=preset,

@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
@@ -28,7 +29,7 @@ from lotbench.report.bounds import in_words
 from lotbench.report.html.page import harmless
 from lotbench.report.leaderboard import told_apart
 from lotbench.run.calling import CALLS
-from lotbench.run.loading import readings
+from lotbench.run.loading import check_command, readings
 from lotbench.site import compared, home, said
 from lotbench.site import game_rounds as thought
 from lotbench.site.page import FRAMES, screen
@@ -173,6 +174,9 @@ class Gallery:
         games: dict[str, list[EpisodeRow]] = {}
         for row in shelf.rows:
             games.setdefault(row.sample, []).append(row)
+        board = None
+        with suppress(LotbenchError, ValueError):
+            [board] = home.boards([shelf.entry])
         return screen(
             "run",
             "../",
@@ -183,6 +187,9 @@ class Gallery:
             score=score,
             bounds=in_words(score.get("bounds", {})) if score else None,
             badge=trust or home.Badge("not ended"),
+            board=board,
+            commands={why: check_command(shelf.run.config, [why]) for why in (trust.why if trust else ())},
+            solved=dict(sorted(Counter(row.solved for row in shelf.rows if row.solved).items())),
             tally=sorted(Counter(row.outcome for row in shelf.rows).items()),
             cost=cost,
             each=cost / count if cost is not None and count else None,

@@ -41,7 +41,9 @@ def test_runs_of_chosen_samples_are_tries_beside_other_groups() -> None:
     (board,) = boards([run("a", 0.5, 0.6), *tried])
     assert [group.tries for group in board.groups] == [False, True]
     (board,) = boards(tried)
-    assert [(group.tries, group.about, group.data) for group in board.groups] == [(False, "judge j; mine", "other")]
+    assert [(group.tries, group.about, group.data) for group in board.groups] == [
+        (False, "judge j; mine", "other")
+    ]
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -25,6 +25,10 @@ NAMES = (
     "solve_rate",
     "mean_rounds",
 )
+CHANCE = (
+    "Chance line (the score of a player who only guesses wrong, since the judge accepts some wrong guesses)"
+)
+"""What the chance line is."""
 
 
 def chance_line(
@@ -42,14 +46,14 @@ def chance_line(
     fpr, first = _easy(check), _easy(alone)
     if fpr is None:
         names = (*NAMES, *(leaps.NAMES if settings.encore else ()))
-        return dict.fromkeys(names), "Chance line: not known; check the judge with lotbench judge-check."
+        return dict.fromkeys(names), f"{CHANCE}: not known before a judge-check."
     values = expected(fpr["value"], first["value"] if first else None, settings)
     low, high = (
         None if fpr[end] is None else expected(fpr[end], None, settings)["creativity_score"]
         for end in ("low", "high")
     )
     sentence = (
-        "Chance line: expected from the judge's checked FPR on easy negatives, "
+        f"{CHANCE}: expected from the judge's checked FPR on easy negatives, "
         f"{_with_interval(fpr['value'], fpr['low'], fpr['high'])} (n = {fpr['n']}): "
         f"{_with_interval(values['creativity_score'], low, high)}."
     )

@@ -52,8 +52,7 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     if judge.rates is not None and own is not None:
         judge = replace(judge, rates=_in_the_field(judge.rates, _field(own)))
     if decides is None:
-        how = "Check it with: lotbench judge-check --judge ... (the same settings as this run)."
-        notes = [f"unchecked: {judge.who}", how]
+        notes = [f"unchecked: {judge.who}"]
     else:
         notes = [
             *_chained(decides, context),

@@ -49,9 +49,7 @@ async def test_without_a_check_of_the_judge_the_chance_line_is_not_known(tmp_pat
         run = await play(server, tmp_path)
     found = {name: run.summary["scores"][name]["baselines"] for name in NAMES}
     assert found == {name: {"chance": None} for name in NAMES}
-    assert "Chance line: not known; check the judge with lotbench judge-check." in run.report.read_text(
-        "utf-8"
-    )
+    assert "some wrong guesses): not known before a judge-check." in run.report.read_text("utf-8")
 
 
 def test_the_placebo_of_before_is_no_model_of_openai() -> None:
