@@ -130,7 +130,6 @@ async def test_good_replies_without_token_counts_reach_the_limits_too(
     replies = list(read_journal(run / "calls.jsonl"))
     assert used["calls"] == len(replies) == len(list(read_journal(run / DISCARDED)))
     assert used["assumed"]["tokens"] >= 9_000
-    assert "assumed" in (run / "report.md").read_text("utf-8")
     with pytest.raises(LimitReached):
         await resume(run)
     assert server.log()["requests"] == requests
