@@ -216,7 +216,7 @@ def parser() -> argparse.ArgumentParser:
         prog="lotbench", description="How creative is a language model? Let it play.", epilog=EPILOG
     )
     commands = top.add_subparsers(metavar="COMMAND", parser_class=Parser)
-    top.set_defaults(run_command=lambda _: top.print_help() or 2)
+    top.set_defaults(run_command=partial(_show_help, top))
     top_level = partial(_command, commands)
     for declare in (_plays, _runs, _inside, _judges, _people, _serve):
         declare(top_level)
@@ -226,6 +226,12 @@ def parser() -> argparse.ArgumentParser:
     )
     _ballot(_family(commands, "ballot", "free responses for people to vote on"))
     return top
+
+
+def _show_help(program: Parser, parsed: argparse.Namespace) -> int:
+    """Print the help and return exit code 2: no command was named."""
+    program.print_help()
+    return 2
 
 
 def _plays(command: Declare) -> None:

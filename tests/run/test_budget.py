@@ -106,7 +106,8 @@ async def test_what_was_thrown_away_counts_to_the_ceilings_also_when_resumed(
     assert usage["calls"] == 6 == len(spent(run))
     tokens = sum(one.reply.usage.input_tokens + one.reply.usage.output_tokens for one in lost)
     assert usage.get("assumed", {}).get("tokens", 0) == (0 if told else tokens)
-    assert (run / "report.md").is_file() == bool(load_run(run).traces)
+    report = run / "report.md"
+    assert report.is_file() == bool(load_run(run).traces) and (told or "assumed" in report.read_text("utf-8"))
     assert usage["cost_usd"] + 0.17 * IN_FLIGHT > 0.02
 
     with pytest.raises(LimitReached):
