@@ -134,17 +134,18 @@ def lines(status: Status, started: float) -> str:
 
 
 def line(status: Status, seconds: float) -> str:
-    """Return the progress of a run in one line of about 80 columns: counts and the remaining time.
+    """Return the progress of a run in one line of about 80 columns, `seconds` after this session began."""
+    return timed(counts(status), seconds, remaining_s(status))
 
-    The line has the seconds since this session began instead if the remaining time is unknown.
-    """
-    left = remaining_s(status)
-    return f"{counts(status)}, {f'~{duration(left)} left' if left >= 1 else duration(seconds)}"
+
+def timed(counts: str, seconds: float, left: float) -> str:
+    """Return counts with the seconds that are left, or with those that have passed if the former are unknown (0)."""
+    return f"{counts}, {f'~{duration(left)} left' if left >= 1 else duration(seconds)}"
 
 
 def counts(status: Status) -> str:
     """Return the numbers of games or tasks, rounds and calls of a run so far, the mean score of its tasks, and its cost."""
-    stats, traces = status.stats, list(status.traces.values())
+    traces = list(status.traces.values())
     what = "games" if status.plan.benchmark.graph == "game" else "tasks"
     scores = [trace.score.value for trace in traces if trace.score.value is not None]
     parts = [f"{len(traces)}/{status.total} {what}"]
@@ -152,8 +153,12 @@ def counts(status: Status) -> str:
     rounds: Any = [trace.score.parts.get("attempts") or 0 for trace in traces]
     rounds += [number for _, number in status.latest.playing.values()]
     parts += [f"{sum(rounds):,} rounds"] if what == "games" else []
-    parts.append(f"{stats.calls:,} calls")
-    return ", ".join([*parts, f"${stats.cost:.2f}"] if stats.cost else parts)
+    return ", ".join([*parts, spent(status.stats)])
+
+
+def spent(stats: CallStats) -> str:
+    """Return the number of calls so far, and their cost."""
+    return f"{stats.calls:,} calls" + (f", ${stats.cost:.2f}" if stats.cost else "")
 
 
 def remaining_s(status: Status) -> float:

@@ -15,6 +15,7 @@ from lotbench.calls.budget import Budget, refuse_tier, spending
 from lotbench.calls.caller import CallStats
 from lotbench.calls.journal import DISCARDED, read_journal
 from lotbench.calls.prices import price
+from lotbench.cli import judges
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
 from lotbench.errors import LimitReached, UsageError
@@ -229,6 +230,8 @@ def test_a_line_of_progress_fits_a_terminal() -> None:
     assert len(said) < 80 and "left" not in progress.line(status(0, 3), 10.0)
     drawn = progress.bar(last, "=-")
     assert drawn.plain == f"{'=' * 49}{'-'}  119 solved" and drawn.spans[0].style == "green"
+    checked: Any = SimpleNamespace(done=30, total=120, stats=CallStats(calls=31, cost=0.4))
+    assert judges._line(checked, 60.0) == "30/120 judgings, 31 calls, $0.40, ~3 min left"
 
 
 def test_the_time_left_is_that_of_games_side_by_side() -> None:

@@ -157,6 +157,7 @@ def test_a_persons_game_ends_in_one_line_where_they_gave_up(root: Path, tmp_path
         for name in ("person", "model")
     ]
     assert [page.count('class="leap"') for page in pages] == [3, 7]
+    assert "clue for round 4<" in pages[0], "a clue after the last round says which round it was for"
     assert ["Ended by the player after round 3." in page for page in pages] == [True, False]
 
 
