@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from lotbench.calls.prices import asked_cost, picture_tokens, price_date, prompt_tokens, total_cost
+from lotbench.calls.prices import (
+    asked_cost,
+    picture_tokens,
+    price,
+    price_date,
+    prompt_tokens,
+    similar_model,
+    total_cost,
+)
 from lotbench.checks.judge_check_plan import Prepared
+from lotbench.cli.lines import wrapped
 from lotbench.run.plan import Plan
 from lotbench.run.preview import previewed
 from lotbench.types import Usage
@@ -26,11 +35,12 @@ def show_plan(plan: Plan) -> int:
     for name, value in plan.settings.model_dump().items():
         print(f"  {name:18} {value}")
     dollars = _show_costs(plan, _at_most(plan, Counter(one.sample for group in sequences for one in group)))
-    print(
+    told = (
         f"cost at most, about: {dollars}; prices of {price_date()}, nothing cached, no task solved early, "
         f"{REPLY_TOKENS} tokens a reply: a model that reasons writes many times as many; a picture counts as "
         f"{picture_tokens(experiment.model):,} tokens for the candidate (1,024 pixels a side): some models bill more"
     )
+    print(wrapped(told, indent=0))
     return 0
 
 
@@ -58,15 +68,19 @@ def _show_costs(plan: Plan, costs: Iterable[tuple[str, Usage, int, float | None]
     print(f"{'role':10} {'calls at most':>14} {'input tokens':>14} {'output tokens':>14} {'USD':>10}  models")
     most = list(costs)
     for role, usage, calls, cost in most:
-        price = "unknown" if cost is None else f"{cost:.2f}"
+        shown = "unknown" if cost is None else f"{cost:.2f}"
         models = ", ".join(name.text for name in plan.names[role])
         print(
-            f"{role:10} {calls:14,} {usage.input_tokens:14,} {usage.output_tokens:14,} {price:>10}  {models}"
+            f"{role:10} {calls:14,} {usage.input_tokens:14,} {usage.output_tokens:14,} {shown:>10}  {models}"
         )
     if plan.limits.service_tier == "flex":
         print("half the price, slower: OpenAI's service tier flex")
     total = total_cost(cost for *_, cost in most)
-    return "unknown (a model is not in the table)" if total is None else f"${total:.2f}"
+    if total is not None:
+        return f"${total:.2f}"
+    names = (name for role, *_, cost in most if cost is None for name in plan.names[role])
+    unknown = next(name for name in names if price(name) is None)
+    return f"unknown (no price of {unknown.text} is known{similar_model(unknown)})"
 
 
 def _at_most(plan: Plan, episodes: Counter[str]) -> Iterator[tuple[str, Usage, int, float | None]]:

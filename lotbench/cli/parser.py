@@ -27,9 +27,19 @@ RENAMED = {"--out": "--runs", "--runs-in": "--runs", "--to": "--out"}
 """The new names of flags that some commands had under another name, by old name."""
 MEANT = {
     "--arm": ": it is a setting, --set arm=caption (or image, or image+caption)",
-    "--format": ": the file's name says it, --out NAME.csv or --out NAME.jsonl",
+    "export --format": ": the file's name says it, --out NAME.csv or --out NAME.jsonl",
+    "report --format": ": report.html and report.md are written into the folder of the run",
+    "report --out": ": the report is written into the folder of the run",
 }
-"""The end of the error message about flags that no command has but people try, by flag."""
+"""The end of the error message about flags that people try, by flag, or by command and flag."""
+GROUPS = {
+    "play": ("watch", "play"),
+    "evaluate": ("evaluate", "duel", "resume", "score", "judge-check"),
+    "look": ("view", "report", "compare", "replay", "show", "export"),
+    "data": ("list", "data", "ballot"),
+    "train and serve": ("serve", "local"),
+}
+"""The commands beneath each heading of `lotbench --help`."""
 
 
 def _near(word: str, names: Iterable[str]) -> str:
@@ -50,9 +60,9 @@ class Parser(argparse.ArgumentParser):
             own_flags = [name for name in self._option_string_actions if name.startswith("--")]
             now = RENAMED.get(flags[0])
             near = f"; it is {now} here" if now in own_flags else _near(flags[0], own_flags)
-            near = MEANT.get(flags[0], near)
             command = self.prog.removeprefix("lotbench ")
             for name in (flags[0], f"{command} {flags[0]}"):
+                near = MEANT.get(name, near)
                 near = f": {removed.FLAGS[name]}" if name in removed.FLAGS else near
             self.error(f"no flag {flags[0]}{near}")
         return parsed, rest
@@ -182,10 +192,31 @@ DRY_RUN = flag("--dry-run", "print the plan and what it may cost; call nothing")
 HOW = (OUT, FRESH, NO_PREFLIGHT, DRY_RUN)
 
 
+class Program(Parser):
+    """The parser of the program, whose help lists the commands by `GROUPS`."""
+
+    def format_help(self) -> str:
+        """Return the help."""
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, [])
+        formatter.add_text(self.description)
+        (commands,) = (one for one in self._actions if isinstance(one, argparse._SubParsersAction))
+        listed = {one.dest: one for one in commands._get_subactions()}
+        for heading, names in GROUPS.items():
+            formatter.start_section(heading)
+            formatter.add_arguments([listed[name] for name in names])
+            formatter.end_section()
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the program `lotbench`, with all commands."""
-    top = Parser(prog="lotbench", description="How creative is a language model? Let it play.", epilog=EPILOG)
-    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    top = Program(
+        prog="lotbench", description="How creative is a language model? Let it play.", epilog=EPILOG
+    )
+    commands = top.add_subparsers(metavar="COMMAND", parser_class=Parser)
+    top.set_defaults(run_command=partial(_show_help, top))
     top_level = partial(_command, commands)
     for declare in (_plays, _runs, _inside, _judges, _people, _serve):
         declare(top_level)
@@ -195,6 +226,12 @@ def parser() -> argparse.ArgumentParser:
     )
     _ballot(_family(commands, "ballot", "free responses for people to vote on"))
     return top
+
+
+def _show_help(program: Parser, parsed: argparse.Namespace) -> int:
+    """Print the help and return exit code 2: no command was named."""
+    program.print_help()
+    return 2
 
 
 def _plays(command: Declare) -> None:

@@ -71,7 +71,7 @@ def _on_terminal(stream: TextIO) -> Watch:
         # No markup: a path and a warning are only text.
         console, started = Console(file=stream, markup=False), time.monotonic()
         _warn(status, console.print)
-        console.print(f"run: {status.path}", highlight=False)
+        console.print(f"run: {status.path}", highlight=False, soft_wrap=True)
         marks = "━─" if console.encoding.startswith("utf") else "=-"
         with Live(console=console, auto_refresh=False, transient=False) as live:
             try:
@@ -80,7 +80,7 @@ def _on_terminal(stream: TextIO) -> Watch:
                     await asyncio.sleep(TERMINAL_S)
             finally:
                 ending = [ENDING] if status.traces else []
-                live.update(Group(bar(status, marks), lines(status, started), *ending), refresh=True)
+                live.update(Group(bar(status, marks), Text(lines(status, started)), *ending), refresh=True)
 
     return show
 

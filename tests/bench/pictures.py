@@ -15,6 +15,7 @@ import json
 import os
 import random
 import re
+import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable
@@ -26,6 +27,7 @@ from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.cli import main as lotbench
 from lotbench.run.evaluate import evaluate
 from lotbench.run.loading import Run
+from lotbench.run.progress import watch
 from lotbench.site import facts, host
 from lotbench.site.runs import Gallery
 from lotbench.storage import datasets
@@ -142,7 +144,7 @@ async def played(root: Path, count: int) -> list[Run]:
         await evaluate(
             model=candidate(name, skill), roles={"judge": judge, "oracle": oracle}, data="lotbench_easy",
             languages=["en"], limit=count, seed=SEED, repeats=1, out=root,
-            settings={"arm": "image+caption", "chain": "per_call"},
+            settings={"arm": "image+caption", "chain": "per_call"}, watch=watch(sys.stderr),
         )
         for name, skill in SKILLS.items()
     ]  # fmt: skip
