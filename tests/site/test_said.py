@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from lotbench.calls.journal import read_journal
-from lotbench.cli import main
 from lotbench.run.loading import load_run
 from lotbench.run.rescore import find_request
 from lotbench.site.runs import Gallery
@@ -81,14 +80,3 @@ def test_rules_that_were_sent_before_are_not_written_out_again() -> None:
     rules = re.findall(r'<details class="message system">', page)
     asked = [step for step in shelf.run.traces[0].steps if step.get("call")]
     assert 0 < len(rules) < len(asked) and "The rules: as in" in page
-
-
-def test_an_exported_game_leads_to_what_was_said(tmp_path: Path) -> None:
-    [name] = [one for one in WHOLE if "-lotbench-" in one]
-    shutil.copytree(OLD / name, tmp_path / "runs" / name)
-    root = tmp_path / "runs"
-    shelf = Gallery(root).shelf(name)
-    assert main(["view", str(root), "--export", str(tmp_path / "pages")]) == 0
-    page = (tmp_path / "pages" / "game" / name / shelf.rows[0].file).read_text("utf-8")
-    said = tmp_path / "pages" / "said" / name / shelf.rows[0].file
-    assert said.is_file() and f"../../said/{name}/{shelf.rows[0].file}#c" in page
