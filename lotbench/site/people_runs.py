@@ -121,8 +121,8 @@ def of_the_day(config: Config, day: datetime.date) -> Config:
     )
 
 
-def of_a_day(config: Config, day: datetime.date) -> Config:
-    """Return a configuration with its samples in an order drawn for a day.
+def of_a_day(config: Config, day: datetime.date, name: str) -> Config:
+    """Return a configuration with its samples in an order drawn for a day and a person's name.
 
     Short blanks come first, samples with an answer that is told elsewhere (`ANSWERED`) last. No picture comes twice in a row, as far as that is possible.
 
@@ -130,7 +130,7 @@ def of_a_day(config: Config, day: datetime.date) -> Config:
         UsageError: There is no sample to play.
     """
     items_left = list(planned(config).chosen)
-    random.Random(f"order:{day.toordinal()}").shuffle(items_left)
+    random.Random(f"order:{day.toordinal()}:{name.casefold()}").shuffle(items_left)
     items_left.sort(key=lambda item: (item.id in ANSWERED, min(len(item.key_text.split()), SHORT)))
     names: list[str] = []
     picture = ""

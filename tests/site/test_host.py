@@ -135,8 +135,10 @@ def test_the_examples_can_be_answered(sample: Item) -> None:
 
 def test_the_order_of_a_day_has_short_blanks_first_and_no_picture_twice_running() -> None:
     asked = keyless(data="lotbench", languages=["en"])
-    days = [of_a_day(asked, datetime.date(2026, 11, day)).experiment.samples for day in (1, 1, 2)]
-    assert days[0] == days[1] != days[2] and sorted(days[0]) == sorted(days[2])
+    given = ((1, "Ann"), (1, "ann"), (2, "Ann"), (1, "Bob"))
+    days = [of_a_day(asked, datetime.date(2026, 11, day), name).experiment.samples for day, name in given]
+    assert days[0] == days[1] and len({names[:5] for names in days}) == 3, "each has five games of their own"
+    assert sorted(days[0]) == sorted(days[2])
     by_id = {item.id: item for item in planned(asked).data}
     shown = [by_id[name] for name in days[0]]
     assert {item.language for item in shown} == {"en"} and len(shown[0].key_text.split()) == 1
@@ -145,7 +147,7 @@ def test_the_order_of_a_day_has_short_blanks_first_and_no_picture_twice_running(
 
 def test_the_first_games_of_a_day_are_none_whose_answer_is_told_elsewhere() -> None:
     for day in range(1, 29):
-        names = of_a_day(keyless(languages=["en"]), datetime.date(2026, 2, day)).experiment.samples
+        names = of_a_day(keyless(languages=["en"]), datetime.date(2026, 2, day), "Ann").experiment.samples
         assert sorted(names[-len(ANSWERED) :]) == sorted(ANSWERED)
 
 
