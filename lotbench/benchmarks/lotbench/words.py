@@ -17,7 +17,7 @@ from lotbench.errors import Unread
 MASK = "<MASK>"
 
 
-def _listed(name: str) -> list[str]:
+def listed(name: str) -> list[str]:
     """Return the lines of a text file beside this one."""
     return Path(__file__).with_name(name).read_text("utf-8").splitlines()
 
@@ -51,7 +51,7 @@ _THREE = re.compile(
 )
 """Three short things with commas or signs between them; "R&B" and "rock & roll" count as one thing."""
 _PAIRED = re.compile(
-    rf"\b(?:(\w+)(?:, \1\b)+|{'|'.join(_listed('set_phrases.txt'))})\b|或多或少", re.IGNORECASE
+    rf"\b(?:(\w+)(?:, \1\b)+|{'|'.join(listed('set_phrases.txt'))})\b|或多或少", re.IGNORECASE
 )
 """Phrases with an "or" that name one thing."""
 EITHER_ZH = re.compile(
@@ -61,7 +61,7 @@ EITHER_ZH = re.compile(
 """An "or" between two options; at the beginning, after a pronoun or an adverb it means "still"."""
 _MARKUP = re.compile(r"[<>{}\[\]=\\`]|[:：](?!\d)")
 """Characters of forms, pages and scripts that no phrase has; a time of day keeps its colon."""
-_ORDER = re.compile("|".join(_listed("orders.txt")), re.IGNORECASE)
+_ORDER = re.compile("|".join(listed("orders.txt")), re.IGNORECASE)
 """Phrases that address a judge and do not belong to the scene."""
 _LOOKALIKES = str.maketrans("аеорсухіјѕԁһԛԝткмнвαεορνυικτ-‐‑‒–—−·", "aeopcyxijsdhqwtkmhbaeopvuikt        ")
 """Cyrillic and Greek letters that look like Latin ones, and hyphens, which stand for a space."""
