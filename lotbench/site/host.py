@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from lotbench.benchmarks.lotbench import words
@@ -37,11 +38,7 @@ ALIKE = 0.88
 """The similarity of letters (`alike`) from which two phrases count as the same phrase with a typing error."""
 MORE = 2
 """The maximum number of further words in a guess that contains a phrase of the lists."""
-PLAIN = re.compile(
-    r"an?|and|any|anything|are|as|at|be|been|by|can|did|do|does|for|from|ha[sd]|have|her|he|him|his|i|in|into|is|its?|kind"
-    r"|like|made|might|missing|of|on|one|or|people|phrase|part|she|so|some|something|somebody|someone|sort|text|that|the|their"
-    r"|them|there|these|they|things?|this|to|type|used|usually|was|were|what|which|with|words?|you|your"
-)
+PLAIN = frozenset(Path(__file__).with_name("plain_words.txt").read_text("utf-8").split())
 """Words without content, which are left out when texts are compared."""
 _QUOTED = re.compile(r"^[^\n:：\"“]+[:：]\s*[\"“](.*)[\"”]\s*$", re.MULTILINE)
 """A line of a prompt with a label, a colon and a quoted text; the last such line has the guess or the question."""
@@ -144,7 +141,7 @@ def _stems(text: str) -> Iterable[str]:
     folded = words.same(text)
     if words.CJK.search(folded):
         return [folded]
-    return [words.stem(word) for word in folded.split() if not PLAIN.fullmatch(word)]
+    return [words.stem(word) for word in folded.split() if word not in PLAIN]
 
 
 def _holds_words(guess: frozenset[str], right: frozenset[str]) -> bool:
