@@ -26,11 +26,11 @@ def compare(parsed: argparse.Namespace) -> int:
         UsageError: The runs cannot be compared.
         OSError: --out cannot be written to.
     """
+    names = _runs_among(parsed.runs)
+    print(f"reading {counted(len(names), 'run')} ...", file=sys.stderr, flush=True)
     from lotbench.report.html.comparison_page import page
     from lotbench.report.html.page import section_drawings
 
-    names = _runs_among(parsed.runs)
-    print(f"reading {counted(len(names), 'run')} ...", file=sys.stderr, flush=True)
     runs = [load_run(name, parsed.runs_folder) for name in names]
     comparison = compare_runs(runs, Path(parsed.table) if parsed.table else None)
     if parsed.full:
@@ -49,7 +49,7 @@ def compare(parsed: argparse.Namespace) -> int:
         print("", *map(wrapped, _lines(board, paths)), sep="\n")
     tables = "" if parsed.full else "; --full prints the tables"
     print()
-    print(wrapped(f"{folder / 'compare.html'}, and the same as .md and .json{tables}", "page"))
+    print(wrapped(f"{folder / 'compare.html'} (and .md, .json){tables}", "page"))
     return 0
 
 

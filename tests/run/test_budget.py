@@ -205,7 +205,7 @@ def test_a_stall_says_what_is_waited_for() -> None:
     tally.open = {f"lot-{n}/1/2/respond/0/0/1e46": (now - 10 * n, "gpt-4o") for n in range(1, 9)}
     said = stalled(tally, now)
     assert said[0] == "no reply for 61 s; 8 calls in flight:"
-    assert said[1] == "  80 s  gpt-4o  lot-8, repeat 1, round 2, respond"
+    assert said[1] == "  80 s  gpt-4o  lot-8, repeat 1, round 2, guess"
     assert said[-1] == "  and 3 more"
     tally.replied = now - 1
     assert stalled(tally, now) == []
@@ -229,7 +229,7 @@ def test_a_line_of_progress_fits_a_terminal() -> None:
     assert said == "119/120 games, score so far 0.67, 1,199 rounds, 5,678 calls, $0.40, ~21 s left"
     assert len(said) < 80 and "left" not in progress.line(status(0, 3), 10.0)
     drawn = progress.bar(last, "=-")
-    assert drawn.plain == f"{'=' * 49}{'-'}  119 solved" and drawn.spans[0].style == "green"
+    assert drawn.plain == f"{'=' * 35}{'-'}  119 solved" and drawn.spans[0].style == "green"
     checked: Any = SimpleNamespace(done=30, total=120, stats=CallStats(calls=31, cost=0.4))
     assert judges._line(checked, 60.0) == "30/120 judgings, 31 calls, $0.40, ~3 min left"
 
