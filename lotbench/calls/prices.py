@@ -132,14 +132,8 @@ def similar_model(name: ModelName) -> str:
     """Return `; did you mean MODEL?` with the listed model of the same provider that is most like a model; "" without one."""
     from genai_prices.data_snapshot import get_snapshot
 
-    listed = LISTED_AS.get(name.provider)
-    models = [
-        model.id
-        for provider in get_snapshot().providers
-        if provider.id == listed
-        for model in provider.models
-    ]
-    return suggestion(name.model, models)
+    listed = [one for one in get_snapshot().providers if one.id == LISTED_AS.get(name.provider)]
+    return suggestion(name.model, [model.id for provider in listed for model in provider.models])
 
 
 def price_date() -> str:

@@ -26,11 +26,11 @@ def compare(parsed: argparse.Namespace) -> int:
         UsageError: The runs cannot be compared.
         OSError: --out cannot be written to.
     """
+    names = _runs_among(parsed.runs)
+    print(f"reading {counted(len(names), 'run')} ...", file=sys.stderr, flush=True)
     from lotbench.report.html.comparison_page import page
     from lotbench.report.html.page import section_drawings
 
-    names = _runs_among(parsed.runs)
-    print(f"reading {counted(len(names), 'run')} ...", file=sys.stderr, flush=True)
     runs = [load_run(name, parsed.runs_folder) for name in names]
     comparison = compare_runs(runs, Path(parsed.table) if parsed.table else None)
     if parsed.full:
@@ -44,12 +44,12 @@ def compare(parsed: argparse.Namespace) -> int:
         if getattr(parsed, form):
             write_drawings(folder / "plots", section_drawings(comparison.sections), form)
     paths = {run.path.name: run.path for run in runs}
-    print(*(wrapped(sentence, indent=0) for sentence in comparison.said), sep="\n")
+    print(*map(wrapped, comparison.said), sep="\n")
     for board in comparison.boards:
-        print("", *_lines(board, paths), sep="\n")
+        print("", *map(wrapped, _lines(board, paths)), sep="\n")
     tables = "" if parsed.full else "; --full prints the tables"
-    page_line = f"{folder / 'compare.html'}, and the same as .md and .json{tables}"
-    print("", wrapped(page_line, "page"), sep="\n")
+    print()
+    print(wrapped(f"{folder / 'compare.html'} (and .md, .json){tables}", "page"))
     return 0
 
 
@@ -64,10 +64,7 @@ def _runs_among(names: Sequence[str]) -> list[str]:
 def _lines(board: Board, paths: Mapping[str, Path]) -> list[str]:
     """Return a ranking as lines of 80 characters at most: place, model, score and lead, each with its interval; then what it shows."""
     most = max(place.entry.played for place in board.places) if board.places else 0
-    few = wrapped(
-        f"note: only {board.shared} of {most} samples in common; the same --seed and --limit draw the same",
-        indent=0,
-    )
+    few = f"note: only {board.shared} of {most} samples in common; the same --seed and --limit draw the same"
     lines = [few] * (2 * board.shared < most)
     lines.append(f"{'#':>4}  {'model':25} {visible(board.metric)[:24]:24} ahead of the next by")
     pairs = []
@@ -80,12 +77,11 @@ def _lines(board: Board, paths: Mapping[str, Path]) -> list[str]:
         at = "–" if number is None else f"({number})" if place.entry.reasons else str(number)
         lines.append(f"{at:>4}  {visible(place.label)[:25]:25} {score:24} {ahead}".rstrip())
     brackets = "; brackets: a provisional place" if any(place.entry.reasons for place in board.places) else ""
-    shared = f"{counted(board.shared, 'sample')} that all played, 95 % intervals{brackets}"
-    lines.append(wrapped(shared, indent=6))
+    lines.append(f"      {counted(board.shared, 'sample')} that all played, 95 % intervals{brackets}")
     if gaps := [detectable(pair) for pair in pairs if not pair.apart]:
         known = [gap for gap in gaps if gap is not None]
         shows = f"a gap from {max(known):.2f} on is" if known else "no gap can be"
-        lines.append(wrapped(f"With so many samples {shows} clear; more of them show more.", indent=6))
+        lines.append(f"      With so many samples {shows} clear; more of them show more.")
     return [*lines, *_farthest(paths, *board.places[:2])] if pairs else lines
 
 
@@ -97,8 +93,7 @@ def _farthest(paths: Mapping[str, Path], first: Place, second: Place) -> list[st
     means = f"{ours[sample]:.2f} and {others[sample]:.2f}" if sample else ""
     both = (paths[place.entry.name] for place in (first, second))
     commands = (command(f"lotbench replay {path} --sample {sample}") for path in both)
-    said = wrapped(f"The first two differ most on {sample} ({means}):", indent=6)
-    return [said, *commands] if gaps.get(sample) else []
+    return [f"      The first two differ most on {sample} ({means}):", *commands] if gaps.get(sample) else []
 
 
 def write_drawings(folder: Path, drawings: Iterable[tuple[str, Plot | Grid]], form: str = "png") -> None:

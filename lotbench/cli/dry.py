@@ -40,7 +40,7 @@ def show_plan(plan: Plan) -> int:
         f"{REPLY_TOKENS} tokens a reply: a model that reasons writes many times as many; a picture counts as "
         f"{picture_tokens(experiment.model):,} tokens for the candidate (1,024 pixels a side): some models bill more"
     )
-    print(wrapped(told, indent=0))
+    print(wrapped(told))
     return 0
 
 

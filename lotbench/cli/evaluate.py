@@ -161,10 +161,10 @@ def print_result(run: Run) -> int:
     model, score, *spent = run.facts
     rows = [("model", model), ("score", score), ("played", ", ".join(spent))]
     if moving := bounds.moving(name, result.get("bounds", {}), result.get("low"), result.get("high")):
-        rows.append(("", moving))
+        rows.append((" ", moving))
     # Metrics without a value that a command can compute.
     whys = [str(metric.get("why")) for metric in summary["scores"].values()]
-    rows += [("", why) for why in dict.fromkeys(whys) if "lotbench score" in why]
+    rows += [(" ", why) for why in dict.fromkeys(whys) if "lotbench score" in why]
     said, check = _trust(run)
     rows.append(("trust", said))
     for label, text in rows:

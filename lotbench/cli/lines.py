@@ -13,20 +13,21 @@ PIPE = 1_000_000
 """The width of a pipe, in which nothing is wrapped."""
 
 
-def wrapped(text: str, label: str = "", indent: int = LABEL) -> str:
-    """Return a text, beneath a label, as lines of the terminal's width that are broken at spaces only."""
-    made = textwrap.TextWrapper(
-        shutil.get_terminal_size((PIPE, 24)).columns,
-        initial_indent=label.ljust(indent),
-        subsequent_indent=" " * indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return "\n".join(made.fill(line) for line in visible(text).split("\n"))
+def wrapped(text: str, label: str = "") -> str:
+    """Return a text, beside a label, as lines of the terminal's width that are broken at spaces only."""
+    made = textwrap.TextWrapper(_columns(), break_long_words=False, break_on_hyphens=False)
+    lines = visible(label.ljust(LABEL if label else 0) + text).split("\n")
+    for at, line in enumerate(lines):
+        made.subsequent_indent = " " * (LABEL if label else len(line) - len(line.lstrip()))
+        lines[at] = made.fill(line)
+    return "\n".join(lines)
 
 
 def command(text: str) -> str:
     """Return a command to copy: one line, or a line for each flag if the terminal is too narrow."""
-    width = shutil.get_terminal_size((PIPE, 24)).columns
     text = " " * LABEL + visible(text)
-    return text if len(text) <= width else text.replace(" --", f" \\\n{' ' * (LABEL + 2)}--")
+    return text if len(text) <= _columns() else text.replace(" --", f" \\\n{' ' * (LABEL + 2)}--")
+
+
+def _columns() -> int:
+    return shutil.get_terminal_size((PIPE, 24)).columns

@@ -25,13 +25,6 @@ EPILOG = "try it without a key: lotbench play, or lotbench local install && lotb
 
 RENAMED = {"--out": "--runs", "--runs-in": "--runs", "--to": "--out"}
 """The new names of flags that some commands had under another name, by old name."""
-MEANT = {
-    "--arm": ": it is a setting, --set arm=caption (or image, or image+caption)",
-    "export --format": ": the file's name says it, --out NAME.csv or --out NAME.jsonl",
-    "report --format": ": report.html and report.md are written into the folder of the run",
-    "report --out": ": the report is written into the folder of the run",
-}
-"""The end of the error message about flags that people try, by flag, or by command and flag."""
 GROUPS = {
     "play": ("watch", "play"),
     "evaluate": ("evaluate", "duel", "resume", "score", "judge-check"),
@@ -60,10 +53,9 @@ class Parser(argparse.ArgumentParser):
             own_flags = [name for name in self._option_string_actions if name.startswith("--")]
             now = RENAMED.get(flags[0])
             near = f"; it is {now} here" if now in own_flags else _near(flags[0], own_flags)
-            command = self.prog.removeprefix("lotbench ")
+            command, gone = self.prog.removeprefix("lotbench "), removed.instead("flags")
             for name in (flags[0], f"{command} {flags[0]}"):
-                near = MEANT.get(name, near)
-                near = f": {removed.FLAGS[name]}" if name in removed.FLAGS else near
+                near = f": {gone[name]}" if name in gone else near
             self.error(f"no flag {flags[0]}{near}")
         return parsed, rest
 
@@ -76,8 +68,9 @@ class Parser(argparse.ArgumentParser):
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
             command = f"{self.prog} {value}".removeprefix("lotbench ")
-            if command in removed.COMMANDS:
-                self.error(f"no command {command}: {removed.COMMANDS[command]}")
+            gone = removed.instead("commands")
+            if command in gone:
+                self.error(f"no command {command}: {gone[command]}")
             near = _near(str(value), map(str, action.choices or ()))
             error.message = f"there is no {value}{near}" if near else error.message
             raise

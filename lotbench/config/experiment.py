@@ -188,6 +188,14 @@ def validate(model: type[M], table: Any, path: Path | None = None, prefix: str =
         raise UsageError("\n".join(_faults(error, model, source, prefix))) from None
 
 
+def received(model: type[M], sent: object) -> M:
+    """Return what a page sent as an instance of a pydantic class; raises UsageError with the first fault."""
+    try:
+        return model.model_validate(sent)
+    except ValidationError as error:
+        raise UsageError(faults_of(error)[0]) from None
+
+
 def _faults(error: ValidationError, model: type[BaseModel], source: str, prefix: str) -> list[str]:
     return faults_of(
         error, source, field=lambda name: (prefix + name).strip("."), message=partial(_message, model)

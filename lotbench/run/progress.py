@@ -22,7 +22,7 @@ PIPE_S = 15.0
 STALL_S = 60.0
 """The seconds without any reply after which the calls in flight are listed."""
 SHOWN = 5
-BAR = 50
+BAR = 36
 """The columns of the bar on a terminal."""
 COLOURS = {"solved": "green", "done": "green", "unsolved": "yellow", "failed": "bold red"}
 ENDING = "writing the report"
@@ -128,7 +128,7 @@ def lines(status: Status, started: float) -> str:
             line(status, now - started),
             *([f"{retries} waiting on retries"] if retries else []),
             *(f"an endpoint is crowded: {int(pace.places)} of {pace.most} places" for pace in crowded),
-            *stalled(status.stats, now),
+            *stalled(status.stats, now, "guess" if status.plan.benchmark.graph == "game" else "respond"),
         ]
     )
 
@@ -180,10 +180,10 @@ def remaining_s(status: Status) -> float:
     return spent / rounds * (expected * waves + last)
 
 
-def stalled(stats: CallStats, now: float) -> list[str]:
+def stalled(stats: CallStats, now: float, respond: str = "guess") -> list[str]:
     """Return lines that list the calls in flight, longest first; none if a reply came in the last `STALL_S` seconds.
 
-    `now` is the time of the monotonic clock in seconds.
+    `now` is the time of the monotonic clock in seconds; `respond` is the word for the step of that name.
     """
     since = now - stats.replied
     if not stats.open or since < STALL_S:
@@ -192,7 +192,8 @@ def stalled(stats: CallStats, now: float) -> list[str]:
     lines = [f"no reply for {since:.0f} s; {len(waiting)} calls in flight:"]
     for started, key, model in waiting[:SHOWN]:
         sample, repeat, number, step, *_ = key.rsplit("/", 6)
-        place = f"{sample}, repeat {repeat}, round {number}, {step.replace('_', ' ')}"
+        step = step.replace("respond", respond).replace("_", " ")
+        place = f"{sample}, repeat {repeat}, round {number}, {step}"
         lines.append(f"  {now - started:.0f} s  {model}  {place}")
     return lines + ([f"  and {len(waiting) - SHOWN} more"] if len(waiting) > SHOWN else [])
 

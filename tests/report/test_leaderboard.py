@@ -172,7 +172,7 @@ def test_compare_prints_a_ranking_and_writes_a_page(
     *better, worst = [line[0] for line in lines[first + 1 : first + 4]]
     assert sorted(better) == ["fair", "strong"] and worst == "weak", "two may tie, as the rule draws"
     assert "lotbench and arena" in told
-    assert told.endswith(f"\npage    {to / 'compare.html'}, and the same as .md and .json\n")
+    assert told.endswith(f"\npage    {to / 'compare.html'} (and .md, .json)\n")
     html = (to / "compare.html").read_text(encoding="utf-8")
     assert "Runs by model" in told and "Beside the table" in told
     assert html.count("<svg") == 2 and "arena by creativity_score, lotbench, a point a model" in html
