@@ -152,7 +152,7 @@ class ChatModel:
         """
         status, text, message = refusal.status, refusal.text, f"{self.name.text}: {refusal}"
         sent = chat_format.sent_parameters(body, able)
-        if refusal.withheld:
+        if status in (400, 403) and chat_format.withheld(text):
             return Reply("", body["model"], "content_filter", sent=sent)
         self._stop_if_hopeless(status, text, message, body)
         if status in (400, 413, 422):

@@ -41,11 +41,11 @@ _ESCAPED = re.compile(r"[^!-~]+|\\{1,8}(?:[bfnrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2
 _VISIBLE = re.compile(r"\\{1,8}(?:u00|x)(2[1-9a-fA-F]|[3-6][0-9a-fA-F]|7[0-9a-eA-E])")
 """Escapes of the characters that a key may have."""
 
-_FILTERS = frozenset({
-    "content_filter", "content_policy_violation", "contentpolicyviolationerror", "data_inspection_failed",
-    "datainspectionfailed", "invalid_prompt", "responsibleaipolicyviolation",
-})  # fmt: skip
-"""Codes and types of errors by which OpenAI, Azure, DashScope, LiteLLM and others say that a content filter refused a request."""
+_FILTER = (
+    '"(?:code|type)": "(?:content_filter|content_policy_violation|ContentPolicyViolationError|data_?inspection_?failed'
+    '|invalid_prompt|ResponsibleAIPolicyViolation)"|"flagged_input":'
+)
+"""Fields in the JSON of an error by which OpenAI, Azure, DashScope, LiteLLM and OpenRouter name a content filter."""
 
 Picture: TypeAlias = Callable[[str], str]
 """Maps the sha256 of a picture to its data URL."""
@@ -231,21 +231,12 @@ def too_long(error: str) -> bool:
     )
 
 
-def withheld(content: bytes) -> bool:
-    """Return whether the body of an error response names a content filter by a code.
+def withheld(error: str) -> bool:
+    """Return whether an error message has a code of a content filter.
 
-    Its words do not count: "flagged" may be said of the account, and then holds for every request.
+    Words do not count: "flagged" may be said of the account that asks, and then holds for every request.
     """
-    parts: list[object] = [_error(content)]
-    while parts:
-        part = parts.pop()
-        if isinstance(part, dict):
-            codes = {str(part.get(name)).lower() for name in ("code", "type")}
-            # OpenRouter repeats the input that its moderation refused.
-            if codes & _FILTERS or "flagged_input" in part:
-                return True
-            parts += part.values()
-    return False
+    return _says(error, _FILTER)
 
 
 def no_pictures(error: str, request_body: Mapping[str, Any]) -> bool:
@@ -262,19 +253,14 @@ def has_picture(request_body: Mapping[str, Any]) -> bool:
 
 def error_message(content: bytes) -> str:
     """Return the message in the body of an error response, followed by its JSON; `no reason given` if it is no JSON."""
-    error = _error(content)
-    message = error.get("message") if isinstance(error, dict) else None
-    text = (_dumped(error) if error is not None else "") or "no reason given"
-    return f"{message} {text}" if isinstance(message, str) else text
-
-
-def _error(content: bytes) -> Any:
-    """Return the `error` in the JSON of an error response, or else the whole JSON; None if it is no JSON."""
     try:
         answer = json.loads(content)
     except (ValueError, RecursionError):
-        return None
-    return answer.get("error", answer) if isinstance(answer, dict) else answer
+        return "no reason given"
+    error = answer.get("error", answer) if isinstance(answer, dict) else answer
+    message = error.get("message") if isinstance(error, dict) else None
+    text = _dumped(error) or "no reason given"
+    return f"{message} {text}" if isinstance(message, str) else text
 
 
 def complaint(answer: object) -> str:

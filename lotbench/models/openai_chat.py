@@ -32,14 +32,12 @@ class RefusedError(Exception):
         status: The HTTP status.
         headers: The headers of the response.
         text: The server's message with its JSON, without the API key, for parsing; the error's own text is short.
-        withheld: Whether a content filter refused the request.
     """
 
     def __init__(self, response: httpx2.Response, secret: str) -> None:
         self.status = response.status_code
         self.headers = response.headers
         self.text = chat_format.masked(chat_format.error_message(response.content), secret)
-        self.withheld = self.status in (400, 403) and chat_format.withheld(response.content)
         super().__init__(f"{self.status}: {chat_format.short(self.text)}")
 
 

@@ -71,10 +71,7 @@ class CallableModel:
             CallFailed: The callable raised an exception, or took too long.
             Unescapable: It returned something else, or raised an error with status 401, 402, 403 or 404.
         """
-        heard: Any = request
-        if not self.takes_requests:
-            able = chat_format.Abilities()
-            heard = chat_format.body(request, self.model_id, able, self.picture)["messages"]
+        heard = request if self.takes_requests else _messages(request, self.picture)
         started = time.monotonic()
         answer = await _await_reply(self.model_id, _called(self.call, heard), self.timeout_s, self.call)
         return self._reply(answer, round(time.monotonic() - started, 3))
@@ -125,9 +122,8 @@ class LangChainModel:
         chat = self.chat(request.sampling)
         named = getattr(chat, "model_name", None) or getattr(chat, "model", None) or type(chat).__name__
         name = self.model_id or str(named)
-        messages = chat_format.body(request, name, chat_format.Abilities(), self.picture)["messages"]
         started = time.monotonic()
-        answering = chat.ainvoke(messages, chat_format.callback_config(request))
+        answering = chat.ainvoke(_messages(request, self.picture), chat_format.callback_config(request))
         message = await _await_reply(name, answering, self.timeout_s, chat)
         if not hasattr(message, "usage_metadata"):
             raise Unescapable(
@@ -182,27 +178,28 @@ def refuse_no_model(name: str, model: Any) -> None:
     Raises:
         UsageError: It is a class, yields its text, or cannot be called with one argument.
     """
-    why = ""
-    if isinstance(model, type):
-        why = "it is a class, not an object of one"
-    elif hasattr(model, "ainvoke"):
-        return
-    elif not callable(model):
-        why = f"it is of type {type(model).__name__}"
-    elif isgeneratorfunction(model) or isasyncgenfunction(model):
-        why = "it yields, and has to return the whole text"
-    else:
-        try:
+    try:
+        if isinstance(model, type):
+            raise TypeError("it is a class, not an object of one")
+        if isgeneratorfunction(model) or isasyncgenfunction(model):
+            raise TypeError("it yields, and has to return the whole text")
+        if not hasattr(model, "ainvoke"):
             signature(model).bind([])
-        except TypeError as error:
-            why = f"called with one argument: {error}"
-        except ValueError:
-            # Some functions in C show no signature.
-            return
-    if why:
-        raise UsageError(
-            f"{name} is no model: {why}. A model is a function that gets a list of messages and returns {_RETURNS}, or a chat model of LangChain"
+    except TypeError as error:
+        wanted = (
+            f"a function that gets a list of messages and returns {_RETURNS}, or a chat model of LangChain"
         )
+        raise UsageError(f"{name}: {chat_format.short(str(error))}; a model is {wanted}") from None
+    except ValueError:
+        # Some functions in C show no signature.
+        pass
+
+
+def _messages(request: Request, picture: chat_format.Picture) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = chat_format.body(request, "", chat_format.Abilities(), picture)[
+        "messages"
+    ]
+    return messages
 
 
 async def _called(call: Callable[[Any], Any], heard: object) -> Any:

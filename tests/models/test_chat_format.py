@@ -10,7 +10,7 @@ import pytest
 
 from lotbench.models import chat_format
 from lotbench.models.chat_format import Abilities, body, lessened
-from lotbench.types import Key, Message, Reply, Request, Sampling
+from lotbench.types import Key, Message, Request, Sampling
 from tests.asking import reply_of
 
 SCHEMA: dict[str, Any] = {
@@ -82,34 +82,15 @@ def test_a_refusal_in_the_words_of_a_server_takes_one_thing_away(message: str) -
     assert lessened(Abilities(), message, refused) == Abilities(**change)
 
 
-def completion(message: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"model": "m-2026", "choices": [{"message": message, "finish_reason": "stop", **more}]}
+NO_REPLIES = [
+    None, 3, "", "<html></html>", "[" * 100_000, [], {}, {"choices": None}, {"choices": []}, {"choices": [None]},
+    {"choices": [{}]}, {"choices": [{"message": "a"}]}, {"error": {"message": "overloaded"}},
+]  # fmt: skip
 
 
-def reply(answer: object) -> Reply | None:
-    return reply_of(answer, {"structured": "text"})
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        None,
-        3,
-        "",
-        "<html></html>",
-        "[" * 100_000,
-        [],
-        {},
-        {"choices": None},
-        {"choices": []},
-        {"choices": [None]},
-        {"choices": [{}]},
-        {"choices": [{"message": "a"}]},
-        {"error": {"message": "overloaded"}},
-    ],
-)
+@pytest.mark.parametrize("answer", NO_REPLIES)
 def test_what_is_no_chat_completion_is_no_reply(answer: object) -> None:
-    assert reply(answer) is None
+    assert reply_of(answer, {"structured": "text"}) is None
 
 
 NOW = 1_790_000_000.0

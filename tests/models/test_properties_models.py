@@ -20,27 +20,11 @@ from tests.asking import Guess, question, reply_of
 texts = st.text(st.characters(), max_size=20) | st.sampled_from(
     ["", "<think>", "</think>", "{", "}", '{"guess": "a"}', '{"guess": "\\ud83d"}', "```json\n", "是"]
 )
-names = st.sampled_from(
-    [
-        "choices",
-        "message",
-        "content",
-        "model",
-        "usage",
-        "prompt_tokens",
-        "completion_tokens",
-        "prompt_tokens_details",
-        "cached_tokens",
-        "prompt_cache_hit_tokens",
-        "finish_reason",
-        "refusal",
-        "reasoning",
-        "reasoning_content",
-        "text",
-        "type",
-        "error",
-    ]
-)
+names = st.sampled_from([
+    "choices", "message", "content", "model", "usage", "prompt_tokens", "completion_tokens", "prompt_tokens_details",
+    "cached_tokens", "prompt_cache_hit_tokens", "finish_reason", "refusal", "reasoning", "reasoning_content", "text", "type",
+    "error",
+])  # fmt: skip
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | texts,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names | texts, inner, max_size=4),
@@ -113,7 +97,8 @@ def test_any_refusal_takes_something_away_or_nothing(message: str, model: str) -
         able = less
     else:
         raise AssertionError("a refusal that is repeated must come to an end")
-    assert chat_format.too_long(message) in (True, False)
+    for ask in (chat_format.too_long, chat_format.withheld):
+        assert ask(message) in (True, False)
     assert chat_format.no_pictures(message, made) is False
 
 
