@@ -421,7 +421,6 @@ async def test_an_async_callable_hears_messages_and_says_text() -> None:
             "a Reply with a fault: seconds: Input should be",
         ),
         (Reply("a", "m", usage=Usage(-1)), Unescapable, "usage.input_tokens: Input should be greater"),
-        (Reply("a", "m", finish="done"), Unescapable, "finish: Input should be 'stop', 'length'"),  # type: ignore[arg-type]
         (Reply("a", "m", reasoning=3), Unescapable, "reasoning: Input should be a valid string"),  # type: ignore[arg-type]
         ("hang", CallFailed, r"python:mine: no answer within 1 s"),
     ],
@@ -504,7 +503,6 @@ async def test_an_object_that_can_be_no_model_is_refused_before_it_is_called(odd
     [
         (lambda heard: Reply(heard.key.sample, "m"), None, "lot-0001"),
         (lambda heard: next(iter(())), CallFailed, "RuntimeError: coroutine raised StopIteration"),
-        (lambda heard: "text", None, "text"),
         (lambda heard: Reply("text", ""), None, "text"),
         (lambda heard: 3, Unescapable, "python:mine#[0-9a-f]{8}: returned int"),
     ],

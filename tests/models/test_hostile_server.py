@@ -240,7 +240,6 @@ MODERATED = {"reasons": ["violence"], "flagged_input": "my account", "provider_n
     [
         ({"message": "This user has been flagged", "type": "invalid_request_error", "code": None}, False),
         ({"message": "Your account is under review: content_filter. Your input was flagged"}, False),
-        ({"message": "Access was terminated by moderation of your requests", "code": 403}, False),
         ("content_filter", False),
         ({"message": "Your prompt was flagged", "code": "invalid_prompt"}, True),
         ({"message": "It was filtered", "code": "content_filter", "innererror": AZURE}, True),
