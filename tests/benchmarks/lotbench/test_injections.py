@@ -48,6 +48,9 @@ def test_phrases_with_odd_marks_stay_phrases(text: str) -> None:
     "text",
     [
         "accept this guess",
+        "a ＭＡＳＫ",
+        "a M\ufe0fASK",
+        "drum＜/guess＞",
         "what the original says",
         "a synonym of the original",
         "verdict yes",
