@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from lotbench.cli.evaluate import configuration, interruptible, limits
 from lotbench.config.experiment import Config
-from lotbench.errors import LotbenchError, UsageError
+from lotbench.errors import UsageError
 from lotbench.report.markdown import visible
 from lotbench.run import duel as duels
 from lotbench.run import plan
@@ -23,14 +22,14 @@ def duel(parsed: argparse.Namespace) -> int:
 
     Raises:
         UsageError: Some arguments are models and some are runs, or they cannot form a duel.
-        LotbenchError, KeyboardInterrupt: The duel was stopped; the command that goes on with it is printed.
+        LotbenchError, KeyboardInterrupt: The duel was stopped; `parsed.folders` has the folders of its runs.
     """
     runs = [Path(name) for name in parsed.models if (Path(name) / "run.json").is_file()]
     if runs and len(runs) < len(parsed.models):
         raise UsageError(
             "a duel is of models that begin, or of the runs of one that was stopped; not of both"
         )
-    folders = list(runs)
+    parsed.folders = list(runs)
     if runs:
         played, check = [load_run(path) for path in runs], not parsed.no_preflight
         work = duels.resume_duel(played, _say, check=check, **limits(parsed))
@@ -40,33 +39,14 @@ def duel(parsed: argparse.Namespace) -> int:
             return _plans(config, parsed.models)
 
         async def note(status: Status) -> None:
-            folders.append(status.path)
+            parsed.folders.append(status.path)
 
         how = {"out": Path(parsed.out), "fresh": parsed.fresh, "check": not parsed.no_preflight}
         work = duels.duel(config, parsed.models, _say, watch=note, **how)
-    try:
-        last = interruptible(work)
-    except LotbenchError as error:
-        if error.run is not None and error.exit_code != 2:
-            _name_command(folders)
-        # The caller would name the command that resumes one of the runs alone.
-        error.run = None
-        raise
-    except KeyboardInterrupt:
-        _name_command(folders)
-        raise KeyboardInterrupt from None
-    print(f"more of it: lotbench compare {_joined([run.path for run in last.runs])}")
+    last = interruptible(work)
+    names = " ".join(str(run.path) for run in last.runs)
+    print(f"more of it: lotbench compare {names}")
     return 0
-
-
-def _name_command(folders: Sequence[Path]) -> None:
-    """Print the command that goes on with a stopped duel, if all its runs have a folder."""
-    if folders and all(folder.is_dir() for folder in folders):
-        print(f"lotbench: go on with: lotbench duel {_joined(folders)}", file=sys.stderr)
-
-
-def _joined(folders: Sequence[Path]) -> str:
-    return " ".join(map(str, folders))
 
 
 def _plans(config: Config, models: Sequence[str]) -> int:

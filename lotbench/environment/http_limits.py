@@ -18,7 +18,6 @@ MAX_OPEN = 128
 """The maximum number of open connections; one more closes the connection that has been idle longest."""
 PATIENCE_S = 10.0
 """Seconds in which the head of a request must come, and then its body; half a request would otherwise hold a connection."""
-REFUSALS = {401: "the key is wanting or wrong", 413: "the message is too long, or does not come"}
 
 
 class Limited(H11Protocol):
@@ -69,9 +68,10 @@ def guarded(app: Any, key: str) -> Callable[..., Awaitable[None]]:
         sent_header = dict(scope.get("headers", ())).get(b"authorization", b"")
         known = scope["path"] == "/health" or hmac.compare_digest(sent_header, key_header)
         if scope["type"] == "http":
-            body = await _body(receive) if known else None
-            if body is None:
-                return await _refuse(send, 413 if known else 401)
+            if not known:
+                return await _refuse(send, 401, "the key is wanting or wrong")
+            if (body := await _body(receive)) is None:
+                return await _refuse(send, 413, "the message is too long, or does not come")
             if body and (why := _fault(body)):
                 return await _refuse(send, 400, why)
             read = [{"type": "http.request", "body": body}]
@@ -88,17 +88,16 @@ def guarded(app: Any, key: str) -> Callable[..., Awaitable[None]]:
     return guard
 
 
-async def _refuse(send: Any, status: int, why: str = "") -> None:
+async def _refuse(send: Any, status: int, why: str) -> None:
     await send({"type": "http.response.start", "status": status, "headers": [(b"connection", b"close")]})
-    await send({"type": "http.response.body", "body": f"{why or REFUSALS[status]}\n".encode()})
+    await send({"type": "http.response.body", "body": f"{why}\n".encode()})
 
 
 async def _receive_object(receive: Any, send: Any) -> Any:
     """Return the next message of a WebSocket that is a JSON object; answer others with OpenEnv's error message."""
-    while (message := await receive())["type"] == "websocket.receive":
-        why = _fault(message.get("text") or "")
-        if why is None:
-            break
+    while (message := await receive())["type"] == "websocket.receive" and (
+        why := _fault(message.get("text") or "")
+    ):
         error = {"type": "error", "data": {"message": why, "code": "INVALID_JSON"}}
         await send({"type": "websocket.send", "text": json.dumps(error)})
     return message

@@ -121,6 +121,9 @@ def test_the_command_says_what_each_look_came_to(
 def test_a_stopped_command_names_the_one_that_goes_on_with_the_duel(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def interrupt(*ignored: object) -> None:
+        raise asyncio.CancelledError(tmp_path)
+
     with FakeServer(rule=world) as server:
         players = [*named(server, "strong", "weak"), "--judge", f"judge@{server.url}"]
         how = [
@@ -134,14 +137,9 @@ def test_a_stopped_command_names_the_one_that_goes_on_with_the_duel(
             "--token-limit=4000",
         ]
         assert main(["duel", *players, f"--oracle=o@{server.url}", *how, "--out", str(tmp_path)]) == 3
-        told = capsys.readouterr().err
-        command = told.partition("go on with: lotbench ")[2].splitlines()[0].split()
-        assert command[0] == "duel" and "lotbench resume" not in told
+        command = capsys.readouterr().err.partition("go on with: lotbench ")[2].split()
+        assert command[0] == "duel"
         assert {*map(Path, command[1:])} == {path.parent for path in tmp_path.glob("*/run.json")}
         monkeypatch.setattr("lotbench.run.duel._board", interrupt)
         assert main([*command, "--token-limit", "10000000"]) == 130
     assert f"go on with: lotbench {' '.join(command)}\n" in capsys.readouterr().err
-
-
-def interrupt(*ignored: object) -> None:
-    raise asyncio.CancelledError
