@@ -29,7 +29,7 @@ from pathlib import Path
 from statistics import median
 
 from tests.bench.calls import REPEATS
-from tests.bench.recording import copies, record
+from tests.bench.recording import GUESS, KEY, copies, record
 from tests.bench.variants import VARIANTS
 
 INSPECT = ("inspect_ai>=0.3.285", "openai>=3.50,<4")
@@ -77,6 +77,7 @@ class Measured:
 def server(latency: float) -> Iterator[str]:
     """The fake server in a process of its own; yields its base URL."""
     command = [sys.executable, "-m", "tests.server", "--latency", str(latency), "--solve", "0"]
+    command += ["--guess", GUESS, "--key", KEY]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

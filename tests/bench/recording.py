@@ -11,21 +11,28 @@ from lotbench import evaluate_sync
 from lotbench.calls.journal import read_journal
 from lotbench.storage.datasets import shipped
 from tests.bench.calls import REPEATS, Body, pictures_of, players
-from tests.rules import game_rule
+from tests.rules import game_rule, same
 from tests.server import FakeServer
 
 SAMPLES = 4
 """Samples whose games are recorded; the others repeat their calls."""
+GUESS, KEY = '^(?:CANDIDATE|候选词)[:：] ?["“](.*)["”]$', "^(?:KEY TEXT|关键词)[:：] ?(.*)$"
+"""Where a judge's prompt has the guess and the key text, which the fake judge accepts, so that chains pass their trial."""
 
 
 def copies(folder: Path, size: int) -> Path:
-    """A data set of so many samples: the shipped ones again and again, under other ids."""
+    """A data set of so many samples: the shipped ones again and again, under other ids.
+
+    They have no `point`, which the fake judge would never put into a chain.
+    """
     source = shipped("data", "lotbench_easy")
     lines = (source / "samples.jsonl").read_text(encoding="utf-8").splitlines()
     samples = [json.loads(line) for line in lines]
     with (folder / "samples.jsonl").open("w", encoding="utf-8") as out:
         for number in range(size):
-            sample = samples[number % len(samples)]
+            sample = {
+                name: value for name, value in samples[number % len(samples)].items() if name != "point"
+            }
             out.write(json.dumps(sample | {"id": f"copy-{number:05}"}, ensure_ascii=False) + "\n")
     shutil.copytree(source / "images", folder / "images", ignore=shutil.ignore_patterns("*.svg"))
     return folder
@@ -36,7 +43,8 @@ def record(data: Path, rounds: int, path: Path) -> None:
 
     A picture is written down once, and stands in the bodies as its number.
     """
-    with tempfile.TemporaryDirectory() as out, FakeServer(game_rule(solve=0), keep_bodies=True) as server:
+    rule = game_rule(solve=0, accepts=same(GUESS, KEY))
+    with tempfile.TemporaryDirectory() as out, FakeServer(rule, keep_bodies=True) as server:
         run = evaluate_sync(
             **players(server.url),
             data=str(data),

@@ -107,20 +107,19 @@ async def _usable(episode: GameEpisode, chain: str, index: int, target: int, bui
     """Return whether a chain is accepted.
 
     It must contain the author's creative point, if there is one. With it the judge must accept the right answer (the
-    key text, or the target response) and refuse every guess of `controls`.
+    key text, or the target response) and refuse every guess of `controls`; all of them are asked for side by side.
     """
     goal = whole.targets(episode.sample)[target]
     if _fixed(episode, target) and not judge.contains(chain, goal.point):
         return False
+
+    async def is_right(branch: GameEpisode, numbered: tuple[int, str]) -> bool:
+        trial, guess = numbered
+        place = {"index": index, "target": target, "number": build * (CONTROLS + 1) + trial}
+        return await judge.trial(branch, guess, chain=chain, expected=trial == 0, **place) is (trial == 0)
+
     right = goal.response if episode.settings.whole else episode.sample.key_text
-    for trial, guess in enumerate([right, *controls(episode)]):
-        number = build * (CONTROLS + 1) + trial
-        verdict = await judge.trial(
-            episode, guess, index=index, chain=chain, target=target, number=number, expected=trial == 0
-        )
-        if verdict is not (trial == 0):
-            return False
-    return True
+    return all(await episode.each(is_right, enumerate([right, *controls(episode)])))
 
 
 def _fixed(episode: GameEpisode, target: int) -> dict[str, Value]:
