@@ -53,6 +53,7 @@ class PlaySite:
         out: The folder of runs.
         now: Returns the time in seconds.
         today: Returns the current day, for the game of the day; None plays all samples of the configuration.
+        order: Returns the configuration with its samples in the order for a person; None leaves their order.
 
     Raises:
         UsageError: The configuration is invalid.
@@ -64,10 +65,12 @@ class PlaySite:
         out: Path,
         now: Callable[[], float] = time.monotonic,
         today: Callable[[], datetime.date] | None = None,
+        order: Callable[[Config, str], Config] | None = None,
     ) -> None:
         self._now = now
         self._asked = config
         self._today = today
+        self._order = order
         self._plan = planned(self._config_of_day(self._day))
         self._out = out
         self._gallery = Gallery(out, HELD)
@@ -178,6 +181,8 @@ class PlaySite:
     async def _game(self, player: Player) -> Run:
         # In a thread: the sample of a day is drawn from the whole data set.
         config = await asyncio.to_thread(self._config_of_day, player.day)
+        if self._order is not None:
+            config = await asyncio.to_thread(self._order, config, player.name)
         # Beside the run, its folder and what its person agreed to are noted.
         return await play_next(
             config,
