@@ -188,4 +188,4 @@ def _trust(run: Run) -> tuple[str, str]:
         return "trusted: it has a place among runs that were measured alike", ""
     reasons = run.summary["reasons"]
     said, check = f"not trusted: {', '.join(trust.in_short(reasons))}", check_command(run.config, reasons)
-    return (f"{said}; this checks what is not checked:" if check else f"{said}; the report says why"), check
+    return (f"{said}; check with:" if check else f"{said}; the report says why"), check
