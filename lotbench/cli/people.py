@@ -150,7 +150,8 @@ def play(parsed: argparse.Namespace) -> int:
     if game and not parsed.sample and not parsed.daily:
         config = of_a_day(config, _today())
     if parsed.browser:
-        table = PlaySite(config, out, today=_today if parsed.daily else None)
+        private = out != Path(parsed.out) and parsed.host in serve.NAMES
+        table = PlaySite(config, out, today=_today if parsed.daily else None, private=private)
         return _serve(table, parsed, table.close)
     return _at_terminal(config, out, parsed.name, _today() if parsed.daily else None)
 
