@@ -23,6 +23,8 @@ Way: TypeAlias = Literal["is", "head", "linked", "purpose"]
 
 Whether the key text `is` it (as `head`, only up to the first noun), is `linked` with it, or has it as its `purpose`.
 """
+KINDS = ("person", "object", "activity", "animal", "food", "event", "place")
+"""The facts of which a key text has one at most."""
 _OPENING = re.compile(
     r"(?P<verb>is|are|was|were|does|do|did|can|could|would|will|has|have|might|may) (?P<subject>it|they|(?<=is )this|he|she"
     r"|(?:the|this) (?:answer|blank|thing|person|word|phrase|(?:missing|hidden) \w+)|people|one|you|we)(?P<no> not)? (?P<rest>.+)"
@@ -122,10 +124,14 @@ def best_questions(key: str, asked: Sequence[str]) -> list[str]:
 
 
 def mentioned(text: str) -> list[str]:
-    """Return the questions of the file for whose facts a text has words: a clue answers them."""
+    """Return the questions of the file that a true text answers: those for whose facts it has words.
+
+    If it names one of the `KINDS` first ("It is a place"), it answers the questions for all of them.
+    """
     chinese = bool(words.CJK.search(text))
     tokens = _words_zh().findall(text) if chinese else words.same(text).split()
-    named = {phrase.fact for at in range(len(tokens)) if (phrase := _phrase(tokens[at : at + 4]))}
+    named = [phrase.fact for at in range(len(tokens)) if (phrase := _phrase(tokens[at : at + 4]))]
+    named += KINDS if named and named[0] in KINDS else ()
     return [texts[chinese] for fact, texts in _table()["asks"].items() if fact in named]
 
 

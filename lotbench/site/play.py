@@ -19,6 +19,7 @@ from lotbench.prompting.person_form import interview
 from lotbench.run.calling import shared_budget
 from lotbench.run.loading import Run
 from lotbench.site import game_rounds
+from lotbench.site.host import alike
 from lotbench.site.others import others
 from lotbench.site.page import screen
 from lotbench.site.people_runs import LONGEST_NAME, NothingLeftError, joined, of_the_day, planned, play_next
@@ -311,6 +312,7 @@ class PlaySite:
             player=player.name,
             title=title,
             result=outcome,
+            alike=alike,
             thought=game_rounds.thought(trace, {}),
             around=game_rounds.masked(item),
             others=others(self._gallery, sample, player.run[0]),
