@@ -104,11 +104,15 @@ def test_a_game_in_a_browser_from_the_disk(tmp_path: Path, chromium: Browser) ->
         shared = page.input_value("#shared")
         assert "⚪🟢" in shared and "2/6" in shared and item.key_text not in shared
         assert page.get_attribute("#card", "href").startswith("data:image/png")
-        assert "1 solved in a row" in page.inner_text("#streak") and browsing.serious(page) == []
+        assert "streak 1" in page.inner_text("#streak") and browsing.serious(page) == []
         page.reload()
         assert question in page.inner_text("#said") and page.evaluate("scrollY") == 0
         assert "Solved with guess 2 of 6" in page.inner_text("#words")
+        assert "1 played, best streak 1" in page.inner_text("#share")
+        page.click("#send-on")
+        page.get_by_text("Copied").or_(page.get_by_text("Marked")).wait_for()
         page.click("#another")
+        assert page.inner_text("#told") == ""
         assert page.is_hidden("#words") and page.evaluate("game.id") != shown
         assert [one for one in faults if one != address] == []
 

@@ -46,7 +46,7 @@ function begin(which) {
   at("picture").alt = game.scene;
   at("before").textContent = game.joke[0];
   at("after").textContent = game.joke[1];
-  at("title").textContent = number === today() ? `The game of the day, #${number}` : `Game #${number}`;
+  at("title").textContent = `#${number}`;
   all("#said > li:not(.rules)").forEach((one) => one.remove());
   at("told").textContent = "";
   const kept = remembered();
