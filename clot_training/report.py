@@ -31,7 +31,6 @@ from lotbench.report.markdown import places
 from lotbench.report.report import interval, laid_out
 from lotbench.report.sections import Cell, Section, Table
 from lotbench.storage import atomic_write
-from lotbench.storage.jsonl import rows
 from lotbench.types import Metric
 
 
@@ -127,13 +126,9 @@ def _with_rewrite(problem: Problem, rewrites: Mapping[str, str]) -> Problem | No
 
 
 def _rows(config: Config, captions: Mapping[str, str]) -> Iterator[Row]:
-    """Yield the rows of the configured types and languages, with full picture paths and the captioner's captions."""
-    for folder in config.folders():
-        for _, row in rows(folder / "samples.jsonl", Row.model_validate):
-            if row.type in config.types and row.language in config.languages and row.question != "None":
-                image = (folder / row.image).as_posix() if row.image else None
-                caption = captions.get(image, row.caption) if image else None
-                yield row.model_copy(update={"image": image, "caption": caption})
+    """Yield the held-out rows with the captioner's captions."""
+    for row in Rows(config, part="held_out").all():
+        yield row.model_copy(update={"caption": captions.get(row.image, row.caption) if row.image else None})
 
 
 def _first(problems: Sequence[Problem], limit: int) -> list[Problem]:

@@ -35,15 +35,15 @@ class RoleModel:
 
     Attributes:
         price: None if it is unknown.
-        requests: The limit on requests a minute.
-        tokens: The limit on tokens a minute.
+        requests: The limit on requests a minute; none by default.
+        tokens: The limit on tokens a minute; none by default.
     """
 
     name: str
     model: Model
     price: Price | None
-    requests: Bucket
-    tokens: Bucket
+    requests: Bucket = field(default_factory=lambda: Bucket(None))
+    tokens: Bucket = field(default_factory=lambda: Bucket(None))
     model_id: str = ""
     """The id that the model returned last; empty before its first reply."""
     address: str = ""

@@ -6,7 +6,6 @@ use it. Several people may label one answer, each under a name (`who`).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from lotbench.harness.evidence import Evidence
 from lotbench.run.loading import Run, planned
 from lotbench.run.plan import Plan
 from lotbench.run.results import LABELS
-from lotbench.storage import run_folder
+from lotbench.storage import export, run_folder
 from lotbench.storage.jsonl import tables
 from lotbench.types import JSON
 
@@ -87,7 +86,7 @@ def keep(run: Run, files: Sequence[Path]) -> LabelCounts:
     if not labels:
         raise UsageError(f"{', '.join(map(str, files))}: no row has a label yet")
     with run_folder.Folder(run.path) as place:
-        place.write(LABELS, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in labels.values()))
+        place.write(LABELS, export.text(list(labels.values()), ".jsonl"))
     answers, people = ({pair[at] for pair in labels} for at in (0, 1))
     return LabelCounts(len(labels), len(people), len(answers), len(answer_rows), run.path / LABELS)
 

@@ -6,7 +6,6 @@ show the verdicts: draw.json beside them has these, with the sizes and the key o
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -23,7 +22,7 @@ from lotbench.errors import DataError, RunFolderError, UsageError, at, faults_of
 from lotbench.metrics.agreement import Field, Stratum
 from lotbench.metrics.people_agreement import ceiling
 from lotbench.run.loading import Run, planned
-from lotbench.storage import run_folder
+from lotbench.storage import export, run_folder
 from lotbench.storage.jsonl import tables
 
 DRAWN = ("sample", "guess")
@@ -123,9 +122,7 @@ def draw(run: Run, n: int, out: Path) -> Path:
             places=tuple(selection.places),
         )
         target.write_json("draw.json", {"schema": 1, **about.model_dump(mode="json")})
-        target.write(
-            "labels.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in selection.rows)
-        )
+        target.write("labels.jsonl", export.text(selection.rows, ".jsonl"))
     return place / "labels.jsonl"
 
 

@@ -24,6 +24,7 @@ from lotbench.config.experiment import digest
 from lotbench.config.model_names import slug
 from lotbench.harness.judge_standing import chains_said
 from lotbench.harness.judge_validation import JudgePanel, Probe
+from lotbench.report.report import interval
 from lotbench.run import results
 from lotbench.run.calling import Calls, calling
 from lotbench.run.session import watched
@@ -180,7 +181,7 @@ def _notes(prepared: Prepared, done: int) -> list[str]:
         if not agreed.n:
             notes.append(f"{role}: {rows} rows, {contested} contested and left out.")
             continue
-        ends = judge_rates.interval(agreed) or "no interval: drawing rows again shows no spread"
+        ends = interval(agreed) or "no interval: drawing rows again shows no spread"
         value = "none" if agreed.value is None else f"{agreed.value:.3f} ({ends})"
         notes.append(
             f"{role}: {rows} rows, {contested} contested and left out; kappa of the two labellings: {value}."

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 from lotbench.harness.judge_standing import tested
 from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ruling, decided
 from lotbench.metrics.agreement import Agreement, Rate, agreement, flips, kappa
-from lotbench.report.markdown import bullets, number, plain, table
-from lotbench.report.report import RoleUsage, laid_out, usage_table
+from lotbench.report.markdown import bullets, plain, table
+from lotbench.report.report import RoleUsage, interval, laid_out, usage_table
 from lotbench.report.sections import Cell, Section, Table
 from lotbench.report.trust import Check, sentence
 
@@ -211,13 +211,6 @@ def rates(results: Sequence[Measure], names: Mapping[str, Sequence[str]]) -> Sec
         "Unreadable: verdicts of all judgings that are in no rate. Flips: pairs of verdicts on one row that differ.",
     )
     return Section("Rates", notes, (Table((*columns, "unreadable", "flips"), tuple(rows)),))
-
-
-def interval(rate: Rate) -> str | None:
-    """Return the interval of a rate as text, an open end as `open`; None if both ends are open."""
-    if rate.low is None and rate.high is None:
-        return None
-    return " to ".join("open" if end is None else number(end) for end in (rate.low, rate.high))
 
 
 def to_markdown(

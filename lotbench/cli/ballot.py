@@ -32,7 +32,7 @@ from lotbench.harness.ballot import (
 from lotbench.metrics.correlation import LEAST, coefficient
 from lotbench.report.markdown import visible
 from lotbench.run.loading import Run, load_run
-from lotbench.storage import atomic_write, datasets
+from lotbench.storage import atomic_write, datasets, export
 from lotbench.storage.jsonl import rows
 from lotbench.storage.run_folder import read_json
 
@@ -207,9 +207,7 @@ def rank(parsed: argparse.Namespace) -> int:
     for image, source in _pictures(items).items():
         (out / image).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, out / image)
-    atomic_write.write(
-        out / "samples.jsonl", (f"{json.dumps(row, ensure_ascii=False)}\n" for row in ranked_rows)
-    )
+    export.write(ranked_rows, out / "samples.jsonl")
     most = Counter(str(row["group"]) for row in ranked_rows)
     wide = sum(count >= RANKED for count in most.values())
     print(

@@ -7,7 +7,7 @@ import asyncio
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,8 +82,7 @@ def build_rinobench(parsed: argparse.Namespace) -> int:
 
     request = _build_request(parsed, Rules, {"writer": parsed.writer, "judge": parsed.judge})
     built = asyncio.run(construct_rinobench.build(request))
-    for stage, count in built.stages.items():
-        print(f"{count:7,}  {stage}")
+    _print_stages(built.stages)
     print(f"{request.out}: {len(built.train)} ideas to train on, {len(built.test)} to test on")
     return 0
 
@@ -95,14 +94,19 @@ def build_lotbench(parsed: argparse.Namespace) -> int:
 
     request = _build_request(parsed, Rules, {"writer": parsed.writer})
     built = asyncio.run(construct_lotbench.build(request))
-    for stage, count in built.stages.items():
-        print(f"{count:7,}  {stage}")
+    _print_stages(built.stages)
     if built.accepted is None:
         print(f"now: lotbench data review {built.proposals}")
         print("then the same command again: it makes the data set of what was accepted")
     else:
         print(f"{built.dataset}: {built.accepted} samples")
     return 0
+
+
+def _print_stages(stages: Mapping[str, int]) -> None:
+    """Print how many papers or pictures were left after each stage of a construction."""
+    for stage, count in stages.items():
+        print(f"{count:7,}  {stage}")
 
 
 def _build_request(parsed: argparse.Namespace, rules: type[Any], models: dict[str, str]) -> Order:

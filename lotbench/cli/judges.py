@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
@@ -16,6 +17,7 @@ from lotbench.cli.dry import show_check
 from lotbench.cli.evaluate import configuration, interruptible
 from lotbench.errors import LotbenchError
 from lotbench.run.loading import load_run
+from lotbench.run.progress import spent, timed
 
 PIPE_S = 15.0
 
@@ -100,15 +102,18 @@ def _watch(stream: TextIO) -> Watch:
     """Return a display that prints the progress of a check to `stream`, every `PIPE_S` seconds and at the end."""
 
     async def print_lines(prepared: Prepared) -> None:
+        started = time.monotonic()
         try:
             while True:
                 await asyncio.sleep(PIPE_S)
-                print(_line(prepared), file=stream, flush=True)
+                print(_line(prepared, time.monotonic() - started), file=stream, flush=True)
         finally:
-            print(_line(prepared), file=stream, flush=True)
+            print(_line(prepared, time.monotonic() - started), file=stream, flush=True)
 
     return print_lines
 
 
-def _line(prepared: Prepared) -> str:
-    return f"{prepared.done}/{prepared.total} judgings, {prepared.stats.calls} calls, {len(prepared.stats.open)} in flight"
+def _line(prepared: Prepared, seconds: float) -> str:
+    """Return the progress of a check in one line, `seconds` after it began; each judging counts as long as the others."""
+    left = seconds * (prepared.total / prepared.done - 1) if prepared.done else 0.0
+    return timed(f"{prepared.done}/{prepared.total} judgings, {spent(prepared.stats)}", seconds, left)

@@ -25,11 +25,6 @@ EPILOG = "try it without a key: lotbench play, or lotbench local install && lotb
 
 RENAMED = {"--out": "--runs", "--runs-in": "--runs", "--to": "--out"}
 """The new names of flags that some commands had under another name, by old name."""
-MEANT = {
-    "--arm": ": it is a setting, --set arm=caption (or image, or image+caption)",
-    "--format": ": the file's name says it, --out NAME.csv or --out NAME.jsonl",
-}
-"""The end of the error message about flags that no command has but people try, by flag."""
 
 
 def _near(word: str, names: Iterable[str]) -> str:
@@ -50,10 +45,9 @@ class Parser(argparse.ArgumentParser):
             own_flags = [name for name in self._option_string_actions if name.startswith("--")]
             now = RENAMED.get(flags[0])
             near = f"; it is {now} here" if now in own_flags else _near(flags[0], own_flags)
-            near = MEANT.get(flags[0], near)
-            command = self.prog.removeprefix("lotbench ")
+            command, gone = self.prog.removeprefix("lotbench "), removed.instead("flags")
             for name in (flags[0], f"{command} {flags[0]}"):
-                near = f": {removed.FLAGS[name]}" if name in removed.FLAGS else near
+                near = f": {gone[name]}" if name in gone else near
             self.error(f"no flag {flags[0]}{near}")
         return parsed, rest
 
@@ -66,8 +60,9 @@ class Parser(argparse.ArgumentParser):
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
             command = f"{self.prog} {value}".removeprefix("lotbench ")
-            if command in removed.COMMANDS:
-                self.error(f"no command {command}: {removed.COMMANDS[command]}")
+            gone = removed.instead("commands")
+            if command in gone:
+                self.error(f"no command {command}: {gone[command]}")
             near = _near(str(value), map(str, action.choices or ()))
             error.message = f"there is no {value}{near}" if near else error.message
             raise

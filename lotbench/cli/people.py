@@ -149,13 +149,18 @@ def play(parsed: argparse.Namespace) -> int:
         # These games go to a folder that no leaderboard reads.
         config, out = _game(parsed, KEYLESS), out / "keyless"
         print(NO_KEY)
-    if game and not parsed.sample and not parsed.daily:
-        config = of_a_day(config, _today())
+    day = _today() if parsed.daily else None
+    drawn = game and not parsed.sample and not day
     if parsed.browser:
         private = out != Path(parsed.out) and parsed.host in serve.NAMES
-        table = PlaySite(config, out, today=_today if parsed.daily else None, private=private)
+        today, order = _today if day else None, _order_of_today if drawn else None
+        table = PlaySite(config, out, today=today, order=order, private=private)
         return _serve(table, parsed, table.close)
-    return _at_terminal(config, out, parsed.name, _today() if parsed.daily else None)
+    return _at_terminal(config, out, parsed.name, day, drawn)
+
+
+def _order_of_today(config: Config, name: str) -> Config:
+    return of_a_day(config, _today(), name)
 
 
 def _today() -> datetime.date:
@@ -182,7 +187,9 @@ async def _refuse_missing(config: Config) -> None:
         models.role_models(names)
 
 
-def _at_terminal(config: Config, out: Path, player_name: str | None, day: datetime.date | None) -> int:
+def _at_terminal(
+    config: Config, out: Path, player_name: str | None, day: datetime.date | None, drawn: bool
+) -> int:
     """Play one run at this terminal and return the exit code.
 
     Args:
@@ -190,6 +197,7 @@ def _at_terminal(config: Config, out: Path, player_name: str | None, day: dateti
         out: The folder of runs.
         player_name: The person's name; None asks for it.
         day: The day whose game is played; None plays all samples of `config`.
+        drawn: Whether the samples are played in an order drawn for the person and today.
 
     Raises:
         UsageError: There is no terminal, or the name is invalid.
@@ -208,7 +216,7 @@ def _at_terminal(config: Config, out: Path, player_name: str | None, day: dateti
     if agreed not in ("yes", "y"):
         print("Nothing was kept.")
         return 0
-    chosen = of_the_day(config, day) if day else config
+    chosen = of_the_day(config, day) if day else _order_of_today(config, name) if drawn else config
     if planned(chosen).benchmark.graph != "game":
         return print_result(interruptible(play_next(chosen, out, name)))
     return print_result(interruptible(play_here(chosen, out, name, Console())))

@@ -23,7 +23,7 @@ from lotbench.run.evaluate import begin
 from lotbench.run.loading import Run
 from lotbench.run.session import Status
 from lotbench.site.host import HOST, Host
-from lotbench.site.people_runs import ANSWERED, planned
+from lotbench.site.people_runs import planned
 from lotbench.site.play_result import result
 from lotbench.site.player import Player
 from lotbench.types import Reply, Request, Trace
@@ -37,27 +37,9 @@ ROUNDS = (
     ("snowboarding", None, None),
 )
 """The recorded game: guess, question and answer of each round; the lists of the sample give the verdicts."""
-LIVE: Mapping[str, Any] = {
-    "benchmark": "lotbench",
-    "model": "local",
-    "data": "lotbench_easy",
-    "samples": [ANSWERED[0]],
-    "repeats": 1,
-    "roles.judge": [HOST],
-    "roles.oracle": [HOST],
-    "settings.arm": "caption",
-    "settings.max_rounds": 4,
-    # The questions of so small a model are unreadable, and a viewer would wait for them.
-    "settings.ask": False,
-    "settings.clues": False,
-    "settings.judge_mode": "zero_shot",
-    # A cooler model repeats an example of its prompt in every round; the seed is of three guesses that differ.
-    "sampling.candidate.temperature": 1.5,
-    "seed": 2,
-}
+LIVE = Path(__file__).with_name("watch.toml")
 """The configuration of the live game."""
 EXAMPLE: Mapping[str, Any] = {
-    **LIVE,
     "model": "python:example",
     "roles.oracle": ["python:script"],
     "settings.max_rounds": 15,
@@ -66,7 +48,7 @@ EXAMPLE: Mapping[str, Any] = {
     "sampling.candidate.temperature": 1.0,
     "seed": 0,
 }
-"""The configuration of the recorded game as a run, which `lotbench replay example` finds by its name."""
+"""The fields in which the recorded game differs, a run which `lotbench replay example` finds by its name."""
 WHY = (
     "135 million parameters are enough to write English, and too few to find the joke: "
     "the guesses may fit the sentence, but they pass over the picture. (Its seed was chosen for guesses that differ.)"
@@ -80,7 +62,7 @@ def watch(parsed: argparse.Namespace) -> int:
     console.rule("Which words make the joke?")
     item = show_scene(console)
     console.rule("Live on this machine: a tiny model")
-    if play(LIVE, console, out).traces[0].outcome == "unsolved":
+    if play({}, console, out).traces[0].outcome == "unsolved":
         console.print(Text(WHY, "dim"), "", sep="\n")
     console.rule("A good player at the same joke, recorded: it may ask")
     run = tell(console, out, PACE_S if console.is_terminal else 0.0)
@@ -91,7 +73,7 @@ def watch(parsed: argparse.Namespace) -> int:
 
 def show_scene(console: Console) -> Any:
     """Print picture, caption and sentence of the sample that both play, and return the sample."""
-    plan = planned(config.load(None, (), EXAMPLE))
+    plan = planned(config.load(LIVE, (), EXAMPLE))
     item: Any = plan.chosen[0]
     show_picture(console, plan.pictures.path(item.id).read_bytes())
     console.print(Text(f"In the picture: {item.caption}", "dim"))
@@ -110,12 +92,12 @@ def play(asked: Mapping[str, Any], console: Console, out: Path, own: Mapping[str
     """Play a game of one sample, print its rounds as they go, and return its run.
 
     Args:
-        asked: The fields of the configuration.
+        asked: The fields of the configuration that differ from the live game's.
         console: The console to print to.
         out: The folder of runs.
         own: Models that are Python objects, by name.
     """
-    run_config = config.load(None, (), asked)
+    run_config = config.load(LIVE, (), asked)
     plan, live = planned(run_config), Live(console)
     objects = {HOST: Host(plan.by_id.__getitem__), **(own or {})}
     run = interruptible(begin(run_config, out=out, own=objects, watch=live.watched, check=False))

@@ -119,7 +119,12 @@ class Config(BaseModel):
     limits: Limits
 
 
-def load(path: Path | None, sets: Sequence[str] = (), flags: Mapping[str, Any] | None = None) -> Config:
+def load(
+    path: Path | None,
+    sets: Sequence[str] = (),
+    flags: Mapping[str, Any] | None = None,
+    source: str = "--set or a flag",
+) -> Config:
     """Load the configuration of a run: defaults < TOML file < --set < flags.
 
     Args:
@@ -127,6 +132,7 @@ def load(path: Path | None, sets: Sequence[str] = (), flags: Mapping[str, Any] |
         sets: `key=value` pairs. A key is a field of Experiment or Limits, a dotted path
             (`sampling.candidate.temperature=0.7`), or else a setting of the benchmark.
         flags: Fields by dotted path; None values are left out.
+        source: Where sets and flags come from, for messages.
 
     Raises:
         UsageError: A file cannot be read, a key is unknown or a value out of range; the message names it.
@@ -144,7 +150,7 @@ def load(path: Path | None, sets: Sequence[str] = (), flags: Mapping[str, Any] |
     if named and table.get("samples") is named and Path(str(table.get("data", ""))).name != of:
         # Samples that the file names do not exist in another data set.
         del table["samples"]
-    return _config(table, "--set, a flag or an argument")
+    return _config(table, source)
 
 
 def _config(table: Mapping[str, Any], source: str) -> Config:
@@ -180,6 +186,14 @@ def validate(model: type[M], table: Any, path: Path | None = None, prefix: str =
     except ValidationError as error:
         source = str(path) if path else "configuration"
         raise UsageError("\n".join(_faults(error, model, source, prefix))) from None
+
+
+def received(model: type[M], sent: object) -> M:
+    """Return what a page sent as an instance of a pydantic class; raises UsageError with the first fault."""
+    try:
+        return model.model_validate(sent)
+    except ValidationError as error:
+        raise UsageError(faults_of(error)[0]) from None
 
 
 def _faults(error: ValidationError, model: type[BaseModel], source: str, prefix: str) -> list[str]:

@@ -35,15 +35,11 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     return JudgeQuality(tuple(checks), (section(rows, notes),), {}, tuple(record for *_, record in rows))
 
 
-def ids(context: JudgeContext, role: str, index: int) -> Sequence[str]:
-    """Return the model ids in the replies of the judge with this index; empty if no call was answered."""
-    answered = context.ids.get(role, ())
-    return answered[index] if index < len(answered) else ()
-
-
 def who(context: JudgeContext, role: str, indexes: Sequence[int]) -> str:
     """Return the model ids in the replies of these judges as text, or a note that no call was answered."""
-    return ", ".join(name for index in indexes for name in ids(context, role, index)) or "no call came back"
+    answered = context.ids.get(role, ())
+    names = (name for index in indexes if index < len(answered) for name in answered[index])
+    return ", ".join(names) or "no call came back"
 
 
 def wanted_key(

@@ -29,7 +29,6 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import span
 
 from lotbench import benchmarks
-from lotbench.calls.budget import Bucket
 from lotbench.calls.caller import Caller, RoleModel, owner
 from lotbench.calls.prices import price
 from lotbench.calls.store import Store
@@ -138,8 +137,6 @@ class TaskRun:
                     model_name.text,
                     InspectModel(self._cast[role, model_name.text], picture, forms=self._forms),
                     price(model_name),
-                    Bucket(None),
-                    Bucket(None),
                     address=address(model_name),
                 )
                 for model_name in names

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
+from lotbench.metrics.agreement import Rate
 from lotbench.report import bounds
 from lotbench.report.markdown import bullets, counted, places, plain, table
 from lotbench.report.sections import Cell, Grid, Section, Table
@@ -437,7 +438,7 @@ def _setting(settings: Mapping[str, JSON], name: str) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
-def interval(metric: Metric) -> str | None:
+def interval(metric: Metric | Rate) -> str | None:
     """Return the 95 % interval as text, with open ends; None if both ends are open."""
     if metric.low is None and metric.high is None:
         return None

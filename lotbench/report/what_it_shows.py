@@ -1,6 +1,6 @@
 """The power of a run: the smallest gap to another model that it can detect, and the samples that a given gap needs.
 
-Power is that of the paired t test (statsmodels). The other model's scores are assumed to vary as this run's do, and to be
+Power is that of the paired t test. The other model's scores are assumed to vary as this run's do, and to be
 independent of them. If both models find the same samples easy, smaller gaps are detected.
 """
 
@@ -55,7 +55,6 @@ def detectable(n: int, level: float = ALPHA) -> float:
     most = 1.0
     while _power(most, n, level) < POWER:
         most *= 2
-    # The solver of statsmodels can stop early without an error for few samples and a strict level.
     return float(scipy.optimize.brentq(lambda effect: _power(effect, n, level) - POWER, 0, most))
 
 
@@ -65,11 +64,10 @@ def _needed(effect: float) -> int:
 
 
 def _power(effect: float, n: int, level: float) -> float:
-    # Imported late: it takes seconds, and only the end of a run needs it.
-    from statsmodels.stats.power import TTestPower  # noqa: PLC0415
-
+    """Return the chance that a paired t test finds an effect (in standard deviations), by the noncentral t distribution."""
     # The one-sided test ignores the chance of a significant gap in the wrong direction, which is negligible here.
-    return float(TTestPower().power(effect, n, level / 2, alternative="larger"))
+    critical = scipy.special.stdtrit(n - 1, 1 - level / 2)
+    return float(1 - scipy.special.nctdtr(n - 1, effect * math.sqrt(n), critical))
 
 
 def _spread(primary_metric: PrimaryMetric) -> float | None:

@@ -93,17 +93,16 @@ async def build_from(
     dropped = list(dropped)
     plan = construction.plan(order, benchmark, scenes)
     async with calling(plan, partial(run_folder.Folder, order.out), own) as calls:
-        traces = await construction.played(calls, preflight=order.preflight)
-        models = construction.models(calls)
-        done = construction.finished("proposed", scenes, traces, dropped, lambda scene: f"{scene.group}: ")
-        items = [item(scene, memory, models["writer"]) for scene, memory in done]
+        done = await construction.finished(
+            calls, order, "proposed", dropped, lambda scene: f"{scene.group}: "
+        )
+        writer = construction.models(calls)["writer"]
+        items = [item(scene, memory, writer) for scene, memory in done]
         left_out: Counter[str] = Counter()
         accepted = _apply_review(order.out, items, {s.id: Path(s.image) for s in scenes}, left_out)
         count = None if accepted is None else len(accepted)
         stages = {**stages, "proposed": len(items), **({} if count is None else {"accepted": count})}
-        construction.note_dropped(calls.folder, "scene", dropped)
-        card = construction.card(plan, order, models, stages, dropped)
-        calls.folder.write_json("card.json", card | {"left_out": dict(left_out)})
+        construction.write_card(calls, order, "scene", stages, dropped, {"left_out": dict(left_out)})
     return BuiltGames(stages, order.out / PROPOSALS, order.out / DATASET, count)
 
 

@@ -57,9 +57,8 @@ async def build(order: Order, own: Mapping[str, Any] | None = None) -> BuiltIdea
         raise DataError([f"{order.sources[0]}: no paper has {order.rules.min_works} related works"])
     plan = construction.plan(order, benchmark, drafts)
     async with calling(plan, partial(run_folder.Folder, order.out), own) as calls:
-        traces = await construction.played(calls, preflight=order.preflight)
-        models = construction.models(calls)
-        writer, done = models["writer"], construction.finished("kept", drafts, traces, dropped)
+        done = await construction.finished(calls, order, "kept", dropped)
+        writer = construction.models(calls)["writer"]
         items = [item(draft, memory, [writer]) for draft, memory in done]
         stages = {
             "papers": len(papers),
@@ -68,9 +67,8 @@ async def build(order: Order, own: Mapping[str, Any] | None = None) -> BuiltIdea
             "with an idea and a justification that hold": len(items),
         }
         built = _split(items, order, stages)
-        _write(calls.folder, built, dropped)
-        card = construction.card(plan, order, models, built.stages, dropped)
-        calls.folder.write_json("card.json", card | _facts(built, edges, rated))
+        _write(calls.folder, built)
+        construction.write_card(calls, order, "paper", stages, dropped, _facts(built, edges, rated))
     return built
 
 
@@ -101,13 +99,12 @@ def _split(items: Sequence[Item], order: Order, stages: Mapping[str, int]) -> Bu
     )
 
 
-def _write(place: run_folder.Folder, built: BuiltIdeas, dropped: Sequence[Dropped]) -> None:
-    """Write each non-empty split as a data set, and the list of dropped papers."""
+def _write(place: run_folder.Folder, built: BuiltIdeas) -> None:
+    """Write each non-empty split as a data set."""
     for name, items in (("train", built.train), ("test", built.test)):
         if items:
             lines = (f"{entry.model_dump_json(exclude_defaults=True)}\n" for entry in items)
             place.write(f"{name}/samples.jsonl", lines)
-    construction.note_dropped(place, "paper", dropped)
 
 
 def _facts(built: BuiltIdeas, edges: Sequence[float], rated: Sequence[Rated]) -> dict[str, Any]:

@@ -22,8 +22,7 @@ from lotbench.run.calling import Calls
 from lotbench.run.plan import Plan, version
 from lotbench.run.session import loop
 from lotbench.storage import datasets, export
-from lotbench.storage.run_folder import Folder
-from lotbench.types import Sample, Trace
+from lotbench.types import Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,41 +85,33 @@ def plan(order: Order, benchmark: Benchmark, drafts: Sequence[Sample]) -> Plan:
     )
 
 
-async def played(calls: Calls, *, preflight: bool) -> dict[str, Trace]:
-    """Play one episode for each draft (a picture or paper to write a sample about); return the traces by id.
+async def finished(
+    calls: Calls,
+    order: Order,
+    outcome: str,
+    dropped: list[Dropped],
+    about: Callable[[Any], str] = lambda draft: "",
+) -> list[tuple[Any, Any]]:
+    """Play one episode for each draft, and return the drafts whose episode ended with this outcome, each with its memory.
 
-    With `preflight`, each model is tested with one call first.
+    Args:
+        calls: The calls of the construction.
+        order: The request.
+        outcome: The outcome of the drafts to return.
+        dropped: A list to which the other drafts are added.
+        about: Returns a text to put before the reason why a draft was dropped.
 
     Raises:
         LotbenchError: A model cannot be reached, or a limit is reached.
     """
-    if preflight:
+    if order.preflight:
         await calls.check()
     episodes = loop(calls.plan, calls.caller.ask)
     traces = {trace.sample: trace async for trace in episodes.traces(calls.plan.sequences())}
     for error in episodes.crashed.values():
         raise error
-    return traces
-
-
-def finished(
-    outcome: str,
-    drafts: Sequence[Sample],
-    traces: Mapping[str, Trace],
-    dropped: list[Dropped],
-    about: Callable[[Any], str] = lambda draft: "",
-) -> list[tuple[Any, Any]]:
-    """Return the drafts whose episode ended with this outcome, each with the memory of its episode.
-
-    Args:
-        outcome: The outcome of the drafts to return.
-        drafts: All drafts: pictures or papers to write a sample about.
-        traces: The traces of the drafts, by id.
-        dropped: A list to which the other drafts are added.
-        about: Returns a text to put before the reason why a draft was dropped.
-    """
     ended = []
-    for draft in drafts:
+    for draft in calls.plan.data:
         trace = traces[draft.id]
         if trace.outcome == outcome:
             ended.append((draft, trace.memory))
@@ -135,31 +126,32 @@ def models(calls: Calls) -> dict[str, str]:
     return {role: panel[0].model_id or panel[0].name for role, panel in calls.caller.role_models.items()}
 
 
-def note_dropped(folder: Folder, of: str, dropped: Sequence[Dropped]) -> None:
-    """Write the dropped pieces to dropped.jsonl, one per line; `of` is the field name of their ids."""
-    rows = [{of: entry.id, "stage": entry.stage, "reason": entry.reason} for entry in dropped]
-    folder.write("dropped.jsonl", export.text(rows, ".jsonl"))
-
-
-def card(
-    run_plan: Plan,
+def write_card(
+    calls: Calls,
     order: Order,
-    models: Mapping[str, str],
+    of: str,
     stages: Mapping[str, int],
     dropped: Sequence[Dropped],
-) -> dict[str, Any]:
-    """Return the content of card.json that is common to all constructions: how the data set was made."""
-    return {
+    facts: dict[str, Any],
+) -> None:
+    """Write card.json, which says how the data set was made, and the dropped pieces to dropped.jsonl, one per line.
+
+    `of` is the field name of the ids of dropped pieces. `facts` are what only this construction has to say.
+    """
+    rows = [{of: entry.id, "stage": entry.stage, "reason": entry.reason} for entry in dropped]
+    calls.folder.write("dropped.jsonl", export.text(rows, ".jsonl"))
+    card = {
         "schema": 1,
         "sources": [source.name for source in order.sources],
         "rules": order.rules.model_dump(mode="json"),
         "seed": order.seed,
-        "models": dict(models),
+        "models": models(calls),
         "stages": dict(stages),
         "version": version(),
-        "prompts": run_plan.prompts.digest,
+        "prompts": calls.plan.prompts.digest,
         "dropped": dict(Counter(entry.stage for entry in dropped)),
     }
+    calls.folder.write_json("card.json", card | facts)
 
 
 def _prompts(benchmark: Benchmark) -> Pack:

@@ -11,6 +11,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
+from lotbench import benchmarks
 from lotbench.calls.budget import refuse_unpriced
 from lotbench.calls.store import Store
 from lotbench.config import experiment as config
@@ -116,9 +117,11 @@ def configured(
     known = signature(evaluate).parameters
     for name, value in fields.items():
         if name not in known:
+            if name in benchmarks.get(benchmark).Settings.model_fields:
+                raise UsageError(f"{name} is a setting of {benchmark}: settings={{{name!r}: {value!r}}}")
             raise UsageError(f"unknown argument {name!r}{among(name, known)}")
         flags[f"limits.{name}" if name in Limits.model_fields else name] = value
-    return config.load(Path(config_file) if config_file else None, (), flags), own
+    return config.load(Path(config_file) if config_file else None, (), flags, "an argument of evaluate"), own
 
 
 def _sync(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:

@@ -6,8 +6,6 @@ The runs have no calls, so they cannot be rescored or resumed. The rows of v2 ha
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,7 @@ from lotbench.harness.episode import nobody
 from lotbench.harness.state import start
 from lotbench.run import plan, recorded, results
 from lotbench.run.loading import load_run
-from lotbench.storage import atomic_write, run_folder
+from lotbench.storage import export, run_folder
 from lotbench.storage.importers import published
 from lotbench.types import Trace
 
@@ -48,12 +46,7 @@ def import_ideas(source: Path, out: Path) -> list[Path]:
     words = list(dict.fromkeys(word for by_word in ideas.values() for word in by_word))
     items = official.items(words, official.categories(files))
     published.write(items, out / "keywords")
-    table = io.StringIO()
-    rows = released.leaderboard(version, ideas)
-    writer = csv.DictWriter(table, rows[0].keys(), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    atomic_write.write(out / "leaderboard.csv", [table.getvalue()])
+    export.write(released.leaderboard(version, ideas), out / "leaderboard.csv")
     every = (idea for by_word in ideas.values() for many in by_word.values() for idea in many)
     critics = sorted({critique.critic for idea in every for critique in idea.critiques})
     settings = SETTINGS | {"version": version, "flexibility_unit": UNIT[version]}

@@ -6,6 +6,7 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Sequence
+from statistics import fmean
 from typing import Any, TextIO
 
 from lotbench.calls.caller import CallStats
@@ -72,17 +73,19 @@ def _on_terminal(stream: TextIO) -> Watch:
 
 
 def lines(status: Status, started: float) -> str:
-    """Return the progress of a run in one line, and a line for each thing that slows it down.
+    """Return the progress of a run in one line, and a line for failures and for each thing that slows it down.
 
     Args:
         status: The state of the run.
         started: The time at which this session began (monotonic seconds).
     """
     now, retries = time.monotonic(), status.models.waiting.retries
+    failed = sum(trace.outcome.endswith("_failed") for trace in status.traces.values())
     crowded = [pace for pace in status.models.paces.values() if pace.places < pace.most]
     return "\n".join(
         [
             line(status, now - started),
+            *([f"{failed} failed"] if failed else []),
             *([f"{retries} waiting on retries"] if retries else []),
             *(f"an endpoint is crowded: {int(pace.places)} of {pace.most} places" for pace in crowded),
             *stalled(status.stats, now),
@@ -91,24 +94,31 @@ def lines(status: Status, started: float) -> str:
 
 
 def line(status: Status, seconds: float) -> str:
-    """Return the progress of a run in one line: counts, the seconds since this session began, and the remaining time."""
-    left = remaining_s(status)
-    return ", ".join([counts(status), duration(seconds), *([f"~{duration(left)} left"] if left >= 1 else [])])
+    """Return the progress of a run in one line of about 80 columns, `seconds` after this session began."""
+    return timed(counts(status), seconds, remaining_s(status))
+
+
+def timed(counts: str, seconds: float, left: float) -> str:
+    """Return counts with the seconds that are left, or with those that have passed if the former are unknown (0)."""
+    return f"{counts}, {f'~{duration(left)} left' if left >= 1 else duration(seconds)}"
 
 
 def counts(status: Status) -> str:
-    """Return the numbers of games or tasks, rounds and calls of a run so far, and its cost."""
-    stats, traces = status.stats, list(status.traces.values())
-    solved = sum(trace.outcome == "solved" for trace in traces)
-    failed = sum(trace.outcome.endswith("_failed") for trace in traces)
+    """Return the numbers of games or tasks, rounds and calls of a run so far, the mean score of its tasks, and its cost."""
+    traces = list(status.traces.values())
     what = "games" if status.plan.benchmark.graph == "game" else "tasks"
-    parts = [f"{len(traces)}/{status.total} {what}" + (f", {solved} solved" if solved else "")]
-    parts += [f"{failed} failed"] if failed else []
+    scores = [trace.score.value for trace in traces if trace.score.value is not None]
+    parts = [f"{len(traces)}/{status.total} {what}"]
+    parts += [f"score so far {fmean(scores):.2f}"] if scores else []
     rounds: Any = [trace.score.parts.get("attempts") or 0 for trace in traces]
     rounds += [number for _, number in status.latest.playing.values()]
     parts += [f"{sum(rounds):,} rounds"] if what == "games" else []
-    parts.append(f"{stats.calls:,} calls")
-    return ", ".join([*parts, f"${stats.cost:.2f}"] if stats.cost else parts)
+    return ", ".join([*parts, spent(status.stats)])
+
+
+def spent(stats: CallStats) -> str:
+    """Return the number of calls so far, and their cost."""
+    return f"{stats.calls:,} calls" + (f", ${stats.cost:.2f}" if stats.cost else "")
 
 
 def remaining_s(status: Status) -> float:

@@ -11,7 +11,6 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lotbench.calls.budget import Bucket
 from lotbench.calls.caller import Caller, RoleModel, owner
 from lotbench.calls.journal import Journal, Totals
 from lotbench.calls.prices import price
@@ -247,6 +246,6 @@ async def find_request(run: Run, key: str) -> Request:
 
 def _absent_models(plan: Plan) -> dict[str, tuple[RoleModel, ...]]:
     return {
-        role: tuple(RoleModel(name.text, Absent(), price(name), Bucket(None), Bucket(None)) for name in names)
+        role: tuple(RoleModel(name.text, Absent(), price(name)) for name in names)
         for role, names in plan.names.items()
     }

@@ -6,10 +6,12 @@ folder, without calls.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +24,7 @@ from lotbench.calls.prices import price
 from lotbench.config.arm import arm, score_settings
 from lotbench.config.experiment import Experiment, Limits, validate
 from lotbench.config.model_names import ModelName, address, identity, parse
-from lotbench.errors import RunFolderError, UsageError
+from lotbench.errors import DataError, RunFolderError, UsageError
 from lotbench.harness import judge_standing
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.evidence import Evidence
@@ -32,18 +34,22 @@ from lotbench.metrics.primary_metric import PrimaryMetric
 from lotbench.regular_file import is_file
 from lotbench.report import likeness, trust, what_it_shows
 from lotbench.report.leaderboard import Entry, sample_scores
-from lotbench.report.report import Facts, Report, RoleUsage, brief, build, to_markdown, to_summary
+from lotbench.report.report import READINGS, Facts, Report, RoleUsage, brief, build, to_markdown, to_summary
 from lotbench.report.sections import Section
 from lotbench.run.folder_shapes import read_checks, read_run_json
 from lotbench.run.loading import Run, planned
 from lotbench.run.plan import Plan, group_samples, reference, sampling_table
 from lotbench.storage import run_folder
 from lotbench.storage.jsonl import rows, tables
+from lotbench.storage.pictures.picture_file import encoded, media_type
 from lotbench.types import RUN_SCHEMA, Trace
 
 LABELS = "labels.jsonl"
 """The file with people's labels of the answers of a run, in its folder."""
 VECTORS = "vectors.npz"
+PICTURE_PX = 320
+PICTURE_BYTES = 45_000
+"""The maximum width and height of a picture in a report, and its maximum size before it is encoded as base64."""
 
 
 def write(
@@ -78,9 +84,23 @@ def write(
         out.write_json("summary.json", summary)
         short = report if full else brief(report)
         out.write("report.md", to_markdown(short))
-        out.write("report.html", page(short))
+        out.write("report.html", page(short, _pictures(plan, short)))
     # The summary as it is read from the file, with lists for tuples.
     return replace(run, summary=json.loads(json.dumps(summary))), report
+
+
+def _pictures(plan: Plan, report: Report) -> dict[str, str]:
+    """Return small pictures of the samples in a report's first readings, as data URLs by sample id; one that is gone is left out."""
+    shown: dict[str, str] = {}
+    for reading in [reading for section in report.sections for reading in section.readings][:READINGS]:
+        with suppress(DataError, KeyError):
+            sample = str(reading.sample)
+            # Nothing but a picture that the run has recorded goes into its report.
+            plan.pictures.sent_bytes(plan.pictures[sample].sha256)
+            small = encoded(plan.pictures.path(sample), PICTURE_PX, smallest=True)
+            if len(small) <= PICTURE_BYTES:
+                shown[sample] = f"data:{media_type(small)};base64,{base64.b64encode(small).decode()}"
+    return shown
 
 
 @dataclass(frozen=True, slots=True)

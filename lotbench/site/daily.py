@@ -55,7 +55,7 @@ def export(config: Config, place: Path) -> tuple[int, Path]:
 def _game(item: Any) -> dict[str, Any]:
     """Return a sample as data for the page: the joke with its blank, and masked all that tells the answer."""
     right, wrong = host.lists(item)
-    questions = facts.best_questions(item.key_text, ()) or host.EXAMPLES[item.language]
+    questions = facts.best_questions(item.key_text, ())
     answers = [(question, host.answer(item, question)) for question in questions]
     texts = {
         "right": list(right),

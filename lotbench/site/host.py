@@ -1,8 +1,7 @@
 """The host: a judge and oracle without a model, which judges guesses by a sample's word lists and answers by facts.
 
 The lists have few guesses. On a guess that is neither there nor in the caption the host gives no verdict, and the player
-decides. It answers questions on words and letters, and those that the facts of the easy samples decide (`facts`); it offers
-questions that it can answer.
+decides. It answers questions that the facts of the easy samples decide (`facts`), and offers some of them.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import tomllib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from lotbench.benchmarks.lotbench import words
@@ -38,24 +38,10 @@ ALIKE = 0.88
 """The similarity of letters (`alike`) from which two phrases count as the same phrase with a typing error."""
 MORE = 2
 """The maximum number of further words in a guess that contains a phrase of the lists."""
-PLAIN = re.compile(
-    r"an?|and|any|anything|are|as|at|be|been|by|can|did|do|does|for|from|ha[sd]|have|her|he|him|his|i|in|into|is|its?|kind"
-    r"|like|made|might|missing|of|on|one|or|people|phrase|part|she|so|some|something|somebody|someone|sort|text|that|the|their"
-    r"|them|there|these|they|things?|this|to|type|used|usually|was|were|what|which|with|words?|you|your"
-)
+PLAIN = frozenset(Path(__file__).with_name("plain_words.txt").read_text("utf-8").split())
 """Words without content, which are left out when texts are compared."""
 _QUOTED = re.compile(r"^[^\n:：\"“]+[:：]\s*[\"“](.*)[\"”]\s*$", re.MULTILINE)
 """A line of a prompt with a label, a colon and a quoted text; the last such line has the guess or the question."""
-_NUMBERS = {"single": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
-_ASKS = r"(?:is|are|does|do|has|have) (?:it|they|the (?:answer|blank|missing \w+))"
-_COUNTED = re.compile(
-    rf"{_ASKS}(?: made (?:up )?of| have| contain)?(?: (more|longer|fewer|less|shorter) than| exactly| just| only)?(?: an?)?"
-    rf" ({'|'.join(_NUMBERS)}|\d\d?) (word|letter)s?(?: long)?"
-)
-_LETTERED = re.compile(rf"{_ASKS} (begin|start|end|contain)s? (?:with |in )?(?:the letter |an? )?([a-z])")
-_COUNTED_ZH = re.compile(r"(?:它|答案)?(?:是|有)([一二两三四五六七八九]|\d\d?)个字[吗么]?")
-EXAMPLES = {"en": ("Is it one word?", "Does it begin with s?"), "zh": ("是两个字吗？", "是四个字吗？")}
-"""Questions that the host can answer, whatever the sample; by language."""
 SUGGESTED = 3
 """The maximum number of questions that the host offers at a time."""
 
@@ -111,10 +97,8 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
 
 
 def answer(sample: Item, question: str) -> str:
-    """Return the answer to a question on the key text: Yes or No if the key text, a fact or the lists decide, else Unclear."""
-    decided = _of_words(words.same(sample.key_text), words.same(question))
-    if decided is None:
-        decided = facts.truth(sample.key_text, question)
+    """Return the answer to a question on the key text: Yes or No if a fact or the lists decide, else Unclear."""
+    decided = facts.truth(sample.key_text, question)
     if decided is None:
         named = [any(stems(question) == stems(text) for text in of) for of in lists(sample)]
         decided = named[0] if any(named) else None
@@ -128,28 +112,8 @@ def suggested(sample: Item, asked: Sequence[str], clues: Iterable[str] = ()) -> 
     """
     true = [*clues, *(question for question in asked if answer(sample, question) == "Yes")]
     past = [*asked, *(question for text in true for question in facts.mentioned(text))]
-    questions = facts.best_questions(sample.key_text, past) or EXAMPLES[sample.language]
+    questions = facts.best_questions(sample.key_text, past)
     return [question for question in questions if question not in past][:SUGGESTED]
-
-
-def _of_words(key: str, asked: str) -> bool | None:
-    """Return what a key text says of a question about its words and letters; None of any other question."""
-    if match := _COUNTED_ZH.fullmatch(asked):
-        count = "一二三四五六七八九".find(match[1].replace("两", "二")) + 1 or int(match[1])
-        return len(key) == count if words.CJK.search(key) else None
-    if words.CJK.search(key):
-        return None
-    letters = re.sub(r"[^a-z]", "", key)
-    if match := _COUNTED.fullmatch(asked):
-        bound = _NUMBERS.get(match[2]) or int(match[2])
-        count = len(key.split()) if match[3] == "word" else len(letters)
-        if match[1]:
-            return count > bound if match[1] in ("more", "longer") else count < bound
-        return count == bound
-    if match := _LETTERED.fullmatch(asked):
-        way, letter = match.groups()
-        return letter in (letters if way == "contain" else letters[-1:] if way == "end" else letters[:1])
-    return None
 
 
 def alike(text: str, other: str) -> float:
@@ -178,7 +142,7 @@ def _stems(text: str) -> Iterable[str]:
     folded = words.same(text)
     if words.CJK.search(folded):
         return [folded]
-    return [words.stem(word) for word in folded.split() if not PLAIN.fullmatch(word)]
+    return [words.stem(word) for word in folded.split() if word not in PLAIN]
 
 
 def _holds_words(guess: frozenset[str], right: frozenset[str]) -> bool:

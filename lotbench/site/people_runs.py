@@ -15,11 +15,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from lotbench.calls.journal import read_journal
-from lotbench.config.experiment import Config
-from lotbench.errors import UsageError, faults_of
+from lotbench.config.experiment import Config, received
+from lotbench.errors import UsageError
 from lotbench.run import plan
 from lotbench.run.evaluate import begin, resume
 from lotbench.run.loading import Run, load_run
@@ -80,10 +80,7 @@ def joined(sent: object, names: Mapping[str, str], private: bool = False) -> tup
     Raises:
         UsageError: The message is malformed, the name is invalid or another person's, or the person does not consent.
     """
-    try:
-        joining = Joining.model_validate(sent)
-    except ValidationError as error:
-        raise UsageError(faults_of(error)[0]) from None
+    joining = received(Joining, sent)
     name = person(joining.name)
     if not joining.agree and not private:
         raise UsageError("without your agreement nothing can be kept")
@@ -122,8 +119,8 @@ def of_the_day(config: Config, day: datetime.date) -> Config:
     )
 
 
-def of_a_day(config: Config, day: datetime.date) -> Config:
-    """Return a configuration with its samples in an order drawn for a day.
+def of_a_day(config: Config, day: datetime.date, name: str) -> Config:
+    """Return a configuration with its samples in an order drawn for a day and a person's name.
 
     Short blanks come first, samples with an answer that is told elsewhere (`ANSWERED`) last. No picture comes twice in a row, as far as that is possible.
 
@@ -131,7 +128,7 @@ def of_a_day(config: Config, day: datetime.date) -> Config:
         UsageError: There is no sample to play.
     """
     items_left = list(planned(config).chosen)
-    random.Random(f"order:{day.toordinal()}").shuffle(items_left)
+    random.Random(f"order:{day.toordinal()}:{name.casefold()}").shuffle(items_left)
     items_left.sort(key=lambda item: (item.id in ANSWERED, min(len(item.key_text.split()), SHORT)))
     names: list[str] = []
     picture = ""

@@ -54,6 +54,7 @@ class PlaySite:
         out: The folder of runs.
         now: Returns the time in seconds.
         today: Returns the current day, for the game of the day; None plays all samples of the configuration.
+        order: Returns the configuration with its samples in the order for a person; None leaves their order.
         private: Whether the games stay on this machine and nobody is asked for consent.
 
     Raises:
@@ -66,12 +67,14 @@ class PlaySite:
         out: Path,
         now: Callable[[], float] = time.monotonic,
         today: Callable[[], datetime.date] | None = None,
+        order: Callable[[Config, str], Config] | None = None,
         private: bool = False,
     ) -> None:
         self._now = now
         self._private = private
         self._asked = config
         self._today = today
+        self._order = order
         self._plan = planned(self._config_of_day(self._day))
         self._out = out
         self._gallery = Gallery(out, HELD)
@@ -191,6 +194,8 @@ class PlaySite:
     async def _game(self, player: Player) -> Run:
         # In a thread: the sample of a day is drawn from the whole data set.
         config = await asyncio.to_thread(self._config_of_day, player.day)
+        if self._order is not None:
+            config = await asyncio.to_thread(self._order, config, player.name)
         # Beside the run, its folder and what its person agreed to are noted.
         return await play_next(
             config,

@@ -13,9 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from lotbench.errors import UsageError, faults_of
+from lotbench.config.experiment import received
+from lotbench.errors import UsageError
 from lotbench.harness.benchmark import Benchmark
 from lotbench.site import serve
 from lotbench.site.page import screen
@@ -99,10 +98,7 @@ def grave_findings(declared: Benchmark, item: Any, changes: Mapping[str, Any]) -
     """
     if not changes:
         return []
-    try:
-        edited = declared.Item.model_validate({**item.model_dump(mode="json"), **changes})
-    except ValidationError as error:
-        raise UsageError(faults_of(error)[0]) from None
+    edited = received(declared.Item, {**item.model_dump(mode="json"), **changes})
     return [
         f"{finding.field} {finding.text}"
         for finding in declared.lints([edited], declared.Settings(), {})

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from lotbench.errors import UsageError, faults_of
+from lotbench.config.experiment import received
+from lotbench.errors import UsageError
 from lotbench.storage.review_decisions import Decision
 from lotbench.types import JSON
 
@@ -99,10 +100,7 @@ def decision(cards: Sequence[Card], sent: object) -> tuple[Card, dict[str, Any]]
     Raises:
         UsageError: The message is no valid decision about one of these cards, with the reason.
     """
-    try:
-        message = Message.model_validate(sent)
-    except ValidationError as error:
-        raise UsageError(faults_of(error)[0]) from None
+    message = received(Message, sent)
     if message.card >= len(cards):
         raise UsageError(f"no card {message.card}")
     card = cards[message.card]

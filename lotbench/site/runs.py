@@ -8,6 +8,7 @@ holds a row and the text of the trace for each episode of a run, until its files
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +32,7 @@ from lotbench.run.loading import readings
 from lotbench.site import compared, home, said
 from lotbench.site import game_rounds as thought
 from lotbench.site.page import FRAMES, screen
-from lotbench.site.run_summary import Shelf, page_file, read_run, stamp
+from lotbench.site.run_summary import EpisodeRow, Shelf, page_file, read_run, stamp
 from lotbench.site.serve import Served
 from lotbench.storage import atomic_write
 from lotbench.storage import export as rows_as
@@ -45,8 +46,10 @@ STRIP = 6
 """The maximum number of pictures beside a table of the home page."""
 HELD = 512
 """The maximum number of runs in memory, with the text of their traces; those viewed last are kept."""
+GAME = re.compile(rb"(?<=<p class=\"quiet\">)sample ([\w.-]+), repeat (\d+)(?=</p>)")
+"""The sample and repeat of a game in a report, as its page has them."""
 REPORT_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; sandbox allow-downloads"
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; sandbox allow-downloads"
     + FRAMES
 )
 """The content security policy of a run's report: it runs no script, whoever wrote the report."""
@@ -96,7 +99,8 @@ class Gallery:
                 # The report is a page in its own style that runs no script: only a link leads back.
                 back = f'<header><p class="kind"><a href="../run/{quote(name)}.html">Back to the run</a></p></header>'
                 page = report.read_bytes().replace(b"<body>", b"<body>" + back.encode(), 1)
-                return Served(page, policy=REPORT_POLICY)
+                linked = rf'<a href="../game/{quote(name)}/\1-\2.html">\g<0></a>'
+                return Served(GAME.sub(linked.encode(), page), policy=REPORT_POLICY)
             case ["png", size, name] if size in SIZES and name in self._pictures:
                 return Served(encoded(self._pictures[name], SIZES[size]), "image/png", lasting=True)
         raise LookupError(path)
@@ -166,10 +170,14 @@ class Gallery:
         name, cost = summary.get("primary_metric"), summary.get("usage", {}).get("cost_usd")
         score = summary.get("scores", {}).get(name)
         trust = home.badge(summary["reasons"]) if summary else None
+        games: dict[str, list[EpisodeRow]] = {}
+        for row in shelf.rows:
+            games.setdefault(row.sample, []).append(row)
         return screen(
             "run",
             "../",
             shelf=shelf,
+            games=games,
             metric=name,
             words=benchmarks.metric_words(shelf.run.config.benchmark).get(str(name), ""),
             score=score,

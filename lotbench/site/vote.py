@@ -16,9 +16,10 @@ from random import Random
 from typing import Any
 from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from lotbench.errors import UsageError, faults_of
+from lotbench.config.experiment import received
+from lotbench.errors import UsageError
 from lotbench.harness.ballot import Item, Response, Vote
 from lotbench.site.page import screen
 from lotbench.site.people_runs import LONGEST_NAME, joined
@@ -95,10 +96,7 @@ class Polls:
         raise LookupError(path)
 
     def _vote(self, voter: str, sent: object) -> None:
-        try:
-            chosen = Choosing.model_validate(sent)
-        except ValidationError as error:
-            raise UsageError(faults_of(error)[0]) from None
+        chosen = received(Choosing, sent)
         if chosen.item not in self.items:
             raise UsageError("there is no such prompt on the ballot")
         if (voter.casefold(), chosen.item) in self.voted:

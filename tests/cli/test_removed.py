@@ -5,24 +5,24 @@ from __future__ import annotations
 import pytest
 
 import clot_training.cli
-from lotbench.cli import removed
 from lotbench.cli.parser import parser
+from lotbench.cli.removed import instead
 
 
-@pytest.mark.parametrize("command", sorted(removed.COMMANDS))
+@pytest.mark.parametrize("command", sorted(instead("commands")))
 def test_a_removed_command_says_what_to_do_instead(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     first, *words = command.split()
     with pytest.raises(SystemExit) as ended:
         clot_training.cli.main(words) if first == "clot" else parser().parse_args([first, *words])
     assert ended.value.code == 2
-    assert removed.COMMANDS[command] in capsys.readouterr().err
+    assert instead("commands")[command] in capsys.readouterr().err
 
 
 def test_a_removed_flag_says_what_to_do_instead(capsys: pytest.CaptureFixture[str]) -> None:
-    for name, instead in removed.FLAGS.items():
+    for name, line in instead("flags").items():
         *command, flag = name.split()
         with pytest.raises(SystemExit) as ended:
             # Some commands require --out; to the others it is one more flag that they do not know.
             parser().parse_args([*(command or ["evaluate"]), "lotbench", f"{flag}=1", "--out", "x"])
         assert ended.value.code == 2
-        assert instead in capsys.readouterr().err
+        assert line in capsys.readouterr().err

@@ -62,7 +62,7 @@ async def test_a_live_game_is_printed_to_its_last_guess(
     async def player(messages: list[dict[str, Any]]) -> str:
         return f'{{"guess": "{next(left)}"}}'
 
-    asked = config.load(None, (), {**watch.LIVE, "model": "python:player"})
+    asked = config.load(watch.LIVE, (), {"model": "python:player"})
     console, written = drawn()
     live, by_id = watch.Live(console), planned(asked).by_id
     own = {"python:player": player, HOST: Host(by_id.__getitem__)}

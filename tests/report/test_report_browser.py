@@ -60,6 +60,9 @@ def test_no_serious_fault_nothing_runs_and_nothing_overflows(
         assert page.evaluate("document.scripts.length") == 0
         page.evaluate("document.querySelectorAll('details').forEach((one) => one.open = true)")
         assert overflow(page) == 0 and serious(page) == []
+        at = """(cell) => { const box = cell.closest(".scroll"); box.scrollLeft = 90;
+          return cell.getBoundingClientRect().left - box.getBoundingClientRect().left; }"""
+        assert page.eval_on_selector(".scroll tbody th", at) == 0, "the first column stays"
         page.mouse.move(100, 300)
         page.mouse.wheel(0, 5000)
         assert "broken" not in page.title() and faults == []

@@ -81,7 +81,8 @@ def test_the_policy_allows_the_pages_own_style_and_nothing_else(everything: str)
     read = Read(everything)
     digest = base64.b64encode(hashlib.sha256(read.style.encode()).digest()).decode()
     (policy,) = [value for value in read.of("content") if value.startswith("default-src")]
-    assert policy == (f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'")
+    own = f"img-src data:; style-src 'sha256-{digest}'"
+    assert policy == f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
     assert everything.index("Content-Security-Policy") < everything.index("<style>")
 
 

@@ -15,6 +15,7 @@ from lotbench.calls.budget import Budget, refuse_tier, spending
 from lotbench.calls.caller import CallStats
 from lotbench.calls.journal import DISCARDED, read_journal
 from lotbench.calls.prices import price
+from lotbench.cli import judges
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import parse
 from lotbench.errors import LimitReached, UsageError
@@ -212,7 +213,7 @@ def test_a_stall_says_what_is_waited_for() -> None:
 
 def status(done: int, calls: int, **latest: Any) -> Any:
     """What a game of 120 games in parallel has done; `latest` are fields of its `Latest`."""
-    trace = SimpleNamespace(outcome="solved", score=SimpleNamespace(parts={"attempts": 10}))
+    trace = SimpleNamespace(outcome="solved", score=SimpleNamespace(value=2 / 3, parts={"attempts": 10}))
     return SimpleNamespace(
         traces=dict.fromkeys(range(done), trace), total=120, path="runs/x", damaged=(),
         stats=CallStats(calls=calls, cost=0.4), latest=Latest(**latest), loop=SimpleNamespace(concurrency=20),
@@ -225,8 +226,10 @@ def test_a_line_of_progress_fits_a_terminal() -> None:
     now = time.monotonic()
     last = status(119, 5678, ended=119, rounds=1190, seconds=3570, playing={("lot-1", 1): (now - 27, 9)})
     said = progress.line(last, 714.0)
-    assert said == "119/120 games, 119 solved, 1,199 rounds, 5,678 calls, $0.40, 12 min, ~21 s left"
+    assert said == "119/120 games, score so far 0.67, 1,199 rounds, 5,678 calls, $0.40, ~21 s left"
     assert len(said) < 80 and "left" not in progress.line(status(0, 3), 10.0)
+    checked: Any = SimpleNamespace(done=30, total=120, stats=CallStats(calls=31, cost=0.4))
+    assert judges._line(checked, 60.0) == "30/120 judgings, 31 calls, $0.40, ~3 min left"
 
 
 def test_the_time_left_is_that_of_games_side_by_side() -> None:

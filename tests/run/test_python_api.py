@@ -125,14 +125,16 @@ async def test_an_error_carries_its_run(tmp_path: Path, sync: bool) -> None:
 
 
 async def test_what_does_not_fit_is_refused_before_there_is_a_folder(tmp_path: Path) -> None:
-    for wrong in ({"settings": {"rounds": 2}}, {"model": ""}, {"roles": {"jury": mine}}, {"modl": "red"}):
-        with pytest.raises(UsageError) as refused:
+    for wrong, told in (
+        ({"settings": {"rounds": 2}}, "rounds"), ({"model": ""}, "model"), ({"roles": {"jury": mine}}, "jury"),
+        ({"modl": "red"}, "^unknown argument 'modl'; did you mean model. There are: benchmark, "),
+        ({"max_rounds": 0}, "^max_rounds is a setting of lotbench: settings={'max_rounds': 0}"),
+        ({"concurrency": 0}, r"^an argument of evaluate: limits\.concurrency: "),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match=told) as refused:
             await evaluate(**small(tmp_path / "runs", **wrong))
         assert refused.value.run is None
     assert not (tmp_path / "runs").exists()
-    assert str(refused.value).startswith(
-        "unknown argument 'modl'; did you mean model? There are: benchmark, "
-    )
 
 
 def test_the_api_says_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:

@@ -95,6 +95,8 @@ def test_every_benchmark_says_what_was_asked_and_answered(name: str) -> None:
     gallery = Gallery(FOLDER)
     page, shelf = text(gallery, f"run/{name}.html"), gallery.shelf(name)
     assert all(shelf.asked_text(row.sample) for row in shelf.rows)
+    assert len(ROWS.findall(page)) == len({row.sample for row in shelf.rows}), "repeats share a row"
+    assert page.count(" data-row>") == len(shelf.rows)
     answered = [row for row in shelf.rows if row.answer]
     assert answered and all(row.answer.split()[0] in page for row in answered)
 
@@ -155,6 +157,7 @@ def test_a_persons_game_ends_in_one_line_where_they_gave_up(root: Path, tmp_path
         for name in ("person", "model")
     ]
     assert [page.count('class="leap"') for page in pages] == [3, 7]
+    assert "clue for round 4<" in pages[0], "a clue after the last round says which round it was for"
     assert ["Ended by the player after round 3." in page for page in pages] == [True, False]
 
 

@@ -31,6 +31,7 @@ from lotbench.benchmarks.liveideabench.settings import Settings
 from lotbench.harness.benchmark import Runs
 from lotbench.metrics.intervals import clustered_mean, studentised
 from lotbench.metrics.pareto import front
+from lotbench.report.report import describe_score
 from lotbench.report.sections import Cell, Grid, Plot, Section, Table
 from lotbench.types import Metric
 
@@ -102,7 +103,7 @@ def _quality(runs: Read) -> Section:
     metrics = {name: _measures(keywords, settings, dimensions) for name, (keywords, settings) in runs.items()}
     measures = ("quality", "length (words)", *dimensions)
     rows = tuple(
-        (name, *(metric_cell(own[measure]) for measure in measures)) for name, own in metrics.items()
+        (name, *(describe_score(own[measure]) for measure in measures)) for name, own in metrics.items()
     )
     notes = (
         "Quality: the mean of the judged dimensions of an idea (Fig. 6a); its length is in words, a CJK character half a "
@@ -220,12 +221,3 @@ def _refusals(runs: Read) -> Section:
         "A refused keyword is offered once more in an academic frame (v2, Methods: Handling refused responses).",
     )
     return Section("Refusals of runs", notes, (Table(columns, tuple(rows)),))
-
-
-def metric_cell(metric: Metric) -> str | None:
-    """Return a metric as text for a table cell: value, interval and n; None without a value."""
-    if metric.value is None:
-        return None
-    if metric.low is None or metric.high is None:
-        return f"{metric.value:.2f} (n = {metric.n})"
-    return f"{metric.value:.2f} ({metric.low:.2f} to {metric.high:.2f}, n = {metric.n})"

@@ -91,14 +91,10 @@ class Comparison:
     Attributes:
         ideas: The numbers of the two ideas, the lower first.
         letters: The readable letters, A (different) to D (identical), at most one for each order of the ideas.
-        identical: Whether the ideas have the same words, so that D was given without a judge.
-        unread: The number of letters that could not be read.
     """
 
     ideas: tuple[int, int]
     letters: tuple[str, ...]
-    identical: bool
-    unread: int
 
     def score(self, version: Version) -> float | None:
         """Return the mean score of the letters; None without a letter."""
@@ -171,7 +167,7 @@ def filled(keyword: Keyword, version: Version, ideas: int, highest: bool) -> Key
     return replace(
         keyword,
         ideas=tuple(judged.get(at) or Idea(at, "missing", "", None, (row,), 0) for at in range(1, ideas + 1)),
-        comparisons=tuple(compared.get(pair) or Comparison(pair, (letter,), False, 0) for pair in pairs),
+        comparisons=tuple(compared.get(pair) or Comparison(pair, (letter,)) for pair in pairs),
     )
 
 
@@ -242,5 +238,4 @@ def _idea(
 def _comparison(orders: Sequence[Mapping[str, Any]]) -> Comparison:
     letters = tuple(str(order["grade"]) for order in orders if order["status"] == "ok")
     first, other = sorted(orders[0]["ideas"])
-    unread, identical = len(orders) - len(letters), "how" in orders[0]
-    return Comparison((first, other), letters, identical, unread)
+    return Comparison((first, other), letters)

@@ -10,17 +10,15 @@ from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
-from scipy import stats
 
 from lotbench.benchmarks.liveideabench.judged import Idea, Keyword, keyword_of, mean, read_keyword
 from lotbench.benchmarks.liveideabench.settings import Settings, Version
 from lotbench.harness.evidence import Evidence
 from lotbench.metrics.agreement import icc
+from lotbench.metrics.correlation import coefficient
 from lotbench.metrics.people_agreement import against, between
 from lotbench.report.sections import Cell, Section, Table
 from lotbench.types import JSON, Trace
-
-LEAST = 3
 
 
 class Label(BaseModel):
@@ -115,14 +113,9 @@ def _together(pairs: Sequence[tuple[float, float]]) -> tuple[Cell, Cell, Cell]:
     All are None for fewer than three pairs, or if one side is constant.
     """
     table = np.array(pairs, dtype=float).reshape(-1, 2)
-    if len(table) < LEAST or (table.min(axis=0) == table.max(axis=0)).any():
-        return None, None, None
-    first, other = table[:, 0], table[:, 1]
-    return (
-        float(stats.pearsonr(first, other).statistic),
-        float(stats.spearmanr(first, other).statistic),
-        icc(table),
-    )
+    first, other = table.T.tolist()
+    pearson, spearman = coefficient("pearson", first, other), coefficient("spearman", first, other)
+    return pearson.value, spearman.value, None if pearson.value is None else icc(table)
 
 
 def _row(dimension: str, judged: Mapping[str, Idea], rows: Mapping[str, Sequence[Label]]) -> tuple[Cell, ...]:

@@ -33,7 +33,6 @@ def sections(
         _categories(keywords, version),
         lengths(keywords, version),
         _severity(keywords, version),
-        _fluency(keywords),
         _readings(keywords, version, evidence),
     ]
     if evidence.labels:
@@ -129,22 +128,6 @@ def _severity(keywords: Sequence[Keyword], version: Version) -> Section:
     if any(by is None for by in effects.values()):
         notes.append("The judges did not meet on enough ideas to show differences between their severities.")
     return Section("Severity of judges", tuple(notes), (table,))
-
-
-def _fluency(keywords: Sequence[Keyword]) -> Section:
-    """Return the section on fluency: the counts of the letters A to D, and of pairs whose letter depends on the order."""
-    comparisons = [comparison for keyword in keywords for comparison in keyword.comparisons]
-    letters = Counter(letter for comparison in comparisons for letter in comparison.letters)
-    both = [comparison for comparison in comparisons if len(comparison.letters) == 2]
-    differ = sum(len(set(comparison.letters)) == 2 for comparison in both)
-    rows = tuple((letter, letters[letter]) for letter in "ABCD")
-    unread = sum(comparison.unread for comparison in comparisons)
-    notes = (
-        "A: different ideas and problems; D: academically identical. A pair is worth the mean of its letters.",
-        f"Pairs compared in both orders: {len(both)}; the letter depended on the order in {differ}. Identical word for word, and D without a call: "
-        f"{sum(comparison.identical for comparison in comparisons)}. Comparisons that could not be read: {unread}.",
-    )
-    return Section("Fluency", notes, (Table(("letter", "times"), rows),))
 
 
 def _readings(keywords: Sequence[Keyword], version: Version, evidence: Evidence) -> Section:

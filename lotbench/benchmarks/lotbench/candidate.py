@@ -194,15 +194,11 @@ def _known_to_oracle(episode: GameEpisode) -> dict[str, Value]:
 
     Where the candidate writes whole responses, the oracle always knows the response and its key text.
     """
-    sees, sample = episode.settings.oracle_sees, episode.sample
-    if episode.settings.whole:
-        return {
-            "caption": episode.line("oracle_scene", text=sample.caption) if sees == "scene" else None,
-            "response": sample.response,
-            "key": episode.line("key", text=sample.key_text),
-        }
-    return {
-        "caption": episode.line("oracle_caption", text=sample.caption) if sees == "scene" else None,
-        "response": episode.line("oracle_response", text=sample.response) if sees != "key_text" else None,
-        "key_text": sample.key_text,
-    }
+    sees, sample, whole_responses = episode.settings.oracle_sees, episode.sample, episode.settings.whole
+    scene = "oracle_scene" if whole_responses else "oracle_caption"
+    caption = episode.line(scene, text=sample.caption) if sees == "scene" else None
+    if whole_responses:
+        key = episode.line("key", text=sample.key_text)
+        return {"caption": caption, "response": sample.response, "key": key}
+    response = episode.line("oracle_response", text=sample.response) if sees != "key_text" else None
+    return {"caption": caption, "response": response, "key_text": sample.key_text}

@@ -6,9 +6,8 @@ A question that asks what, or which of two, has a status of its own, so that the
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-from lotbench.benchmarks.lotbench.words import CJK, EITHER_ZH, same
+from lotbench.benchmarks.lotbench.words import CJK, EITHER_ZH, listed, same
 from lotbench.errors import Unread
 
 _LABEL = re.compile(r"^\W*(?:q|question|问|问题)\s*[:：]\s*", re.IGNORECASE)
@@ -56,11 +55,10 @@ _SIDES = re.compile(
     rf"|\bor\s+{_AUX}\s+(?:it|they|he|she|you|we|that|this|people)\b",
     re.IGNORECASE,
 )
-_PAIRS = Path(__file__).with_name("opposites.txt").read_text("utf-8").split()
 _OPPOSITE = re.compile(
     "|".join(
         rf"\b{first}s?{_OR}(?:an?\s+|the\s+)?(?:\w+\s+)?{second}s?\b"
-        for pair in _PAIRS
+        for pair in " ".join(listed("opposites.txt")).split()
         for first, second in (pair.split("/"), pair.split("/")[::-1])
     ),
     re.IGNORECASE,
@@ -68,20 +66,9 @@ _OPPOSITE = re.compile(
 """Two words that exclude each other, joined by "or"; such a question asks which of them holds."""
 _QUOTE, _END = "['\"‘’“”`]", r"['\"‘’“”`]?\W*$"
 _LETTERS = re.compile(
-    # Which letters, or how many; "a letter a person writes" asks about a thing.
-    r"\b(?:first|second|third|fourth|fifth|\d+(?:st|nd|rd|th)|next|middle|last|final|initial) (?:letter|vowel|consonant|syllable)s?\b"
-    rf"|\b(?:first|second|third|fourth|fifth|\d+(?:st|nd|rd|th)|last|final) character (?:an? )?{_QUOTE}?\w{_END}|\binitials? (?:an? )?{_QUOTE}?[a-z]{_END}"
-    rf"|\b(?:start|begin|end)s?(?:ning|ing)? (?:with|in) (?:an? |the )?(?:letter|vowel|consonant|{_QUOTE}[a-z]+{_QUOTE}|(?!(?:it|me|us|we|he|ox|tv|go|no|up)\b)[a-z]{{1,2}}{_END})"
-    rf"|\b(?:contain|include|have|has)s? (?:(?:an? |the ){_QUOTE}?[a-z]{_END}|{_QUOTE}[a-z]{_QUOTE})"
-    rf"|\b(?:words?|phrase|text) (?:contain|include)s? {_QUOTE}"
-    r"|\b(?:occurs?|appears?|stands?) (?:in|inside|within) (?:the|its) (?:word|phrase|name)\b"
-    rf"|\b(?:sort|come|go|stand)s? (?:before|after) {_QUOTE}?[b-z]{_END}"
-    r"|\b(?:before|after)\b.{0,20}\bdictionary\b|\b(?:odd|even) length\b|\brhym(?:es?|ing) with\b|\banagram|\b(?:than|exactly) \w+ characters\b"
-    r"|\bletters? (?:['\"‘“][a-z]|[b-z]\b|a\W*$)|\balphabet|\bspel(?:led|t)\b"
-    r"|\b(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|many|more|an? (?:odd|even) number of) (?:letter|syllable)s?\b"
-    r"|首字母|拼音|声母|韵母|笔画|偏旁|部首|第[一二三四五六七八两\d]个?字|[首末]字|最后一个字|[‘“「'\"].[’”」'\"]字",
-    re.IGNORECASE,
+    "|".join(listed("letters.txt")).replace("{QUOTE}", _QUOTE).replace("{END}", _END), re.IGNORECASE
 )
+"""Questions on which letters the hidden text has, or how many; "a letter a person writes" asks about a thing."""
 _WHICH_ZH = re.compile(r"(?<![还不])是[^，,还]{1,12}[，,]?还是")
 
 

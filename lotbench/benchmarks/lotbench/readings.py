@@ -42,12 +42,11 @@ def worth_reading(games: Sequence[Game], evidence: Evidence) -> Section:
 
 
 def _make_reading(title: str, game: Game, evidence: Evidence) -> Excerpt:
-    item = evidence.samples.get(game.sample)
-    texts = (
-        []
-        if item is None
-        else [("scene", item.caption), ("response", item.response), ("key text", item.key_text)]
-    )
+    texts = []
+    if (item := evidence.samples.get(game.sample)) is not None:
+        texts = [("scene", item.caption), ("response", item.response), ("key text", item.key_text)]
+        guesses = [round_.guess for round_ in game.rounds if round_.guess]
+        texts += [("with the last guess", item.rebuilt(guess)) for guess in guesses[-1:]]
     for round_ in game.rounds:
         if round_.status:
             end = round_.status if round_.status != "ok" else verdict(round_)

@@ -1,4 +1,4 @@
-"""The report's sections of a game run: survival, rounds, judging, and games to read.
+"""The report's sections of a game run: games to read, survival, rounds, and judging.
 
 Every share is shown with its counts, and a note under each table gives the definition.
 """
@@ -31,13 +31,13 @@ CONFIRM = {
 def sections(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> tuple[Section, ...]:
-    """Return the sections of a game run's report, the survival table first."""
+    """Return the sections of a game run's report, games to read first."""
     games = [game(trace) for trace in traces]
     return (
+        worth_reading(games, evidence),
         _survival(games, settings),
         _rounds(games, settings),
         _judging(games, settings),
-        worth_reading(games, evidence),
     )
 
 

@@ -9,11 +9,19 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
 from lotbench.errors import Unread
 
 MASK = "<MASK>"
+
+
+def listed(name: str) -> list[str]:
+    """Return the lines of a text file beside this one."""
+    return Path(__file__).with_name(name).read_text("utf-8").splitlines()
+
+
 _HAN = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _KANA = r"\u3040-\u30ff"
 CJK = re.compile(f"[{_HAN}{_KANA}]")
@@ -43,13 +51,7 @@ _THREE = re.compile(
 )
 """Three short things with commas or signs between them; "R&B" and "rock & roll" count as one thing."""
 _PAIRED = re.compile(
-    r"\b(?:(\w+)(?:, \1\b)+|all or (?:nothing|none)|believe it or not|boom or bust|by hook or by crook|dead or alive|do or die"
-    r"|double or (?:nothing|quits)|feast or famine|fight or flight|friend or foe|heads or tails|hit or miss|kill or be killed"
-    r"|life or death|like it or not|live or die|make or break|neither (?:fish nor fowl|here nor there)|more or less|now or never|once or twice|one or two|or else"
-    r"|publish or perish|put up or shut up|rain or shine|ready or not|right or wrong|shape up or ship out|sink or swim"
-    r"|sooner or later|take it or leave it|to be or not to be|trick or treat|true or false|truth or dare|two or three"
-    r"|use it or lose it|win or lose|yes or no)\b|或多或少",
-    re.IGNORECASE,
+    rf"\b(?:(\w+)(?:, \1\b)+|{'|'.join(listed('set_phrases.txt'))})\b|或多或少", re.IGNORECASE
 )
 """Phrases with an "or" that name one thing."""
 EITHER_ZH = re.compile(
@@ -59,30 +61,7 @@ EITHER_ZH = re.compile(
 """An "or" between two options; at the beginning, after a pronoun or an adverb it means "still"."""
 _MARKUP = re.compile(r"[<>{}\[\]=\\`]|[:：](?!\d)")
 """Characters of forms, pages and scripts that no phrase has; a time of day keeps its colon."""
-_ORDER = re.compile(
-    r"\b(?:ignore|disregard|forget)\b.{0,40}\b(?:instructions?|rules?|above|previous|prompt)\b"
-    r"|\b(?:same|both|creative)[ _](?:creative[ _])?(?:points?|functions?|criteri(?:a|on)|decisions?)\b|\bcriteria\b"
-    r"|\b(?:accept|approve|mark|judge|count|rate|answer)\b.{0,20}\b(?:this|the|my) "
-    r"(?:response|caption|candidate|answer|guess|fill(?:ing)?)\b"
-    r"|\b(?:say|answer|output|return|reply)(?: with)? (?:true\b|yes to (?:both|all)\b)"
-    r"|\b(?:mark|count|accept)\b.{0,6}\b(?:this|it|me)\b.{0,6}\b(?:correct|right|true|accepted)\b"
-    r"|\b(?:guess|answer|response|caption) (?:is|was) (?:correct|right|accepted|valid|true)\b"
-    r"|\bth(?:is|e) (?:guess|answer|response|caption|candidate) (?:meets?|satisf\w+|fulfil\w+|passes|matches)\b"
-    r"|\b(?:meets?|satisf(?:y|ies)|fulfil\w*) (?:both|all)\b|\bthe original (?:words?|text|phrase|answer)\b"
-    r"|\b(?:candidate|reference) (?:is|was|says)\b|\bkey text\b|\w_\w|\bdaeso\b|\bgrant both\b|^\W*always (?:say )?yes\W*$"
-    r"|\bthe (?:masked|reference|hidden) (?:phrase|words?|text)\b|\bthe key phrase\b|\baccepted paraphrase|^\W*(?:the )?judge (?:agrees|accepts)\b"
-    r"|\bwhat the (?:explanation|reference|original) (?:describes|means|says)\b|\b(?:synonym|paraphrase) of the original\b"
-    r"|\b(?:verdict|judge?ment|evaluation result) (?:is )?(?:yes|true|positive)\b|\bgrad(?:er|ing) note\b|\bshould be accepted\b"
-    r"|\b(?:every criterion|counted as right|you must accept|accepted synonym)\b|^\W*(?:please accept|ok to accept|both (?:true|yes)|true and true)\W*$"
-    r"|\b(?:equals?|equivalent to|identical (?:to|with)|same as) (?:the |its |your )?(?:answer|reference|candidate)\b"
-    r"|\b(?:candidate|reference|explanation|output|system|user|assistant|verdict|known|causal chain)\s*:"
-    r"|(?:答案|候选|填空|配文)(?:是|为)?(?:正确|对的)|(?:忽略|无视|不要管).{0,12}(?:指令|规则|要求|以上|前面)|创意点|两项(?:标准|条件)|功能相同"
-    r"|(?:判|评|算|视)(?:断|定)?(?:为|作|成).{0,4}(?:正确|通过|相同|是)|请.{0,6}(?:通过|接受|判|回答是)"
-    r"|接受(?:这个|此|该|我的)(?:答案|候选|填空|配文)"
-    r"|(?:等于|等同于|等价于|等同|相同于).{0,4}(?:关键词|答案|参考|原文)|[与跟和同]原文|(?:符合|满足)(?:全部|所有)(?:标准|要求|条件)"
-    r"|(?:候选|参考|解释|因果链|输出|系统|关键词)[^：:，。\s]{0,4}[:：]",
-    re.IGNORECASE,
-)
+_ORDER = re.compile("|".join(listed("orders.txt")), re.IGNORECASE)
 """Phrases that address a judge and do not belong to the scene."""
 _LOOKALIKES = str.maketrans("аеорсухіјѕԁһԛԝткмнвαεορνυικτ-‐‑‒–—−·", "aeopcyxijsdhqwtkmhbaeopvuikt        ")
 """Cyrillic and Greek letters that look like Latin ones, and hyphens, which stand for a space."""

@@ -1,7 +1,7 @@
 """Rendering of HTML pages: each is one self-contained file without scripts.
 
 The template engine escapes each string and replaces invisible characters. The content security policy allows only the
-page's own style sheet, by its digest: no script, no inline style, no other resource.
+page's own style sheet, by its digest, and inline pictures: no script, no inline style, no other resource.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LONGEST = 2_000
 """The maximum length of a text outside readings; longer texts are cut and marked. report.md has more of them."""
 BEGIN = re.compile(
     r'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" '
-    r"""content="default-src 'none'; style-src 'sha256-[A-Za-z0-9+/=]+'; base-uri 'none'; form-action 'none'">"""
+    r"""content="default-src 'none'; (?:img-src data:; )?style-src 'sha256-[A-Za-z0-9+/=]+'; base-uri 'none'; form-action 'none'">"""
 )
 SHADES = 9
 """The number of colours of a heat map, `h0` to `h8` in the style sheet."""
@@ -50,11 +50,10 @@ def sealed(
         script: The script; "" allows none.
         values: The values of the template's variables.
     """
-    allowed = f"style-src 'sha256-{_digest(style)}'; "
+    pictures = "img-src 'self' data:" if script else "img-src data:"
+    allowed = f"{pictures}; style-src 'sha256-{_digest(style)}'; "
     if script:
-        allowed = (
-            f"img-src 'self' data:; connect-src 'self'; {allowed}script-src 'sha256-{_digest(script)}'; "
-        )
+        allowed += f"connect-src 'self'; script-src 'sha256-{_digest(script)}'; "
     policy = f"default-src 'none'; {allowed}base-uri 'none'; form-action 'none'"
     marked = {"style": Markup(style), "script": Markup(script), "policy": Markup(policy)}
     return engine.get_template(template).render(**marked, **values), policy

@@ -10,6 +10,7 @@ import io
 import math
 import warnings
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib
@@ -32,22 +33,14 @@ MOST_LABELS = 24
 """The maximum number of labelled points; if there are more, none is labelled."""
 _Point = tuple[float, float, float, float, str]
 """x, y, the low and the high end of y's interval (NaN for none), a label."""
-_LOOK: dict[Any, Any] = {
-    "svg.fonttype": "none",
-    "text.parse_math": False,
-    "font.size": 9.5,
+_LOOK = Path(__file__).with_suffix(".mplstyle")
+_COLOURS: dict[Any, Any] = {
     "text.color": INK,
     "axes.edgecolor": MUTED,
     "axes.labelcolor": MUTED,
-    "axes.linewidth": 0.8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
     "xtick.color": MUTED,
     "ytick.color": MUTED,
     "grid.color": RULE,
-    "grid.linewidth": 0.6,
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
 }
 
 
@@ -74,11 +67,11 @@ def pdf(plot: Plot) -> bytes:
 
 
 def _render(plot: Plot, form: str, name: str) -> bytes:
-    look = _LOOK | {"svg.hashsalt": name} | ({"figure.facecolor": PAPER} if form == "png" else {})
+    look = _COLOURS | {"svg.hashsalt": name} | ({"figure.facecolor": PAPER} if form == "png" else {})
     out = io.BytesIO()
     with matplotlib.rc_context(), warnings.catch_warnings():
         # The user's matplotlibrc must not change a report.
-        matplotlib.rcdefaults()
+        matplotlib.rc_file(_LOOK)
         matplotlib.rcParams.update(look)
         # A character that the font lacks stays text in SVG, and the browser draws it.
         warnings.filterwarnings("ignore", "Glyph .* missing from")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+
+from markupsafe import Markup
 
 from lotbench.report.bounds import in_words
 from lotbench.report.html.page import rendered, section_drawings
@@ -21,8 +23,8 @@ from lotbench.report.sections import Grid, Plot, Table, band
 from lotbench.types import Metric
 
 
-def page(report: Report) -> str:
-    """Return the report as one self-contained HTML file."""
+def page(report: Report, pictures: Mapping[str, str] | None = None) -> str:
+    """Return the report as one self-contained HTML file; `pictures` are data URLs by sample id, shown beside readings."""
     settings, name = settings_table(report), report.primary_metric
     differing = (
         (*row[:3], str(row[3]).removeprefix("yes, changes ")) for row in settings.rows if row[3] != "no"
@@ -31,6 +33,7 @@ def page(report: Report) -> str:
         "report.html",
         {
             "report": report,
+            "pictures": {name: Markup(url) for name, url in (pictures or {}).items()},
             "facts": report.facts,
             "candidate": ", ".join(report.facts.models.get("candidate", ())) or "no candidate",
             "primary_metric": (name, report.scores[name]) if name else None,

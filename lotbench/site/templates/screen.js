@@ -144,7 +144,7 @@ const filters = all("[data-filter]"), lines = all("tr[data-line]");
 function filter() {
   for (const row of lines) {
     const text = row.textContent.toLowerCase();
-    row.hidden = filters.some((one) => one.value && row.dataset[one.dataset.filter] !== one.value) || !words(search).every((word) => text.includes(word));
+    row.hidden = filters.some((one) => one.value && !row.dataset[one.dataset.filter].split(" ").includes(one.value)) || !words(search).every((word) => text.includes(word));
   }
   const count = lines.filter((row) => !row.hidden).length;
   document.getElementById("count").textContent = `${count} of ${lines.length} shown`;

@@ -120,7 +120,7 @@ def keywords(n: int, rng: Rng) -> list[Keyword]:
                 )
                 for number, rows in enumerate(marks[at])
             ),
-            (Comparison((1, 2), (str(letters[at]),), False, 0),),
+            (Comparison((1, 2), (str(letters[at]),)),),
         )
         for at in range(n)
     ]  # fmt: skip

@@ -193,7 +193,7 @@ def test_length_and_reasoning_go_with_each_dimension_verdict_by_verdict() -> Non
                 thought(1, 100 * 2**at, 60 + at, [(3 + at, 5), (4, 6 - at % 3), (5, 5)]),
                 thought(2, 900, 80 - at, [(6, 2 + at), (7 - at, 4)]),
             ),
-            (Comparison((1, 2), ("ABCD"[at % 4],), False, 0),),
+            (Comparison((1, 2), ("ABCD"[at % 4],)),),
         )
         for at in range(5)
     ]
