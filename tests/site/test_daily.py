@@ -104,7 +104,7 @@ def test_a_game_in_a_browser_from_the_disk(tmp_path: Path, chromium: Browser) ->
             "#words"
         ) and item.explanation in page.inner_text("#why")
         shared = page.input_value("#shared")
-        assert "⚪🟢" in shared and "2/6" in shared and item.key_text not in shared
+        assert "⚪💡🟢" in shared and "2/6" in shared and item.key_text not in shared
         assert page.get_attribute("#card", "href").startswith("data:image/png")
         assert "streak 1" in page.inner_text("#streak") and browsing.serious(page) == []
         page.reload()
