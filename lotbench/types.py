@@ -22,6 +22,8 @@ RUN_SCHEMA = 2
 """The version of the run folder's layout and field names; 1 was lotbench 0.1."""
 MOST = 10**11
 """The largest number in a file (tokens, or seconds since 1970); larger ones could exhaust memory or are no dates."""
+MAX_CHARACTERS = 1_000_000
+"""The longest text of a reply; longer ones are cut, with finish reason `length`."""
 Count: TypeAlias = Annotated[int, Field(ge=0, le=MOST)]
 Seconds: TypeAlias = Annotated[float, Field(ge=0, le=MOST)]
 

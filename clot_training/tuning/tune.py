@@ -13,6 +13,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
@@ -25,7 +26,7 @@ import trl
 from clot_training.config import Config, claim, freeze, sha256
 from clot_training.tuning import card, examples, settings
 from clot_training.tuning.weights import base_model
-from lotbench.errors import UsageError
+from lotbench.errors import RunFolderError, UsageError
 from lotbench.models.transformers.loading import Loaded, adapted, loading
 from lotbench.storage import adapter_texts, atomic_write
 from lotbench.storage.jsonl import tables
@@ -148,13 +149,14 @@ def _precision(trainer: Any) -> dict[str, str]:
 def _last_checkpoint(folder: Path) -> str | None:
     """Return the path of the last complete checkpoint in a folder; None if there is none.
 
-    The trainer writes trainer_state.json last, so a checkpoint without it was interrupted.
+    The trainer writes trainer_state.json last, so a checkpoint without it, or with a part of it, was interrupted.
     """
     steps = {path.name.rpartition("-")[2]: path for path in folder.glob("checkpoint-*")}
-    ends = (
-        steps[step] / "trainer_state.json" for step in sorted(filter(str.isdecimal, steps), key=int)[::-1]
-    )
-    return next((str(end.parent) for end in ends if end.exists() and end.stat().st_size), None)
+    for step in sorted(filter(str.isdecimal, steps), key=int)[::-1]:
+        with suppress(RunFolderError):
+            read_json(steps[step] / "trainer_state.json")
+            return str(steps[step])
+    return None
 
 
 class Watch(transformers.TrainerCallback):  # type: ignore[misc]

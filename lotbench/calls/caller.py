@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -23,7 +23,7 @@ from lotbench.calls.store import Store, by_content
 from lotbench.config.experiment import RoleSampling
 from lotbench.harness.episode import AnyEpisode
 from lotbench.prompting.reply import HALVES, fills
-from lotbench.types import MOST, Answer, Key, Model, Question, Reply, Request, Sampling, Usage
+from lotbench.types import MAX_CHARACTERS, MOST, Answer, Key, Model, Question, Reply, Request, Sampling, Usage
 
 REPLY_TOKENS = 300
 """Estimated output tokens of a reply before any reply of its step has come."""
@@ -273,11 +273,13 @@ def _now() -> float:
 
 
 def storable(reply: Reply) -> Reply:
-    """Return the reply as a journal can hold it: its counts at most MOST, and no lone surrogates in its texts.
+    """Return the reply as a journal can hold it: each text at most MAX_CHARACTERS long, and without lone surrogates.
 
-    JSON can hold these, UTF-8 cannot; each becomes U+FFFD.
+    JSON can hold these, UTF-8 cannot; each becomes U+FFFD. A reply that is cut has the finish reason `length`.
     """
     texts = {name: getattr(reply, name) for name in ("text", "model", "reasoning", "refusal")}
-    whole: dict[str, Any] = {name: HALVES.sub("\ufffd", text) for name, text in texts.items() if text}
-    counts = (int(max(0, min(count, MOST))) for count in astuple(reply.usage))
-    return replace(reply, usage=Usage(*counts), **whole)
+    said = {name: text for name, text in texts.items() if isinstance(text, str)}
+    whole: dict[str, Any] = {name: HALVES.sub("\ufffd", text[:MAX_CHARACTERS]) for name, text in said.items()}
+    if (longest := max(map(len, said.values()), default=0)) > MAX_CHARACTERS:
+        whole |= {"finish": "length", "sent": {**reply.sent, "cut_from": longest}}
+    return replace(reply, **whole)

@@ -32,7 +32,10 @@ LISTED_AS = {name: name for name in ("openai", "openrouter", "deepseek", "anthro
 CHARACTERS_A_TOKEN = 3
 """Estimated characters of a text in one token."""
 PICTURE_TOKENS = {"gpt-4o-mini": 25_501, "gpt-4.1-nano": 2_520, "gpt-5-nano": 2_520}
-"""Input tokens of a picture of 1,024 by 1,024 pixels at models that count most: by tiles with `detail: high`, by patches."""
+"""Input tokens of a picture of 1,024 by 1,024 pixels at models that count most: by tiles with `detail: high`, by patches.
+
+They hold for every model whose id has this part, such as a fine-tune.
+"""
 OTHER_PICTURE_TOKENS = 1_800
 """Estimate for all other models; some may count more."""
 
@@ -95,7 +98,8 @@ def prompt_tokens(messages: Iterable[Message], name: str) -> int:
 @cache
 def picture_tokens(name: str) -> int:
     """Return an upper estimate of the input tokens of a picture of 1,024 by 1,024 pixels, by the name of a model."""
-    return PICTURE_TOKENS.get(base_model(without_address(name)), OTHER_PICTURE_TOKENS)
+    model_id = without_address(name).lower()
+    return next((tokens for part, tokens in PICTURE_TOKENS.items() if part in model_id), OTHER_PICTURE_TOKENS)
 
 
 class PriceTable(BaseModel):

@@ -44,12 +44,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # An error may quote a server, and a terminal would obey escape sequences in the quote.
         print(f"lotbench: {visible(str(error))}", file=sys.stderr)
         if error.run is not None and error.exit_code != 2:
-            print(f"lotbench: go on with: lotbench resume {error.run}", file=sys.stderr)
+            _name_command(parsed, error.run)
         return error.exit_code
     except KeyboardInterrupt as interrupt:
         print("lotbench: interrupted", file=sys.stderr)
         if interrupt.args:
-            print(f"lotbench: go on with: lotbench resume {interrupt.args[0]}", file=sys.stderr)
+            _name_command(parsed, interrupt.args[0])
         return 130
     except BrokenPipeError:
         # The reader of the output (a pager, head) has closed it.
@@ -57,6 +57,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:
         return _name_file(error)
+
+
+def _name_command(parsed: argparse.Namespace, run: object) -> None:
+    """Print the command that goes on with a stopped run, or with the duel whose runs are in `parsed.folders`."""
+    duel = " ".join(map(str, getattr(parsed, "folders", ())))
+    print(f"lotbench: go on with: lotbench {f'duel {duel}' if duel else f'resume {run}'}", file=sys.stderr)
 
 
 def _name_file(error: OSError) -> int:

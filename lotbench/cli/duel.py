@@ -14,6 +14,7 @@ from lotbench.run import duel as duels
 from lotbench.run import plan
 from lotbench.run.duel import Look
 from lotbench.run.loading import load_run
+from lotbench.run.session import Status
 
 
 def duel(parsed: argparse.Namespace) -> int:
@@ -21,12 +22,14 @@ def duel(parsed: argparse.Namespace) -> int:
 
     Raises:
         UsageError: Some arguments are models and some are runs, or they cannot form a duel.
+        LotbenchError, KeyboardInterrupt: The duel was stopped; `parsed.folders` has the folders of its runs.
     """
     runs = [Path(name) for name in parsed.models if (Path(name) / "run.json").is_file()]
     if runs and len(runs) < len(parsed.models):
         raise UsageError(
             "a duel is of models that begin, or of the runs of one that was stopped; not of both"
         )
+    parsed.folders = list(runs)
     if runs:
         played, check = [load_run(path) for path in runs], not parsed.no_preflight
         work = duels.resume_duel(played, _say, check=check, **limits(parsed))
@@ -34,8 +37,12 @@ def duel(parsed: argparse.Namespace) -> int:
         config = configuration(parsed)
         if parsed.dry_run:
             return _plans(config, parsed.models)
+
+        async def note(status: Status) -> None:
+            parsed.folders.append(status.path)
+
         how = {"out": Path(parsed.out), "fresh": parsed.fresh, "check": not parsed.no_preflight}
-        work = duels.duel(config, parsed.models, _say, **how)
+        work = duels.duel(config, parsed.models, _say, watch=note, **how)
     last = interruptible(work)
     names = " ".join(str(run.path) for run in last.runs)
     print(f"more of it: lotbench compare {names}")

@@ -1,12 +1,15 @@
-"""Protection of a game server: the key of its clients, and limits on the size and time of requests and on connections."""
+"""Protection of a game server: the key of its clients, limits of requests and connections, and messages that are no JSON objects."""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
+import json
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import partial
 from typing import Any
 
+import orjson
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 LARGEST = 4_000_000
@@ -15,7 +18,6 @@ MAX_OPEN = 128
 """The maximum number of open connections; one more closes the connection that has been idle longest."""
 PATIENCE_S = 10.0
 """Seconds in which the head of a request must come, and then its body; half a request would otherwise hold a connection."""
-REFUSALS = {401: b"the key is wanting or wrong\n", 413: b"the message is too long, or does not come\n"}
 
 
 class Limited(H11Protocol):
@@ -56,8 +58,9 @@ class Limited(H11Protocol):
 def guarded(app: Any, key: str) -> Callable[..., Awaitable[None]]:
     """Return an ASGI application that passes requests with the key to `app`.
 
-    A request must come within PATIENCE_S and have at most LARGEST bytes. The path `/health` needs no key.
-    Refused requests get status 401 (no key) or 413; a refused WebSocket is closed.
+    A request must come within PATIENCE_S and have at most LARGEST bytes. Its body, and each message of a WebSocket, must be a
+    JSON object. The path `/health` needs no key. Refused requests get status 400 (no JSON object), 401 (no key) or 413;
+    a refused WebSocket is closed, and a refused message of one gets an error message.
     """
     key_header = f"Bearer {key}".encode()
 
@@ -65,26 +68,47 @@ def guarded(app: Any, key: str) -> Callable[..., Awaitable[None]]:
         sent_header = dict(scope.get("headers", ())).get(b"authorization", b"")
         known = scope["path"] == "/health" or hmac.compare_digest(sent_header, key_header)
         if scope["type"] == "http":
-            body = await _body(receive) if known else None
-            if body is not None:
-                read = [{"type": "http.request", "body": body}]
+            if not known:
+                return await _refuse(send, 401, "the key is wanting or wrong")
+            if (body := await _body(receive)) is None:
+                return await _refuse(send, 413, "the message is too long, or does not come")
+            if body and (why := _fault(body)):
+                return await _refuse(send, 400, why)
+            read = [{"type": "http.request", "body": body}]
 
-                async def receive_again() -> Any:
-                    return read.pop() if read else await receive()
+            async def receive_again() -> Any:
+                return read.pop() if read else await receive()
 
-                return await app(scope, receive_again, send)  # type: ignore[no-any-return]
-            status = 413 if known else 401
-            await send(
-                {"type": "http.response.start", "status": status, "headers": [(b"connection", b"close")]}
-            )
-            await send({"type": "http.response.body", "body": REFUSALS[status]})
-        elif known:
-            await app(scope, receive, send)
-        else:
-            # Closing a WebSocket before it is accepted answers 403.
-            await send({"type": "websocket.close", "code": 1008})
+            return await app(scope, receive_again, send)  # type: ignore[no-any-return]
+        if known:
+            return await app(scope, partial(_receive_object, receive, send), send)  # type: ignore[no-any-return]
+        # Closing a WebSocket before it is accepted answers 403.
+        return await send({"type": "websocket.close", "code": 1008})  # type: ignore[no-any-return]
 
     return guard
+
+
+async def _refuse(send: Any, status: int, why: str) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": [(b"connection", b"close")]})
+    await send({"type": "http.response.body", "body": f"{why}\n".encode()})
+
+
+async def _receive_object(receive: Any, send: Any) -> Any:
+    """Return the next message of a WebSocket that is a JSON object; answer others with OpenEnv's error message."""
+    while (message := await receive())["type"] == "websocket.receive" and (
+        why := _fault(message.get("text") or "")
+    ):
+        error = {"type": "error", "data": {"message": why, "code": "INVALID_JSON"}}
+        await send({"type": "websocket.send", "text": json.dumps(error)})
+    return message
+
+
+def _fault(text: str | bytes) -> str | None:
+    """Return why a text is no JSON object (as defined, without NaN and halves of surrogate pairs); None if it is one."""
+    try:
+        return None if isinstance(orjson.loads(text), dict) else "the message is no JSON object"
+    except ValueError as error:
+        return f"the message is no JSON: {error}"
 
 
 async def _body(receive: Callable[[], Awaitable[Any]]) -> bytes | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import uvicorn
 from openenv.core.env_server import Action, Environment, Observation, State, create_fastapi_app
-from pydantic import Field
+from pydantic import Field, validate_call
 
 from lotbench.environment.games import Games
 from lotbench.environment.http_limits import LARGEST, Limited, guarded
@@ -64,6 +64,7 @@ class GameEnvironment(Environment):
         self._episode, self._loop = ClientGame(games, order), loop
         self._samples = tuple(games.samples)
 
+    @validate_call(config={"strict": True})
     async def reset_async(
         self, seed: int | None = None, episode_id: str | None = None, sample: str | None = None
     ) -> GameObservation:
@@ -121,7 +122,9 @@ async def serve_environment(
     """
     place = partial(GameEnvironment, games, cycle(games.samples), asyncio.get_running_loop())
     kinds = {"action_cls": GameAction, "observation_cls": GameObservation, "state_cls": GameState}
-    app = create_fastapi_app(place, max_concurrent_envs=most, env_name="lotbench", **kinds)
+    # In the mode "simulation" OpenEnv also serves reset and step as single requests, each with a game of its own.
+    app = create_fastapi_app(place, max_concurrent_envs=most, env_name="lotbench", mode="production", **kinds)
+    app.router.routes[:] = [route for route in app.routes if route.path != "/mcp"]
     with socket.create_server((HOST, port)) as listener:
         ready(f"http://{HOST}:{listener.getsockname()[1]}")
         how = {"http": Limited, "ws_max_size": LARGEST, "log_level": "warning", "lifespan": "off"}

@@ -47,13 +47,21 @@ def _blocks(text: str) -> Mapping[str, tuple[tuple[str, ...], frozenset[str]]]:
 
 
 def _quote(value: str, starts: tuple[str, ...], ends: frozenset[str]) -> str:
-    lines = ((line, unicodedata.normalize("NFKC", line)) for line in value.splitlines(keepends=True))
+    lines = ((line, letters(line)) for line in value.splitlines(keepends=True))
     return "".join(
         f"> {line}"
         if f"{_words(plain)} ".startswith(starts) or _words(plain.partition(":")[0]).casefold() in ends
         else line
         for line, plain in lines
     )
+
+
+def letters(text: str) -> str:
+    """Return a text for a comparison: letters of one width, without accents and invisible characters."""
+    if text.isascii():
+        return text
+    plain = unicodedata.normalize("NFKD", text)
+    return "".join(each for each in plain if unicodedata.category(each) not in ("Cf", "Mn"))
 
 
 def _words(text: str) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from lotbench.report.markdown import visible
-from lotbench.types import JSON, MOST, Finish, Image, Message, Reply, Request, Usage
+from lotbench.types import JSON, MAX_CHARACTERS, MOST, Finish, Image, Message, Reply, Request, Usage
 
 if TYPE_CHECKING:
     from langchain_core.runnables import RunnableConfig
@@ -30,20 +30,22 @@ FINISHES: dict[str, Finish] = {
     "content_filter": "content_filter",
 }
 PARAMETERS = ("temperature", "top_p", "seed")
-MAX_CHARACTERS = 1_000_000
-"""The longest text and the longest reasoning of a reply; longer ones are cut, with finish reason `length`."""
 MAX_ID = 200
 """The longest model id in a reply, in characters."""
 BOUNDS = ("max_tokens", "max_completion_tokens")
 """The two names of the parameter for the maximum length of a reply."""
 
-_BLANK, _ESCAPED = re.compile(r"[^!-~]+"), re.compile(r"[^!-~]+|\\(?:[bfnrt]|u[0-9a-f]{4})")
-"""Invisible characters within a key: blanks and non-ASCII, without and with those that JSON escapes."""
+_BLANK = re.compile(r"[^!-~]+")
+_ESCAPED = re.compile(r"[^!-~]+|\\{1,8}(?:[bfnrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})")
+"""Invisible characters within a key: blanks and non-ASCII, without and with those that are escaped, perhaps several times."""
+_VISIBLE = re.compile(r"\\{1,8}(?:u00|x)(2[1-9a-fA-F]|[3-6][0-9a-fA-F]|7[0-9a-eA-E])")
+"""Escapes of the characters that a key may have."""
 
-_ACCOUNT = r"\b(?:accounts?|organi[sz]ation|workspace|project|api.?key|access|suspended|banned|deactivated|terminated)\b"
-"""Words of errors that are about whoever asks, and so hold for every request."""
-_CONTENT = "input|prompt|content|request|message|image|text|output|response|completion"
-"""What a content filter withholds."""
+_FILTER = (
+    '"(?:code|type)": "(?:content_filter|content_policy_violation|ContentPolicyViolationError|data_?inspection_?failed'
+    '|invalid_prompt|ResponsibleAIPolicyViolation)"|"flagged_input":'
+)
+"""Fields in the JSON of an error by which OpenAI, Azure, DashScope, LiteLLM and OpenRouter name a content filter."""
 
 Picture: TypeAlias = Callable[[str], str]
 """Maps the sha256 of a picture to its data URL."""
@@ -106,17 +108,14 @@ def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(message, dict):
         return None
-    said_of = {
-        "content": content_text(message.get("content")),
-        "reasoning_content": _optional(message.get("reasoning_content") or message.get("reasoning")) or "",
-        "refusal": _optional(message.get("refusal")) or "",
-    }
-    longest = max(len(said_of["content"]), len(said_of["reasoning_content"]))
-    texts = {name: text[:MAX_CHARACTERS] for name, text in said_of.items()}
     used = usage(answer.get("usage"))
     return {
-        "content": texts.pop("content"),
-        "additional_kwargs": texts,
+        "content": content_text(message.get("content")),
+        "additional_kwargs": {
+            "reasoning_content": _optional(message.get("reasoning_content") or message.get("reasoning"))
+            or "",
+            "refusal": _optional(message.get("refusal")) or "",
+        },
         "usage_metadata": {
             "input_tokens": used.input_tokens,
             "output_tokens": used.output_tokens,
@@ -125,9 +124,8 @@ def completion(answer: object, secret: str = "") -> dict[str, Any] | None:
         },
         "response_metadata": {
             "model_name": masked(str(answer.get("model") or ""), secret)[:MAX_ID],
-            "finish_reason": "length" if longest > MAX_CHARACTERS else str(choice.get("finish_reason")),
+            "finish_reason": str(choice.get("finish_reason")),
             "service_tier": "flex" if answer.get("service_tier") == "flex" else "default",
-            "cut_from": longest if longest > MAX_CHARACTERS else None,
         },
     }
 
@@ -149,10 +147,8 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
         if name.endswith("cache_read")
     ]
     reason = about.get("finish_reason") or about.get("stop_reason") or "stop"
-    extra: dict[str, JSON] = {"cut_from": about["cut_from"]} if about.get("cut_from") else {}
-    if "service_tier" in how:
-        # The tier that was served decides the price.
-        extra["service_tier"] = about.get("service_tier")
+    # The tier that was served decides the price.
+    served = {"service_tier": about.get("service_tier")} if "service_tier" in how else {}
     return Reply(
         text=content_text(message.content),
         model=str(about.get("model_name") or ""),
@@ -163,7 +159,7 @@ def reply(message: Any, seconds: float, how: Mapping[str, JSON]) -> Reply:
             _count(counts.get("input_tokens")), min(MOST, sum(cached)), _count(counts.get("output_tokens"))
         ),
         seconds=round(seconds, 3),
-        sent=dict(how) | extra,
+        sent=dict(how) | served,
     )
 
 
@@ -236,15 +232,11 @@ def too_long(error: str) -> bool:
 
 
 def withheld(error: str) -> bool:
-    """Return whether an error message is that of a content filter, and not about the account that asks."""
-    # The JSON after the message may repeat the prompt.
-    if _says(error.partition(' {"')[0], _ACCOUNT):
-        return False
-    return _says(
-        error,
-        r"content_filter|content_policy|content management policy|data_inspection_failed"
-        rf"|\b(?:{_CONTENT})s?\b.{{0,60}}(?:flagged|moderation)|(?:flagged|moderation).(?:{_CONTENT})",
-    )
+    """Return whether an error message has a code of a content filter.
+
+    Words do not count: "flagged" may be said of the account that asks, and then holds for every request.
+    """
+    return _says(error, _FILTER)
 
 
 def no_pictures(error: str, request_body: Mapping[str, Any]) -> bool:
@@ -286,7 +278,7 @@ def _dumped(value: object) -> str:
 
 
 def masked(text: str, *secrets: str) -> str:
-    """Return a text with `***` in place of each API key, even if invisible characters stand within the key.
+    """Return a text with `***` in place of each API key, even if it is escaped or invisible characters stand within it.
 
     Of a text longer than MAX_CHARACTERS the rest is left out.
     """
@@ -294,6 +286,7 @@ def masked(text: str, *secrets: str) -> str:
     # One key may begin with another.
     for secret in sorted({*secrets} - {"", "none"}, key=len, reverse=True):
         text = text.replace(secret, "***")
+        text = _VISIBLE.sub(lambda found: chr(int(found[1], 16)), text).replace(secret, "***")
         # The letter of an escape may be the first one of a key, so blanks are taken out alone first.
         for unseen in (_BLANK, _ESCAPED):
             if not unseen.search(secret):

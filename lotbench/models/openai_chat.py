@@ -31,14 +31,14 @@ class RefusedError(Exception):
     Attributes:
         status: The HTTP status.
         headers: The headers of the response.
-        text: The server's message, for parsing; the error's own text is without the API key.
+        text: The server's message with its JSON, without the API key, for parsing; the error's own text is short.
     """
 
     def __init__(self, response: httpx2.Response, secret: str) -> None:
         self.status = response.status_code
         self.headers = response.headers
-        self.text = chat_format.error_message(response.content)
-        super().__init__(f"{self.status}: {chat_format.short(self.text, secret)}")
+        self.text = chat_format.masked(chat_format.error_message(response.content), secret)
+        super().__init__(f"{self.status}: {chat_format.short(self.text)}")
 
 
 class Chat(ChatOpenAI):

@@ -12,24 +12,27 @@ import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from concurrent.futures import Future
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import cache
-from inspect import isawaitable, iscoroutinefunction
+from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isgeneratorfunction, signature
 from pathlib import Path
 from secrets import token_hex
+from threading import Thread
 from traceback import extract_tb
 from types import FunctionType
 from typing import Any
 
-from pydantic import SecretStr
+import orjson
+from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from lotbench.calls.budget import discarded
-from lotbench.config.experiment import Limits, digest
+from lotbench.calls.caller import storable
+from lotbench.config.experiment import Limits
 from lotbench.config.model_names import ModelName
-from lotbench.errors import CallFailed, Unescapable, UsageError, install_hint
+from lotbench.errors import CallFailed, Unescapable, UsageError, faults_of, install_hint
 from lotbench.models import chat_format
-from lotbench.regular_file import read_text
 from lotbench.types import Reply, Request, Sampling
 
 _KEY_NAME = re.compile(r"(?i)(?:key|token|secret|password)$")
@@ -37,9 +40,10 @@ _KEY_NAME = re.compile(r"(?i)(?:key|token|secret|password)$")
 SHORTEST_KEY = 8
 """The least number of characters of a key; masking shorter values would mask words."""
 
-_PLAIN = (type(None), bool, int, float, str)
-_IDS: dict[int, tuple[str, object]] = {}
-"""The ids of callables in this process; it keeps the objects too, so that no other has the same number."""
+_MARKS: dict[int, tuple[str, object]] = {}
+"""The marks of objects in this process; it keeps the objects too, so that no other has the same number."""
+_REPLY = TypeAdapter(Reply)
+_RETURNS = "text, a dictionary or a lotbench.types.Reply"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,41 +51,47 @@ class CallableModel:
     """A model made from a callable from OpenAI-style messages to text.
 
     Attributes:
-        call: The callable, async or not; it returns text, a mapping (which is sent on as JSON) or a Reply. One that is not
-            async runs in a thread of its own.
+        call: The callable, async or not; it returns text, a mapping (which is sent on as JSON) or a Reply.
         picture: Maps the sha256 of a picture to its data URL.
         model_id: The model id in its replies.
         timeout_s: The time limit of a call in seconds; None for no limit.
+        takes_requests: Whether it gets the request itself instead of messages.
     """
 
-    call: Callable[[list[dict[str, Any]]], Any]
+    call: Callable[[Any], Any]
     picture: chat_format.Picture
     model_id: str
     timeout_s: float | None = None
+    takes_requests: bool = False
 
     async def __call__(self, request: Request) -> Reply:
-        """Call the callable with the messages of a request and return its reply.
+        """Call the callable with a request or its messages and return its reply.
 
         Raises:
             CallFailed: The callable raised an exception, or took too long.
             Unescapable: It returned something else, or raised an error with status 401, 402, 403 or 404.
         """
-        messages = chat_format.body(request, self.model_id, chat_format.Abilities(), self.picture)["messages"]
+        heard = request if self.takes_requests else _messages(request, self.picture)
         started = time.monotonic()
-        answer = await _await_reply(self.model_id, self._answer(messages), self.timeout_s, self.call)
-        if isinstance(answer, Reply):
-            return answer
-        if isinstance(answer, Mapping):
-            answer = json.dumps(answer, ensure_ascii=False)
-        if not isinstance(answer, str):
-            raise Unescapable(f"{self.model_id}: returned {type(answer).__name__}, not text")
-        return Reply(answer, self.model_id, seconds=round(time.monotonic() - started, 3))
+        answer = await _await_reply(self.model_id, _called(self.call, heard), self.timeout_s, self.call)
+        return self._reply(answer, round(time.monotonic() - started, 3))
 
-    async def _answer(self, messages: list[dict[str, Any]]) -> Any:
-        if iscoroutinefunction(self.call):
-            return await self.call(messages)
-        answer = await asyncio.to_thread(self.call, messages)
-        return await answer if isawaitable(answer) else answer
+    def _reply(self, answer: object, seconds: float) -> Reply:
+        """Return what the callable returned as a reply that a journal can hold and give back."""
+        try:
+            if isinstance(answer, Mapping):
+                answer = json.dumps(answer, ensure_ascii=False)
+            if isinstance(answer, str):
+                answer = Reply(answer, self.model_id, seconds=seconds)
+            if isinstance(answer, Reply):
+                named = replace(answer, model=answer.model or self.model_id)
+                return _REPLY.validate_json(orjson.dumps(storable(named)), strict=True)
+            why = f"returned {type(answer).__name__}"
+        except ValidationError as error:
+            why = f"returned a Reply with a fault: {faults_of(error)[0]}"
+        except (TypeError, ValueError, RecursionError) as error:
+            why = f"returned what JSON cannot hold: {error}"
+        raise Unescapable(f"{self.model_id}: {why}; it has to return {_RETURNS}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,30 +103,35 @@ class LangChainModel:
         picture: Maps the sha256 of a picture to its data URL.
         timeout_s: The time limit of a call in seconds; None for no limit.
         model_id: The model id of replies that name none; if empty, the name of the chat model object.
+        mark: What is put after the model ids of its replies; see `own_mark`.
     """
 
     chat: Callable[[Sampling], Any]
     picture: chat_format.Picture
     timeout_s: float | None = None
     model_id: str = ""
+    mark: str = ""
 
     async def __call__(self, request: Request) -> Reply:
         """Answer a request.
 
         Raises:
             CallFailed: The chat model raised an exception, or took too long.
-            Unescapable: The server refused the key, the model or the payment.
+            Unescapable: The server refused the key, the model or the payment; or it returned no message.
         """
         chat = self.chat(request.sampling)
         named = getattr(chat, "model_name", None) or getattr(chat, "model", None) or type(chat).__name__
         name = self.model_id or str(named)
-        messages = chat_format.body(request, name, chat_format.Abilities(), self.picture)["messages"]
         started = time.monotonic()
-        answering = chat.ainvoke(messages, chat_format.callback_config(request))
+        answering = chat.ainvoke(_messages(request, self.picture), chat_format.callback_config(request))
         message = await _await_reply(name, answering, self.timeout_s, chat)
+        if not hasattr(message, "usage_metadata"):
+            raise Unescapable(
+                f"{name}: ainvoke returned {type(message).__name__}, not the message of a chat model"
+            )
         reply = chat_format.reply(message, time.monotonic() - started, {})
         model_id = chat_format.masked(reply.model, *_secrets(chat))[: chat_format.MAX_ID]
-        return replace(reply, model=model_id or name)
+        return replace(reply, model=(model_id or name) + self.mark)
 
 
 def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
@@ -148,21 +163,65 @@ def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
     return lambda sampling: make_chat(replace(sampling, seed=None))
 
 
-def own_id(name: str, call: object) -> str:
-    """Return the model id of a callable that judges or answers: its name, and a digest of all that shows what it does.
+def own_mark(model: object) -> str:
+    """Return a mark for the id of a Python object that judges or answers; no other object and no other process has it.
 
-    This is the file of a function, its place there, its attributes, defaults and what it closes over. If these are more than plain
-    values, or there is no file, the id is one of this object in this process.
+    Nothing shows all that the replies of an object depend on: its helpers, clients and prompts may be anywhere. So a check
+    of it counts for this object in this process alone. An object that returns a `Reply` names its id itself.
     """
-    shown = _IDS.setdefault(id(call), (token_hex(4), call))[0]
-    if isinstance(call, FunctionType):
-        code, named = call.__code__, {**(call.__kwdefaults__ or {}), **vars(call)}
-        with suppress(OSError, ValueError):
-            values = [*(call.__defaults__ or ()), *(cell.cell_contents for cell in call.__closure__ or ())]
-            if all(type(value) in _PLAIN for value in (*values, *named.values())):
-                place = [read_text(Path(code.co_filename)), code.co_name, *code.co_positions()]
-                shown = digest([*place, values, named])
-    return f"{name}#{shown[:8]}"
+    return "#" + _MARKS.setdefault(id(model), (token_hex(4), model))[0]
+
+
+def refuse_no_model(name: str, model: Any) -> None:
+    """Refuse a Python object that is seen to be no model before it is called.
+
+    Raises:
+        UsageError: It is a class, yields its text, or cannot be called with one argument.
+    """
+    try:
+        if isinstance(model, type):
+            raise TypeError("it is a class, not an object of one")
+        if isgeneratorfunction(model) or isasyncgenfunction(model):
+            raise TypeError("it yields, and has to return the whole text")
+        if not hasattr(model, "ainvoke"):
+            signature(model).bind([])
+    except TypeError as error:
+        wanted = (
+            f"a function that gets a list of messages and returns {_RETURNS}, or a chat model of LangChain"
+        )
+        raise UsageError(f"{name}: {chat_format.short(str(error))}; a model is {wanted}") from None
+    except ValueError:
+        # Some functions in C show no signature.
+        pass
+
+
+def _messages(request: Request, picture: chat_format.Picture) -> list[dict[str, Any]]:
+    messages: list[dict[str, Any]] = chat_format.body(request, "", chat_format.Abilities(), picture)[
+        "messages"
+    ]
+    return messages
+
+
+async def _called(call: Callable[[Any], Any], heard: object) -> Any:
+    """Call a callable and return its result; one that is not async runs in a daemon thread, which no process waits for."""
+    if iscoroutinefunction(call) or iscoroutinefunction(type(call).__call__):
+        return await call(heard)
+    done: Future[tuple[Any, BaseException | None]] = Future()
+    # From here on the future cannot be cancelled, so the thread can always set a result.
+    done.set_running_or_notify_cancel()
+    context = copy_context()
+
+    def work() -> None:
+        try:
+            done.set_result((context.run(call, heard), None))
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
+            done.set_result((None, error))
+
+    Thread(target=work, daemon=True).start()
+    answer, error = await asyncio.wrap_future(done)
+    if error is not None:
+        raise error
+    return await answer if isawaitable(answer) else answer
 
 
 def _secrets(chat: object = None) -> list[str]:

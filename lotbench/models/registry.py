@@ -19,7 +19,7 @@ from lotbench.models.chat import ChatModel
 from lotbench.models.concurrency import Pace
 from lotbench.models.embedded import Embedded, weights
 from lotbench.models.person import PersonModel
-from lotbench.models.python_models import CallableModel, LangChainModel, chat_maker, own_id
+from lotbench.models.python_models import CallableModel, LangChainModel, chat_maker, own_mark, refuse_no_model
 from lotbench.models.recorded import RecordedModel
 from lotbench.models.retrying import Waiting
 from lotbench.storage.datasets import Pictures
@@ -157,13 +157,12 @@ class Models:
             raise UsageError(
                 f'{name.text} is a Python object: run or resume it from Python (own={{"{name.text}": ...}})'
             )
-        own_model = self._own[name.text]
-        if isinstance(own_model, CallableModel | LangChainModel):
-            return own_model
+        own_model, picture, timeout_s = self._own[name.text], self._pictures.data_url, self._limits.timeout_s
+        refuse_no_model(name.text, own_model)
+        mark = "" if role == "candidate" else own_mark(own_model)
         if hasattr(own_model, "ainvoke"):
-            return LangChainModel(lambda _: own_model, self._pictures.data_url, self._limits.timeout_s)
-        if getattr(own_model, "takes_requests", False):
-            ready: Model = own_model
-            return ready
-        model_id = name.text if role == "candidate" else own_id(name.text, own_model)
-        return CallableModel(own_model, self._pictures.data_url, model_id, self._limits.timeout_s)
+            return LangChainModel(lambda _: own_model, picture, timeout_s, mark=mark)
+        takes_requests = getattr(own_model, "takes_requests", False)
+        # Behind one that takes requests may be a person.
+        time_s = None if takes_requests else timeout_s
+        return CallableModel(own_model, picture, name.text + mark, time_s, takes_requests)

@@ -25,6 +25,8 @@ Whether the key text `is` it (as `head`, only up to the first noun), is `linked`
 """
 KINDS = ("person", "object", "activity", "animal", "food", "event", "place")
 """The facts of which a key text has one at most."""
+LONGEST = 300
+"""The longest question that is read, in characters; the game takes no longer one."""
 _OPENING = re.compile(
     r"(?P<verb>is|are|was|were|does|do|did|can|could|would|will|has|have|might|may) (?P<subject>it|they|(?<=is )this|he|she"
     r"|(?:the|this) (?:answer|blank|thing|person|word|phrase|(?:missing|hidden) \w+)|people|one|you|we)(?P<no> not)? (?P<rest>.+)"
@@ -89,7 +91,13 @@ def truth(key: str, question: str) -> bool | None:
     facts, asked = _facts().get(key), words.same(question)
     asked = _in_english().get(asked, asked)
     opening = _OPENING.fullmatch(asked)
-    if facts is None or opening is None or any(word in asked for word in _grammar("scene")):
+    # Each "no" in a question is a call within a call.
+    if (
+        facts is None
+        or opening is None
+        or len(asked) > LONGEST
+        or any(word in asked for word in _grammar("scene"))
+    ):
         return None
     way: Way = "head" if opening["verb"] in ("is", "are", "was", "were") else "linked"
     if opening["verb"] in _grammar("can") or opening["subject"] in _grammar("anybody"):

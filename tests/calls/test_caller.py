@@ -189,6 +189,12 @@ async def test_the_estimate_of_a_picture_is_in_what_is_set_aside(room: Any) -> N
         await place.desk.ask(run_episodes(), seen)
     many = (picture_tokens(name) for name in ("gpt-4o-mini-2024-07-18", "openrouter/openai/gpt-4o-mini"))
     assert {*many} == {25_501} and picture_tokens("gpt-4o-mini@http://127.0.0.1:1/v1") == 25_501
+    tuned = (
+        "ft:gpt-4o-mini-2024-07-18:org::id",
+        "langchain:openai:gpt-4o-mini",
+        "gpt-4o-mini-search-preview",
+    )
+    assert {*map(picture_tokens, tuned)} == {25_501}
     assert picture_tokens("gpt-4o") == picture_tokens("gpt-4o-mine@http://h/v1") == 1_800
 
 

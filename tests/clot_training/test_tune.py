@@ -377,6 +377,8 @@ def test_files_of_a_stage_that_others_changed_are_named(tmp_path: Path) -> None:
     from clot_training.tuning import tune as module
 
     (tmp_path / "checkpoints" / "checkpoint-foo").mkdir(parents=True)
+    (half := tmp_path / "checkpoints" / "checkpoint-6").mkdir()
+    (half / "trainer_state.json").write_text('{"epoch": ')
     assert module._last_checkpoint(tmp_path / "checkpoints") is None
     for text in ("[" * 100_000, "3"):
         (tmp_path / "tune.json").write_text(text, "utf-8")

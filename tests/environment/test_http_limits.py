@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -109,7 +110,7 @@ async def test_half_a_request_is_shown_out_also_after_a_whole_one(before: bytes,
 @pytest.mark.parametrize(
     ("head", "body", "status"),
     [
-        ("Content-Length: 1000\r\n", b"a" * 1000, b"200"),
+        ("Content-Length: 1000\r\n", b"{" + b" " * 998 + b"}", b"200"),
         ("Content-Length: 1001\r\n", b"a" * 1001, b"413"),
         (
             "Transfer-Encoding: chunked\r\n",
@@ -117,6 +118,9 @@ async def test_half_a_request_is_shown_out_also_after_a_whole_one(before: bytes,
             b"413",
         ),
         ("Content-Length: 9\r\n", b"half", b"413"),
+        ("Content-Length: 2\r\n", b"[]", b"400"),
+        ("Content-Length: 9\r\n", b'{"a":NaN}', b"400"),
+        ("Content-Length: 14\r\n", b'{"a":"\\ud800"}', b"400"),
     ],
 )
 async def test_a_body_is_bounded_in_size_and_time(
@@ -125,6 +129,24 @@ async def test_a_body_is_bounded_in_size_and_time(
     async with served() as connect:
         asked = f"POST / HTTP/1.1\r\nHost: here\r\n{KEY}{head}\r\n".encode()
         assert status in await answer(await connect(), asked, body)
+
+
+async def test_a_message_that_is_no_object_gets_an_error_and_the_session_goes_on() -> None:
+    texts = ["[]", "", '{"a":NaN}', '{"a":' + "[" * 9999, '{"a":1}']
+    came, sent = ({"type": "websocket.receive", "text": text} for text in texts), []
+
+    async def receive() -> Any:
+        return next(came)
+
+    async def send(message: Any) -> None:
+        sent.append(json.loads(message["text"])["data"]["code"])
+
+    async def session(scope: Any, receive: Any, send: Any) -> None:
+        assert (await receive())["text"] == '{"a":1}'
+
+    scope = {"type": "websocket", "path": "/ws", "headers": [(b"authorization", b"Bearer sesame")]}
+    await http_limits.guarded(session, "sesame")(scope, receive, send)
+    assert sent == ["INVALID_JSON"] * 4
 
 
 async def test_who_has_no_key_is_not_listened_to(limits: None) -> None:

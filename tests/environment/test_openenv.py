@@ -160,6 +160,9 @@ async def main(address, key):
             assert httpx.request(method, address + path, headers=shown).status_code == 401, path
     assert httpx.get(address + "/health").json() == {"status": "healthy"}
     assert httpx.get(address + "/schema", headers=headers).json()["action"]["required"] == ["text"]
+    faults = (("reset", "{}", 404), ("mcp", "{}", 404), ("lotbench/tasks", '{"split": NaN}', 400), ("lotbench/tasks", '{"split": 5}', 422))
+    for path, body, code in faults:
+        assert httpx.post(f"{address}/{path}", headers=headers, content=body).status_code == code, path
     try:
         async with GenericEnvClient(base_url=address) as stranger:
             await stranger.reset()
@@ -174,6 +177,11 @@ async def main(address, key):
             raise SystemExit("two sessions where one is allowed")
         except RuntimeError as error:
             assert "apacity" in str(error), error
+        try:
+            await env.reset(sample=["lot-0034"])
+            raise SystemExit("took a list for a name")
+        except RuntimeError as error:
+            assert "Invalid message" in str(error), error
         for seed in (1, 2):
             result = await env.reset(seed=seed, sample="lot-0034", episode_id=f"mine-{seed}")
             while not result.done:

@@ -20,27 +20,11 @@ from tests.asking import Guess, question, reply_of
 texts = st.text(st.characters(), max_size=20) | st.sampled_from(
     ["", "<think>", "</think>", "{", "}", '{"guess": "a"}', '{"guess": "\\ud83d"}', "```json\n", "是"]
 )
-names = st.sampled_from(
-    [
-        "choices",
-        "message",
-        "content",
-        "model",
-        "usage",
-        "prompt_tokens",
-        "completion_tokens",
-        "prompt_tokens_details",
-        "cached_tokens",
-        "prompt_cache_hit_tokens",
-        "finish_reason",
-        "refusal",
-        "reasoning",
-        "reasoning_content",
-        "text",
-        "type",
-        "error",
-    ]
-)
+names = st.sampled_from([
+    "choices", "message", "content", "model", "usage", "prompt_tokens", "completion_tokens", "prompt_tokens_details",
+    "cached_tokens", "prompt_cache_hit_tokens", "finish_reason", "refusal", "reasoning", "reasoning_content", "text", "type",
+    "error",
+])  # fmt: skip
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | texts,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names | texts, inner, max_size=4),

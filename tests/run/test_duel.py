@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -115,3 +116,30 @@ def test_the_command_says_what_each_look_came_to(
     assert "look 1 of 4, 6 samples, level 1.5e-05:" in told and "strong" in told.partition(" beats ")[0]
     assert main(["duel", "gpt-5", "--out", str(tmp_path)]) == 2
     assert "two or more models" in capsys.readouterr().err
+
+
+def test_a_stopped_command_names_the_one_that_goes_on_with_the_duel(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*ignored: object) -> None:
+        raise asyncio.CancelledError(tmp_path)
+
+    with FakeServer(rule=world) as server:
+        players = [*named(server, "strong", "weak"), "--judge", f"judge@{server.url}"]
+        how = [
+            "--data",
+            str(data),
+            "--set",
+            "max_rounds=2",
+            "--set",
+            "ask=false",
+            "--limit=6",
+            "--token-limit=4000",
+        ]
+        assert main(["duel", *players, f"--oracle=o@{server.url}", *how, "--out", str(tmp_path)]) == 3
+        command = capsys.readouterr().err.partition("go on with: lotbench ")[2].split()
+        assert command[0] == "duel"
+        assert {*map(Path, command[1:])} == {path.parent for path in tmp_path.glob("*/run.json")}
+        monkeypatch.setattr("lotbench.run.duel._board", interrupt)
+        assert main([*command, "--token-limit", "10000000"]) == 130
+    assert f"go on with: lotbench {' '.join(command)}\n" in capsys.readouterr().err

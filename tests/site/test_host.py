@@ -82,6 +82,7 @@ def test_near_forms_of_a_guess(guess: str, counts: bool | None) -> None:
         ("Is it chess?", "No"),
         ("Is it an animal?", "No"),
         ("Is it it?", "Unclear"),
+        (f"Is it {'not ' * 3000}a sport?", "Unclear"),
     ],
 )
 def test_a_question_is_answered_where_the_sample_decides(question: str, said: str) -> None:

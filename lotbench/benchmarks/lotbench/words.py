@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lotbench.errors import Unread
+from lotbench.harness.blocks import letters
 
 MASK = "<MASK>"
 
@@ -141,11 +142,11 @@ def guess(text: str, framed: str, max_words: int, max_cjk: int) -> str:
     words = re.sub(r"\s+", " ", words)
     if any(unicodedata.category(character) in ("Cc", "Cf") for character in words):
         raise Unread("not_a_phrase", "holds characters that steer a terminal or a page")
-    if not re.search(r"\w", words) or re.search(r"\bMASK\b", words):
+    if not re.search(r"\w", words) or re.search(r"\bMASK\b", letters(words)):
         raise Unread("not_a_phrase", "no word in it")
     if _NUMBERING.match(words) or _lists(words):
         raise Unread("not_a_phrase", "a list, not one guess")
-    if _MARKUP.search(words) or orders(words):
+    if _MARKUP.search(letters(words)) or orders(words):
         raise Unread("not_a_phrase", "holds markup or an instruction, not only a phrase")
     if _SENTENCE.search(words):
         raise Unread("not_a_phrase", "more than one sentence")
@@ -161,8 +162,7 @@ def orders(text: str) -> bool:
 
     Widths and accents of letters, letters of other alphabets that look alike, and hyphens make no difference.
     """
-    letters = unicodedata.normalize("NFKD", text).casefold().translate(_LOOKALIKES)
-    return _ORDER.search("".join(each for each in letters if not unicodedata.combining(each))) is not None
+    return _ORDER.search(letters(text).casefold().translate(_LOOKALIKES)) is not None
 
 
 def too_long(text: str, max_words: int, max_cjk: int) -> bool:
