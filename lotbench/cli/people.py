@@ -31,11 +31,13 @@ KEYLESS: Mapping[str, Any] = {
 }
 """Configuration fields of a game without an API key: easy samples, clues after the first rounds, word lists as the judge."""
 NO_KEY = (
-    "No key is set, so the lists of the samples judge; where they cannot tell, you do. Such games appear on no leaderboard.\n"
+    "No key is set, so the lists of the samples judge; where they cannot tell,\n"
+    "you do. Such games appear on no leaderboard.\n"
     "With $OPENAI_API_KEY a model judges; --judge names another.\n"
 )
 NO_TERMINAL = "play: a person needs a terminal to play in, or lines in a pipe; --browser serves pages"
-AGREE = """Your name, your guesses and your times go into {out} on this machine, and may be published.
+AGREE = """Your name, your guesses and your times go into {out} on this machine,
+and may be published.
 Do you agree? (yes, no, or more) """
 EVERYWHERE = ("0.0.0.0", "::")
 """Host addresses that mean all addresses of a machine; a browser cannot open them as they are."""
@@ -150,7 +152,9 @@ def play(parsed: argparse.Namespace) -> int:
     day = _today() if parsed.daily else None
     drawn = game and not parsed.sample and not day
     if parsed.browser:
-        table = PlaySite(config, out, today=_today if day else None, order=_order_of_today if drawn else None)
+        private = out != Path(parsed.out) and parsed.host in serve.NAMES
+        today, order = _today if day else None, _order_of_today if drawn else None
+        table = PlaySite(config, out, today=today, order=order, private=private)
         return _serve(table, parsed, table.close)
     return _at_terminal(config, out, parsed.name, day, drawn)
 

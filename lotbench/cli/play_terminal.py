@@ -22,6 +22,7 @@ from lotbench.models.person import in_daemon_thread
 from lotbench.report.markdown import visible
 from lotbench.run.loading import Run, load_run
 from lotbench.run.session import Status
+from lotbench.site.game_rounds import masked
 from lotbench.site.others import others
 from lotbench.site.people_runs import play_next
 from lotbench.site.play_result import result
@@ -163,6 +164,9 @@ class Terminal:
         sample = folder.samples[trace.sample]
         outcome = result(trace, int(folder.config.settings.get("max_rounds", 1)))
         panel_text = told_answer(sample)
+        around = masked(sample)
+        if outcome.solved and around and outcome.guess != sample["key_text"]:
+            panel_text.append(f"\n{visible(outcome.guess.join(around))}").append("  with your words\n", "dim")
         panel_text.append(f"\n{_signs(outcome.dots)}")
         lines: list[tuple[str, float | None]] = [("you", outcome.solved)]
         lines += [

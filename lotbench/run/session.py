@@ -167,7 +167,8 @@ class Session:
             # Calls in flight are cancelled before the report counts the usage.
             await caller.close()
             if not self.shard:
-                self.finish()
+                # In a thread, so that pages on which people play are served meanwhile.
+                await asyncio.to_thread(self.finish)
         if episodes.crashed:
             raise _crash(episodes, self.calls.folder.path)
         return self.run

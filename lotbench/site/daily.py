@@ -13,10 +13,11 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+from lotbench.benchmarks.lotbench.player_view import around_blank
 from lotbench.config.experiment import Config
 from lotbench.errors import file_errors
 from lotbench.run.plan import Plan
-from lotbench.site import host
+from lotbench.site import facts, host
 from lotbench.site.page import screen
 from lotbench.site.people_runs import FIRST, daily_order, planned
 from lotbench.storage import atomic_write
@@ -53,20 +54,19 @@ def export(config: Config, place: Path) -> tuple[int, Path]:
 
 def _game(item: Any) -> dict[str, Any]:
     """Return a sample as data for the page: the joke with its blank, and masked all that tells the answer."""
-    before, _, after = item.frame.partition("<MASK>")
     right, wrong = host.lists(item)
-    questions: list[str] = []
-    while offered := host.suggested(item, questions, item.clues[:1]):
-        questions.append(offered[0])
+    questions = facts.best_questions(item.key_text, ())
+    answers = [(question, host.answer(item, question)) for question in questions]
     texts = {
         "right": list(right),
         "wrong": list(wrong),
-        "answers": [(question, host.answer(item, question)) for question in questions],
+        "answers": answers,
+        "answered": {text: facts.mentioned(text) for text in [*questions, *item.clues]},
         "clues": item.clues,
         "response": item.response,
         "why": item.explanation,
     }
-    joke = {"id": item.id, "joke": [before, after], "scene": item.caption}
+    joke = {"id": item.id, "joke": around_blank(item), "scene": item.caption}
     return {**joke, "told": masked(item.id, json.dumps(texts))}
 
 

@@ -23,6 +23,8 @@ Way: TypeAlias = Literal["is", "head", "linked", "purpose"]
 
 Whether the key text `is` it (as `head`, only up to the first noun), is `linked` with it, or has it as its `purpose`.
 """
+KINDS = ("person", "object", "activity", "animal", "food", "event", "place")
+"""The facts of which a key text has one at most."""
 LONGEST = 300
 """The longest question that is read, in characters; the game takes no longer one."""
 _OPENING = re.compile(
@@ -130,10 +132,14 @@ def best_questions(key: str, asked: Sequence[str]) -> list[str]:
 
 
 def mentioned(text: str) -> list[str]:
-    """Return the questions of the file for whose facts a text has words: a clue answers them."""
+    """Return the questions of the file that a true text answers: those for whose facts it has words.
+
+    If it names one of the `KINDS` first ("It is a place"), it answers the questions for all of them.
+    """
     chinese = bool(words.CJK.search(text))
     tokens = _words_zh().findall(text) if chinese else words.same(text).split()
-    named = {phrase.fact for at in range(len(tokens)) if (phrase := _phrase(tokens[at : at + 4]))}
+    named = [phrase.fact for at in range(len(tokens)) if (phrase := _phrase(tokens[at : at + 4]))]
+    named += KINDS if named and named[0] in KINDS else ()
     return [texts[chinese] for fact, texts in _table()["asks"].items() if fact in named]
 
 

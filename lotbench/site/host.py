@@ -105,12 +105,13 @@ def answer(sample: Item, question: str) -> str:
     return "Unclear" if decided is None else "Yes" if decided else "No"
 
 
-def suggested(sample: Item, asked: Iterable[str], clues: Iterable[str] = ()) -> Sequence[str]:
-    """Return questions that the host can answer, and that neither were asked nor are answered by the clues so far.
+def suggested(sample: Item, asked: Sequence[str], clues: Iterable[str] = ()) -> Sequence[str]:
+    """Return questions that the host can answer, and that neither were asked nor are answered by a Yes or a clue so far.
 
     The first splits best what is still possible.
     """
-    past = [*asked, *(question for clue in clues for question in facts.mentioned(clue))]
+    true = [*clues, *(question for question in asked if answer(sample, question) == "Yes")]
+    past = [*asked, *(question for text in true for question in facts.mentioned(text))]
     questions = facts.best_questions(sample.key_text, past)
     return [question for question in questions if question not in past][:SUGGESTED]
 

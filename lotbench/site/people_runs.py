@@ -69,19 +69,20 @@ def person(name: str) -> str:
     return tidy
 
 
-def joined(sent: object, names: Mapping[str, str]) -> tuple[str, str]:
+def joined(sent: object, names: Mapping[str, str], private: bool = False) -> tuple[str, str]:
     """Return key and name of a person who joins and consents to what is stored; a new name gets a new key.
 
     Args:
         sent: The JSON of a `Joining`.
         names: The names of those who joined before, by key.
+        private: Whether no consent is needed.
 
     Raises:
         UsageError: The message is malformed, the name is invalid or another person's, or the person does not consent.
     """
     joining = received(Joining, sent)
     name = person(joining.name)
-    if not joining.agree:
+    if not joining.agree and not private:
         raise UsageError("without your agreement nothing can be kept")
     key = next((key for key, taken in names.items() if taken.casefold() == name.casefold()), None)
     if key not in (None, joining.key):

@@ -19,6 +19,7 @@ from lotbench.prompting.person_form import interview
 from lotbench.run.calling import shared_budget
 from lotbench.run.loading import Run
 from lotbench.site import game_rounds
+from lotbench.site.host import alike
 from lotbench.site.others import others
 from lotbench.site.page import screen
 from lotbench.site.people_runs import LONGEST_NAME, NothingLeftError, joined, of_the_day, planned, play_next
@@ -54,6 +55,7 @@ class PlaySite:
         now: Returns the time in seconds.
         today: Returns the current day, for the game of the day; None plays all samples of the configuration.
         order: Returns the configuration with its samples in the order for a person; None leaves their order.
+        private: Whether the games stay on this machine and nobody is asked for consent.
 
     Raises:
         UsageError: The configuration is invalid.
@@ -66,8 +68,10 @@ class PlaySite:
         now: Callable[[], float] = time.monotonic,
         today: Callable[[], datetime.date] | None = None,
         order: Callable[[Config, str], Config] | None = None,
+        private: bool = False,
     ) -> None:
         self._now = now
+        self._private = private
         self._asked = config
         self._today = today
         self._order = order
@@ -106,10 +110,13 @@ class PlaySite:
         """
         match path.split("/"):
             case ["join"]:
-                return {"go": f"player/{self._join(sent).key}/index.html"}
+                return {"go": f"player/{(await self._join(sent)).key}/index.html"}
             case ["player", key, move] if move in ("answer", "skip", "give-up", "next", "says"):
                 why = self._move(self._player(key), move, sent)
                 return {"why": why} if why else {"go": "index.html"}
+            case ["player", key, "more"]:
+                await self._begin(self._player(key))
+                return {"go": "index.html"}
         raise LookupError(path)
 
     def _player(self, key: str) -> Player:
@@ -125,16 +132,23 @@ class PlaySite:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _join(self, sent: object) -> Player:
-        key, name = joined(sent, {player.key: player.name for player in self._players.values()})
-        player = self._players.get(key) or Player(key, name)
-        if not player.playing:
-            self._make_room()
-            player.over, player.day = None, self._day
-            player.task = asyncio.create_task(self._play(player))
+    async def _join(self, sent: object) -> Player:
+        names = {player.key: player.name for player in self._players.values()}
+        key, name = joined(sent, names, self._private)
+        player = self._players.get(key) or Player(key, name, private=self._private)
+        await self._begin(player)
         player.seen = self._now()
         self._players[player.key] = player
         return player
+
+    async def _begin(self, player: Player) -> None:
+        """Begin or resume a person's run, when the report of their last one is written; raises UsageError if there is no place."""
+        if player.task and player.end is not None:
+            await asyncio.wait({player.task})
+        if not player.playing:
+            self._make_room()
+            player.over, player.day, player.run = None, self._day, None
+            player.task = asyncio.create_task(self._play(player))
 
     def _make_room(self) -> None:
         """Make room for one more player: if all places are taken, stop the game whose page was visited least recently.
@@ -161,7 +175,6 @@ class PlaySite:
                 if self._now() - player.seen > IDLE_S:
                     _drop_player(player)
             game.result()
-            player.over = ""
         except asyncio.CancelledError:
             game.cancel()
             await asyncio.wait({game})
@@ -198,7 +211,7 @@ class PlaySite:
 
         Args:
             player: The person.
-            move: `answer`, `skip` (no question), `give-up`, `says` (on a guess that is on no list) or `next` (game).
+            move: `answer`, `skip` (no question), `give-up`, `says` (on a guess that is on no list), `next` (game).
             sent: The JSON of the message.
         """
         if not isinstance(sent, Mapping):
@@ -240,6 +253,7 @@ class PlaySite:
             "join",
             title=_title(self._day),
             consent=CONSENT,
+            private=self._private and self._out,
             roles=roles,
             about=self._plan.benchmark.about,
             game=self._plan.benchmark.graph == "game",
@@ -251,7 +265,10 @@ class PlaySite:
     def _play_page(self, player: Player) -> Served:
         request = player.model.asked
         phase, view = player.phase, player.view
-        listed = player.run and player.games and player.over is not None
+        shelf = self._gallery.shelf(player.run[0].name) if player.run and player.end is not None else None
+        most = int(getattr(self._plan.settings, "max_rounds", 1))
+        traces = [shelf.run.traces[shelf.at(page_file(*place))] for place in player.games] if shelf else []
+        done = [(trace, result(trace, most)) for trace in traces]
         return screen(
             "play",
             "",
@@ -269,10 +286,13 @@ class PlaySite:
             around=game_rounds.masked(player.doubt.sample.model_dump()) if player.doubt else None,
             fields=player.fields,
             asked=interview(request) if request and view is None else None,
-            over=player.over,
-            done=list(player.games.values())[::-1],
+            over=player.end,
+            done=done,
+            guesses=sum(len(ended.dots) for _, ended in done),
+            number=len(player.games) + 1,
+            more=self._asked.experiment.limit,
             gallery=self._gallery,
-            shelf=self._gallery.shelf(player.run[0].name) if player.run and listed else None,
+            shelf=shelf,
             total=player.run[1] if player.run else None,
         )
 
@@ -297,6 +317,7 @@ class PlaySite:
             player=player.name,
             title=title,
             result=outcome,
+            alike=alike,
             thought=game_rounds.thought(trace, {}),
             around=game_rounds.masked(item),
             others=others(self._gallery, sample, player.run[0]),

@@ -28,6 +28,7 @@ class Result:
         failed: Whether the game broke off.
         own: Whether the player decided that the accepted guess counts.
         looked: Whether the player saw the answer and decided that their guess does not count.
+        guess: The last guess; "" without one.
     """
 
     dots: tuple[tuple[Dot, bool], ...]
@@ -37,6 +38,7 @@ class Result:
     failed: bool
     own: bool = False
     looked: bool = False
+    guess: str = ""
 
     @property
     def words(self) -> str:
@@ -75,7 +77,9 @@ def result(trace: Trace, most: int) -> Result:
         for text in opinion.texts.values()
     }
     failed = trace.outcome.endswith("_failed")
-    return Result(dots, most, solved, given_up, failed, (OWN_WORD, True) in why, (SEEN, False) in why)
+    own, looked = (OWN_WORD, True) in why, (SEEN, False) in why
+    guess = next((each.guess for each in rounds[:played][::-1] if each.guess), "")
+    return Result(dots, most, solved, given_up, failed, own, looked, guess)
 
 
 def _dot(played: Round) -> Dot:

@@ -69,10 +69,11 @@ class Player:
         sent: The texts that they sent last, by field.
         sent_at: The time at which they sent them, by the monotonic clock; 0 if they sent nothing.
         task: The task that plays the run.
-        over: Why their run has ended, "" if all was played; None while it goes on.
+        over: Why their run has stopped; None while it goes on, and if all was played (see `end`).
         day: The day whose game they play; None if it is not the game of a day.
         doubt: The guess that waits for their decision; None if there is none.
         own: Their decision on the guess that they sent last, and its reason; None without one.
+        private: Whether they play for themselves, and were asked for no consent.
     """
 
     key: str
@@ -90,6 +91,7 @@ class Player:
     day: datetime.date | None = None
     doubt: Doubt | None = None
     own: tuple[bool, str] | None = None
+    private: bool = False
 
     @property
     def playing(self) -> bool:
@@ -99,7 +101,7 @@ class Player:
     @property
     def version(self) -> str:
         """A text that changes whenever their page has something new to show."""
-        return f"{self.model.version}-{len(self.games)}-{self.phase}-{self.over is None}-{len(self.read)}"
+        return f"{self.model.version}-{len(self.games)}-{self.phase}-{self.end is None}-{len(self.read)}"
 
     @property
     def phase(self) -> Phase:
@@ -151,19 +153,25 @@ class Player:
         return next((trace for place, trace in self.games.items() if place not in self.read), None)
 
     @property
+    def end(self) -> str | None:
+        """Why their run has ended: `over`, or "" if they have seen the results of all games; None while it goes on."""
+        all_seen = self.run is not None and self.run[1] == len(self.read & self.games.keys())
+        return "" if self.over is None and all_seen else self.over
+
+    @property
     def waiting(self) -> str | None:
         """The guess or the question that the person sent last, for which a verdict or an answer is due; None if there is none."""
         return next((text for name, text in self.sent.items() if name in (*GUESSES, "question")), None)
 
     def begins(self, status: Status) -> None:
-        """Take over a run that has begun or was resumed, and write the person's consent to its folder.
+        """Take over a run that has begun or was resumed, and write the person's consent, if it was asked for, to its folder.
 
         Games that were finished earlier count as seen.
         """
         self.status, self.run, self.games = status, (status.path, status.total), status.traces
         self.doubt = self.own = None
         self.read |= set(status.traces)
-        if not (place := status.path / "consent.json").exists():
+        if not self.private and not (place := status.path / "consent.json").exists():
             consent = {"schema": 1, "name": self.name, "text": CONSENT}
             atomic_write.write(place, json.dumps(consent, ensure_ascii=False, indent=2) + "\n")
 

@@ -71,7 +71,7 @@ class Polls:
             case [""] | ["index.html"]:
                 about = f"choose the funniest responses to {len(self.items)} prompts"
                 values: dict[str, Any] = {"title": "Vote", "game": False, "consent": CONSENT, "roles": {}}
-                return screen("join", about=about, longest=LONGEST_NAME, **values)
+                return screen("join", about=about, longest=LONGEST_NAME, private="", **values)
             case ["voter", key, "index.html"] if key in self._voters:
                 return self._page(self._voters[key])
             case ["picture", name] if picture := _picture(self.items[name]):

@@ -7,6 +7,7 @@ import datetime
 import io
 import json
 import re
+import threading
 import tomllib
 from collections.abc import Iterator
 from itertools import pairwise
@@ -23,6 +24,7 @@ from lotbench.cli.play_terminal import play_here
 from lotbench.config import experiment as config
 from lotbench.config.experiment import Config
 from lotbench.errors import Unescapable
+from lotbench.run import results
 from lotbench.run.loading import Run
 from lotbench.site.host import OWN_WORD, answer, lists, stems, suggested, verdict
 from lotbench.site.people_runs import ANSWERED, of_a_day, planned
@@ -33,6 +35,7 @@ from tests.site.test_view import client, given, joined, sent, until
 
 EASY = {item.id: item for item in datasets.samples(datasets.data_folder("", "lotbench_easy"), Item)}
 SLOPE = EASY["lot-0034"]
+SCHOOL = next(item for item in EASY.values() if item.key_text == "kindergarten")
 
 
 def keyless(**asked: Any) -> Config:
@@ -121,6 +124,12 @@ def test_each_easy_sample_has_facts_in_known_words_and_questions_to_pick() -> No
         )
 
 
+def test_no_question_is_offered_that_a_yes_or_a_clue_has_answered() -> None:
+    assert answer(SCHOOL, "Is it a school?") == "Yes" and SCHOOL.clues[0] == "It is a place."
+    assert "Is it related to school?" not in suggested(SCHOOL, ["Is it a school?"])
+    assert "Is it an object?" not in suggested(SCHOOL, [], SCHOOL.clues[:1])
+
+
 def test_the_order_of_a_day_has_short_blanks_first_and_no_picture_twice_running() -> None:
     asked = keyless(data="lotbench", languages=["en"])
     given = ((1, "Ann"), (1, "ann"), (2, "Ann"), (1, "Bob"))
@@ -147,20 +156,10 @@ async def played(tmp_path: Path, lines: Iterator[str]) -> tuple[Run, str]:
 
 
 async def test_the_player_decides_where_the_lists_cannot_tell(tmp_path: Path) -> None:
-    lines = iter(
-        [
-            "mountain climb",
-            "Is it related to taxidermy?",
-            "1",
-            "sailing",
-            "juggling",
-            "kiting",
-            "show",
-            "so",
-            "yes",
-        ]
+    lines = io.StringIO(
+        "mountain climb\nIs it related to taxidermy?\n1\nsailing\njuggling\nkiting\nshow\nso\nyes"
     )
-    run, shown = await played(tmp_path, lines)
+    run, shown = await played(tmp_path, map(str.strip, lines))
     assert run.traces[0].outcome == "solved" and "Solved in round 2 of 6, by your own word" in shown
     flat = " ".join(shown.split())
     assert (
@@ -168,6 +167,7 @@ async def test_the_player_decides_where_the_lists_cannot_tell(tmp_path: Path) ->
         and f"1 {suggested(SLOPE, [])[0]}" in flat
         and f"host: {answer(SLOPE, suggested(SLOPE, [])[0])}" in flat
     )
+    assert "a splendid one for kiting. with your words" in flat.replace("│ ", "").replace(" │", "")
     assert "not it: sailing" not in shown and "“juggling” is not on my lists" in flat
     assert "✕ not it: mountain climb" in shown and "clue: It is something" in shown
     assert run.summary["rankable"] is False
@@ -193,6 +193,26 @@ async def test_who_is_shown_the_answer_and_says_no_has_ended_the_game(tmp_path: 
         and "Not solved: you looked at the answer" in shown
         and "splendid one" in shown
     )
+
+
+async def test_the_end_shows_before_the_report_is_written_and_more_can_be_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, may_write = results.write, threading.Event()
+    monkeypatch.setattr(results, "write", lambda *of, **how: may_write.wait(60) and write(*of, **how))
+    table = PlaySite(keyless(samples=[SCHOOL.id, "lot-0034"], limit=1), tmp_path, private=True)
+    async with client(table) as browser:
+        index = str((await sent(browser, "join", {"name": "you"}))["go"]).removesuffix("/index.html")
+        await given(browser, index, guess="kindergarden")
+        assert "That's it (spelled kindergarten)." in await until(browser, index, "Solved in round 1")
+        await sent(browser, f"{index}/next", {})
+        page = await until(browser, index, "Play 1 more")
+        assert "1 of 1 solved with 1 guess" in page and "You said <b>kindergarden</b>" in page
+        may_write.set()
+        await sent(browser, f"{index}/more", {})
+        await until(browser, index, 'name="guess"')
+        await table.close()
+    assert not list(tmp_path.glob("*/consent.json")), "nobody was asked"
 
 
 async def test_on_a_page_the_answer_comes_only_when_it_is_asked_for(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lotbench.benchmarks.lotbench.player_view import objection, view
+from lotbench.benchmarks.lotbench.player_view import around_blank, objection, view
 from lotbench.benchmarks.lotbench.settings import Settings, cast
 from lotbench.cli import main
 from lotbench.harness.state import start
@@ -44,6 +44,8 @@ def test_a_player_sees_the_blank_the_turns_and_when_clues_come_and_no_answer() -
         (3, "gong", False),
     ]
     assert shown.turns[1].clues == ("It is an object.",) and shown.round == 3
+    plural = {"frame": "The <MASK> is/are here.", "response": "The drums are here."}
+    assert around_blank(SAMPLE.model_copy(update=plural)) == ("The ", " are here."), "a person reads the verb"
     assert (shown.most, shown.clue_rounds, shown.next_clue) == (15, (5, 10), 5)
     assert SAMPLE.key_text not in repr(shown) and SAMPLE.explanation not in repr(shown)
 

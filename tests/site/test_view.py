@@ -286,7 +286,7 @@ def game(server: FakeServer, **more: Any) -> config.Config:
 
 
 async def until(browser: TestClient[Any, Any], player: str, wanted: str) -> str:
-    for _ in range(400):
+    for _ in range(4000):
         page = await text(browser, f"{player}/index.html")
         if wanted in page:
             return page

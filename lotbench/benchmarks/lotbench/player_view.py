@@ -12,6 +12,7 @@ from typing import Any
 
 from lotbench.benchmarks.lotbench import responses, words
 from lotbench.benchmarks.lotbench.questions import question
+from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.benchmarks.lotbench.settings import GameEpisode, reveals, usable_reveals
 from lotbench.benchmarks.lotbench.whole import frame_at
 from lotbench.errors import Unread
@@ -89,7 +90,6 @@ def view(episode: GameEpisode) -> View:
     """Return what the player of an episode sees at its current state."""
     arm, sample, settings = episode.settings.arm, episode.sample, episode.settings
     picture = episode.pictures.get(sample.id) if "image" in arm else None
-    before, _, after = sample.frame.partition(words.MASK)
     past = list(episode.state["history"]) if settings.feedback else []
     number = episode.round - len(past)
     turn = {
@@ -98,7 +98,7 @@ def view(episode: GameEpisode) -> View:
     caption = sample.caption if "caption" in arm else None
     turns = [_turn(number + at, entry, caption or "") for at, entry in enumerate([*past, turn])]
     return View(
-        joke=None if settings.whole else (before, after),
+        joke=None if settings.whole else around_blank(sample),
         caption=caption,
         picture=picture.sha256 if picture else None,
         turns=tuple(turns),
@@ -143,6 +143,19 @@ def read_guess(episode: GameEpisode, text: str) -> str:
     """Return a guess as the judge gets it; raises Unread if the rules refuse it."""
     settings = episode.settings
     return words.guess(text, episode.sample.frame, settings.max_words, settings.max_characters)
+
+
+def around_blank(sample: Item) -> tuple[str, str]:
+    """Return the frame of a sample before and after the blank.
+
+    A model reads "is/are" where the verb would tell the number of the key text; a person reads the verb of the response.
+    """
+    before, _, after = sample.frame.partition(words.MASK)
+    befores, afters = ([words.EITHER.sub(form, text) for form in (r"\1", r"\2")] for text in (before, after))
+    return (
+        next(filter(sample.response.startswith, befores), before),
+        next(filter(sample.response.endswith, afters), after),
+    )
 
 
 def blanked(text: str) -> str:

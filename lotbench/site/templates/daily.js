@@ -34,6 +34,7 @@ function verdict(game, guess) {
 }
 const inScene = (guess) => ` ${rough(game.scene)} `.includes(` ${rough(guess)} `);
 
+const clueAfter = (place) => place < told.rounds - 1 ? texts.clues[place] : undefined;
 let number, game, texts, tries, shown, ended;
 function begin(which) {
   number = which;
@@ -45,8 +46,9 @@ function begin(which) {
   at("picture").alt = game.scene;
   at("before").textContent = game.joke[0];
   at("after").textContent = game.joke[1];
-  at("title").textContent = number === today() ? `The game of the day, number ${number}` : `Game number ${number}`;
+  at("title").textContent = `#${number}`;
   all("#said > li:not(.rules)").forEach((one) => one.remove());
+  at("told").textContent = "";
   const kept = remembered();
   for (const one of kept.games?.[number]?.tries ?? []) {
     took(one.guess, one.counts, one.own, false);
@@ -60,6 +62,7 @@ function say(kind, text, stamp) {
   const line = document.createElement("li"), bubble = document.createElement("p");
   line.className = kind;
   if (kind !== "clue") bubble.className = "bubble";
+  else line.append(Object.assign(document.createElement("p"), {className: "kind", textContent: "A clue"}));
   bubble.textContent = text;
   line.append(bubble);
   if (stamp !== undefined) {
@@ -78,7 +81,7 @@ function took(guess, counts, own, fresh = true) {
   say("mine", guess, counts);
   if (counts) return over("solved", fresh);
   if (tries.length >= told.rounds) return over("not solved", fresh);
-  const clue = texts.clues[tries.length - 1];
+  const clue = clueAfter(tries.length - 1);
   if (clue) say("clue", clue);
   if (fresh) keep(false);
 }
@@ -96,6 +99,7 @@ function keep(done) {
   if (done && number === today() && kept.last !== number) {
     kept.streak = ended === "solved" ? (kept.last === number - 1 ? kept.streak ?? 0 : 0) + 1 : 0;
     kept.last = number;
+    kept.best = Math.max(kept.best ?? 0, kept.streak);
   }
   remember(kept);
 }
@@ -111,6 +115,18 @@ function marked(place, words, told = "") {
   const start = texts.response.indexOf(texts.key);
   at(place).replaceChildren(texts.response.slice(0, start), mark, texts.response.slice(start + texts.key.length), note);
 }
+// How all games ended: a bar for each number of guesses, and one for those not solved.
+function past(kept) {
+  const games = Object.values(kept.games ?? {}).filter((one) => one.over), counts = Array(told.rounds + 1).fill(0);
+  for (const {tries} of games) counts[tries[tries.length - 1]?.counts ? tries.length - 1 : told.rounds] += 1;
+  at("best").textContent = `${games.length} played, best streak ${kept.best ?? kept.streak ?? 0}`;
+  at("bars").replaceChildren(...counts.map((count, place) => {
+    const row = document.createElement("li"), bar = Object.assign(document.createElement("meter"), {max: Math.max(...counts, 1), value: count});
+    bar.ariaLabel = place < told.rounds ? `solved with guess ${place + 1}` : "not solved";
+    row.append(place < told.rounds ? place + 1 : "missed", bar, count);
+    return row;
+  }));
+}
 const outcome = () => {
   const last = tries[tries.length - 1];
   if (ended === "solved") return `Solved with guess ${tries.length} of ${told.rounds}${last.own ? ", by your own word" : ""}`;
@@ -125,7 +141,11 @@ function draw(doubt = "") {
   at("share").hidden = at("over").hidden = !over;
   at("heading").hidden = over;
   at("intro").hidden = over || tries.length > 0;
-  const asked = new Set(tries.map((one) => one.asked)), open = texts.answers.map((_, which) => which).filter((which) => !asked.has(which)).slice(0, 3);
+  const asked = tries.map((one) => one.asked), sure = [...texts.clues.filter((_, place) => place < tries.length && clueAfter(place)), ...texts.answers.filter(([, said], which) => said === "Yes" && asked.includes(which)).map(([text]) => text)];
+  const known = new Set(sure.flatMap((text) => texts.answered[text]));
+  const left = texts.answers.map((_, which) => which).filter((which) => !asked.includes(which) && !known.has(texts.answers[which][0]));
+  // Each miss offers the next three.
+  const first = left.length ? (tries.length - 1) * 3 % left.length : 0, open = [...left.slice(first), ...left.slice(0, first)].slice(0, 3);
   at("picks").hidden = over || Boolean(doubt) || !tries.length || tries[tries.length - 1].asked !== undefined || !open.length;
   all("#picks button").forEach((one) => one.remove());
   for (const which of open) {
@@ -139,12 +159,14 @@ function draw(doubt = "") {
   at("doubt").hidden = !doubt;
   at("unknown").hidden = doubt === "own";
   at("own").hidden = doubt !== "own";
+  at("miss").textContent = clueAfter(tries.length) ? "Call it a miss: a clue" : "Call it a miss";
   at("round").textContent = `Guess ${tries.length + 1} of ${told.rounds}`;
-  at("streak").textContent = running ? `${running} solved in a row` : "";
+  at("streak").textContent = running ? `· streak ${running}` : "";
+  at("rules").open = !Object.values(kept.games ?? {}).some((one) => one.over);
   at("dots").replaceChildren(...Array.from({length: told.rounds}, (_, place) => {
     const dot = document.createElement("li"), name = document.createElement("span"), one = tries[place];
     dot.className = one ? (one.counts ? "found" : "miss") : place === tries.length && !over ? "now" : "ahead";
-    if (texts.clues[place] && place < told.rounds - 1) dot.classList.add("clue");
+    if (clueAfter(place)) dot.classList.add("clue");
     name.className = "sr";
     name.textContent = `Guess ${place + 1}: ${one ? (one.counts ? "it counted" : "not it") : "to come"}`;
     dot.append(name);
@@ -159,11 +181,12 @@ function draw(doubt = "") {
   if (over) {
     at("words").textContent = outcome();
     at("words").className = ended === "solved" ? "found" : "miss";
-    const signs = tries.map((one) => one.counts ? "🟢" : "⚪").join("") + (ended === "given up" ? "🏳️" : "");
+    const signs = tries.map((one, place) => one.counts ? "🟢" : "⚪" + (clueAfter(place) ? "💡" : "")).join("") + (ended === "given up" ? "🏳️" : "");
     const place = location.protocol.startsWith("http") ? `\n${location.href.split("#")[0]}` : "";
     at("shared").value = `lotbench #${number}  ${ended === "solved" ? tries.length : "X"}/${told.rounds}\n${signs}${place}`;
     at("next").textContent = number === today() ? `The next one comes in ${Math.ceil((DAY - Date.now() % DAY) / 3600000)} h.` : "";
-    at("card").href = card(`The game of the day, number ${number}`, outcome(), told.rounds, tries.map((one) => ({found: one.counts, miss: !one.counts})), at("picture"));
+    at("card").href = card(`The game of the day, #${number}`, outcome(), told.rounds, tries.map((one, place) => ({found: one.counts, miss: !one.counts, clue: !one.counts && clueAfter(place)})), at("picture"), game.joke.join("____"));
+    past(kept);
   } else if (!doubt) at("guess").focus({preventScroll: true});
   settle();
 }
@@ -207,6 +230,7 @@ at("doubt").addEventListener("submit", (event) => {
   draw();
 });
 at("give-up").addEventListener("click", () => { at("menu").open = false; over("given up", true); });
+if (navigator.share) at("send-on").textContent = "Share the result";
 at("another").addEventListener("click", () => begin(number > 1 ? number - 1 : told.games.length));
 // A page that stays open goes on to the next day's game, and never breaks off one that is played.
 document.addEventListener("visibilitychange", () => { if (!document.hidden && ended !== null && number < today() && remembered().games?.[today()] === undefined) begin(today()); });

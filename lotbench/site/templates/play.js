@@ -88,7 +88,9 @@ setInterval(() => {
 
 for (const button of all("[data-copy]")) {
   button.addEventListener("click", async () => {
-    const text = document.getElementById(button.dataset.copy), status = button.closest("details, div").querySelector("[role=status]");
+    const text = document.getElementById(button.dataset.copy);
+    if (navigator.share && button.id === "send-on") return navigator.share({text: text.value}).catch(() => {});
+    const status = button.closest("details, div").querySelector("[role=status]");
     text.select();
     try {
       await navigator.clipboard.writeText(text.value);
@@ -99,7 +101,7 @@ for (const button of all("[data-copy]")) {
   });
 }
 // The result as a picture, with the scene if there is one and without a word of the answer: eight rounds a line.
-function card(title, words, most, dots, scene) {
+function card(title, words, most, dots, scene, sentence) {
   const canvas = document.createElement("canvas"), pen = canvas.getContext("2d");
   [canvas.width, canvas.height] = [1200, 630];
   pen.fillStyle = "#fbf8f1";
@@ -111,11 +113,18 @@ function card(title, words, most, dots, scene) {
     [left, step, size] = [110 + wide, 62, 20];
   }
   const write = (colour, text, font, y) => { pen.fillStyle = colour; pen.font = font; pen.fillText(text, left, y, 1140 - left); };
-  write("#59626e", title, "32px system-ui, sans-serif", 170);
-  write("#1c2026", words, "600 50px system-ui, sans-serif", 260);
-  write("#1c2026", "lotbench", "600 34px Georgia, serif", 530);
+  write("#59626e", title, "32px system-ui, sans-serif", 90);
+  write("#1c2026", words, "600 50px system-ui, sans-serif", 160);
+  pen.font = "34px Georgia, serif";
+  const lines = [""];
+  for (const word of sentence.match(/[\u3000-\u9fff]|[^\s\u3000-\u9fff]+\s*/gu) ?? []) {
+    if (pen.measureText(lines[lines.length - 1] + word).width > 1100 - left) lines.push("");
+    lines[lines.length - 1] += word;
+  }
+  lines.slice(0, 4).forEach((line, place) => write("#1c2026", line, "34px Georgia, serif", 230 + 44 * place));
+  write("#1c2026", "lotbench", "600 34px Georgia, serif", 590);
   for (let place = 0; place < most; place++) {
-    const [x, y, dot] = [left + size + place % 8 * step, 350 + Math.floor(place / 8) * step, dots[place]];
+    const [x, y, dot] = [left + size + place % 8 * step, 430 + Math.floor(place / 8) * step, dots[place]];
     pen.beginPath();
     pen.arc(x, y, size, 0, 7);
     pen.fillStyle = pen.strokeStyle = dot?.found ? "#1a7046" : "#8a929c";
@@ -132,6 +141,6 @@ function card(title, words, most, dots, scene) {
 const shared = document.querySelector("#card[data-title]");
 if (shared) addEventListener("load", () => {
   const dots = all(".lead .dots li").map(({classList}) => Object.fromEntries(["found", "miss", "clue"].map((name) => [name, classList.contains(name)])));
-  shared.href = card(shared.dataset.title, document.querySelector(".lead h1").textContent, Number(shared.dataset.most), dots, document.querySelector(".stage img"));
+  shared.href = card(shared.dataset.title, document.querySelector(".lead h1").textContent, Number(shared.dataset.most), dots, document.querySelector(".stage img"), shared.dataset.sentence);
 });
 settle();
