@@ -152,7 +152,6 @@ class Gallery:
             live=self.live,
             boards=boards,
             duels=self._duels(tuple(ended.values())),
-            across=home.across(boards),
             words={board.benchmark: benchmarks.metric_words(board.benchmark) for board in boards},
             pictures={board.benchmark: self._strip(ended[board.rows[0].run]) for board in boards},
             reports={name for name, shelf in ended.items() if _report(shelf)},
