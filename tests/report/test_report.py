@@ -105,14 +105,6 @@ def test_remarks_stand_under_the_scores_and_bar_from_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "metric", [Metric(float("nan")), Metric(0.5, low=float("-inf")), Metric(None), Metric(None, why="")]
-)
-def test_a_number_that_is_none_and_a_gap_without_reason_are_refused(metric: Metric) -> None:
-    with pytest.raises(ValueError, match="metric s"):
-        build((), {"s": metric}, (), FACTS)
-
-
-@pytest.mark.parametrize(
     ("text", "shown"),
     [
         ("a_b", "a_b"),
