@@ -9,7 +9,6 @@ from lotbench.benchmarks.lotbench.score import metrics
 from lotbench.benchmarks.lotbench.sections import sections
 from lotbench.report.markdown import plain
 from lotbench.report.report import Facts, Report, RoleUsage, build, to_markdown, to_summary
-from lotbench.types import Metric
 from tests.games import Rules, broken, unsolved, won
 
 TRACES = (won("a", 0, 1), broken("a", 1, 2), won("b", 0, 2), unsolved("b", 1, 3))
