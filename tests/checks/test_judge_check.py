@@ -391,6 +391,7 @@ async def test_people_label_guesses_of_a_run_and_its_scores_are_corrected(data: 
     by_labels = again.summary["scores"]["creativity_score_corrected"]
     assert by_labels["low"] < by_labels["value"] < by_labels["high"]
     assert f"from 120 labelled guesses of {run.path.name}" in section(again)
+    assert "if so many labels were wrong, either way: 0." in section(again)
 
 
 async def test_two_people_label_one_draw_and_the_judge_stands_beside_their_agreement(

@@ -27,6 +27,9 @@ from lotbench.report.trust import Check, Rates
 from lotbench.types import Metric
 
 Record = Mapping[str, Any]
+LABEL_ERRORS = (0.01, 0.02)
+"""The shares of wrong labels for which the corrected score is also given; our two labellers differ on 4.1 % of
+the rows of daeso.jsonl."""
 
 
 def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
@@ -142,7 +145,20 @@ def _fielded(own: Record, context: JudgeContext) -> list[str]:
         f"Field rates, from {labels} labelled guesses of {context.run}: {', '.join(texts)}.",
         "creativity_score_corrected and solve_rate_corrected go by the labels: a stop that people call false is "
         "broken off there, and right guesses that the judge refused are added as often as a draw of refusals had them.",
+        *_mislabelled(own, context),
     ]
+
+
+def _mislabelled(own: Record, context: JudgeContext) -> list[str]:
+    """Return a note on the corrected score if a share of the labels (LABEL_ERRORS) were wrong; empty without labels."""
+    if not (labels := _labels(own)):
+        return []
+    games = [game(trace) for trace in context.traces]
+    values = {error: labelled.at_error(games, labels, context.settings, error) for error in LABEL_ERRORS}
+    texts = [f"{value:.4f} at {error:.0%}" for error, value in values.items() if value is not None]
+    if not texts:
+        return []
+    return [f"creativity_score_corrected if so many labels were wrong, either way: {', '.join(texts)}."]
 
 
 def _kappa(rate: Mapping[str, Any]) -> str:

@@ -130,6 +130,28 @@ def corrected(
     return rate, score
 
 
+def at_error(
+    games: Sequence[Game], labels: Mapping[Place, bool], settings: Settings, error: float
+) -> float | None:
+    """Return the corrected creativity score if people mislabelled the share `error` of right guesses, and of wrong ones.
+
+    It corrects the shares of right guesses as Rogan and Gladen (1978) do. None if a kind of verdict has no label.
+    """
+    by_kind = kinds(games, labels, settings.max_rounds)
+    if unknown(games, by_kind):
+        return None
+
+    def share(kind: Stratum) -> float:
+        return min(1.0, max(0.0, (kind.share - error) / (1 - 2 * error)))
+
+    stops = by_kind["accepted"]
+    counts = tally(games, labels, settings.max_rounds, stops).sum(axis=0)
+    counts[RIGHT] *= share(stops) / (stops.share or 1.0)
+    # The expected number of misses need not be a whole number.
+    missed = _missed(counts, np.array([share(by_kind["refused"]), share(by_kind["overturned"])]))
+    return float(_values(counts, missed, np.array(0.0), settings)[1])
+
+
 def scores(
     counts: Floats, by_kind: Mapping[str, Stratum], settings: Settings, games: int
 ) -> tuple[Metric, Metric]:

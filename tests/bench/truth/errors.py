@@ -14,7 +14,7 @@ from lotbench.benchmarks.liveideabench.judged import Keyword
 from lotbench.benchmarks.liveideabench.score import of_keywords
 from lotbench.benchmarks.liveideabench.settings import Settings as IdeaSettings
 from lotbench.benchmarks.lotbench import primary_metric as game_primary_metric
-from lotbench.benchmarks.lotbench.labelled import corrected
+from lotbench.benchmarks.lotbench.labelled import at_error, corrected
 from lotbench.benchmarks.lotbench.validation import draw_verdicts
 from lotbench.checks.field_labels import decided
 from lotbench.harness.episode import remark
@@ -234,6 +234,8 @@ def labels(sims: int) -> str:
                         sims,
                         f"{means[0]:.3f}",
                         share(holds, sims),
+                        f"{means[3]:.3f}",
+                        f"{means[4]:.3f}",
                     )
                 )
     columns = (
@@ -244,6 +246,8 @@ def labels(sims: int) -> str:
         "simulations",
         "corrected score",
         "coverage",
+        "at 1 %",
+        "at 2 %",
     )
     return table(columns, rows)
 
@@ -258,7 +262,7 @@ def _labelled(name: str, error: float, people: int, rng: Rng) -> tuple[float, ..
             said[place] = found
     metric = corrected(made, said, RULES)[1]
     ends = (metric.low if metric.low is not None else 0.0, metric.high if metric.high is not None else 1.0)
-    return (metric.value or 0.0, *ends)
+    return (metric.value or 0.0, *ends, *(at_error(made, said, RULES, one) or 0.0 for one in (0.01, 0.02)))
 
 
 def voters(sims: int) -> str:
