@@ -149,6 +149,7 @@ class Gallery:
             live=self.live,
             boards=boards,
             duels=self._duels(tuple(ended.values())),
+            across=home.across(boards),
             words={board.benchmark: benchmarks.metric_words(board.benchmark) for board in boards},
             reports={name for name, shelf in ended.items() if _report(shelf)},
             unended=[shelf for shelf in shelves if not shelf.run.summary],

@@ -10,7 +10,7 @@ import pytest
 from lotbench.benchmarks import metric_words
 from lotbench.report.html.page import harmless
 from lotbench.report.leaderboard import Entry
-from lotbench.site.home import Badge, badge, boards
+from lotbench.site.home import Badge, across, badge, boards
 from lotbench.site.runs import REPORT_POLICY, Gallery
 from lotbench.site.serve import Served
 from tests.recorded import FOLDER, RUNS
@@ -71,6 +71,12 @@ def test_where_nobody_is_trusted_places_are_provisional_and_the_sentence_says_wh
     assert group.said.startswith("Provisionally (judge not checked): a beats b")
     (board,) = boards([*few, run("t", *[0.5] * 9)])
     assert [(row.label, row.place) for row in board.rows if row.place] == [("t", 1)]
+
+
+def test_models_that_played_several_benchmarks_stand_across_them() -> None:
+    made = boards([run("x-b-a", 0.5), run("y-b-a", 0.25, benchmark="c"), run("z-b-z", 0.1)])
+    [(label, rows)] = across(made).items()
+    assert label == "a" and [row and row.value for row in rows] == [0.5, 0.25]
 
 
 def test_a_run_without_a_reason_is_trusted_and_reasons_have_short_forms() -> None:
