@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from os.path import isfile
 from pathlib import Path
 from typing import Any, Literal
@@ -42,6 +43,8 @@ from lotbench.types import JSON, Trace, Usage
 
 SIZES = {"picture": 1024, "thumb": 112}
 """The maximum width and height of a picture in pixels, by the folder in its address."""
+STRIP = 6
+"""The maximum number of pictures beside a table of the home page."""
 HELD = 512
 """The maximum number of runs in memory, with the text of their traces; those viewed last are kept."""
 GAME = re.compile(rb"(?<=<p class=\"quiet\">)sample ([\w.-]+), repeat (\d+)(?=</p>)")
@@ -151,10 +154,16 @@ class Gallery:
             duels=self._duels(tuple(ended.values())),
             across=home.across(boards),
             words={board.benchmark: benchmarks.metric_words(board.benchmark) for board in boards},
+            pictures={board.benchmark: self._strip(ended[board.rows[0].run]) for board in boards},
             reports={name for name, shelf in ended.items() if _report(shelf)},
             unended=[shelf for shelf in shelves if not shelf.run.summary],
             unreadable=sorted({**unreadable, **faults}.items()),
         )
+
+    def _strip(self, shelf: Shelf) -> list[str]:
+        """Return the addresses of at most `STRIP` different thumbnails of a run's first samples."""
+        pictures = (self.picture(shelf, row.sample, "thumb") for row in shelf.rows[: STRIP * 8])
+        return list(islice(dict.fromkeys(filter(None, pictures)), STRIP))
 
     def run_page(self, shelf: Shelf) -> Served:
         """Return the page of a run: its score, trust and cost, and its episodes."""

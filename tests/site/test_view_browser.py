@@ -99,6 +99,9 @@ def test_a_board_of_three_models_is_searched_sorted_and_filtered(chromium: Brows
             assert names.all_text_contents() == ["ace-2026", "mid-2026", "dud-2026"]
             assert page.locator("td.place").all_text_contents() == ["1", "2", "–"]
             assert "ace-2026 beats mid-2026 by 0." in (page.locator(".said").text_content() or "")
+            assert page.locator(".strip img").first.evaluate(
+                "(one) => one.decode().then(() => one.naturalWidth)"
+            )
             page.locator("details.why summary").click()
             assert why in (page.locator("details.why[open]").text_content() or "")
             assert serious(page) == [] and overflow(page) == 0
