@@ -62,7 +62,7 @@ def _runs_among(names: Sequence[str]) -> list[str]:
 
 def _lines(board: Board, paths: Mapping[str, Path]) -> list[str]:
     """Return a ranking as lines of 80 characters at most: place, model, score and lead, each with its interval."""
-    most = max(place.entry.played for place in board.places) if board.places else 0
+    most = max(place.entry.metric.covered for place in board.places) if board.places else 0
     few = f"note: only {board.shared} of {most} samples in common; the same --seed and --limit draw the same"
     lines = [few] * (2 * board.shared < most)
     lines.append(f"{'#':>4}  {'model':25} {visible(board.metric)[:24]:24} ahead of the next by")

@@ -60,6 +60,11 @@ class PrimaryMetric:
     lacks: Sequence[str] = ()
 
     @property
+    def covered(self) -> int:
+        """How many samples the metric would cover if all were answered."""
+        return self.unanswered + len(self.records) if self.played is None else self.played
+
+    @property
     def counted(self) -> str:
         """A note on what n counts, if it does not count samples; else ""."""
         return "" if self.unit == "sample" else f"n counts {self.unit}s: samples that share one are alike."

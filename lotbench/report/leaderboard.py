@@ -97,18 +97,12 @@ class Entry:
     @property
     def abstained(self) -> bool:
         """Whether the run is not complete, or its metric leaves out too many samples, so that it is not paired with others."""
-        return not self.complete or self.metric.unanswered > MOST_UNANSWERED * self.played
+        return not self.complete or self.metric.unanswered > MOST_UNANSWERED * self.metric.covered
 
     @property
     def most_fpr(self) -> float:
         """The upper end of the judge's FPR by its latest check; 0 if there was no check."""
         return float((self.checked or {}).get("high") or 0.0)
-
-    @property
-    def played(self) -> int:
-        """How many samples the metric would cover if all were answered."""
-        whole = self.metric.played
-        return self.metric.unanswered + len(self.metric.records) if whole is None else whole
 
     @property
     def model(self) -> str:

@@ -131,7 +131,7 @@ def summed_up(ranking: Board) -> str:
 def _why_last(entry: Entry, metric: str) -> str:
     if not entry.complete:
         return f"it is not complete; lotbench resume {entry.name}"
-    return f"{metric} knows nothing of {entry.metric.unanswered} of its {entry.played} samples"
+    return f"{metric} knows nothing of {entry.metric.unanswered} of its {entry.metric.covered} samples"
 
 
 def _has_others(place: Place, ranking: Board) -> bool:

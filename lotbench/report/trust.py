@@ -156,6 +156,7 @@ class Case:
         whole: The number of samples in the data set; None if unknown.
         hand_picked: Whether the samples were chosen by name; see `run.plan.Plan`.
         unanswered: The number of samples that the primary metric leaves out.
+        covered: The number of samples that it would cover if all were answered, such as those of one kind; None for all.
         missing: The number of episodes that failed or have no score.
         episodes: The number of finished episodes, and of episodes in the complete run.
         seen: The number of samples that the candidate's adapter was trained on; None if unknown.
@@ -173,6 +174,7 @@ class Case:
     whole: int | None = None
     hand_picked: bool = False
     unanswered: int = 0
+    covered: int | None = None
     missing: int = 0
     episodes: tuple[int, int] = (0, 0)
     seen: int | None = 0
@@ -335,8 +337,9 @@ def _size(case: Case) -> Iterator[str]:
         yield f"the run is of {counted(case.samples, 'sample')}{alike}, fewer than {least}"
     if case.hand_picked:
         yield "the samples were chosen by name"
-    if case.unanswered > MOST_UNANSWERED * case.samples:
-        yield f"{KNOWS_NOTHING} of {case.unanswered} of the {case.samples} samples"
+    covered = case.samples if case.covered is None else case.covered
+    if case.unanswered > MOST_UNANSWERED * covered:
+        yield f"{KNOWS_NOTHING} of {case.unanswered} of the {covered} samples"
     done, total = case.episodes
     if case.missing > MOST_UNANSWERED * done:
         yield f"{case.missing} of {done} tasks failed or have no score, more than {MOST_UNANSWERED:.0%}"

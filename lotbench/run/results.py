@@ -336,6 +336,7 @@ def _case(
         whole=plan.of,
         hand_picked=plan.hand_picked,
         unanswered=primary_metric.unanswered,
+        covered=primary_metric.covered,
         missing=sample_scores(traces).failed,
         episodes=(len(traces), sum(map(len, plan.sequences()))),
         seen=None if plan.seen is None else len(plan.seen),

@@ -77,6 +77,11 @@ ASKED: tuple[tuple[dict[str, Any], dict[str, Any], str], ...] = (
     ({"episodes": (323, 324)}, {}, "the run is not complete: 323 of 324 tasks are done"),
     ({"hand_picked": True}, {}, "the samples were chosen by name"),
     ({"unanswered": 6}, {"unanswered": 5}, "the primary metric knows nothing of 6 of the 108 samples"),
+    (
+        {"unanswered": 3, "covered": 42},
+        {"unanswered": 2, "covered": 42},
+        "knows nothing of 3 of the 42 samples",
+    ),
     ({"missing": 17}, {"missing": 16}, "17 of 324 tasks failed or have no score, more than 5%"),
     ({"writers": {"gpt-oss-120b": 3, "people": 105}}, {"writers": {"people": 108}}, "wrote 3 of the 108"),
     ({"seen": 12}, {"seen": 0}, "the candidate's adapter was trained on 12 of the 108 samples"),

@@ -118,7 +118,8 @@ Told = tuple[PrimaryMetric, Case]
 
 def _case(found: PrimaryMetric, samples: int, missing: int = 0, episodes: int = 0) -> Told:
     case = Case(
-        Asked(("c",)), samples=samples, whole=samples, unanswered=found.unanswered, missing=missing,
+        Asked(("c",)), samples=samples, whole=samples, unanswered=found.unanswered, covered=found.covered,
+        missing=missing,
         episodes=(episodes or samples, episodes or samples),
     )  # fmt: skip
     return found, case
