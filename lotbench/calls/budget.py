@@ -107,15 +107,16 @@ spending: ContextVar[Budget] = ContextVar("spending", default=Budget(Limits())) 
 """The budget of the call; one without limits outside a run. Models check its time limit before they send."""
 
 
-def refuse_unpriced(limits: Limits, names: Names) -> None:
-    """Raise if a cost limit is set and the price of a model is unknown.
+def refuse_unpriced(limits: Limits, names: Names, *, objects: bool = False) -> None:
+    """Raise if a cost limit is set and the price of a model is unknown; Python objects need one only with `objects`.
 
     Raises:
         UsageError: A model has no known price.
     """
     if limits.cost_limit is None:
         return
-    unpriced = {name.text for panel in names.values() for name in panel if price(name) is None}
+    every = (name for panel in names.values() for name in panel if objects or name.kind != "python")
+    unpriced = {name.text for name in every if price(name) is None}
     if unpriced:
         raise UsageError(
             f"--cost-limit: no price for {', '.join(sorted(unpriced))} in the table of {price_date()}; give your own "

@@ -18,7 +18,7 @@ import orjson
 
 from lotbench.calls.budget import Bucket, Budget, discarded, spending
 from lotbench.calls.journal import Entry, Journal
-from lotbench.calls.prices import Price, cost, prompt_tokens
+from lotbench.calls.prices import Price, cost, prompt_tokens, total_cost
 from lotbench.calls.store import Store, by_content
 from lotbench.config.experiment import RoleSampling
 from lotbench.harness.episode import AnyEpisode
@@ -187,7 +187,8 @@ class Caller:
         tokens = calls * (input_tokens + output_tokens)
         held = price.cost(Usage(input_tokens, 0, output_tokens)) if price else 0.0
         self.budget.reserve(tokens, held)
-        used, spent = Usage(), 0.0
+        used: Usage = Usage()
+        spent: float | None = 0.0
         place = str(request.key)
         most = Usage(input_tokens, 0, max(output_tokens, request.sampling.max_tokens or 0))
         count = partial(self._count_apart, role_model, entry, most)
@@ -202,7 +203,7 @@ class Caller:
             reply = storable(await role_model.model(request))
             if uncounted := role_model.billed and _uncounted(reply):
                 count(None)
-            used, spent = reply.usage, cost(price, reply) if price else 0.0
+            used, spent = reply.usage, cost(price, reply)
             role_model.model_id = reply.model
             self.journal.put(entry("call", started, reply))
             stats.replied = time.monotonic()
@@ -210,13 +211,13 @@ class Caller:
             discarded.reset(counting)
             spending.reset(limited)
             stats.open.pop(place, None)
-            self.budget.settle(tokens, held, used, spent)
+            self.budget.settle(tokens, held, used, spent or 0.0)
         if not uncounted:
             # A server may count what no reply of this length can have.
             output_tokens = min(used.output_tokens, request.sampling.max_tokens or MOST)
             self._mean_reply[step] = 0.9 * self._mean_reply.get(step, output_tokens) + 0.1 * output_tokens
         stats.calls += 1
-        stats.cost = None if stats.cost is None or price is None else stats.cost + spent
+        stats.cost = total_cost((stats.cost, spent))
         return reply
 
     def _count_discarded(self, count: Callable[[Usage | None], None], used: Usage | None) -> None:
@@ -235,12 +236,12 @@ class Caller:
 
         `entry` makes a line of the file from its source, time and reply.
         """
-        usage, stats, price = used or most, self.stats, role_model.price
+        usage, stats = used or most, self.stats
         reply = Reply("", role_model.model_id, usage=usage)
         self.journal.discard(entry("discarded" if used else "assumed", _now(), reply))
-        spent = price.cost(usage) if price else 0.0
-        self.budget.count(usage, spent)
-        stats.cost = None if stats.cost is None or price is None else stats.cost + spent
+        spent = cost(role_model.price, reply)
+        self.budget.count(usage, spent or 0.0)
+        stats.cost = total_cost((stats.cost, spent))
 
 
 def owner(episode: AnyEpisode, question: Question) -> tuple[str, int]:

@@ -18,7 +18,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
-from lotbench.calls.prices import Price, cost
+from lotbench.calls.prices import Price, cost, total_cost
 from lotbench.errors import LotbenchError, RunFolderError, file_errors
 from lotbench.regular_file import is_file, regular
 from lotbench.storage.jsonl import append, fields, no_link, put, sealed, unsealed
@@ -94,8 +94,7 @@ class Totals:
         total.calls += line.source in CAME
         total.usage += line.reply.usage
         total.seconds += line.reply.seconds
-        price, before = self.prices.get(line.asked), total.cost_usd
-        total.cost_usd = None if price is None or before is None else before + cost(price, line.reply)
+        total.cost_usd = total_cost((total.cost_usd, cost(self.prices.get(line.asked), line.reply)))
 
     def ids(self) -> dict[str, list[list[str]]]:
         """Return for each role the model ids that were returned, a sorted list for each index."""

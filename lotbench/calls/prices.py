@@ -21,7 +21,7 @@ from lotbench.config.experiment import Limits, read_toml, validate
 from lotbench.config.model_names import ModelName, base_model, without_address
 from lotbench.types import Message, Reply, Usage
 
-FREE_KINDS = ("hf", "local", "file", "human", "python")
+FREE_KINDS = ("hf", "local", "file", "human")
 FREE_PROVIDERS = ("ollama", "vllm")
 FLEX = 0.5
 """Factor on the price of a call at OpenAI's service tier `flex`."""
@@ -74,8 +74,13 @@ def total_cost(costs: Iterable[float | None]) -> float | None:
     return None if None in costs else sum(filter(None, costs))
 
 
-def cost(price: Price, reply: Reply) -> float:
-    """Return the cost of a reply in US dollars; half the price if the server answered at tier `flex`."""
+def cost(price: Price | None, reply: Reply) -> float | None:
+    """Return the cost of a reply in US dollars; half the price if the server answered at tier `flex`.
+
+    Without a price it is None; it is 0 if the reply has no tokens, as of a function.
+    """
+    if price is None:
+        return 0.0 if reply.usage == Usage() else None
     return price.cost(reply.usage) * (FLEX if reply.sent.get("service_tier") == "flex" else 1.0)
 
 
@@ -112,7 +117,7 @@ class PriceTable(BaseModel):
 
 
 def price(name: ModelName) -> Price | None:
-    """Return the price of a model; a price of 0 for models that run locally, None if it is unknown.
+    """Return the price of a model; a price of 0 for models that run locally, None if it is unknown, as of Python objects.
 
     The user's table can name a model in full (`my-model@http://host/v1`) or by its base model.
 
@@ -125,7 +130,7 @@ def price(name: ModelName) -> Price | None:
         return Price(*table[name.text])
     if name.kind in FREE_KINDS or name.provider in FREE_PROVIDERS:
         return Price(0.0, 0.0, 0.0)
-    if name.provider == "url":
+    if name.provider == "url" or name.kind == "python":
         return None
     base = base_model(name.model)
     return Price(*table[base]) if base in table else _list_price(name.provider, name.model, _today())

@@ -8,9 +8,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lotbench.calls.budget import Bucket, refuse_tier
+from lotbench.calls.budget import Bucket, refuse_tier, refuse_unpriced
 from lotbench.calls.caller import RoleModel
-from lotbench.calls.prices import FREE_KINDS, price
+from lotbench.calls.prices import price
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import ModelName, address
 from lotbench.errors import UsageError
@@ -84,7 +84,8 @@ class Models:
         """Return the models of each role, in the order of their names.
 
         Raises:
-            UsageError: A key, file, package or weights are missing, or a model lacks the service tier of the limits.
+            UsageError: A key, file, package or weights are missing, or a model lacks the service tier of the limits, or a
+                LangChain object has no price and a cost limit is set.
         """
         refuse_tier(self._limits, [name for models in names.values() for name in models])
         return {
@@ -103,7 +104,7 @@ class Models:
         if endpoint not in self._rates:
             self._rates[endpoint] = (Bucket(self._limits.rpm), Bucket(self._limits.tpm))
         rates = self._rates[endpoint]
-        billed = name.kind not in FREE_KINDS
+        billed = name.kind == "api" or isinstance(self._built[place], LangChainModel)
         return RoleModel(
             name.text, self._built[place], price(name), *rates, address=address(name), billed=billed
         )
@@ -160,6 +161,7 @@ class Models:
         own_model, picture, timeout_s = self._own[name.text], self._pictures.data_url, self._limits.timeout_s
         mark = "" if role == "candidate" else own_mark(own_model)
         if hasattr(own_model, "ainvoke"):
+            refuse_unpriced(self._limits, {role: (name,)}, objects=True)
             return LangChainModel(lambda _: own_model, picture, timeout_s, mark=mark)
         takes_requests = getattr(own_model, "takes_requests", False)
         # Behind one that takes requests may be a person.

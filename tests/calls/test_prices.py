@@ -83,7 +83,7 @@ def test_a_price_that_is_announced_holds_from_its_day(monkeypatch: pytest.Monkey
     assert dated < "2026-11-23" <= price_date() == "2027-01-01"
 
 
-@pytest.mark.parametrize("name", ["local", "hf:a/b", "file:x", "human", "python:f", "ollama/x", "vllm/x"])
+@pytest.mark.parametrize("name", ["local", "hf:a/b", "file:x", "human", "ollama/x", "vllm/x"])
 def test_what_runs_here_costs_nothing(name: str) -> None:
     assert price(parse(name)) == Price(0.0, 0.0, 0.0)
 

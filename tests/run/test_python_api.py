@@ -69,7 +69,12 @@ async def test_awaited_and_sync_come_to_the_same(tmp_path: Path) -> None:
 
 
 async def test_a_chat_model_of_langchain_judges(tmp_path: Path) -> None:
-    run = await evaluate(**small(tmp_path, roles={"judge": Chat(), "oracle": mine}))
+    judged = small(tmp_path, roles={"judge": Chat(), "oracle": mine})
+    # It may be billed, and so may replies without token counts.
+    with pytest.raises(UsageError, match="no price for python:Chat"):
+        await evaluate(**judged, cost_limit=1.0)
+    run = await evaluate(**judged)
+    assert run.summary["usage"]["cost_usd"] is None
     assert run.config.roles["judge"] == ("python:Chat",)
     entries = [entry for entry in read_journal(run.path / "calls.jsonl") if entry.role == "judge"]
     assert {entry.reply.model.partition("#")[0] for entry in entries} == {"Chat"}
