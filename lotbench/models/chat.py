@@ -175,7 +175,7 @@ class ChatModel:
         if status in (401, 403):
             variable = f"${self.name.key}" if self.name.key else "the server"
             raise Unescapable(f"{message} (the key in {variable} was refused)")
-        if status == 402 or "insufficient_quota" in text:
+        if status == 402 or chat_format.out_of_credit(text):
             raise Unescapable(f"{message} (no credit left)")
         if "image_url" in text and chat_format.no_pictures(text, body) and not self._sees:
             raise Unescapable(f"{message} (no picture input: to play without, --set arm=caption)")

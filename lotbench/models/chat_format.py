@@ -244,6 +244,11 @@ def withheld(error: str) -> bool:
     return _says(error, _FILTER)
 
 
+def out_of_credit(error: str) -> bool:
+    """Return whether an error message has the code of a used-up quota; its words may be quoted from a request."""
+    return _says(error, '"(?:code|type)": "insufficient_quota"')
+
+
 def no_pictures(error: str, request_body: Mapping[str, Any]) -> bool:
     """Return whether a request body has a picture and the error message says that the model takes none."""
     return has_picture(request_body) and _says(

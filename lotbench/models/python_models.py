@@ -78,7 +78,7 @@ class CallableModel:
         """Return what the callable returned as a reply that a journal can hold and give back."""
         try:
             if isinstance(answer, Mapping):
-                answer = json.dumps(answer, ensure_ascii=False)
+                answer = json.dumps(dict(answer), ensure_ascii=False)
             if isinstance(answer, str):
                 answer = Reply(answer, self.model_id, seconds=seconds)
             if isinstance(answer, Reply):

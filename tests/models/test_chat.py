@@ -8,11 +8,11 @@ import json
 import threading
 import traceback
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from types import FunctionType, SimpleNamespace
+from types import FunctionType, MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -394,9 +394,9 @@ def models(own: dict[str, Any]) -> Models:
 async def test_an_async_callable_hears_messages_and_says_text() -> None:
     heard: list[Any] = []
 
-    async def mine(messages: list[dict[str, Any]]) -> str:
+    async def mine(messages: list[dict[str, Any]]) -> Mapping[str, str]:
         heard.extend(messages)
-        return '{"guess": "a"}'
+        return MappingProxyType({"guess": "a"})
 
     async with models({"python:mine": mine}) as made:
         (index,) = made.role_models({"candidate": [parse("python:mine")]})["candidate"]

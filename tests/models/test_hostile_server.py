@@ -241,6 +241,8 @@ MODERATED = {"reasons": ["violence"], "flagged_input": "my account", "provider_n
         ({"message": "This user has been flagged", "type": "invalid_request_error", "code": None}, False),
         ({"message": "Your account is under review: content_filter. Your input was flagged"}, False),
         ("content_filter", False),
+        # Words of the request, which some servers quote.
+        ({"message": "cannot read: a poem on insufficient_quota", "code": None}, False),
         ({"message": "Your prompt was flagged", "code": "invalid_prompt"}, True),
         ({"message": "It was filtered", "code": "content_filter", "innererror": AZURE}, True),
         ({"message": "high risk", "type": "content_filter"}, True),
