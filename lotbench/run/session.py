@@ -168,7 +168,14 @@ class Session:
             await caller.close()
             if not self.shard:
                 # In a thread, so that pages on which people play are served meanwhile.
-                await asyncio.to_thread(self.finish)
+                # It is no task, as all tasks are cancelled at the second Ctrl-C.
+                writing = asyncio.get_running_loop().run_in_executor(None, self.finish)
+                try:
+                    await asyncio.shield(writing)
+                except asyncio.CancelledError:
+                    # The folder stays locked until the thread has ended.
+                    await asyncio.wait({writing})
+                    raise
         if episodes.crashed:
             raise _crash(episodes, self.calls.folder.path)
         return self.run

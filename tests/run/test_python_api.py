@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import socket
@@ -20,7 +21,7 @@ from lotbench import evaluate, evaluate_sync, load_run
 from lotbench.calls.journal import read_journal
 from lotbench.errors import TooManyFailures, Unescapable, Unreachable, UsageError
 from lotbench.run.evaluate import resume
-from lotbench.run.session import synchronously
+from lotbench.run.session import Session, synchronously
 from tests.playing import SETTINGS, outcomes, steps
 from tests.rules import game_rule, hear
 
@@ -127,6 +128,25 @@ async def test_an_error_carries_its_run(tmp_path: Path, sync: bool) -> None:
     assert stopped.value.run is not None
     assert stopped.value.run.parent == tmp_path
     assert load_run(stopped.value.run).summary["scores"]
+
+
+async def test_a_cancelled_run_waits_for_its_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second Ctrl-C left the report to a thread that wrote it without the folder's lock."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def slow(session: Session) -> None:
+        begun.set()
+        time.sleep(0.3)
+        ended.set()
+
+    monkeypatch.setattr(Session, "finish", slow)
+    running = asyncio.ensure_future(evaluate(**small(tmp_path)))
+    await asyncio.to_thread(begun.wait, 30)
+    for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert ended.is_set()
 
 
 async def test_what_does_not_fit_is_refused_before_there_is_a_folder(tmp_path: Path) -> None:
