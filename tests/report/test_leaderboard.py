@@ -83,7 +83,9 @@ def test_a_run_that_is_not_complete_or_failed_often_stands_last_however_high_its
     said = "it is not complete; lotbench resume run-4."
     assert summed_up(made).endswith(f"; cut is not ranked: {said}")
     assert f"cut is paired with nobody: {said}" in section(made, "Ranking").notes
-    broken = board([*THREE, one("slow", 0.9, 4, failed=3, reasons=("3 of 24 tasks failed or have no score",))])
+    broken = board(
+        [*THREE, one("slow", 0.9, 4, failed=3, reasons=("3 of 24 tasks failed or have no score",))]
+    )
     assert summed_up(broken).endswith("; slow is not ranked: 3 tasks failed or have no score.")
 
 
