@@ -27,9 +27,10 @@ FEW_WORDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A measure of likeness: its name, its function, what it means, and the ends of its scale."""
+    """A measure of likeness: its name, its title in sentences, its function, what it means, and the ends of its scale."""
 
     name: str
+    title: str
     measure: Measure
     about: str
     ends: tuple[float, float] = (0.0, 1.0)
@@ -49,9 +50,12 @@ class Replies:
         return [text for texts in self.answers.values() for text in texts]
 
 
-SAME = Measured("same", likeness.equal, "same: the two are one text")
+SAME = Measured("same", "Identical answers", likeness.equal, "same: the two are one text")
 WORDS = Measured(
-    "words", likeness.overlap, "words: of the different words of the two, the share that both have"
+    "words",
+    "Words in common",
+    likeness.overlap,
+    "words: of the different words of the two, the share that both have",
 )
 
 
@@ -99,7 +103,9 @@ def _measures(runs: Sequence[Replies]) -> list[Measured]:
         measures.append(WORDS)
     if vectors and len({run.encoder for run in runs}) == 1 and all(text in vectors for text in texts):
         about = f"meaning: the cosine of their embeddings by {runs[0].encoder}"
-        measures.append(Measured("meaning", likeness.meaning(vectors), about, (-1.0, 1.0)))
+        measures.append(
+            Measured("meaning", "Meaning in common", likeness.meaning(vectors), about, (-1.0, 1.0))
+        )
     return measures
 
 
@@ -124,9 +130,9 @@ def _summary_notes(likenesses: Mapping[Measured, Sequence[Likeness]]) -> list[st
             each.same.value for each in pairs if each.first == each.second and each.same.value is not None
         ]
         if same:
-            sentence = f"Two models, {measured.name}: {fmean(same):.3f} on the same sample"
-            sentence += f", {fmean(apart):.3f} on different ones" if apart else ""
-            sentence += f"; a model with itself {fmean(inside):.3f}" if inside else ""
+            sentence = f"{measured.title} of two models: {fmean(same):.0%} on the same sample"
+            sentence += f", {fmean(apart):.0%} on different ones" if apart else ""
+            sentence += f"; of a model with itself {fmean(inside):.0%}" if inside else ""
             pairs_of = f"{len(same)} pairs" if len(same) > 1 else "1 pair"
             notes.append(f"{sentence} (means over {pairs_of} of models).")
     return notes or ["No two models answered the same sample."]

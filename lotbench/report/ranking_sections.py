@@ -125,7 +125,7 @@ def summed_up(ranking: Board) -> str:
     ]
     ranked = [place.entry for place in ranking.places if not place.entry.abstained]
     why = trust.in_short(reason for entry in ranked for reason in entry.reasons)
-    start = f"Provisionally ({', '.join(why)}): " if why else ""
+    start = f"Provisionally ({', '.join(why)}): " if why and ranking.pairs else ""
     return f"{start}{'; '.join(parts)}." if parts else ""
 
 
