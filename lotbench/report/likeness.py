@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +26,9 @@ FEW_WORDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A measure of likeness: its name, its title in sentences, its function, what it means, and the ends of its scale."""
+    """A measure of likeness: its name, its function, what it means, and the ends of its scale."""
 
     name: str
-    title: str
     measure: Measure
     about: str
     ends: tuple[float, float] = (0.0, 1.0)
@@ -50,12 +48,9 @@ class Replies:
         return [text for texts in self.answers.values() for text in texts]
 
 
-SAME = Measured("same", "Identical answers", likeness.equal, "same: the two are one text")
+SAME = Measured("same", likeness.equal, "same: the two are one text")
 WORDS = Measured(
-    "words",
-    "Words in common",
-    likeness.overlap,
-    "words: of the different words of the two, the share that both have",
+    "words", likeness.overlap, "words: of the different words of the two, the share that both have"
 )
 
 
@@ -83,7 +78,6 @@ def across(runs: Mapping[str, Replies]) -> Section:
     )
     columns = ("model", "and", "measure", "same sample", "95 %", "other samples", "samples")
     notes = (
-        *_summary_notes(pairs_of),
         *_notes(measures, list(spoke.values())),
         "A model beside itself: pairs of its own answers to a sample. Other samples: answers that have no sample in "
         "common, which is the likeness that means nothing. Intervals are over samples.",
@@ -103,9 +97,7 @@ def _measures(runs: Sequence[Replies]) -> list[Measured]:
         measures.append(WORDS)
     if vectors and len({run.encoder for run in runs}) == 1 and all(text in vectors for text in texts):
         about = f"meaning: the cosine of their embeddings by {runs[0].encoder}"
-        measures.append(
-            Measured("meaning", "Meaning in common", likeness.meaning(vectors), about, (-1.0, 1.0))
-        )
+        measures.append(Measured("meaning", likeness.meaning(vectors), about, (-1.0, 1.0)))
     return measures
 
 
@@ -117,25 +109,6 @@ def _notes(measures: Sequence[Measured], runs: Sequence[Replies]) -> list[str]:
             "No meaning: not every answer was embedded by one encoder; lotbench score RUN --embed does it."
         )
     return notes
-
-
-def _summary_notes(likenesses: Mapping[Measured, Sequence[Likeness]]) -> list[str]:
-    """Return a sentence for each measure: the mean likeness between two models, and of a model with itself."""
-    notes = []
-    for measured, pairs in likenesses.items():
-        between = [each for each in pairs if each.first != each.second]
-        same = [each.same.value for each in between if each.same.value is not None]
-        apart = [each.other for each in between if each.other is not None]
-        inside = [
-            each.same.value for each in pairs if each.first == each.second and each.same.value is not None
-        ]
-        if same:
-            sentence = f"{measured.title} of two models: {fmean(same):.0%} on the same sample"
-            sentence += f", {fmean(apart):.0%} on different ones" if apart else ""
-            sentence += f"; of a model with itself {fmean(inside):.0%}" if inside else ""
-            pairs_of = f"{len(same)} pairs" if len(same) > 1 else "1 pair"
-            notes.append(f"{sentence} (means over {pairs_of} of models).")
-    return notes or ["No two models answered the same sample."]
 
 
 def _numbers(each: Likeness) -> dict[str, JSON]:
