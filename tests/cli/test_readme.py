@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import glob
 import io
 import json
@@ -107,14 +108,13 @@ def test_all_that_the_readme_lets_one_type_is_a_command_of_ours_or_seen_to_elsew
 
 
 def test_the_demo_has_three_players_that_are_ranked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("sys.argv", ["pictures", "--runs", str(tmp_path / "demo"), "--samples", "3"])
-    monkeypatch.setenv("LOTBENCH_HOME", "")
-    pictures.main()
+    # On these, the slow player asks until no question is left.
+    asyncio.run(pictures.played(tmp_path / "demo", samples=["lot-0013", "lot-0036", "lot-0046"]))
     runs = sorted(map(str, (tmp_path / "demo").iterdir()))
     assert main(["compare", *runs, "--out", str(tmp_path)]) == 0
     told = capsys.readouterr().out
     assert len(runs) == 3 and told.index(" python:keen ") < told.index(" python:slow ")
     makefile = (ROOT / "Makefile").read_text("utf-8")
-    assert "-m tests.bench.pictures --runs demo" in makefile and "lotbench view demo" in makefile
+    assert "-m tests.bench.pictures --runs build/demo" in makefile and "lotbench view demo" in makefile
