@@ -34,13 +34,11 @@ def drawings() -> tuple[Plot, ...]:
     dots = tuple((x * 1.7 % 5, x * 2.3 % 7) for x in range(12))
     return (
         Plot("step", "round", "share unsolved", {"S": falling, "T": rising}, "Survival", bands={"T": band}),
-        Plot("line", "samples", "score", {"a": rising, "b": falling}, "Lines", bands={"a": band}),
-        Plot("line", "category", "score", {"a": bars}, "Line over names", names=names),
         Plot("bar", "category", "score", pair, "Bars", names=names, bands={"originality": ends}),
         Plot("bar", "rating", "ideas", {"novel": ((1.0, 3.0), (2.0, 9.0), (3.0, 4.0))}, "Histogram"),
         Plot("scatter", "IH", "DH", {"ideas": dots}, "Scatter", labels={"ideas": tuple("abcdefghijkl")}),
         Plot("scatter", "model", "score", {"score": bars}, "Dots", names=names, bands={"score": ends}),
-        Plot("line", "x", "y", {"none": ((math.nan, 1.0), (1.0, math.inf))}, "Nothing to draw"),
+        Plot("step", "x", "y", {"none": ((math.nan, 1.0), (1.0, math.inf))}, "Nothing to draw"),
     )
 
 
@@ -73,7 +71,7 @@ def everything() -> Report:
         tables=(Table(HOSTILE, (HOSTILE,), HOSTILE[0]),),
         plots=tuple(
             Plot(kind, one, one, {one: ((0.0, 1.0), (1.0, 2.0)), "_hidden": ((0.0, 2.0),)}, one, names, {}, {one: (one, LONG)})
-            for kind in ("line", "step", "bar", "scatter")
+            for kind in ("step", "bar", "scatter")
             for names, one in (((), HOSTILE[0]), ((HOSTILE[3], LONG), HOSTILE[2]))
         ),
         grids=(Grid(HOSTILE[0], HOSTILE[1], (HOSTILE[3],), (HOSTILE[2],), ((Metric(0.5, n=1),),), HOSTILE[4]),),

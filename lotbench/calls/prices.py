@@ -19,7 +19,6 @@ from pydantic import BaseModel, ConfigDict, NonNegativeFloat
 
 from lotbench.config.experiment import Limits, read_toml, validate
 from lotbench.config.model_names import ModelName, base_model, without_address
-from lotbench.errors import suggestion
 from lotbench.types import Message, Reply, Usage
 
 FREE_KINDS = ("hf", "local", "file", "human", "python")
@@ -130,14 +129,6 @@ def price(name: ModelName) -> Price | None:
         return None
     base = base_model(name.model)
     return Price(*table[base]) if base in table else _list_price(name.provider, name.model, _today())
-
-
-def similar_model(name: ModelName) -> str:
-    """Return `; did you mean MODEL?` with the listed model of the same provider that is most like a model; "" without one."""
-    from genai_prices.data_snapshot import get_snapshot
-
-    listed = [one for one in get_snapshot().providers if one.id == LISTED_AS.get(name.provider)]
-    return suggestion(name.model, [model.id for provider in listed for model in provider.models])
 
 
 def price_date() -> str:

@@ -223,7 +223,6 @@ def _keep_records(
     """
     if prepared.order.split != "test" or prepared.done != prepared.total:
         return checked
-    ceilings = judge_rates.labelling(prepared.every_row, prepared.plan.experiment.seed)
     about: dict[str, JSON] = {
         "data": prepared.rows.about.data,
         "labels": prepared.rows.about.labels,
@@ -238,9 +237,6 @@ def _keep_records(
             continue
         names = [checked.names[measure.panel.role][index] for index in measure.panel.indexes]
         key |= {"criterion": measure.criterion} if measure.criterion else {}
-        agreed = ceilings[measure.panel.role][2]
-        ceiling: JSON = {"kappa": agreed.value, "n": agreed.n}
-        own = about if agreed.value is None else {**about, "ceiling": ceiling}
         before = judge_records.find(key)
         if before and before["set"].get("digest") == prepared.rows.digest and before["of"] > measure.of:
             continue
@@ -248,7 +244,7 @@ def _keep_records(
             "schema": 1,
             "key": key,
             "names": names,
-            "set": own,
+            "set": about,
             **judge_rates.counted(measure),
             "field": before["field"] if before else [],
         }

@@ -30,7 +30,7 @@ from lotbench.harness.ballot import (
     shares,
 )
 from lotbench.metrics.correlation import LEAST, coefficient
-from lotbench.report.markdown import visible
+from lotbench.report.markdown import interval, visible
 from lotbench.run.loading import Run, load_run
 from lotbench.storage import atomic_write, datasets, export
 from lotbench.storage.jsonl import rows
@@ -136,7 +136,7 @@ def _shares(items: Sequence[Item], key: Key, votes: Sequence[Vote], named: Names
     The last lines have each model's mean share over types (Fig. 13 of LoTbench's paper).
     """
     for type_, model, won, share, low, high in shares(items, key, votes):
-        yield f"{type_:5} {model:40} {won:6}  {share:.3f}{_span(low, high)}"
+        yield f"{type_:5} {model:40} {won:6}  {interval(share, low, high)}"
 
 
 def _ratings(items: Sequence[Item], key: Key, votes: Sequence[Vote], named: Names) -> Iterator[str]:
@@ -145,11 +145,8 @@ def _ratings(items: Sequence[Item], key: Key, votes: Sequence[Vote], named: Name
     pairs = [(estimate.value, scores[name].value) for name, estimate in by_model.items() if name in scores]
     yield "rating: log-odds of being chosen before the average of these models (Bradley and Terry)"
     for name, estimate in by_model.items():
-        rating = (
-            "not met"
-            if estimate.value is None
-            else f"{estimate.value:+.3f}{_span(estimate.low, estimate.high)}"
-        )
+        value = estimate.value
+        rating = "not met" if value is None else interval(value, estimate.low, estimate.high)
         score = scores.get(name)
         score_text = f"  {score.metric} {score.value:.3f}" if score and score.value is not None else ""
         yield f"{name:40} {rating}{score_text}"
@@ -162,13 +159,6 @@ def _ratings(items: Sequence[Item], key: Key, votes: Sequence[Vote], named: Name
         yield f"rating and score: no Kendall's tau over {len(rated_pairs)} models: {tau.why}"
         return
     yield f"rating and score: Kendall's tau {tau.value:.3f} over {len(rated_pairs)} models, p {tau.p:.3f} (of no relation)"
-
-
-def _span(low: float | None, high: float | None) -> str:
-    if low is None and high is None:
-        return ""
-    ends = ("open" if end is None else f"{end:.3f}" for end in (low, high))
-    return f"  [{', '.join(ends)}]"
 
 
 def _name_runs(runs: Sequence[Run]) -> dict[str, Run]:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from lotbench.cli.lines import command, wrapped
 from lotbench.report.comparison import to_json, to_latex, to_markdown
-from lotbench.report.difference_sections import detectable
 from lotbench.report.leaderboard import Board, Place
 from lotbench.report.markdown import counted, interval, visible
 from lotbench.report.sections import Grid, Plot
@@ -67,15 +66,13 @@ def _runs_among(names: Sequence[str]) -> list[str]:
 
 
 def _lines(board: Board, paths: Mapping[str, Path]) -> list[str]:
-    """Return a ranking as lines of 80 characters at most: place, model, score and lead, each with its interval; then what it shows."""
+    """Return a ranking as lines of 80 characters at most: place, model, score and lead, each with its interval."""
     most = max(place.entry.played for place in board.places) if board.places else 0
     few = f"note: only {board.shared} of {most} samples in common; the same --seed and --limit draw the same"
     lines = [few] * (2 * board.shared < most)
     lines.append(f"{'#':>4}  {'model':25} {visible(board.metric)[:24]:24} ahead of the next by")
-    pairs = []
     for place, after in zip_longest(board.places, board.places[1:]):
         pair = after and board.pair(place.label, after.label)
-        pairs += [pair] if pair else []
         number, mean, lead = board.number(place), place.mean, pair.difference if pair else None
         score = "none" if mean.value is None else interval(mean.value, mean.low, mean.high)
         ahead = interval(lead.mean, lead.low, lead.high) if lead and lead.mean is not None else ""
@@ -83,11 +80,7 @@ def _lines(board: Board, paths: Mapping[str, Path]) -> list[str]:
         lines.append(f"{at:>4}  {visible(place.label)[:25]:25} {score:24} {ahead}".rstrip())
     brackets = "; brackets: a provisional place" if any(place.entry.reasons for place in board.places) else ""
     lines.append(f"      {counted(board.shared, 'sample')} that all played, 95 % intervals{brackets}")
-    if gaps := [detectable(pair) for pair in pairs if not pair.apart]:
-        known = [gap for gap in gaps if gap is not None]
-        shows = f"a gap from {max(known):.2f} on is" if known else "no gap can be"
-        lines.append(f"      With so many samples {shows} clear; more of them show more.")
-    return [*lines, *_farthest(paths, *board.places[:2])] if pairs else lines
+    return [*lines, *_farthest(paths, *board.places[:2])] if board.pairs else lines
 
 
 def _farthest(paths: Mapping[str, Path], first: Place, second: Place) -> list[str]:

@@ -11,7 +11,6 @@ from lotbench.calls.prices import (
     price,
     price_date,
     prompt_tokens,
-    similar_model,
     total_cost,
 )
 from lotbench.checks.judge_check_plan import Prepared
@@ -80,7 +79,7 @@ def _show_costs(plan: Plan, costs: Iterable[tuple[str, Usage, int, float | None]
         return f"${total:.2f}"
     names = (name for role, *_, cost in most if cost is None for name in plan.names[role])
     unknown = next(name for name in names if price(name) is None)
-    return f"unknown (no price of {unknown.text} is known{similar_model(unknown)})"
+    return f"unknown (no price of {unknown.text} is known)"
 
 
 def _at_most(plan: Plan, episodes: Counter[str]) -> Iterator[tuple[str, Usage, int, float | None]]:

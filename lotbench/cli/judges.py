@@ -16,6 +16,7 @@ from lotbench.checks.stage_marks import read_marks, success
 from lotbench.cli.dry import show_check
 from lotbench.cli.evaluate import configuration, interruptible
 from lotbench.errors import LotbenchError
+from lotbench.report.markdown import interval
 from lotbench.run.loading import load_run
 from lotbench.run.progress import spent, timed
 
@@ -58,9 +59,8 @@ def _marks(path: Path) -> int:
     This is the left half of Fig. 15 of LoTbench's paper. The exit code, 0, is returned.
     """
     for judge, stage, rate, unmarked in success(read_marks(path)):
-        span = "" if rate.low is None else f"  [{rate.low:.3f}, {rate.high:.3f}]"
-        value = "none marked" if rate.value is None else f"{rate.value:.3f}{span}  ({rate.hits} of {rate.n})"
-        print(f"{judge}, {stage}: {value}" + (f"; {unmarked} without a mark" if unmarked else ""))
+        value = "none marked" if rate.value is None else interval(rate.value, rate.low, rate.high)
+        print(f"{judge}, {stage}: {value}, {rate.hits} of {rate.n}; {unmarked} without a mark")
     return 0
 
 

@@ -42,10 +42,7 @@ class Observation:
     @property
     def messages(self) -> list[dict[str, Any]]:
         """The messages in OpenAI's chat format, with pictures as data URLs."""
-        sent: list[dict[str, Any]] = chat_format.body(
-            self.request, self.request.model, chat_format.Abilities(), self.picture
-        )["messages"]
-        return sent
+        return chat_format.messages(self.request, self.picture)
 
     @property
     def schema(self) -> Mapping[str, JSON] | None:

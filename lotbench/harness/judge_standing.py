@@ -106,17 +106,6 @@ def fpr(record: Record) -> dict[str, Any] | None:
     return rate
 
 
-def ceiling(record: Record) -> str | None:
-    """Return a note on the agreement of two labellings of the judge set, which no judge can exceed; None with one labelling."""
-    agreement = record["set"].get("ceiling")
-    if not agreement or agreement.get("kappa") is None:
-        return None
-    return (
-        f"{record['set'].get('data')}: two labellings of its rows agree with a kappa of {agreement['kappa']:.3f} "
-        f"(n = {agreement['n']})."
-    )
-
-
 def elsewhere(record: Record) -> str | None:
     """Return a note if the check was made on other samples than those of the run, else None."""
     if not record["set"].get("elsewhere"):
@@ -146,7 +135,7 @@ def section(checks: Sequence[tuple[str, str, Record]], notes: Sequence[str] = ()
         counts = (rates.negatives, rates.positives)
         values = (rates.fpr, rates.fnr, rates.kappa, rates.unreadable)
         rows.append((judge, criterion, about.get("data"), about.get("labels"), *counts, *values))
-        about_sets += [note for note in (elsewhere(record), ceiling(record)) if note]
+        about_sets += filter(None, [elsewhere(record)])
     columns = (
         "judge", "criterion", "set", "labels", "negatives", "positives", "FPR", "FNR", "kappa", "unreadable",
     )  # fmt: skip

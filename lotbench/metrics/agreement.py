@@ -88,18 +88,9 @@ class Field:
     """Error rates of a run's own verdicts, from a stratified sample that people labelled, weighted by the sizes of the strata.
 
     The share of right guesses in a stratum has a Beta posterior; FPR and FNR follow from all strata by Bayes' rule.
-
-    Raises:
-        ValueError: The numbers of a stratum contradict each other, or it has verdicts and no label.
     """
 
     strata: tuple[Stratum, ...]
-
-    def __post_init__(self) -> None:
-        for stratum in self.strata:
-            n = stratum.labelled
-            if not 0 <= stratum.true <= n <= stratum.size or (stratum.size and not n):
-                raise ValueError(f"a stratum of which nothing is known, or too much: {stratum}")
 
     def point(self) -> tuple[float, float]:
         """Return the FPR and FNR; the FPR is NaN if no guess is wrong, the FNR if none is right."""

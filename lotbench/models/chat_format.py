@@ -89,6 +89,11 @@ def body(request: Request, model: str, able: Abilities, picture: Picture) -> dic
     return table
 
 
+def messages(request: Request, picture: Picture) -> list[dict[str, Any]]:
+    """Return the messages of a request in OpenAI's format, pictures as data URLs."""
+    return [_message(message, Abilities(), picture) for message in request.messages]
+
+
 def sent_parameters(request_body: Mapping[str, Any], able: Abilities) -> dict[str, JSON]:
     """Return the parameters that a request body holds, and how it requests the schema of a reply, for `Reply.sent`."""
     record: dict[str, JSON] = {

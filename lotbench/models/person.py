@@ -7,7 +7,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from concurrent.futures import Future
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from typing import TypeVar, cast
@@ -25,24 +26,22 @@ GAVE_UP, SKIPPED = "The player gave up.", "The player had nothing to say here."
 
 async def in_daemon_thread(read: Callable[[], T]) -> T:
     """Run `read` in a thread that does not keep an interrupted program alive, and return its result or raise its error."""
-    loop = asyncio.get_running_loop()
-    answer: asyncio.Future[T] = loop.create_future()
-
-    def settle(result: T | None, error: Exception | None) -> None:
-        if not answer.done():
-            answer.set_exception(error) if error else answer.set_result(cast(T, result))
+    done: Future[tuple[T | None, BaseException | None]] = Future()
+    # From here on the future cannot be cancelled, so the thread can always set a result.
+    done.set_running_or_notify_cancel()
+    context = copy_context()
 
     def run() -> None:
-        result, failure = None, None
         try:
-            result = read()
-        except Exception as error:  # noqa: BLE001 - raised where the answer is awaited
-            failure = error
-        with suppress(RuntimeError):  # The loop has ended.
-            loop.call_soon_threadsafe(settle, result, failure)
+            done.set_result((context.run(read), None))
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
+            done.set_result((None, error))
 
     threading.Thread(target=run, daemon=True).start()
-    return await answer
+    answer, error = await asyncio.wrap_future(done)
+    if error is not None:
+        raise error
+    return cast(T, answer)
 
 
 class PersonModel:

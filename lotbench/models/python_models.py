@@ -12,14 +12,11 @@ import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import Future
-from contextvars import copy_context
 from dataclasses import dataclass, replace
-from functools import cache
-from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isgeneratorfunction, signature
+from functools import cache, partial
+from inspect import isawaitable, iscoroutinefunction
 from pathlib import Path
 from secrets import token_hex
-from threading import Thread
 from traceback import extract_tb
 from types import FunctionType
 from typing import Any
@@ -33,6 +30,7 @@ from lotbench.config.experiment import Limits
 from lotbench.config.model_names import ModelName
 from lotbench.errors import CallFailed, Unescapable, UsageError, faults_of, install_hint
 from lotbench.models import chat_format
+from lotbench.models.person import in_daemon_thread
 from lotbench.types import Reply, Request, Sampling
 
 _KEY_NAME = re.compile(r"(?i)(?:key|token|secret|password)$")
@@ -71,7 +69,7 @@ class CallableModel:
             CallFailed: The callable raised an exception, or took too long.
             Unescapable: It returned something else, or raised an error with status 401, 402, 403 or 404.
         """
-        heard = request if self.takes_requests else _messages(request, self.picture)
+        heard = request if self.takes_requests else chat_format.messages(request, self.picture)
         started = time.monotonic()
         answer = await _await_reply(self.model_id, _called(self.call, heard), self.timeout_s, self.call)
         return self._reply(answer, round(time.monotonic() - started, 3))
@@ -123,7 +121,8 @@ class LangChainModel:
         named = getattr(chat, "model_name", None) or getattr(chat, "model", None) or type(chat).__name__
         name = self.model_id or str(named)
         started = time.monotonic()
-        answering = chat.ainvoke(_messages(request, self.picture), chat_format.callback_config(request))
+        messages = chat_format.messages(request, self.picture)
+        answering = chat.ainvoke(messages, chat_format.callback_config(request))
         message = await _await_reply(name, answering, self.timeout_s, chat)
         if not hasattr(message, "usage_metadata"):
             raise Unescapable(
@@ -172,55 +171,11 @@ def own_mark(model: object) -> str:
     return "#" + _MARKS.setdefault(id(model), (token_hex(4), model))[0]
 
 
-def refuse_no_model(name: str, model: Any) -> None:
-    """Refuse a Python object that is seen to be no model before it is called.
-
-    Raises:
-        UsageError: It is a class, yields its text, or cannot be called with one argument.
-    """
-    try:
-        if isinstance(model, type):
-            raise TypeError("it is a class, not an object of one")
-        if isgeneratorfunction(model) or isasyncgenfunction(model):
-            raise TypeError("it yields, and has to return the whole text")
-        if not hasattr(model, "ainvoke"):
-            signature(model).bind([])
-    except TypeError as error:
-        wanted = (
-            f"a function that gets a list of messages and returns {_RETURNS}, or a chat model of LangChain"
-        )
-        raise UsageError(f"{name}: {chat_format.short(str(error))}; a model is {wanted}") from None
-    except ValueError:
-        # Some functions in C show no signature.
-        pass
-
-
-def _messages(request: Request, picture: chat_format.Picture) -> list[dict[str, Any]]:
-    messages: list[dict[str, Any]] = chat_format.body(request, "", chat_format.Abilities(), picture)[
-        "messages"
-    ]
-    return messages
-
-
 async def _called(call: Callable[[Any], Any], heard: object) -> Any:
     """Call a callable and return its result; one that is not async runs in a daemon thread, which no process waits for."""
     if iscoroutinefunction(call) or iscoroutinefunction(type(call).__call__):
         return await call(heard)
-    done: Future[tuple[Any, BaseException | None]] = Future()
-    # From here on the future cannot be cancelled, so the thread can always set a result.
-    done.set_running_or_notify_cancel()
-    context = copy_context()
-
-    def work() -> None:
-        try:
-            done.set_result((context.run(call, heard), None))
-        except BaseException as error:  # noqa: BLE001 - it is raised where the result is awaited
-            done.set_result((None, error))
-
-    Thread(target=work, daemon=True).start()
-    answer, error = await asyncio.wrap_future(done)
-    if error is not None:
-        raise error
+    answer = await in_daemon_thread(partial(call, heard))
     return await answer if isawaitable(answer) else answer
 
 

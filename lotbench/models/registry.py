@@ -19,7 +19,7 @@ from lotbench.models.chat import ChatModel
 from lotbench.models.concurrency import Pace
 from lotbench.models.embedded import Embedded, weights
 from lotbench.models.person import PersonModel
-from lotbench.models.python_models import CallableModel, LangChainModel, chat_maker, own_mark, refuse_no_model
+from lotbench.models.python_models import CallableModel, LangChainModel, chat_maker, own_mark
 from lotbench.models.recorded import RecordedModel
 from lotbench.models.retrying import Waiting
 from lotbench.storage.datasets import Pictures
@@ -158,7 +158,6 @@ class Models:
                 f'{name.text} is a Python object: run or resume it from Python (own={{"{name.text}": ...}})'
             )
         own_model, picture, timeout_s = self._own[name.text], self._pictures.data_url, self._limits.timeout_s
-        refuse_no_model(name.text, own_model)
         mark = "" if role == "candidate" else own_mark(own_model)
         if hasattr(own_model, "ainvoke"):
             return LangChainModel(lambda _: own_model, picture, timeout_s, mark=mark)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +78,7 @@ def across(runs: Mapping[str, Replies]) -> Section:
     )
     columns = ("model", "and", "measure", "same sample", "95 %", "other samples", "samples")
     notes = (
-        *_summary_notes(pairs_of),
+
         *_notes(measures, list(spoke.values())),
         "A model beside itself: pairs of its own answers to a sample. Other samples: answers that have no sample in "
         "common, which is the likeness that means nothing. Intervals are over samples.",
@@ -111,25 +110,6 @@ def _notes(measures: Sequence[Measured], runs: Sequence[Replies]) -> list[str]:
             "No meaning: not every answer was embedded by one encoder; lotbench score RUN --embed does it."
         )
     return notes
-
-
-def _summary_notes(likenesses: Mapping[Measured, Sequence[Likeness]]) -> list[str]:
-    """Return a sentence for each measure: the mean likeness between two models, and of a model with itself."""
-    notes = []
-    for measured, pairs in likenesses.items():
-        between = [each for each in pairs if each.first != each.second]
-        same = [each.same.value for each in between if each.same.value is not None]
-        apart = [each.other for each in between if each.other is not None]
-        inside = [
-            each.same.value for each in pairs if each.first == each.second and each.same.value is not None
-        ]
-        if same:
-            sentence = f"Two models, {measured.name}: {fmean(same):.3f} on the same sample"
-            sentence += f", {fmean(apart):.3f} on different ones" if apart else ""
-            sentence += f"; a model with itself {fmean(inside):.3f}" if inside else ""
-            pairs_of = f"{len(same)} pairs" if len(same) > 1 else "1 pair"
-            notes.append(f"{sentence} (means over {pairs_of} of models).")
-    return notes or ["No two models answered the same sample."]
 
 
 def _numbers(each: Likeness) -> dict[str, JSON]:

@@ -7,7 +7,6 @@ depends on no benchmark and reads no clock, so the same run gives the same repor
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -154,13 +153,7 @@ def build(
     facts: Facts,
     reference_scores: Mapping[str, Metric] | None = None,
 ) -> Report:
-    """Return the report of traces and their metrics.
-
-    Raises:
-        ValueError: A metric is not finite, or has neither a value nor a reason.
-    """
-    for name, metric in [*scores.items(), *(reference_scores or {}).items()]:
-        _check(name, metric)
+    """Return the report of traces and their metrics."""
     outcomes = Counter(trace.outcome for trace in traces)
     return Report(
         facts=facts,
@@ -260,15 +253,6 @@ def _head(report: Report) -> list[str]:
     words = [f"{name}: {facts.words[name]}" for name in names if name in facts.words]
     notes = bullets([*words, *score_notes(report)])
     return [*blocks, _outcome_text(report), "## Scores", plain(scores.caption), table(scores), notes]
-
-
-def _check(name: str, metric: Metric) -> None:
-    """Refuse a metric that is not finite, or has neither a value nor a reason."""
-    values = [metric.value, metric.low, metric.high, *metric.baselines.values(), *metric.bounds.values()]
-    if not all(math.isfinite(value) for value in values if value is not None):
-        raise ValueError(f"metric {name} is not finite: {metric}")
-    if metric.value is None and not metric.why:
-        raise ValueError(f"metric {name} has neither a value nor a reason")
 
 
 def _outcome_text(report: Report) -> str:

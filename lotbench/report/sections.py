@@ -28,12 +28,12 @@ class Plot:
 
     Attributes:
         x: The title of the horizontal axis, with its unit; `y` likewise.
-        names: The labels at x = 0, 1, ... if the horizontal axis has names and not numbers.
+        names: The labels at x = 0, 1, ... of bars or dots that have names and not numbers.
         bands: The 95 % interval of each point's y, by series; (nan, nan) if there is none.
         labels: A label of each point, by series.
     """
 
-    kind: Literal["line", "step", "bar", "scatter"]
+    kind: Literal["step", "bar", "scatter"]
     x: str
     y: str
     series: Mapping[str, tuple[tuple[float, float], ...]]

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from lotbench import benchmarks
 from lotbench.config.experiment import validate
-from lotbench.errors import UsageError
 from lotbench.report.comparison import Comparison, compare
 from lotbench.report.sections import Section
 from lotbench.run import results
@@ -26,8 +25,6 @@ def compare_runs(runs: Sequence[Run], table: Path | None = None) -> Comparison:
         UsageError: A run is named twice, the runs cannot be compared (with the differences), or the table cannot be read.
         DataError: Cells of the table are not numbers; with line and column.
     """
-    if len({run.path.resolve() for run in runs}) < len(runs):
-        raise UsageError("a run is named twice")
     by_name = {run.path.name: run for run in runs}
 
     def across(benchmark: str, called: Mapping[str, str]) -> Sequence[Section]:

@@ -131,12 +131,6 @@ def test_a_verdict_that_a_second_judge_overturned_is_a_stratum_of_its_own() -> N
     assert Field((*parts, Stratum(False, 0, 0, 0))).point() == Field(parts).point()
 
 
-@pytest.mark.parametrize("one", [Stratum(True, 5, 0, 0), Stratum(True, 5, 6, 0), Stratum(True, 5, 2, 3)])
-def test_a_stratum_that_nobody_labelled_is_refused(one: Stratum) -> None:
-    with pytest.raises(ValueError, match="stratum"):
-        Field((one,))
-
-
 def test_flips_are_pairs_of_verdicts_on_one_row_that_differ() -> None:
     assert flips([[True, True], [True, False], [False, False]]) == (1, 3)
     assert flips([[True, False, True]]) == (2, 3)

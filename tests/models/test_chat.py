@@ -414,6 +414,7 @@ async def test_an_async_callable_hears_messages_and_says_text() -> None:
         (CallFailed("mine"), CallFailed, "^mine$"),
         (Unescapable("mine"), Unescapable, "^mine$"),
         (None, Unescapable, "python:mine: returned NoneType; it has to return text, a dictionary or"),
+        ((said for said in "ab"), Unescapable, "python:mine: returned generator; it has to return text"),
         ({"a": object()}, Unescapable, "python:mine: returned what JSON cannot hold: Object of type object"),
         (
             Reply("a", "m", seconds=float("nan")),
@@ -476,26 +477,6 @@ async def test_functions_that_are_not_async_neither_wait_for_each_other_nor_hold
     assert {(await reply).text for reply in [*map(asyncio.ensure_future, map(model, [question()] * 40))]} == {
         "True"
     }
-
-
-async def yielding(messages: Any) -> Any:
-    yield "a"
-
-
-@pytest.mark.parametrize(
-    ("odd", "why"),
-    [
-        (3, "3 is not a callable object"),
-        (GenericFakeChatModel, "it is a class, not an object of one"),
-        (yielding, "it yields, and has to return the whole text"),
-        (lambda: "", "too many positional arguments"),
-        (lambda messages, more: "", "missing a required argument: 'more'"),
-    ],
-)
-async def test_an_object_that_can_be_no_model_is_refused_before_it_is_called(odd: Any, why: str) -> None:
-    async with models({"python:odd": odd}) as made:
-        with pytest.raises(UsageError, match=f"^judge: python:odd: {why}; a model is a function that"):
-            made.role_models({"judge": [parse("python:odd")]})
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from lotbench.benchmarks.lotbench.score import metrics
 from lotbench.benchmarks.lotbench.sections import sections
 from lotbench.report.markdown import plain
 from lotbench.report.report import Facts, Report, RoleUsage, build, to_markdown, to_summary
-from lotbench.types import Metric
 from tests.games import Rules, broken, unsolved, won
 
 TRACES = (won("a", 0, 1), broken("a", 1, 2), won("b", 0, 2), unsolved("b", 1, 3))
@@ -102,14 +101,6 @@ def test_remarks_stand_under_the_scores_and_bar_from_nothing() -> None:
     assert to_summary(marked)["rankable"] is True
     assert to_summary(marked)["remarks"] == ["The judge is of the family that wrote the samples (claude)."]
     assert "- The judge is of the family that wrote the samples (claude)." in to_markdown(marked)
-
-
-@pytest.mark.parametrize(
-    "metric", [Metric(float("nan")), Metric(0.5, low=float("-inf")), Metric(None), Metric(None, why="")]
-)
-def test_a_number_that_is_none_and_a_gap_without_reason_are_refused(metric: Metric) -> None:
-    with pytest.raises(ValueError, match="metric s"):
-        build((), {"s": metric}, (), FACTS)
 
 
 @pytest.mark.parametrize(

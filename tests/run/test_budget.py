@@ -270,4 +270,5 @@ async def test_the_tally_knows_the_calls_in_flight(tmp_path: Path) -> None:
 
     with FakeServer(latency=0.05) as server:
         await play(server, tmp_path, watch=watch)
-    assert 0 < max(seen) <= IN_FLIGHT
+    # The four trials of a chain run side by side.
+    assert 0 < max(seen) <= 4 * IN_FLIGHT

@@ -16,6 +16,7 @@ from lotbench.benchmarks.lotbench import leaps
 from lotbench.benchmarks.lotbench.score import constant, creativity, expected
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.metrics.intervals import Floats
+from lotbench.report.markdown import interval
 
 Record = Mapping[str, Any]
 NAMES = (
@@ -54,8 +55,8 @@ def chance_line(
     )
     sentence = (
         f"{CHANCE}: expected from the judge's checked FPR on easy negatives, "
-        f"{_with_interval(fpr['value'], fpr['low'], fpr['high'])} (n = {fpr['n']}): "
-        f"{_with_interval(values['creativity_score'], low, high)}."
+        f"{interval(fpr['value'], fpr['low'], fpr['high'])} (n = {fpr['n']}): "
+        f"{interval(values['creativity_score'] or 0.0, low, high)}."
     )
     return values, sentence
 
@@ -89,8 +90,3 @@ def chains_sd(
 def _easy(check: Record | None) -> Mapping[str, Any] | None:
     rate = (check or {}).get("groups", {}).get("easy", {}).get("fpr")
     return rate if rate and rate["value"] is not None else None
-
-
-def _with_interval(value: float | None, low: float | None, high: float | None) -> str:
-    ends = "no interval" if low is None or high is None else f"95 %: {low:.3f} to {high:.3f}"
-    return f"{value:.3f} ({ends})"

@@ -117,7 +117,7 @@ def _f1_of(counts: Floats, place: int) -> Floats:
 
 
 def _justifications(answers: Sequence[Judged]) -> Section:
-    """Return the section on the ratios of Eq. 1-3, with both rules of hallucination, coverage, and all counts."""
+    """Return the section on the ratios of Eq. 1-3, with both rules of hallucination, and coverage."""
     rows = []
     for name, ratio in (
         ("recall (claims in the gold / gold arguments, at most 1)", score.recall),
@@ -130,18 +130,13 @@ def _justifications(answers: Sequence[Judged]) -> Section:
         metrics = [score.of_justifications(answers, score.by_kind(kind, ratio), most=most) for kind in KINDS]
         cells = [cell for metric in metrics for cell in (metric.value, metric.low, metric.high)]
         rows.append((name, *cells, metrics[0].n))
-    totals = [
-        (name, *(sum(answer.counts[kind][name] for answer in answers if answer.counts) for kind in KINDS))
-        for name in ("gold", "covered", "generated", "in_gold", "additional", "ungrounded", "unfounded")
-    ]
     columns = ("mean over ideas", "known", "low", "high", "novelty", "low", "high", "n")
     notes = (
         "Recall can reach 1 with every claim on the same gold argument; coverage recall cannot.",
         "A claim that is not grounded is a hallucination in the paper's equation, though it may be in the gold; the "
         "public script counts those alone that are in the gold neither.",
     )
-    counted = Table(("count over all ideas", *KINDS), tuple(totals))
-    return Section("Justifications", notes, (Table(columns, tuple(rows)), counted), brief=True)
+    return Section("Justifications", notes, (Table(columns, tuple(rows)),), brief=True)
 
 
 def _replies(

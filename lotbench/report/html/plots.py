@@ -11,7 +11,7 @@ import math
 import warnings
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -27,8 +27,6 @@ WIDTH = 5.0
 """The width of a plot in inches; small, so that text keeps its size on a phone."""
 LONGEST = 40
 """The maximum length of a name in a plot; the table below it has full names."""
-TURNED = 20
-"""The maximum length of a name below a horizontal axis."""
 MOST_LABELS = 24
 """The maximum number of labelled points; if there are more, none is labelled."""
 _Point = tuple[float, float, float, float, str]
@@ -87,11 +85,11 @@ def _plot(plot: Plot) -> Figure | None:
     series = {name: points for name, points in series.items() if points}
     if not series:
         return None
-    down = bool(plot.names) and plot.kind in ("bar", "scatter")
+    down = bool(plot.names)
     rows = len(plot.names) * (len(series) if plot.kind == "bar" else 1)
     figure = Figure(figsize=(WIDTH, max(1.1, 0.26 * rows + 0.7) if down else 2.9), layout="constrained")
     axes = figure.add_subplot()
-    draw = {"line": _line, "step": _line, "bar": _bars, "scatter": _dots}[plot.kind]
+    draw = {"step": _steps, "bar": _bars, "scatter": _dots}[plot.kind]
     for at, (name, points) in enumerate(series.items()):
         draw(axes, plot, points, _Pen(at, len(series), _short(name), down))
     _axes(axes, plot, down)
@@ -133,15 +131,12 @@ def _drawable_points(plot: Plot, name: str) -> list[_Point]:
     return points
 
 
-def _line(axes: Axes, plot: Plot, points: Sequence[_Point], pen: _Pen) -> None:
+def _steps(axes: Axes, plot: Plot, points: Sequence[_Point], pen: _Pen) -> None:
     x, y, low, high, _ = zip(*points, strict=True)
-    style = "steps-post" if plot.kind == "step" else "default"
     # A single point needs a marker to be visible.
-    marker = pen.marker if plot.kind == "line" or len(points) == 1 else None
-    axes.plot(x, y, pen.line, color=pen.colour, drawstyle=style, label=pen.label, lw=1.6, marker=marker, ms=4)
-    if not all(map(math.isnan, low)):
-        filled: Literal["post"] | None = "post" if plot.kind == "step" else None
-        axes.fill_between(x, low, high, step=filled, color=pen.colour, alpha=0.15, lw=0)
+    marker = pen.marker if len(points) == 1 else None
+    axes.step(x, y, pen.line, where="post", color=pen.colour, label=pen.label, lw=1.6, marker=marker, ms=4)
+    axes.fill_between(x, low, high, step="post", color=pen.colour, alpha=0.15, lw=0)
 
 
 def _bars(axes: Axes, plot: Plot, points: Sequence[_Point], pen: _Pen) -> None:
@@ -186,12 +181,6 @@ def _axes(axes: Axes, plot: Plot, down: bool) -> None:
         # More tick labels would overlap on a phone.
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.spines["left"].set_visible(False)
-    elif names:
-        turned = sum(map(len, names)) > 40
-        names = [name if len(name) <= TURNED else f"{name[: TURNED - 1]}…" for name in names]
-        axes.set_xticks(
-            range(len(names)), names, rotation=35 if turned else 0, ha="right" if turned else "center"
-        )
     places = [place for points in plot.series.values() for place in points if math.isfinite(place[1])]
     if not plot.names and all(x == round(x) for x, _ in places):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -247,8 +247,8 @@ def test_from_runs_to_pairs_to_ratings(tmp_path: Path, capsys: pytest.CaptureFix
     # Of three in order there are six orders, and two are as clear.
     assert printed[-1] == "rating and score: Kendall's tau 1.000 over 3 models, p 0.333 (of no relation)"
     # One voter has ratings and no interval.
-    assert printed[2].endswith("  score 0.900") and "[" not in printed[2]
-    assert printed[3].startswith("python:bob") and "[" not in printed[3]
+    assert printed[2].endswith("  score 0.900") and "(" not in printed[2]
+    assert printed[3].startswith("python:bob") and "(" not in printed[3]
     named["scores"] = {name: {"metric": "score", "value": 0.5} for name in named["scores"]}
     (tmp_path / "pairs.jsonl.key.json").write_text(json.dumps(named))
     assert main(["ballot", "count", str(out), str(given)]) == 0
