@@ -170,9 +170,8 @@ class Terminal:
         panel_text = told_answer(sample)
         around = masked(sample)
         if outcome.solved and around and outcome.guess != sample["key_text"]:
-            panel_text.append(f"\n{visible(in_blank(outcome.guess, around).join(around))}").append(
-                "  with your words\n", "dim"
-            )
+            panel_text.append(f"\n{visible(in_blank(outcome.guess, around).join(around))}")
+            panel_text.append("  with your words\n", "dim")
         panel_text.append(f"\n{_signs(outcome.dots)}")
         lines: list[tuple[str, float | None]] = [("you", outcome.solved)]
         lines += [
@@ -187,10 +186,9 @@ class Terminal:
             Panel(panel_text, title=outcome.words, border_style="green" if outcome.solved else "yellow")
         )
         self._console.print(
-            Text(
-                f"the whole game:\n{command(f'lotbench replay {run[0]} --sample {trace.sample}')}",
-                style="dim",
-            ),
+            command(f"lotbench replay {run[0]} --sample {trace.sample}", "game"),
+            style="dim",
+            markup=False,
             soft_wrap=True,
         )
         self._console.print(Text("to share: " + outcome.text("lotbench").replace("\n", "  "), style="dim"))

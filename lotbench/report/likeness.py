@@ -78,7 +78,6 @@ def across(runs: Mapping[str, Replies]) -> Section:
     )
     columns = ("model", "and", "measure", "same sample", "95 %", "other samples", "samples")
     notes = (
-
         *_notes(measures, list(spoke.values())),
         "A model beside itself: pairs of its own answers to a sample. Other samples: answers that have no sample in "
         "common, which is the likeness that means nothing. Intervals are over samples.",

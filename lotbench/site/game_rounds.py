@@ -227,8 +227,8 @@ def masked(sample: Mapping[str, Any]) -> tuple[str, str] | None:
 
 def in_blank(guess: str | None, around: Sequence[str] | None) -> str:
     """Return a guess as it is shown between the words around a blank: without its article if one stands before the blank."""
-    doubled = guess and around and re.search(r"\b(an?|the)\s+$", around[0], re.IGNORECASE)
-    return re.sub(r"^(an?|the)\s+", "", guess, flags=re.IGNORECASE) if guess and doubled else guess or ""
+    doubled = around and re.search(r"\b(an?|the)\s+$", around[0], re.IGNORECASE)
+    return re.sub(r"^(an?|the)\s+", "", guess or "", flags=re.IGNORECASE) if doubled else guess or ""
 
 
 def _intervened(opinion: Opinion, chains: Mapping[tuple[int, int], Chain]) -> tuple[Node, ...]:
