@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lotbench.errors import Unread
-from lotbench.harness.blocks import letters
+from lotbench.harness.blocks import letters, normal
 
 MASK = "<MASK>"
 
@@ -173,7 +173,7 @@ def too_long(text: str, max_words: int, max_cjk: int) -> bool:
 
 def _lists(words: str) -> bool:
     """Return whether a guess offers several options instead of one."""
-    rest = _PAIRED.sub(" ", unicodedata.normalize("NFKC", words))
+    rest = _PAIRED.sub(" ", normal("NFKC", words))
     return any(sign.search(rest) for sign in (_LIST, _MANY, _OPTIONS, _THREE, EITHER_ZH))
 
 
@@ -218,7 +218,7 @@ def same(text: str) -> str:
 
     It applies NFKC, drops case, quotes, punctuation and a leading article, and simplifies traditional Chinese.
     """
-    text = unicodedata.normalize("NFKC", text).casefold()
+    text = normal("NFKC", text).casefold()
     if CJK.search(text):
         text = _BETWEEN_CJK.sub("", _simplifier().convert(text))
     text = re.sub(r"[^\w\s]", "", re.sub(r"[-‐‑–—_]", " ", text))
