@@ -77,7 +77,9 @@ def test_a_library_that_cannot_write_ends_a_step_in_one_line(
     )
 
 
-@pytest.mark.parametrize("said", ["No such file or directory (os error 2)", "basic_ios::clear: iostream error"])
+@pytest.mark.parametrize(
+    "said", ["No such file or directory (os error 2)", "basic_ios::clear: iostream error"]
+)
 def test_an_error_in_reading_is_no_full_disk(said: str) -> None:
     assert not LIBRARIES.search(said)
 
