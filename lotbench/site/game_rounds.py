@@ -142,6 +142,7 @@ def thought(trace: Trace, used: Mapping[str, Usage]) -> Thought:
     chains = {
         (read_chain.judge, read_chain.target): chain(read_chain.text, read_chain.judge, read_chain.target)
         for read_chain in read_chains(trace.steps)
+        if read_chain.text
     }
     setup: list[Call] = []
     calls: dict[int, list[Call]] = {}

@@ -2,7 +2,8 @@
 
 The chains do not depend on the guess. So each judge builds them once per target response, and they serve in all games
 of all candidates. They are accepted if they contain the author's creative point, and if with them the judge accepts
-the right answer and refuses the sample's near misses. Otherwise they are rebuilt up to three times.
+the right answer and refuses the sample's near misses. Otherwise they are rebuilt up to three times; the report counts
+chains that were never accepted.
 """
 
 from __future__ import annotations

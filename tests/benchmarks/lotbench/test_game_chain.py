@@ -122,12 +122,15 @@ async def test_a_chain_with_which_the_judge_errs_is_rebuilt(trial: tuple[Any, ..
     assert all("another telling of the scene" in text for text in checker.heard("check"))
 
 
-async def test_a_chain_is_rebuilt_up_to_3_times() -> None:
+async def test_a_chain_is_rebuilt_up_to_3_times_and_then_counted_in_the_report() -> None:
     checker = judge(NO, trial=[NO])
     game = await play(candidate(), checker, max_rounds=1)
     assert len(at(checker, "chain")) == 1 + 3
     assert len(at(checker, "chain_check")) == 4 * 4
     assert game.outcome == "unsolved"
+    shown = benchmark.sections([game.trace], Settings(max_rounds=1, confirm="never"))
+    notes = [note for section in shown for note in section.notes]
+    assert "Causal chains that were not accepted after all builds: 1." in notes
 
 
 async def test_what_a_plan_counts_for_a_chain_is_the_most_that_it_takes() -> None:
