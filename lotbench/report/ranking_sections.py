@@ -61,11 +61,11 @@ def _ranking(ranking: Board) -> Section:
             place.mean.value,
             place.mean.low,
             place.mean.high,
-            *([bounds.in_words(place.mean.bounds)] if broken else []),
             place.ties,
             place.mean.n,
             place.entry.metric.unanswered,
             place.entry.failed,
+            *([bounds.in_words(place.mean.bounds)] if broken else []),
             ", ".join(trust.in_short(place.entry.reasons)) or None,
         )
         for place in ranking.places
@@ -92,8 +92,8 @@ def _ranking(ranking: Board) -> Section:
         *(_unpaired(place, ranking) for place in ranking.places if _has_others(place, ranking)),
     )
     columns = (
-        "model", ranking.metric, "low", "high", *(["bounds"] if broken else []), "ties", "samples", "unanswered", "failed tasks",
-        REASONS,
+        "model", ranking.metric, "low", "high", "ties", "samples", "unanswered", "failed tasks",
+        *(["bounds"] if broken else []), REASONS,
     )  # fmt: skip
     return Section("Ranking", notes, (Table(columns, rows),), (plot,))
 

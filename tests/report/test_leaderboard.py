@@ -197,9 +197,13 @@ def test_report_of_several_runs_prints_what_compare_writes(
 ) -> None:
     names = [str(run.path) for run in runs[:3]]
     (tmp_path / "keyless").mkdir()
-    assert main(["compare", *names, str(tmp_path / "keyless"), "--out", str(tmp_path)]) == 0
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "begun" / "run.json").write_text("{}")
+    others = [str(tmp_path / name) for name in ("keyless", "begun")]
+    assert main(["compare", *names, *others, "--out", str(tmp_path)]) == 0
     said = capsys.readouterr()
-    assert said.err == f"note: left out, as they are no runs: {tmp_path / 'keyless'}\nreading 3 runs ...\n"
+    left = f"{tmp_path / 'keyless'}, {tmp_path / 'begun'}"
+    assert said.err == f"note: left out, as they are no runs, or are going on: {left}\nreading 3 runs ...\n"
     verdict, _, *told, _, page = said.out.splitlines()
     heads = ["#", "model", "creativity_score", "ahead", "of", "the", "next", "by"]
     assert page.startswith("page    ") and page.endswith("; --full prints the tables")

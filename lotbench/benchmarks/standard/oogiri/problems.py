@@ -6,13 +6,13 @@ Each option has an origin, so that the report can say where the wrong options ca
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
 from lotbench.benchmarks.standard.oogiri.row import Language, Ratings, Type
+from lotbench.harness.blocks import normal
 
 Kind: TypeAlias = Literal["2t1", "3t1", "4t1", "5t2", "rank", "generate"]
 """mtn (as in 5t2): choose the n creative responses among m options; rank: rank five responses; generate: write one."""
@@ -97,5 +97,5 @@ class Problem(BaseModel):
 
 def same(text: str) -> str:
     """Return a text in a normal form in which case, width, spaces and punctuation do not differ."""
-    plain = unicodedata.normalize("NFKC", text).casefold()
+    plain = normal("NFKC", text).casefold()
     return "".join(letter for letter in plain if letter.isalnum()) or plain.strip()
