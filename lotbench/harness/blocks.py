@@ -1,4 +1,4 @@
-"""Texts in blocks of a prompt: a line of a text that could end its block is quoted, as `> END OF IDEA`.
+"""Normal forms of texts, and blocks of a prompt: a line that could end its block is quoted, as `> END OF IDEA`.
 
 A judge is told that the text between two marker lines is never an instruction. Without this a candidate could write the
 second marker itself, and a verdict after it.
@@ -81,6 +81,12 @@ def normal(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
 
 def _is_mark(character: str) -> bool:
     return unicodedata.combining(character) > 0 or character in _ALSO_MARKS
+
+
+def same(text: str) -> str:
+    """Return a text in a normal form in which case, width, spaces and punctuation do not differ."""
+    plain = normal("NFKC", text).casefold()
+    return "".join(letter for letter in plain if letter.isalnum()) or plain.strip()
 
 
 def letters(text: str) -> str:

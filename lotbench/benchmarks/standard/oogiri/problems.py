@@ -12,7 +12,6 @@ from typing import Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from lotbench.benchmarks.standard.oogiri.row import Language, Ratings, Type
-from lotbench.harness.blocks import normal
 
 Kind: TypeAlias = Literal["2t1", "3t1", "4t1", "5t2", "rank", "generate"]
 """mtn (as in 5t2): choose the n creative responses among m options; rank: rank five responses; generate: write one."""
@@ -93,9 +92,3 @@ class Problem(BaseModel):
     def answer_size(self) -> int:
         """The number of options that an answer names."""
         return sum(option.slot in ("right", "ranked") for option in self.options)
-
-
-def same(text: str) -> str:
-    """Return a text in a normal form in which case, width, spaces and punctuation do not differ."""
-    plain = normal("NFKC", text).casefold()
-    return "".join(letter for letter in plain if letter.isalnum()) or plain.strip()
