@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from clot_training.config import Config
 
 
-LIBRARIES = re.compile(r"\(os error \d+\)|inline_container|iostream error|PytorchStreamWriter")
+LIBRARIES = re.compile(r"\(os error (?:13|28|30|122)\)|inline_container|PytorchStreamWriter")
 """What safetensors, tokenizers and torch say of a file that they cannot write; their errors are no OSError."""
 
 

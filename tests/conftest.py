@@ -128,9 +128,10 @@ _homes = itertools.count()
 def clean_environment(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """No key, no tracing, no proxy; a `$LOTBENCH_HOME` that nobody else has."""
+    """No key, no tracing, no proxy, no terminal's width; a `$LOTBENCH_HOME` that nobody else has."""
     # Not made here: most tests never look, and a folder for each would cost more than the test.
     monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path_factory.getbasetemp() / f"home-{next(_homes)}"))
+    monkeypatch.delenv("COLUMNS", raising=False)
     if request.node.get_closest_marker("live"):
         return
     for name in list(os.environ):

@@ -53,10 +53,10 @@ def compare(parsed: argparse.Namespace) -> int:
 
 
 def _runs_among(names: Sequence[str]) -> list[str]:
-    """Return the names of several runs without the files and folders that are no runs, which a note names."""
-    others = [name for name in names if Path(name).exists() and not (Path(name) / "run.json").is_file()]
+    """Return the names of several runs without the files and folders without a run's summary, which a note names."""
+    others = [name for name in names if Path(name).exists() and not (Path(name) / "summary.json").is_file()]
     if others and len(names) > 1:
-        print(f"note: left out, as they are no runs: {', '.join(others)}", file=sys.stderr)
+        print(f"note: left out, as they are no runs, or are going on: {', '.join(others)}", file=sys.stderr)
     return [name for name in names if len(names) < 2 or name not in others]
 
 

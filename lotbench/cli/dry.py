@@ -31,15 +31,15 @@ def show_plan(plan: Plan) -> int:
     print(
         f"tasks     {episodes} ({experiment.repeats} repeats), {min(len(sequences), plan.limits.concurrency)} side by side"
     )
-    for name, value in plan.settings.model_dump().items():
-        print(f"  {name:18} {value}")
     dollars = _show_costs(plan, _at_most(plan, Counter(one.sample for group in sequences for one in group)))
     told = (
         f"cost at most, about: {dollars}; prices of {price_date()}, nothing cached, no task solved early, "
         f"{REPLY_TOKENS} tokens a reply: a model that reasons writes many times as many; a picture counts as "
         f"{picture_tokens(experiment.model):,} tokens for the candidate (1,024 pixels a side): some models bill more"
     )
-    print(wrapped(told))
+    print(wrapped(told), "settings", sep="\n")
+    for name, value in plan.settings.model_dump().items():
+        print(f"  {name:18} {value}")
     return 0
 
 

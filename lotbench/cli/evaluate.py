@@ -178,7 +178,7 @@ def print_result(run: Run) -> int:
     with suppress(RunFolderError):
         name = "latest" if run_folder.find("latest").samefile(run.path) else name
     print(wrapped(f"{run.path / 'report.html'} (and report.md)", "report"))
-    print(wrapped(f"lotbench view {name}", "next"), command(f"lotbench replay {name}"), sep="\n")
+    print(command(f"lotbench view {name}", "next"), command(f"lotbench replay {name}"), sep="\n")
     return 0
 
 

@@ -23,9 +23,9 @@ def wrapped(text: str, label: str = "") -> str:
     return "\n".join(lines)
 
 
-def command(text: str) -> str:
-    """Return a command to copy: one line, or a line for each flag if the terminal is too narrow."""
-    text = " " * LABEL + visible(text)
+def command(text: str, label: str = "") -> str:
+    """Return a command to copy, beside a label: one line, or a line for each flag if the terminal is too narrow."""
+    text = label.ljust(LABEL) + visible(text)
     return text if len(text) <= _columns() else text.replace(" --", f" \\\n{' ' * (LABEL + 2)}--")
 
 

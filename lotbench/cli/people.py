@@ -126,6 +126,7 @@ def play(parsed: argparse.Namespace) -> int:
     Raises:
         UsageError: The configuration is invalid, or no model can be called as asked.
     """
+    from lotbench.site.people_runs import planned
     from lotbench.site.play import PlaySite
 
     if parsed.export:
@@ -148,15 +149,16 @@ def play(parsed: argparse.Namespace) -> int:
             ) from None
         # These games go to a folder that no leaderboard reads.
         config, out = _game(parsed, KEYLESS), out / "keyless"
+        planned(config)
         print(NO_KEY)
     day = _today() if parsed.daily else None
     drawn = game and not parsed.sample and not day
+    private = out != Path(parsed.out) and parsed.host in serve.NAMES
     if parsed.browser:
-        private = out != Path(parsed.out) and parsed.host in serve.NAMES
         today, order = _today if day else None, _order_of_today if drawn else None
         table = PlaySite(config, out, today=today, order=order, private=private)
         return _serve(table, parsed, table.close)
-    return _at_terminal(config, out, parsed.name, day, drawn)
+    return _at_terminal(config, out, parsed.name, day, drawn, private)
 
 
 def _order_of_today(config: Config, name: str) -> Config:
@@ -188,7 +190,7 @@ async def _refuse_missing(config: Config) -> None:
 
 
 def _at_terminal(
-    config: Config, out: Path, player_name: str | None, day: datetime.date | None, drawn: bool
+    config: Config, out: Path, player_name: str | None, day: datetime.date | None, drawn: bool, private: bool
 ) -> int:
     """Play one run at this terminal and return the exit code.
 
@@ -198,6 +200,7 @@ def _at_terminal(
         player_name: The person's name; None asks for it.
         day: The day whose game is played; None plays all samples of `config`.
         drawn: Whether the samples are played in an order drawn for the person and today.
+        private: Whether the games stay on this machine, and nobody is asked for consent.
 
     Raises:
         UsageError: There is no terminal, or the name is invalid.
@@ -207,19 +210,28 @@ def _at_terminal(
     from lotbench.cli.evaluate import interruptible, print_result
     from lotbench.cli.play_terminal import play_here
     from lotbench.site.people_runs import of_the_day, person, planned, play_next
-    from lotbench.site.player import CONSENT
 
     name = person(player_name or _line("Your name: "))
-    while (agreed := _line(AGREE.format(out=out)).strip().lower()) == "more":
-        roles = (f"{role}: {', '.join(names)}" for role, names in planned(config).experiment.roles.items())
-        print(CONSENT, *roles, f"the folder: {out}", sep="\n")
-    if agreed not in ("yes", "y"):
+    if private:
+        print(f"What you type stays on this machine, in {out}.")
+    elif not _agrees(config, out):
         print("Nothing was kept.")
         return 0
     chosen = of_the_day(config, day) if day else _order_of_today(config, name) if drawn else config
     if planned(chosen).benchmark.graph != "game":
         return print_result(interruptible(play_next(chosen, out, name)))
-    return print_result(interruptible(play_here(chosen, out, name, Console())))
+    return print_result(interruptible(play_here(chosen, out, name, Console(), private=private)))
+
+
+def _agrees(config: Config, out: Path) -> bool:
+    """Ask at the terminal whether a person consents to what is stored, and return the answer."""
+    from lotbench.site.people_runs import planned
+    from lotbench.site.player import CONSENT
+
+    while (agreed := _line(AGREE.format(out=out)).strip().lower()) == "more":
+        roles = (f"{role}: {', '.join(names)}" for role, names in planned(config).experiment.roles.items())
+        print(CONSENT, *roles, f"the folder: {out}", sep="\n")
+    return agreed in ("yes", "y")
 
 
 def _line(prompt: str) -> str:

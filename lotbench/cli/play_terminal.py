@@ -16,13 +16,14 @@ from rich.panel import Panel
 from rich.style import Style
 from rich.text import Text
 
+from lotbench.cli.lines import command
 from lotbench.config.experiment import Config
 from lotbench.errors import DataError, Unescapable, UsageError
 from lotbench.models.person import in_daemon_thread
 from lotbench.report.markdown import visible
 from lotbench.run.loading import Run, load_run
 from lotbench.run.session import Status
-from lotbench.site.game_rounds import masked
+from lotbench.site.game_rounds import in_blank, masked
 from lotbench.site.others import others
 from lotbench.site.people_runs import play_next
 from lotbench.site.play_result import result
@@ -40,7 +41,9 @@ FAILS = "After a guess that fails you may ask one yes/no question (an empty line
 Asks = Callable[[str], str]
 
 
-async def play_here(config: Config, out: Path, name: str, console: Console, asks: Asks = input) -> Run:
+async def play_here(
+    config: Config, out: Path, name: str, console: Console, asks: Asks = input, private: bool = False
+) -> Run:
     """Let a person play at this terminal; see `play_next`.
 
     Args:
@@ -49,11 +52,12 @@ async def play_here(config: Config, out: Path, name: str, console: Console, asks
         name: The person's name.
         console: The console on which the game is drawn.
         asks: Reads a line that the person types; its argument is the text of the prompt.
+        private: See `Player`.
 
     Raises:
         LotbenchError: The run was stopped, or no sample is left to play.
     """
-    player = Player("", name)
+    player = Player("", name, private=private)
 
     async def begins(status: Status) -> None:
         await asyncio.to_thread(player.begins, status)
@@ -137,7 +141,7 @@ class Terminal:
         doubt = player.doubt
         assert doubt is not None
         self._console.print(
-            Text(f"  ? “{visible(doubt.guess)}” is not on my lists: it may be right.", style="yellow")
+            Text(f"  ? I cannot tell: “{visible(doubt.guess)}” is not on my lists.", style="yellow")
         )
         line = (await self._line("Guess again, free; Enter: a miss; “show”: the answer", ())).strip()
         if line.lower() != "show":
@@ -166,7 +170,8 @@ class Terminal:
         panel_text = told_answer(sample)
         around = masked(sample)
         if outcome.solved and around and outcome.guess != sample["key_text"]:
-            panel_text.append(f"\n{visible(outcome.guess.join(around))}").append("  with your words\n", "dim")
+            panel_text.append(f"\n{visible(in_blank(outcome.guess, around).join(around))}")
+            panel_text.append("  with your words\n", "dim")
         panel_text.append(f"\n{_signs(outcome.dots)}")
         lines: list[tuple[str, float | None]] = [("you", outcome.solved)]
         lines += [
@@ -181,7 +186,10 @@ class Terminal:
             Panel(panel_text, title=outcome.words, border_style="green" if outcome.solved else "yellow")
         )
         self._console.print(
-            Text(f"the whole game: lotbench replay {run[0]} --sample {trace.sample}", style="dim")
+            command(f"lotbench replay {run[0]} --sample {trace.sample}", "game"),
+            style="dim",
+            markup=False,
+            soft_wrap=True,
         )
         self._console.print(Text("to share: " + outcome.text("lotbench").replace("\n", "  "), style="dim"))
         player.goes_on()

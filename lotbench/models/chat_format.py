@@ -9,6 +9,7 @@ from __future__ import annotations
 import email.utils
 import json
 import re
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
@@ -38,8 +39,12 @@ BOUNDS = ("max_tokens", "max_completion_tokens")
 _BLANK = re.compile(r"[^!-~]+")
 _ESCAPED = re.compile(r"[^!-~]+|\\{1,8}(?:[bfnrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})")
 """Invisible characters within a key: blanks and non-ASCII, without and with those that are escaped, perhaps several times."""
-_VISIBLE = re.compile(r"\\{1,8}(?:u00|x)(2[1-9a-fA-F]|[3-6][0-9a-fA-F]|7[0-9a-eA-E])")
-"""Escapes of the characters that a key may have."""
+_HEX = r"(2[1-9a-fA-F]|[3-6][0-9a-fA-F]|7[0-9a-eA-E])"
+_VISIBLE = re.compile(
+    rf"\\{{1,8}}(?:(?:u00|U0{{6}}|x){_HEX}|u\{{0{{0,6}}{_HEX}\}}|/|(?P<octal>04[1-7]|0[5-7][0-7]|1[0-6][0-7]|17[0-6]))"
+    rf"|%{_HEX}|&#(?:[xX]0{{0,6}}{_HEX}|0{{0,6}}(?P<decimal>3[3-9]|[4-9][0-9]|1[01][0-9]|12[0-6]));?"
+)
+"""Escapes of the characters that a key may have, in JSON, PHP, C, addresses and HTML; without a group: an escaped slash."""
 
 _FILTER = (
     '"(?:code|type)": "(?:content_filter|content_policy_violation|ContentPolicyViolationError|data_?inspection_?failed'
@@ -288,20 +293,26 @@ def _dumped(value: object) -> str:
 
 
 def masked(text: str, *secrets: str) -> str:
-    """Return a text with `***` in place of each API key, even if it is escaped or invisible characters stand within it.
+    """Return a text with `***` in place of each API key.
 
-    Of a text longer than MAX_CHARACTERS the rest is left out.
+    Keys are found also if they are escaped, in base64 after `Bearer `, or broken by invisible characters. Of a text longer than MAX_CHARACTERS the rest is left out.
     """
     text = text[:MAX_CHARACTERS]
     # One key may begin with another.
     for secret in sorted({*secrets} - {"", "none"}, key=len, reverse=True):
         text = text.replace(secret, "***")
-        text = _VISIBLE.sub(lambda found: chr(int(found[1], 16)), text).replace(secret, "***")
+        text = _VISIBLE.sub(_unescaped, text).replace(secret, "***")
+        text = text.replace(b64encode(f"Bearer {secret}".encode()).decode().rstrip("="), "***")
         # The letter of an escape may be the first one of a key, so blanks are taken out alone first.
         for unseen in (_BLANK, _ESCAPED):
             if not unseen.search(secret):
                 text = _masked_within(text, secret, unseen)
     return text
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    base = {"octal": 8, "decimal": 10}.get(found.lastgroup or "", 16)
+    return chr(int(found[found.lastindex], base)) if found.lastindex else "/"
 
 
 def _masked_within(text: str, secret: str, unseen: re.Pattern[str]) -> str:

@@ -1,8 +1,8 @@
 """The ranking of runs of one benchmark by its primary metric: values, ties, paired differences.
 
 Only runs measured under the same conditions are ranked together; others are refused, with a list of the differences. The
-metric decides how an unreadable answer counts. A run that is not complete, or whose metric leaves out more
-than 5 % of its samples, is not paired with other runs and stands last.
+metric decides how an unreadable answer counts. A run that is not complete, in which more than 5 % of the episodes
+failed, or whose metric leaves out more than 5 % of its samples, is not paired with other runs and stands last.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lotbench.metrics import compare
 from lotbench.metrics.compare import ALPHA, Difference
 from lotbench.metrics.primary_metric import PrimaryMetric, mean_score
 from lotbench.report.likeness import Replies
-from lotbench.report.trust import MOST_UNANSWERED
+from lotbench.report.trust import MOST_UNANSWERED, in_short
 from lotbench.types import JSON, Metric, Trace
 
 HUMAN = "human"
@@ -96,8 +96,15 @@ class Entry:
 
     @property
     def abstained(self) -> bool:
-        """Whether the run is not complete, or its metric leaves out too many samples, so that it is not paired with others."""
-        return not self.complete or self.metric.unanswered > MOST_UNANSWERED * self.metric.covered
+        """Whether the run is not paired with others: it is not complete, or too many samples failed or are left out."""
+        return (
+            not self.complete or self.broken or self.metric.unanswered > MOST_UNANSWERED * self.metric.covered
+        )
+
+    @property
+    def broken(self) -> bool:
+        """Whether so many episodes failed or have no score that the run is not trusted."""
+        return "failed tasks" in in_short(self.reasons)
 
     @property
     def most_fpr(self) -> float:

@@ -10,7 +10,7 @@ from lotbench.metrics import people
 from lotbench.metrics.correlation import Correlation, coefficient
 from lotbench.report import bounds, difference_sections, trust
 from lotbench.report.leaderboard import Board, Entry, Place, labels_of
-from lotbench.report.markdown import number
+from lotbench.report.markdown import counted, number
 from lotbench.report.sections import Cell, Plot, Section, Table, band
 
 REASONS = "not trusted because"
@@ -61,11 +61,11 @@ def _ranking(ranking: Board) -> Section:
             place.mean.value,
             place.mean.low,
             place.mean.high,
-            *([bounds.in_words(place.mean.bounds)] if broken else []),
             place.ties,
             place.mean.n,
             place.entry.metric.unanswered,
             place.entry.failed,
+            *([bounds.in_words(place.mean.bounds)] if broken else []),
             ", ".join(trust.in_short(place.entry.reasons)) or None,
         )
         for place in ranking.places
@@ -92,16 +92,16 @@ def _ranking(ranking: Board) -> Section:
         *(_unpaired(place, ranking) for place in ranking.places if _has_others(place, ranking)),
     )
     columns = (
-        "model", ranking.metric, "low", "high", *(["bounds"] if broken else []), "ties", "samples", "unanswered", "failed tasks",
-        REASONS,
+        "model", ranking.metric, "low", "high", "ties", "samples", "unanswered", "failed tasks",
+        *(["bounds"] if broken else []), REASONS,
     )  # fmt: skip
     return Section("Ranking", notes, (Table(columns, rows),), (plot,))
 
 
 def summed_up(ranking: Board) -> str:
-    """Return a ranking in one sentence: who beats whom, the number of clear pairs, and runs without enough answers.
+    """Return a ranking in one sentence: who beats whom, the number of clear pairs, and why runs are not ranked.
 
-    If runs are not trusted, it begins with the reasons in short. It is "" if there is nothing to say, as for a single run.
+    If ranked runs are not trusted, it begins with the reasons in short. It is "" if there is nothing to say, as for a single run.
     """
     sentences = []
     for both in pairwise(place.label for place in ranking.places):
@@ -119,18 +119,21 @@ def summed_up(ranking: Board) -> str:
     elif n > 1:
         parts.append(f"none of {n} pairs is clear")
     parts += [
-        f"{place.label} stands last: {_why_last(place.entry, ranking.metric)}"
+        f"{place.label} is not ranked: {_why_last(place.entry, ranking.metric)}"
         for place in ranking.places
         if place.entry.abstained
     ]
-    why = trust.in_short(reason for place in ranking.places for reason in place.entry.reasons)
-    start = f"Provisionally ({', '.join(why)}): " if why else ""
+    ranked = [place.entry for place in ranking.places if not place.entry.abstained]
+    why = trust.in_short(reason for entry in ranked for reason in entry.reasons)
+    start = f"Provisionally ({', '.join(why)}): " if why and ranking.pairs else ""
     return f"{start}{'; '.join(parts)}." if parts else ""
 
 
 def _why_last(entry: Entry, metric: str) -> str:
     if not entry.complete:
         return f"it is not complete; lotbench resume {entry.name}"
+    if entry.broken:
+        return f"{counted(entry.failed, 'task')} failed or have no score"
     return f"{metric} knows nothing of {entry.metric.unanswered} of its {entry.metric.covered} samples"
 
 

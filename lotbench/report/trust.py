@@ -37,7 +37,7 @@ IN_SHORT = (
     ("judges that the benchmark", "few judges"), ("chosen by name", "chosen samples"), ("", "other reasons"),
 )  # fmt: skip
 """Parts of reasons why a run is not trusted, each with a short form of the reason, the gravest first."""
-MINOR = frozenset({"not complete", "missing answers", "few samples", "judge not checked"})
+MINOR = frozenset({"not complete", "failed tasks", "missing answers", "few samples", "judge not checked"})
 """The short forms of reasons with which runs get provisional places if no run is trusted."""
 MIN_SAMPLES = 50
 """The minimum number of independent samples, such as pictures; a smaller data set must be played as a whole."""

@@ -67,7 +67,7 @@ class Look:
             value = f"{seen.mean or 0.0:+.3f}{ends}, p = {pair.p:.2g}"
             lines.append(f"{pair.better} {verdict} {pair.other}: {value}")
         return lines + [
-            f"{place.label} is paired with nobody: too many of its answers are missing"
+            f"{place.label} is paired with nobody: too many of its tasks failed or have no answer"
             for place in self.board.places
             if place.entry.abstained
         ]

@@ -60,8 +60,9 @@ class Run:
         return visible(f"<run {self.path}: {said}>")
 
     def _repr_html_(self) -> str:
-        """Return the run in a line and its metrics, for a notebook."""
-        return f"<p>{escape(repr(self))}</p>{self.scores_frame().to_html(index=False)}"
+        """Return model and score as a heading, and the metrics, for a notebook."""
+        said = ": ".join(self.facts[:2]) if self.summary else f"{self.config.model}: not ended"
+        return f"<h4>{escape(visible(said))}</h4>{self.scores_frame().to_html(index=False)}"
 
     @property
     def trust(self) -> str:
@@ -116,7 +117,7 @@ class Run:
         return _frame(rows)
 
     def replay(self, sample: str | None = None, repeat: int | None = None) -> Replay:
-        """Return a finished game or task step by step, by default the first one; it prints as text.
+        """Return a finished game or task step by step, by default the first one; it prints as text (`str`).
 
         Raises:
             UsageError: There is no such finished game or task.

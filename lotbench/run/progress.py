@@ -88,7 +88,7 @@ def _on_terminal(stream: TextIO) -> Watch:
 def bar(status: Status, marks: str = "━─") -> Text:
     """Return a bar of BAR columns and the counts of finished games or tasks, each kind in a colour of its own.
 
-    `marks` are the characters of finished and of open ones.
+    The rounds played of open games count as shares of `max_rounds`. `marks` are the characters of the done and the open part.
     """
     from rich.text import Text  # noqa: PLC0415 - a pipe needs none of it
 
@@ -99,7 +99,11 @@ def bar(status: Status, marks: str = "━─") -> Text:
         columns = BAR * ended // max(status.total, 1) - filled
         drawn.append(marks[0] * columns, COLOURS[kind])
         filled += columns
-    drawn.append(marks[1] * (BAR - filled), "dim")
+    most = getattr(status.plan.settings, "max_rounds", 1)
+    rounds = sum(min(number, most) - 1 for _, number in status.latest.playing.values())
+    columns = int(BAR * (ended + rounds / most) / max(status.total, 1)) - filled
+    drawn.append(marks[0] * columns, "blue")
+    drawn.append(marks[1] * (BAR - filled - columns), "dim")
     for kind, count in kinds:
         drawn.append(f"  {count} {kind}", COLOURS[kind])
     return drawn
@@ -162,7 +166,7 @@ def spent(stats: CallStats) -> str:
 
 
 def remaining_s(status: Status) -> float:
-    """Return the estimated seconds to the end of a run; 0 before anything can be said.
+    """Return the estimated seconds to the end of a run; 0 before its first game or task has ended.
 
     The estimate assumes that each round ends a game as often as the rounds so far did, up to `max_rounds`; any other task
     counts as one round. `concurrency` of them are played side by side, and the run ends with the longest of the last ones.
@@ -170,11 +174,11 @@ def remaining_s(status: Status) -> float:
     latest, now = status.latest, time.monotonic()
     most = getattr(status.plan.settings, "max_rounds", 1)
     numbers = [min(number, most) for _, number in latest.playing.values()]
-    rounds = min(latest.rounds, most * latest.ended) + sum(numbers)
-    if not rounds:
+    if not latest.ended:
         return 0.0
+    rounds = min(latest.rounds, most * latest.ended) + sum(numbers)
     spent = latest.seconds + sum(now - began for began, _ in latest.playing.values())
-    expected = min(most, rounds / latest.ended) if latest.ended else most
+    expected = min(most, rounds / latest.ended)
     waves = (status.total - len(status.traces) - len(numbers)) / status.loop.concurrency
     last = min(expected * (1 + math.log(len(numbers))), most - min(numbers) + 1) if numbers else 0
     return spent / rounds * (expected * waves + last)

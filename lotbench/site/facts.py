@@ -139,6 +139,8 @@ def mentioned(text: str) -> list[str]:
     chinese = bool(words.CJK.search(text))
     tokens = _words_zh().findall(text) if chinese else words.same(text).split()
     named = [phrase.fact for at in range(len(tokens)) if (phrase := _phrase(tokens[at : at + 4]))]
+    said = words.same(text)
+    named += [fact for fact, row in _table()["clues"].items() if any(one in said for one in row.split(", "))]
     named += KINDS if named and named[0] in KINDS else ()
     return [texts[chinese] for fact, texts in _table()["asks"].items() if fact in named]
 

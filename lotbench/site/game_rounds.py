@@ -24,6 +24,8 @@ from lotbench.benchmarks.lotbench.games import (
 from lotbench.report.markdown import number
 from lotbench.types import JSON, Trace, Usage
 
+MOST_NODES = 200
+"""The number of nodes up to which two chains are compared."""
 _ARROW = re.compile("->|=>|→|⇒|➔|➜")
 _REASONS = dict(zip(CRITERIA, ("point_reason", "function_reason", "difference_reason"), strict=True))
 """The name of the text in which a judge gives its reason, by criterion."""
@@ -140,6 +142,7 @@ def thought(trace: Trace, used: Mapping[str, Usage]) -> Thought:
     chains = {
         (read_chain.judge, read_chain.target): chain(read_chain.text, read_chain.judge, read_chain.target)
         for read_chain in read_chains(trace.steps)
+        if read_chain.text
     }
     setup: list[Call] = []
     calls: dict[int, list[Call]] = {}
@@ -200,13 +203,15 @@ def nodes(text: str) -> tuple[str, ...]:
 def intervened(before: Sequence[str], after: Sequence[str]) -> tuple[Node, ...]:
     """Return the nodes of the intervened chain (`after`), marked as changed if the judge's own chain (`before`) lacks them.
 
-    No node is marked if `before` is empty.
+    No node is marked if `before` is empty, or if both have more than MOST_NODES nodes: that would take seconds.
     """
     ours, new_words = [word.casefold() for word in before], [word.casefold() for word in after]
     same: set[int] = set()
+    if not 0 < len(before) * len(after) <= MOST_NODES**2:
+        return tuple(Node(text, False) for text in after)
     for block in SequenceMatcher(None, ours, new_words, autojunk=False).get_matching_blocks():
         same.update(range(block.b, block.b + block.size))
-    return tuple(Node(text, bool(before) and at not in same) for at, text in enumerate(after))
+    return tuple(Node(text, at not in same) for at, text in enumerate(after))
 
 
 def fields(sample: Mapping[str, Any], hidden: Sequence[str] = ()) -> list[tuple[str, str]]:
@@ -222,6 +227,12 @@ def masked(sample: Mapping[str, Any]) -> tuple[str, str] | None:
     span = sample.get("key_span")
     start = int(span[0]) if isinstance(span, Sequence) and span else response.index(key)
     return response[:start], response[start + len(key) :]
+
+
+def in_blank(guess: str | None, around: Sequence[str] | None) -> str:
+    """Return a guess as it is shown between the words around a blank: without its article if one stands before the blank."""
+    doubled = around and re.search(r"\b(an?|the)\s+$", around[0], re.IGNORECASE)
+    return re.sub(r"^(an?|the)\s+", "", guess or "", flags=re.IGNORECASE) if doubled else guess or ""
 
 
 def _intervened(opinion: Opinion, chains: Mapping[tuple[int, int], Chain]) -> tuple[Node, ...]:

@@ -119,6 +119,12 @@ class Group:
     data: str = ""
     """The digest of the data."""
 
+    @property
+    def common(self) -> tuple[str, ...]:
+        """The reasons in short for which none of the runs is trusted; empty for a single run."""
+        shorts = [row.badge.in_short for row in self.rows]
+        return tuple(why for why in shorts[0] if len(shorts) > 1 and all(why in other for other in shorts))
+
 
 @dataclass(frozen=True)
 class Board:

@@ -10,16 +10,16 @@ import datetime
 import random
 import re
 import secrets
-import unicodedata
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from lotbench.calls.journal import read_journal
 from lotbench.config.experiment import Config, received
 from lotbench.errors import UsageError
+from lotbench.harness.blocks import normal
 from lotbench.run import plan
 from lotbench.run.evaluate import begin, resume
 from lotbench.run.loading import Run, load_run
@@ -44,7 +44,7 @@ class Joining(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = ""
+    name: str = Field(default="", max_length=10 * LONGEST_NAME)
     agree: list[str] = []
     key: str = ""
 
@@ -63,7 +63,7 @@ def person(name: str) -> str:
     Raises:
         UsageError: The name is empty, too long, or has characters other than letters, digits, spaces, `.`, `_`, `-`.
     """
-    tidy = unicodedata.normalize("NFC", " ".join(name.split()))
+    tidy = normal("NFC", " ".join(name.split()))
     if not tidy or len(tidy) > LONGEST_NAME or not re.fullmatch(r"[\w .-]+", tidy):
         raise UsageError(f"name: 1 to {LONGEST_NAME} letters, digits, spaces, '.', '_' or '-'")
     return tidy

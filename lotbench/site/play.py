@@ -283,6 +283,8 @@ class PlaySite:
             wait=round(player.waited_s),
             waiting=player.waiting,
             doubt=player.doubt,
+            private=player.private,
+            in_blank=game_rounds.in_blank,
             around=game_rounds.masked(player.doubt.sample.model_dump()) if player.doubt else None,
             fields=player.fields,
             asked=interview(request) if request and view is None else None,
@@ -308,7 +310,7 @@ class PlaySite:
         shelf, trace = self._trace(player, sample)
         assert player.run is not None
         values = self._gallery.episode_values(shelf, trace)
-        item, title = values["sample"], _title(player.day)
+        title = _title(player.day)
         outcome = result(trace, int(getattr(self._plan.settings, "max_rounds", 1)))
         return screen(
             "result",
@@ -318,8 +320,8 @@ class PlaySite:
             title=title,
             result=outcome,
             alike=alike,
+            in_blank=game_rounds.in_blank,
             thought=game_rounds.thought(trace, {}),
-            around=game_rounds.masked(item),
             others=others(self._gallery, sample, player.run[0]),
             about=title if player.day else "One picture, one joke, a part of it missing",
             shared=outcome.text(f"lotbench, {title[0].lower()}{title[1:]}" if player.day else "lotbench"),

@@ -182,7 +182,7 @@ def episode_row(trace: Trace, answers: Sequence[str] = ()) -> EpisodeRow:
         sample=trace.sample,
         repeat=trace.repeat,
         outcome=trace.outcome,
-        score=trace.score.value,
+        score=None if trace.outcome.endswith("_failed") else trace.score.value,
         rounds=last,
         solved=next((at.number for at in rounds if at.leap), last if trace.outcome == "solved" else None),
         answer=said[0] if said else "",

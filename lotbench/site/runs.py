@@ -265,6 +265,7 @@ class Gallery:
             "shelf": shelf,
             "trace": trace,
             "sample": {"caption": None, **sample},
+            "around": thought.masked(sample),
             "fields": thought.fields(sample, ("id", "image", "canary")),
             "picture": self.picture(shelf, trace.sample),
         }
@@ -283,9 +284,9 @@ class Gallery:
         """
         values = self.episode_values(shelf, trace) | {"links": links, "given_up": 0}
         used = {key: entry.reply.usage for key, entry in said.entries(shelf.run.path / CALLS, trace).items()}
-        if (around := thought.masked(values["sample"])) is not None:
+        if values["around"] is not None:
             game, values["given_up"] = self._game(shelf, trace, used)
-            return screen(template, up, thought=game, around=around, **values)
+            return screen(template, up, thought=game, **values)
         return screen(
             "episode",
             up,

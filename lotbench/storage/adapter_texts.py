@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from lotbench.errors import DataError
+from lotbench.harness.blocks import same
 from lotbench.regular_file import read_text
 from lotbench.storage import atomic_write
 from lotbench.storage.jsonl import document
@@ -24,9 +24,7 @@ FILE = "seen.json"
 
 def fingerprint(text: str) -> str:
     """Return 16 hex digits for a text, the same for texts that differ in case, width, spaces or punctuation only."""
-    plain = unicodedata.normalize("NFKC", text).casefold()
-    letters = "".join(letter for letter in plain if letter.isalnum()) or plain.strip()
-    return hashlib.sha256(letters.encode()).hexdigest()[:16]
+    return hashlib.sha256(same(text).encode()).hexdigest()[:16]
 
 
 def digests(texts: Iterable[str]) -> frozenset[str]:

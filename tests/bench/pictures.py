@@ -1,7 +1,7 @@
 """The pictures of the README: a leaderboard and a game, photographed in Chromium from runs that this script plays.
 
     python -m tests.bench.pictures [--out docs/pictures] [--samples 24]
-    python -m tests.bench.pictures --runs demo        # keep the runs and take no pictures (`make demo`)
+    python -m tests.bench.pictures --runs build/demo  # keep the runs and take no pictures (`make demo`)
 
 The players are scripted, and no model: each guesses what the lists of the samples call right and wrong, with a chance of
 its own, and asks what the facts answer; judge and oracle go by the same lists and facts. What is seen are lotbench's own pages on real run folders.
@@ -72,7 +72,7 @@ def candidate(name: str, skill: float) -> Player:
         if "question" in heard.form:
             past = asked[sample.id]
             offered = host.suggested(sample, past, sample.clues[: turns[sample.id] // 5])
-            past.append(QUESTIONS[len(past)] if told else drawn.choice(offered))
+            past.append(QUESTIONS[len(past)] if told else drawn.choice(offered or QUESTIONS))
             return json.dumps({field: past[-1] for field in heard.form})
         at = turns[sample.id]
         turns[sample.id] += 1
@@ -138,12 +138,12 @@ async def oracle(messages: list[dict[str, Any]]) -> str:
     return json.dumps({"answer": host.answer(_sample(heard.text), QUOTED.findall(heard.text)[-1])})
 
 
-async def played(root: Path, count: int) -> list[Run]:
-    """The runs of all players."""
+async def played(root: Path, **samples: Any) -> list[Run]:
+    """The runs of all players on the samples that `evaluate` takes by `limit` or `samples`."""
     return [
         await evaluate(
             model=candidate(name, skill), roles={"judge": judge, "oracle": oracle}, data="lotbench_easy",
-            languages=["en"], limit=count, seed=SEED, repeats=1, out=root,
+            languages=["en"], **samples, seed=SEED, repeats=1, out=root,
             settings={"arm": "image+caption", "chain": "per_call"}, watch=watch(sys.stderr),
         )
         for name, skill in SKILLS.items()
@@ -184,7 +184,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["LOTBENCH_HOME"] = f"{folder}/home"
-        asyncio.run(played(given.runs or Path(folder) / "runs", given.samples))
+        asyncio.run(played(given.runs or Path(folder) / "runs", limit=given.samples))
         if given.runs is None:
             taken(Path(folder) / "runs", given.out)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from base64 import b64encode
 from typing import Any
 
 import pytest
@@ -122,17 +123,24 @@ def test_a_wait_that_the_server_asks_for_is_read(headers: dict[str, str], second
     assert chat_format.retry_after(headers, NOW) == seconds
 
 
-@pytest.mark.parametrize("key", ["token-abc123", "fw_abc12345", "0123456789abcdef", "u0000000"])
+FORMS = (
+    r"\u%04X", r"\\u%04x", r"\x%02X", r"\U%08x", r"\u{%x}", r"\%03o", "%%%02X", "&#%d;", "&#x%X;",
+)  # fmt: skip
+"""Ways in which servers escape a character."""
+
+
+@pytest.mark.parametrize("key", ["sk/+Qq=/", "token-abc123", "fw_abc12345", "0123456789abcdef", "u0000000"])
 def test_a_key_that_begins_like_an_escape_is_masked_in_time(key: str) -> None:
     """80 kB of them took minutes, in which nothing else ran."""
     started = time.process_time()
-    for escape in (r"\t", r"\f", r"\u000a", "\t", "\u200b", r"\u0074", "\\"):
+    for escape in (r"\t", r"\f", r"\u000a", "\t", "\u200b", r"\u0074", "\\", "&#0", "%"):
         chat_format.masked(escape * 10_000, key)
     assert time.process_time() - started < 2
     within = ("\n", r"\n", r"\u000a", "\u200b " * 50, r"\u200B", r"\\u200B", r"\x0A")
     broken = (key, *(key[:3] + inside + key[3:] for inside in within))
-    broken += tuple("".join(form % ord(one) for one in key) for form in (r"\u%04X", r"\\u%04x", r"\x%02X"))
+    broken += tuple("".join(form % ord(one) for one in key) for form in FORMS)
     assert {chat_format.masked(rf"C:\{one} \n{one}\t", key) for one in broken[:2]} == {r"C:\*** \n***\t"}
+    broken += (key.replace("/", r"\/"), b64encode(f"Bearer {key}".encode()).decode().rstrip("="))
     assert {chat_format.masked(f"you sent {one}.", key) for one in broken} == {"you sent ***."}
 
 

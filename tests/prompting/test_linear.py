@@ -25,6 +25,7 @@ from lotbench.benchmarks.liveideabench.candidate import length
 from lotbench.benchmarks.lotbench.responses import response
 from lotbench.benchmarks.lotbench.words import guess
 from lotbench.errors import Unread
+from lotbench.harness.blocks import normal
 from lotbench.site.game_rounds import nodes
 from tests import fuzzing
 
@@ -208,6 +209,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "length": length,
     "tokens": tokens,
     "nodes": nodes,
+    "normal": lambda text: normal("NFKC", text),
 }  # fmt: skip
 UNITS = (
     *LETTERS,
@@ -222,6 +224,8 @@ UNITS = (
     "还是",
     "告诉我",
     "and ",
+    "\u0301\u0323",
+    "\u0323\uff9e",
 )
 
 

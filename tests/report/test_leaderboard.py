@@ -73,7 +73,7 @@ def test_means_are_over_shared_samples_and_pairs_over_their_own() -> None:
         board([*THREE, one("apart", 0.1, 5, values={"elsewhere": 1.0})])
 
 
-def test_a_run_that_is_not_complete_stands_last_however_high_its_score() -> None:
+def test_a_run_that_is_not_complete_or_failed_often_stands_last_however_high_its_score() -> None:
     made = board([*THREE, one("cut", 0.9, 4, complete=False)])
     assert (
         [place.label for place in made.places][-1] == "cut"
@@ -81,8 +81,12 @@ def test_a_run_that_is_not_complete_stands_last_however_high_its_score() -> None
         and "cut" not in values(made)
     )
     said = "it is not complete; lotbench resume run-4."
-    assert summed_up(made).endswith(f"; cut stands last: {said}")
+    assert summed_up(made).endswith(f"; cut is not ranked: {said}")
     assert f"cut is paired with nobody: {said}" in section(made, "Ranking").notes
+    broken = board(
+        [*THREE, one("slow", 0.9, 4, failed=3, reasons=("3 of 24 tasks failed or have no score",))]
+    )
+    assert summed_up(broken).endswith("; slow is not ranked: 3 tasks failed or have no score.")
 
 
 def test_a_judge_that_was_not_needed_is_no_difference_and_another_judge_is() -> None:
@@ -193,9 +197,13 @@ def test_report_of_several_runs_prints_what_compare_writes(
 ) -> None:
     names = [str(run.path) for run in runs[:3]]
     (tmp_path / "keyless").mkdir()
-    assert main(["compare", *names, str(tmp_path / "keyless"), "--out", str(tmp_path)]) == 0
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "begun" / "run.json").write_text("{}")
+    others = [str(tmp_path / name) for name in ("keyless", "begun")]
+    assert main(["compare", *names, *others, "--out", str(tmp_path)]) == 0
     said = capsys.readouterr()
-    assert said.err == f"note: left out, as they are no runs: {tmp_path / 'keyless'}\nreading 3 runs ...\n"
+    left = f"{tmp_path / 'keyless'}, {tmp_path / 'begun'}"
+    assert said.err == f"note: left out, as they are no runs, or are going on: {left}\nreading 3 runs ...\n"
     verdict, _, *told, _, page = said.out.splitlines()
     heads = ["#", "model", "creativity_score", "ahead", "of", "the", "next", "by"]
     assert page.startswith("page    ") and page.endswith("; --full prints the tables")
@@ -249,8 +257,8 @@ def test_a_report_is_drawn_on_demand(runs: list[Run], capsys: pytest.CaptureFixt
     path = runs[0].path
     before = (path / "report.html").read_text(encoding="utf-8")
     assert main(["report", str(path), "--png"]) == 0
-    assert f"plots: {path / 'plots'} (2 as PNG" in capsys.readouterr().out
-    assert (path / "plots" / "primary_metric.png").read_bytes().startswith(b"\x89PNG")
+    assert f"plots: {path / 'plots'} (1 as PNG" in capsys.readouterr().out
+    assert next((path / "plots").glob("*.png")).read_bytes().startswith(b"\x89PNG")
     assert (path / "report.html").read_text(encoding="utf-8") == before
     assert load_run(path).summary == runs[0].summary
 

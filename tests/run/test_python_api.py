@@ -176,7 +176,7 @@ def test_a_run_shows_itself_in_a_line(tmp_path: Path) -> None:
     assert "2/2 solved" in repr(run) and repr(run).endswith(" few samples, judge not checked>")
     hostile = replace(run, config=run.config.model_copy(update={"model": "\x1b[2J<b>"}))
     assert "\n" not in repr(run) and "\x1b" not in repr(hostile) and "<b>" not in hostile._repr_html_()
-    assert "<td>solve_rate</td>" in run._repr_html_()
+    assert "<td>solve_rate</td>" in run._repr_html_() and str(run.path) not in run._repr_html_()
     assert "not ended" in repr(replace(run, summary={}))
     assert set(run.scores_frame()["metric"]) == set(run.summary["scores"])
     trace = run.traces[1]

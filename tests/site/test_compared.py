@@ -53,9 +53,9 @@ def test_two_runs_stand_side_by_side_and_what_differs_comes_first(root: Path) ->
     first, *rest = ROWS.findall(page)
     assert 'data-differs="different"' in first and changed.sample in first
     assert all('data-differs="alike"' in row for row in rest) and len(rest) == 5
-    assert "1 of 6 came out differently" in page
+    assert "1 of 6 scored differently" in page
     # The two scores and their difference stand before the samples.
-    head = page[: page.index("came out differently")]
+    head = page[: page.index("scored differently")]
     assert head.count('class="big"') == 3 and head.count("95 % interval 0.09 to 0.60</p>") == 2
     assert "neither is ahead" in head and 'aria-label="difference 0.000, against 0"' in head
     # What it says of both is what `compare` says, and its sections stand below.

@@ -26,6 +26,8 @@ from lotbench.config.experiment import Config
 from lotbench.errors import Unescapable
 from lotbench.run import results
 from lotbench.run.loading import Run
+from lotbench.site import facts
+from lotbench.site.game_rounds import in_blank
 from lotbench.site.host import OWN_WORD, answer, lists, stems, suggested, verdict
 from lotbench.site.people_runs import ANSWERED, of_a_day, planned
 from lotbench.site.play import PlaySite
@@ -128,6 +130,8 @@ def test_no_question_is_offered_that_a_yes_or_a_clue_has_answered() -> None:
     assert answer(SCHOOL, "Is it a school?") == "Yes" and SCHOOL.clues[0] == "It is a place."
     assert "Is it related to school?" not in suggested(SCHOOL, ["Is it a school?"])
     assert "Is it an object?" not in suggested(SCHOOL, [], SCHOOL.clues[:1])
+    several = "These are people, and there are usually more than one."
+    assert "Does it involve a group of people?" in facts.mentioned(several)
 
 
 def test_the_order_of_a_day_has_short_blanks_first_and_no_picture_twice_running() -> None:
@@ -220,12 +224,12 @@ async def test_on_a_page_the_answer_comes_only_when_it_is_asked_for(tmp_path: Pa
     async with client(table) as browser:
         index = await joined(browser, "Ann")
         await given(browser, index, guess="sailing")
-        page = await until(browser, index, "Not on my lists: it may be right.")
+        page = await until(browser, index, "I cannot tell: it is not on my lists.")
         assert "Clues come after rounds 1, 2, 3, 4." in page, "six rounds, four clues"
         assert "for skiing" not in page and "See the answer and decide" in page
         await sent(browser, f"{index}/says", {"said": "on"})
         await given(browser, index, guess="kiting")
-        page = await until(browser, index, "Not on my lists")
+        page = await until(browser, index, "not on my lists")
         assert "Round 1 of 6" in page and "sailing" not in page
         told = await sent(browser, f"{index}/says", {"said": "counts"}, 400)
         assert "answered already" in told["error"]
@@ -236,7 +240,7 @@ async def test_on_a_page_the_answer_comes_only_when_it_is_asked_for(tmp_path: Pa
         page = await until(browser, index, "Round 2 of 6")
         assert SLOPE.clues[0] in page
         await given(browser, index, guess="juggling")
-        await until(browser, index, "Not on my lists")
+        await until(browser, index, "not on my lists")
         await sent(browser, f"{index}/says", {"said": "show"})
         page = await until(browser, index, "It does not")
         version = re.findall(r'data-version="(\d+)-', page)[0]
@@ -245,17 +249,24 @@ async def test_on_a_page_the_answer_comes_only_when_it_is_asked_for(tmp_path: Pa
         assert "<mark>skiing</mark>" in page and SLOPE.explanation[:30] in page
         await sent(browser, f"{index}/says", {"said": "counts"})
         page = await until(browser, index, "by your own word")
-        assert "with your words" in page
+        assert "with your words" in page and in_blank("the planets", ("Behold the ", ".")) == "planets"
         await table.close()
 
 
-def test_a_pipe_may_play_and_the_consent_is_short_until_more_is_asked_for(
+def test_a_pipe_may_play_without_a_key_and_a_consent_is_short_until_more_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.stdin", io.StringIO("Ann\nmore\nyes\nto ski\n"))
+    assert main(["play", "--sample", "lot-9999"]) == 2
+    assert "lot-9999" in capsys.readouterr().err
+    monkeypatch.setattr("sys.stdin", io.StringIO("Ann\nto ski\n"))
     assert main(["play", "--sample", "lot-0034"]) == 0
+    shown = capsys.readouterr().out
+    assert "the lists of the samples judge" in shown and "stays on this machine" in shown
+    assert "Do you agree?" not in shown and not list(tmp_path.rglob("consent.json"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("Bob\nmore\nyes\nto ski\n"))
+    assert main(["play", "--sample", "lot-0034", "--host", "0.0.0.0"]) == 0
     shown = capsys.readouterr().out
     assert (
         f"{CONSENT}\njudge: python:lists\noracle: python:lists" in shown
@@ -263,14 +274,5 @@ def test_a_pipe_may_play_and_the_consent_is_short_until_more_is_asked_for(
         and "may be published.\nDo you agree?" in shown
     )
 
-
-def test_play_without_a_key_says_who_judges_and_names_its_own_way(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("builtins.input", lambda before="": "no")
-    assert main(["play", "--name", "Ann"]) == 0
-    assert "the lists of the samples judge" in capsys.readouterr().out
     assert main(["play", "--name", "Ann", "--judge", "gpt-4o-mini"]) == 2
     assert "without a key: lotbench play" in capsys.readouterr().err

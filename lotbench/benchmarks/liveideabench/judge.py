@@ -7,7 +7,6 @@ what. A verdict that cannot be read is asked for once more; after that it is mis
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -16,6 +15,7 @@ from pydantic import BeforeValidator, Field, Strict
 
 from lotbench.benchmarks.liveideabench.settings import KeywordEpisode
 from lotbench.errors import EpisodeFailed
+from lotbench.harness.blocks import normal
 from lotbench.harness.state import EpisodeState, Update
 from lotbench.prompting.reply import Form, prose, read_form
 from lotbench.types import JSON
@@ -169,4 +169,4 @@ def _identical(episode: KeywordEpisode, pair: Pair) -> bool:
 
 def _plain(text: str) -> str:
     """Return an idea in a normal form in which case, width, punctuation and spacing do not differ."""
-    return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
+    return " ".join(re.findall(r"\w+", normal("NFKC", text).casefold()))

@@ -2,7 +2,8 @@
 
 The chains do not depend on the guess. So each judge builds them once per target response, and they serve in all games
 of all candidates. They are accepted if they contain the author's creative point, and if with them the judge accepts
-the right answer and refuses the sample's near misses. Otherwise they are rebuilt up to three times.
+the right answer and refuses the sample's near misses. Otherwise they are rebuilt up to three times; the report counts
+chains that were never accepted.
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ def redraw(question: Question, number: int) -> Question:
 def beyond(sample: Item, settings: Settings, episodes: int, models: Mapping[str, int]) -> dict[str, int]:
     """Return the largest number of calls on a sample that `settings.calls` leaves out, by role.
 
-    These are the judges' calls for chains, and for checks against further target responses.
+    These are the judges' calls for chains (each may be asked for twice), and for checks against further target responses.
 
     Args:
         sample: The sample.
@@ -171,7 +172,7 @@ def beyond(sample: Item, settings: Settings, episodes: int, models: Mapping[str,
     """
     count = len(whole.targets(sample)) if settings.whole else 1
     stored = settings.judge_mode == "causal" and settings.chain == "stored"
-    chains = (REBUILDS + 1) * (2 + CONTROLS) * models.get("judge", 0) if stored else 0
+    chains = (REBUILDS + 1) * (3 + CONTROLS) * models.get("judge", 0) if stored else 0
     checks = episodes * settings.max_rounds * (1 if settings.confirm == "never" else 2)
     return {"judge": count * chains + (count - 1) * checks}
 

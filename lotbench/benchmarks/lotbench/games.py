@@ -178,10 +178,18 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class CausalChain:
-    """The last readable causal chain of a judge (by index) for a target response (by index)."""
+    """A judge's causal chain for one target response.
+
+    Attributes:
+        judge: The index of the judge.
+        text: The last chain that could be read.
+        accepted: Whether a chain was accepted; None if the trial of the chain did not end.
+        target: The index of the target response.
+    """
 
     judge: int
-    text: str
+    text: str = ""
+    accepted: bool | None = None
     target: int = 0
 
 
@@ -202,6 +210,7 @@ class Game:
     outcome: str
     solved: int | None
     rounds: tuple[Round, ...]
+    chains: tuple[CausalChain, ...]
     picture: str
 
     @property
@@ -302,7 +311,7 @@ def read_game(outcome: str, steps: Steps, sample: str, repeat: int) -> Game:
             `solved` and no check accepted a guess.
     """
     try:
-        rounds = read_rounds(steps)
+        rounds, chains = read_rounds(steps), read_chains(steps)
     except (KeyError, TypeError, ValueError):
         raise LotbenchError(f"game {sample}/{repeat}: a step has another shape than a game's") from None
     passed = [
@@ -314,7 +323,7 @@ def read_game(outcome: str, steps: Steps, sample: str, repeat: int) -> Game:
     if outcome == "solved" and not passed:
         raise LotbenchError(f"game {sample}/{repeat} is called solved, but no check accepted a guess")
     solved = leapt[0] if leapt else passed[-1] if outcome == "solved" else None
-    return Game(sample, repeat, outcome, solved, rounds, sample)
+    return Game(sample, repeat, outcome, solved, rounds, chains, sample)
 
 
 def read_rounds(steps: Steps) -> tuple[Round, ...]:
@@ -332,8 +341,13 @@ def read_chains(steps: Steps) -> tuple[CausalChain, ...]:
     for step in steps:
         value = _value(step)
         if step["step"] == "chain" and value.get("chain"):
-            place = int(value.get("judge", 0)), int(value.get("target", 0))
-            chains[place] = CausalChain(place[0], str(value["chain"]), place[1])
+            change: dict[str, Any] = {"text": str(value["chain"])}
+        elif step["step"] == "chain_accepted":
+            change = {"accepted": bool(value["accepted"])}
+        else:
+            continue
+        place = int(value.get("judge", 0)), int(value.get("target", 0))
+        chains[place] = replace(chains.get(place, CausalChain(place[0], target=place[1])), **change)
     return tuple(chains.values())
 
 

@@ -25,7 +25,8 @@ def replay(sample: Mapping[str, Any], trace: Trace) -> Replay:
     for point in sample.get("points", ()):
         lines += wrapped("point", point["response"])
     for chain in read_chains(trace.steps):
-        lines += wrapped("chain", chain.text)
+        if chain.text:
+            lines += wrapped("chain", chain.text)
     for round_ in read_rounds(trace.steps):
         if round_.status:
             lines += _lines(round_)

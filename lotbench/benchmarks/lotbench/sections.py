@@ -1,4 +1,4 @@
-"""The report's sections of a game run: games to read, survival, and rounds.
+"""The report's sections of a game run: games to read, survival, rounds, and judging.
 
 Every share is shown with its counts, and a note under each table gives the definition.
 """
@@ -18,10 +18,14 @@ from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics import survival
 from lotbench.metrics.intervals import Floats, bounded
 from lotbench.report.markdown import share
-from lotbench.report.sections import Plot, Section, Table
+from lotbench.report.sections import Cell, Plot, Section, Table
 from lotbench.types import Trace
 
 STATUSES = ("ok", "unparsed", "not_a_phrase", "refused", "truncated")
+CONFIRM = {
+    "never": "No positive verdict was confirmed: a game ends on the judge's first yes, false ones included.",
+    "other_judge": "A positive verdict ended a game only if a second judge, another model, agreed.",
+}
 
 
 def sections(
@@ -29,7 +33,12 @@ def sections(
 ) -> tuple[Section, ...]:
     """Return the sections of a game run's report, games to read first."""
     games = [game(trace) for trace in traces]
-    return worth_reading(games, evidence), _survival(games, settings), _rounds(games)
+    return (
+        worth_reading(games, evidence),
+        _survival(games, settings),
+        _rounds(games, settings),
+        _judging(games, settings),
+    )
 
 
 def _survival(games: Sequence[Game], settings: Settings) -> Section:
@@ -69,7 +78,7 @@ def _band(tallies: Floats, k: int) -> tuple[float, float]:
     return (math.nan if low is None else low, math.nan if high is None else high)
 
 
-def _rounds(games: Sequence[Game]) -> Section:
+def _rounds(games: Sequence[Game], settings: Settings) -> Section:
     """Return the section on rounds: replies, repeated guesses, leaking questions, missing answers."""
     rounds = [round_ for played in games for round_ in played.rounds]
     replies = [round_ for round_ in rounds if round_.status]
@@ -103,3 +112,25 @@ def _rounds(games: Sequence[Game]) -> Section:
     ]
     rows = tuple((what, count, len(of), share(count, len(of))) for what, count, of in counts)
     return Section("Rounds", tuple(notes), (Table(("what", "count", "of", "share"), rows),))
+
+
+def _judging(games: Sequence[Game], settings: Settings) -> Section:
+    """Return the section on verdicts: who gave them, what second opinions overturned, which chains were not accepted."""
+    rounds = [round_ for played in games for round_ in played.rounds]
+    confirms = [round_.confirm for round_ in rounds if round_.confirm]
+    unread = sum(opinion.accepted is None for round_ in rounds for opinion in round_.opinions)
+    how = Counter((round_.check.how, round_.check.accepted) for round_ in rounds if round_.check)
+    kinds = sorted({kind for kind, _ in how})
+    rows: list[tuple[Cell, ...]] = [(kind, how[kind, True], how[kind, False]) for kind in kinds]
+    agreed = sum(bool(confirm.accepted) for confirm in confirms)
+    rows.append(("confirm", agreed, len(confirms) - agreed))
+    chains = [(played.sample, chain) for played in games for chain in played.chains]
+    doubtful = {(sample, chain.judge) for sample, chain in chains if chain.accepted is False}
+    notes = [
+        CONFIRM.get(str(settings.confirm), f"confirm: {settings.confirm}"),
+        f"Askings of a judge that brought no readable verdict: {unread}.",
+        f"Causal chains that were not accepted after all builds: {len(doubtful)}.",
+        "creativity_score_unconfirmed takes every first positive verdict for the end of its game.",
+    ]
+    tables = [Table(("verdict by", "accepted", "not accepted"), tuple(rows))]
+    return Section("Judging", tuple(notes), tuple(tables))

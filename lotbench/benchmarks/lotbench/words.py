@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lotbench.errors import Unread
-from lotbench.harness.blocks import letters
+from lotbench.harness.blocks import letters, normal
 
 MASK = "<MASK>"
 
@@ -64,8 +64,8 @@ _MARKUP = re.compile(r"[<>{}\[\]=\\`]|[:：](?!\d)")
 """Characters of forms, pages and scripts that no phrase has; a time of day keeps its colon."""
 _ORDER = re.compile("|".join(listed("orders.txt")), re.IGNORECASE)
 """Phrases that address a judge and do not belong to the scene."""
-_LOOKALIKES = str.maketrans("аеорсухіјѕԁһԛԝткмнвαεορνυικτ-‐‑‒–—−·", "aeopcyxijsdhqwtkmhbaeopvuikt        ")
-"""Cyrillic and Greek letters that look like Latin ones, and hyphens, which stand for a space."""
+_HYPHENS = str.maketrans("-‐‑‒–—−·", " " * 8)
+"""Hyphens, which stand for a space where a judge is addressed."""
 _BETWEEN = re.compile(r"[\s\-‐‑‒–—―.…·•/\\|+,;:\u115f\u1160\u2800\u3164\uffa0]+")
 """What separates words in a count: spaces, characters that join words, and invisible letters."""
 _CHARACTERS = 15
@@ -162,7 +162,7 @@ def orders(text: str) -> bool:
 
     Widths and accents of letters, letters of other alphabets that look alike, and hyphens make no difference.
     """
-    return _ORDER.search(letters(text).casefold().translate(_LOOKALIKES)) is not None
+    return _ORDER.search(letters(text).casefold().translate(_HYPHENS)) is not None
 
 
 def too_long(text: str, max_words: int, max_cjk: int) -> bool:
@@ -173,7 +173,7 @@ def too_long(text: str, max_words: int, max_cjk: int) -> bool:
 
 def _lists(words: str) -> bool:
     """Return whether a guess offers several options instead of one."""
-    rest = _PAIRED.sub(" ", unicodedata.normalize("NFKC", words))
+    rest = _PAIRED.sub(" ", normal("NFKC", words))
     return any(sign.search(rest) for sign in (_LIST, _MANY, _OPTIONS, _THREE, EITHER_ZH))
 
 
@@ -218,7 +218,7 @@ def same(text: str) -> str:
 
     It applies NFKC, drops case, quotes, punctuation and a leading article, and simplifies traditional Chinese.
     """
-    text = unicodedata.normalize("NFKC", text).casefold()
+    text = normal("NFKC", text).casefold()
     if CJK.search(text):
         text = _BETWEEN_CJK.sub("", _simplifier().convert(text))
     text = re.sub(r"[^\w\s]", "", re.sub(r"[-‐‑–—_]", " ", text))

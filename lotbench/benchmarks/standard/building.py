@@ -13,19 +13,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 
-from lotbench.benchmarks.standard.oogiri.problems import (
-    RANKED,
-    WRONG,
-    Kind,
-    Option,
-    Origin,
-    Problem,
-    Slot,
-    same,
-)
+from lotbench.benchmarks.standard.oogiri.problems import RANKED, WRONG, Kind, Option, Origin, Problem, Slot
 from lotbench.benchmarks.standard.oogiri.row import Language, Row, Type, held_out
 from lotbench.benchmarks.standard.settings import Settings
 from lotbench.errors import UsageError
+from lotbench.harness.blocks import same
 
 LOW = 0.25
 """The bottom share of the voted responses to a prompt that counts as little liked."""

@@ -20,9 +20,10 @@ from lotbench.benchmarks.standard.answers import (
     shuffled_order,
     written,
 )
-from lotbench.benchmarks.standard.oogiri.problems import Problem, same
+from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.settings import ProblemEpisode, Settings
 from lotbench.errors import EpisodeFailed, Unread
+from lotbench.harness.blocks import same
 from lotbench.harness.state import EpisodeState, Update
 from lotbench.prompting.frameworks import FRAMEWORKS
 from lotbench.prompting.prompt import Value

@@ -53,7 +53,7 @@ def page(report: Report, pictures: Mapping[str, str] | None = None) -> str:
 
 
 def lines(report: Report) -> Plot | None:
-    """Return a plot of the primary metric, its value under the reference scoring and its baselines; None without a value."""
+    """Return a plot of the primary metric, its value under the reference scoring and its baselines; None without these."""
     name = report.primary_metric
     shown, metric = name.replace("_", " "), report.scores.get(name, Metric(None, why="no metric"))
     if metric.value is None:
@@ -64,15 +64,17 @@ def lines(report: Report) -> Plot | None:
         rows.append((f"as {report.facts.preset} scores", reference.value, band(reference)))
     none = (math.nan, math.nan)
     rows += [(line, value, none) for line, value in metric.baselines.items() if value is not None]
-    points, rest = [(float(at), row[1]) for at, row in enumerate(rows)], rows[1:]
+    if len(rows) == 1:
+        return None
+    points = [(float(at), row[1]) for at, row in enumerate(rows)]
     return Plot(
         "scatter",
         "",
         f"{shown} ({metric.better} is better)",
-        {"this run": tuple(points[:1])} | ({"to compare with": tuple(points[1:])} if rest else {}),
-        f"{shown} with its 95 % interval{', and what to compare it with' if rest else ''}",
+        {"this run": tuple(points[:1]), "to compare with": tuple(points[1:])},
+        f"{shown} with its 95 % interval, and what to compare it with",
         tuple(row[0] for row in rows),
-        {"this run": (rows[0][2],)} | ({"to compare with": tuple(row[2] for row in rest)} if rest else {}),
+        {"this run": (rows[0][2],), "to compare with": tuple(row[2] for row in rows[1:])},
     )
 
 

@@ -107,7 +107,8 @@ function over(how, fresh) {
   ended = how;
   if (fresh) keep(true);
   draw();
-  if (fresh) at("words").focus();
+  if (fresh) at("words").focus({preventScroll: true});
+  if (fresh) scrollTo(0, 0);
 }
 function marked(place, words, told = "") {
   const [mark, note] = ["mark", "span"].map((name) => document.createElement(name));
@@ -177,13 +178,14 @@ function draw(doubt = "") {
   if (!over && doubt !== "own") at("response").replaceChildren();
   const last = tries[tries.length - 1], mine = over && ended === "solved" && rough(last.guess) !== rough(texts.key);
   at("yours").hidden = !mine;
-  if (mine) marked("yours", last.guess, " with your words");
+  // “the ____” needs no second article.
+  if (mine) marked("yours", /\b(?:an?|the)\s+$/i.test(game.joke[0]) ? last.guess.replace(/^(?:an?|the)\s+/i, "") : last.guess, " with your words");
   if (over) {
     at("words").textContent = outcome();
     at("words").className = ended === "solved" ? "found" : "miss";
     const signs = tries.map((one, place) => one.counts ? "🟢" : "⚪" + (clueAfter(place) ? "💡" : "")).join("") + (ended === "given up" ? "🏳️" : "");
-    const place = location.protocol.startsWith("http") ? `\n${location.href.split("#")[0]}` : "";
-    at("shared").value = `lotbench #${number}  ${ended === "solved" ? tries.length : "X"}/${told.rounds}\n${signs}${place}`;
+    const place = location.protocol.startsWith("http") ? location.href.split("#")[0] : `a joke about a picture, ${told.rounds} guesses`;
+    at("shared").value = `lotbench #${number}  ${ended === "solved" ? tries.length : "X"}/${told.rounds}\n${signs}\n${place}`;
     at("next").textContent = number === today() ? `The next one comes in ${Math.ceil((DAY - Date.now() % DAY) / 3600000)} h.` : "";
     at("card").href = card(`The game of the day, #${number}`, outcome(), told.rounds, tries.map((one, place) => ({found: one.counts, miss: !one.counts, clue: !one.counts && clueAfter(place)})), at("picture"), game.joke.join("____"));
     past(kept);
@@ -201,7 +203,7 @@ at("guessing").addEventListener("submit", (event) => {
     if (counts === null) {
       shown = guess;
       say("mine", guess);
-      say("host", "Not on my lists: it may be right.");
+      say("host", "I cannot tell: it is not on my lists.");
       return draw("unknown");
     }
     at("guess").value = "";

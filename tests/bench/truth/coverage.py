@@ -76,7 +76,7 @@ def _encore(sample: str, repeat: int, hits: np.ndarray) -> Game:  # type: ignore
         )
         failed += not hit
     solved = int(hits.argmax()) + 1 if hits.any() else None
-    return Game(sample, repeat + 1, "solved" if solved else "unsolved", solved, tuple(rounds), sample)
+    return Game(sample, repeat + 1, "solved" if solved else "unsolved", solved, tuple(rounds), (), sample)
 
 
 @cache

@@ -53,6 +53,6 @@ def played(
                 Round(at, f"word {at}", "ok", opinions=VERDICTS[bool(verdicts[at - 1])])
                 for at in range(1, last + 1)
             ]
-            games.append(Game(name, repeat + 1, "solved" if won else "unsolved", won, tuple(seen), name))
+            games.append(Game(name, repeat + 1, "solved" if won else "unsolved", won, tuple(seen), (), name))
             right |= {(name, repeat + 1, at): bool(good[sample, repeat, at - 1]) for at in range(1, last + 1)}
     return games, right

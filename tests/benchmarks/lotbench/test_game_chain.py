@@ -122,20 +122,23 @@ async def test_a_chain_with_which_the_judge_errs_is_rebuilt(trial: tuple[Any, ..
     assert all("another telling of the scene" in text for text in checker.heard("check"))
 
 
-async def test_a_chain_is_rebuilt_up_to_3_times() -> None:
+async def test_a_chain_is_rebuilt_up_to_3_times_and_then_counted_in_the_report() -> None:
     checker = judge(NO, trial=[NO])
     game = await play(candidate(), checker, max_rounds=1)
     assert len(at(checker, "chain")) == 1 + 3
     assert len(at(checker, "chain_check")) == 4 * 4
     assert game.outcome == "unsolved"
+    shown = benchmark.sections([game.trace], Settings(max_rounds=1, confirm="never"))
+    notes = [note for section in shown for note in section.notes]
+    assert "Causal chains that were not accepted after all builds: 1." in notes
 
 
 async def test_what_a_plan_counts_for_a_chain_is_the_most_that_it_takes() -> None:
-    checker = judge(NO, trial=[YES, NO, NO, YES] * 4)
+    checker = judge(NO, chains=[GARBAGE, CHAIN] * 4, trial=[YES, NO, NO, YES] * 4)
     await play(candidate(), checker, max_rounds=1)
     settings = Settings(max_rounds=1, confirm="never")
     built = len(at(checker, "chain")) + len(at(checker, "chain_check"))
-    assert chain.beyond(SAMPLE, settings, 3, {"judge": 1}) == {"judge": built} == {"judge": 20}
+    assert chain.beyond(SAMPLE, settings, 3, {"judge": 1}) == {"judge": built} == {"judge": 24}
     for without in ({"judge_mode": "explained"}, {"chain": "per_call"}):
         assert chain.beyond(SAMPLE, settings.model_copy(update=without), 3, {"judge": 1}) == {"judge": 0}
 
@@ -149,7 +152,7 @@ async def test_a_plan_counts_every_response_that_solves_a_game_without_a_frame()
     await play(candidate("A bell.", "A drum."), checker, sample=sample, **hidden)
     settings, checks = Settings(**hidden), len(at(checker, "check"))
     assert checks == 6 == benchmark.calls(settings)["judge"] + 4
-    assert chain.beyond(sample, settings, 1, {"judge": 1}) == {"judge": 3 * 20 + 4}
+    assert chain.beyond(sample, settings, 1, {"judge": 1}) == {"judge": 3 * 24 + 4}
 
 
 async def test_a_chain_that_cannot_be_read_is_asked_for_again_once_and_then_rebuilt() -> None:

@@ -70,4 +70,4 @@ def test_the_last_chain_of_each_judge_is_its_chain() -> None:
         remark("chain", 0, {"chain": "a -> c", "judge": 1}),
         remark("chain_accepted", 1, {"judge": 1, "accepted": False, "builds": 4}),
     ]
-    assert read_chains(steps) == (CausalChain(1, "a -> c"),)
+    assert read_chains(steps) == (CausalChain(1, "a -> c", False),)

@@ -6,7 +6,6 @@ Each option has an origin, so that the report can say where the wrong options ca
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
@@ -93,9 +92,3 @@ class Problem(BaseModel):
     def answer_size(self) -> int:
         """The number of options that an answer names."""
         return sum(option.slot in ("right", "ranked") for option in self.options)
-
-
-def same(text: str) -> str:
-    """Return a text in a normal form in which case, width, spaces and punctuation do not differ."""
-    plain = unicodedata.normalize("NFKC", text).casefold()
-    return "".join(letter for letter in plain if letter.isalnum()) or plain.strip()
