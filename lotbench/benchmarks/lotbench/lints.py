@@ -101,6 +101,14 @@ def nothing_left(item: Item) -> Iterator[Finding]:
         )
 
 
+def twins(item: Item) -> Iterator[Finding]:
+    """Yield a finding for each listed guess that equals an earlier one of the sample in normal form (`words.same`)."""
+    seen_at: dict[str, str] = {}
+    for field, text in guesses(item):
+        if (first := seen_at.setdefault(words.same(text), field)) != field:
+            yield Finding(item.id, field, f"{text!r} is the same as {first}")
+
+
 def no_guess(item: Item) -> Iterator[Finding]:
     """Yield a finding for each listed guess that the game would refuse or change, and a note for another language."""
     limits = Settings()
@@ -134,6 +142,7 @@ LINTS: tuple[Callable[[Item], Iterable[Finding]], ...] = (
     accepted_in_clue,
     no_cause,
     nothing_left,
+    twins,
     no_guess,
     likeness_in_effect,
 )
