@@ -9,6 +9,7 @@ import argparse
 import io
 import logging
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Sequence
@@ -61,8 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _name_command(parsed: argparse.Namespace, run: object) -> None:
     """Print the command that goes on with a stopped run, or with the duel whose runs are in `parsed.folders`."""
-    duel = " ".join(map(str, getattr(parsed, "folders", ())))
-    print(f"lotbench: go on with: lotbench {f'duel {duel}' if duel else f'resume {run}'}", file=sys.stderr)
+    folders = getattr(parsed, "folders", ())
+    command = shlex.join(["lotbench", *(["duel", *map(str, folders)] if folders else ["resume", str(run)])])
+    print(f"lotbench: go on with: {command}", file=sys.stderr)
 
 
 def _name_file(error: OSError) -> int:

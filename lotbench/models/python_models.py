@@ -197,9 +197,9 @@ async def _await_reply(name: str, answering: Awaitable[Any], timeout_s: float | 
     try:
         async with asyncio.timeout(timeout_s) as patience:
             return await answering
-    except (Unescapable, CallFailed):
+    except (Unescapable, CallFailed, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
         raise
-    except Exception as error:  # noqa: BLE001 - foreign code raises anything
+    except BaseException as error:  # noqa: BLE001 - foreign code raises anything
         if patience.expired():
             # The provider may still finish and bill the call.
             discarded.get()(None)

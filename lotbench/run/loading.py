@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -144,15 +146,17 @@ class Run:
 def check_command(config: Experiment, reasons: Sequence[str]) -> str:
     """Return the command that checks what some reasons call unchecked, judge or oracle; "" if no command can check it."""
     unchecked = [
-        (role, parse(name))
+        (role, name)
         for role in ("judge", "oracle")
         if any(f"the {role}" in reason and "was never checked" in reason for reason in reasons)
         for name in config.roles.get(role, ())
     ]
-    if not unchecked or {name.kind for _, name in unchecked} & {"python", "local", "human"}:
-        return ""
-    named = [config.benchmark] * (config.benchmark != DEFAULT_BENCHMARK)
-    return " ".join(["lotbench judge-check", *named, *(f"--{role} {name.text}" for role, name in unchecked)])
+    with suppress(UsageError):
+        if unchecked and not {parse(name).kind for _, name in unchecked} & {"python", "local", "human"}:
+            named = [config.benchmark] * (config.benchmark != DEFAULT_BENCHMARK)
+            given = [part for role, name in unchecked for part in (f"--{role}", parse(name).text)]
+            return shlex.join(["lotbench", "judge-check", *named, *given])
+    return ""
 
 
 def load_run(

@@ -20,10 +20,7 @@ ROWS = Path(__file__).parents[1].joinpath("cases", "suggestions.jsonl").read_tex
 
 @pytest.mark.parametrize("row", [json.loads(row) for row in ROWS], ids=str)
 def test_what_may_be_meant_is_said(
-    row: dict[str, str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    row: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     place = tmp_path / "runs" / "20261122-1744-lotbench-ace-1b2b"

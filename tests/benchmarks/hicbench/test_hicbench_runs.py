@@ -181,7 +181,7 @@ def test_a_dry_run_counts_the_calls(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments.split()) == 0
     shown = capsys.readouterr().out
     assert "tasks     200 (2 repeats), 2 side by side" in shown
-    calls = {line.split()[0]: line.split()[1] for line in shown.splitlines() if line and line[-1].isalnum()}
+    calls = {words[0]: words[1] for words in map(str.split, shown.splitlines()[::-1]) if len(words) > 1}
     assert (calls["candidate"], calls["judge"], calls["dhp_judge"]) == ("2,000", "4,000", "2,000")
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import assume, given
@@ -15,36 +17,8 @@ from lotbench.errors import Unread
 
 # ---- The frame ----
 
-FRAMES = [
-    ("He bought an [alarm clock] today.", "He bought a(n) <MASK> today."),
-    ("He bought a [drum] today.", "He bought a(n) <MASK> today."),
-    ("An [apple] a day.", "A(n) <MASK> a day."),
-    ("A [drum]!", "A(n) <MASK>!"),
-    ("I like this [drum].", "I like this/these <MASK>."),
-    ("These [drums] hurt.", "This/these <MASK> hurt."),
-    ("Not that [drum] again.", "Not that/those <MASK> again."),
-    ("The [drum] is loud.", "The <MASK> is/are loud."),
-    ("The [drums] are loud.", "The <MASK> is/are loud."),
-    ("The [drum] was loud.", "The <MASK> was/were loud."),
-    ("The [drums] have gone.", "The <MASK> has/have gone."),
-    ("The [drum] does not sleep.", "The <MASK> does/do not sleep."),
-    ("The [drum] isn't loud.", "The <MASK> isn't/aren't loud."),
-    ("The [drums] don’t sleep.", "The <MASK> doesn't/don't sleep."),
-    ("There is [milk] in it.", "There is/are <MASK> in it."),
-    ("Are [drums] loud?", "Is/are <MASK> loud?"),
-    ("Quiet! Where are [drums] now?", "Quiet! Where is/are <MASK> now?"),
-    ("[Drums] are loud.", "<MASK> is/are loud."),
-    ('The "[drums]" are loud.', 'The "<MASK>" is/are loud.'),
-    ('He is a "[drum]".', 'He is a(n) "<MASK>".'),
-    # What does not agree with the hidden part stays as it is.
-    ("He is [loud] today.", "He is <MASK> today."),
-    ("A man with the [drum] is here, a friend.", "A man with the <MASK> is/are here, a friend."),
-    ("The [drum] that was lost.", "The <MASK> that was lost."),
-    ("The [drum], is it loud?", "The <MASK>, is it loud?"),
-    ("Two [pianist]s are here.", "Two <MASK>s are here."),
-    ("A loud [drum] sleeps.", "A loud <MASK> sleeps."),
-    ("[drum]", "<MASK>"),
-]
+ROWS = Path(__file__).parents[2].joinpath("cases", "frames.jsonl").read_text("utf-8").splitlines()
+"""Responses with the key text in brackets, and the frame of each; what does not agree with the key text stays."""
 
 
 def masked(marked: str, language: str = "en") -> str:
@@ -52,9 +26,9 @@ def masked(marked: str, language: str = "en") -> str:
     return words.frame(before + key + after, (len(before), len(before) + len(key)), language)
 
 
-@pytest.mark.parametrize(("marked", "frame"), FRAMES)
-def test_the_frame_beside_the_mask_gives_no_article_or_number_away(marked: str, frame: str) -> None:
-    assert masked(marked) == frame
+@pytest.mark.parametrize("row", [json.loads(row) for row in ROWS], ids=str)
+def test_the_frame_beside_the_mask_gives_no_article_or_number_away(row: dict[str, str]) -> None:
+    assert masked(row["marked"]) == row["frame"]
 
 
 @pytest.mark.parametrize("word", ["x/xx", "is/are", "a(n)"])
