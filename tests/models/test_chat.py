@@ -106,11 +106,7 @@ async def test_a_question_without_a_form_asks_for_none() -> None:
         ({"seed"}, 2, {"seed"}),
         ({"max_tokens"}, 2, {"max_tokens"}),
         ({"max_tokens", "max_completion_tokens"}, 3, {"max_tokens", "max_completion_tokens"}),
-        (
-            {"temperature", "top_p", "seed", "max_tokens"},
-            5,
-            {"temperature", "top_p", "seed", "max_tokens"},
-        ),
+        ({"temperature", "top_p", "seed", "max_tokens"}, 5, {"temperature", "top_p", "seed", "max_tokens"}),
     ],
 )
 async def test_parameters_that_are_refused_are_left_out_from_then_on(
