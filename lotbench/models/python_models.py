@@ -210,7 +210,7 @@ async def _await_reply(name: str, answering: Awaitable[Any], timeout_s: float | 
         raise (Unescapable if hopeless else CallFailed)(message) from None
 
 
-def _place(error: Exception, model: object) -> str:
+def _place(error: BaseException, model: object) -> str:
     """Return the file and the line at which the code of a function raised an error; "" for another callable."""
     if not isinstance(model, FunctionType):
         return ""
