@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
+from os.path import lexists
 from pathlib import Path
 
 from lotbench.cli.lines import command, wrapped
@@ -54,7 +55,7 @@ def compare(parsed: argparse.Namespace) -> int:
 
 def _runs_among(names: Sequence[str]) -> list[str]:
     """Return the names of several runs without the files and folders without a run's summary, which a note names."""
-    others = [name for name in names if Path(name).exists() and not (Path(name) / "summary.json").is_file()]
+    others = [name for name in names if Path(name).exists() and not lexists(Path(name) / "summary.json")]
     if others and len(names) > 1:
         print(f"note: left out, as they are no runs, or are going on: {', '.join(others)}", file=sys.stderr)
     return [name for name in names if len(names) < 2 or name not in others]

@@ -184,7 +184,7 @@ def test_a_run_on_a_read_only_disk_is_read(
     if command in ("score", "report"):
         assert f"{run} can only be read: nothing was written to it" in said
         first = next(iter(json.loads((FOLDER / name / "summary.json").read_text("utf-8"))["scores"]))
-        assert first in said.splitlines()[0]
+        assert first in said
 
 
 def test_what_wants_to_write_to_a_read_only_disk_says_so(

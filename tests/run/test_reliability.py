@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from lotbench.benchmarks.lotbench import check
+from lotbench.benchmarks.lotbench.settings import GameEpisode
 from lotbench.calls.journal import Journal, read_journal
 from lotbench.cli import main
 from lotbench.errors import (
@@ -22,12 +24,13 @@ from lotbench.errors import (
     Unescapable,
     Unread,
 )
+from lotbench.harness.state import State
 from lotbench.models.retrying import LONGEST_WAIT_S, MALFORMED_TRIES, Waiting
 from lotbench.prompting.reply import read_form
 from lotbench.run.evaluate import resume
 from lotbench.run.loading import load_run
 from lotbench.storage.run_folder import Folder
-from lotbench.types import Finish, Reply, Request
+from lotbench.types import Finish, Reply
 from tests.asking import Guess, asked, question
 from tests.fakes import RuleModel, game_rule
 from tests.faults import FAULTS, Fault, Mixed, Spoil, Status, Wire
@@ -220,7 +223,7 @@ async def test_a_refusal_of_one_body_fails_that_call_only(status: int, waits: li
     [
         (Status(400, "maximum context length is 10 tokens, your messages have 20"), "length"),
         (Status(400, "The response was filtered", "content_filter"), "content_filter"),
-        (Status(403, "Your input was flagged by moderation"), "content_filter"),
+        (Status(403, "Your input was flagged", "content_policy_violation"), "content_filter"),
     ],
 )
 async def test_a_prompt_that_does_not_fit_or_may_not_be_is_a_reply_of_its_kind(
@@ -397,42 +400,38 @@ async def test_more_failures_than_allowed_stop_the_run_which_can_be_resumed(
     assert not any(outcome.endswith("_failed") for outcome in outcomes(done).values())
 
 
-class Buggy(RuleModel):
-    """Has a bug that one sample brings out."""
+async def test_a_bug_in_one_episode_does_not_stop_the_others_and_ends_as_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decided = check.decided_without_judge
 
-    takes_requests = True
-    mended = False
-
-    async def __call__(self, request: Request) -> Reply:
-        if request.key.sample == CAPTIONS[0][0] and request.key.round == 2 and not self.mended:
+    def buggy(state: State, episode: GameEpisode) -> check.Ruling | None:
+        if episode.sample.id == CAPTIONS[0][0] and episode.round == 2:
             raise KeyError("bug")
-        return await super().__call__(request)
+        return decided(state, episode)
 
-
-async def test_a_bug_in_one_episode_does_not_stop_the_others_and_ends_as_an_error(tmp_path: Path) -> None:
-    models = {"candidate": Buggy(), "judge": Buggy(game_rule(solve=0)), "oracle": Buggy()}
-    with pytest.raises(
-        LotbenchError, match=rf"1 tasks crashed, first sample {CAPTIONS[0][0]}, repeat 1: KeyError"
-    ) as caught:
+    models = {"candidate": RuleModel(), "judge": RuleModel(game_rule(solve=0)), "oracle": RuleModel()}
+    with (
+        monkeypatch.context() as patched,
+        pytest.raises(
+            LotbenchError, match=rf"1 tasks crashed, first sample {CAPTIONS[0][0]}, repeat 1: KeyError"
+        ) as caught,
+    ):
+        patched.setattr(check, "decided_without_judge", buggy)
         await play("", tmp_path, samples=FIRST, **models)
 
     assert caught.value.exit_code == 1
     assert caught.value.run is not None
     left = load_run(caught.value.run)
     assert len(left.traces) == 2 and left.summary["complete"] is False
-
-    Buggy.mended = True
-    try:
-        done = await resume(caught.value.run, own=own(models))
-    finally:
-        Buggy.mended = False
+    done = await resume(caught.value.run, own=own(models))
     assert done.summary["complete"] is True
 
 
 def own(models: Mapping[str, Any]) -> dict[str, Any]:
     """Models under the names that `evaluate` gave them."""
-    first = {"python:Buggy": models["candidate"]}
-    return first | {f"python:Buggy-{role}-0": models[role] for role in ("judge", "oracle")}
+    first = {"python:RuleModel": models["candidate"]}
+    return first | {f"python:RuleModel-{role}-0": models[role] for role in ("judge", "oracle")}
 
 
 @pytest.mark.parametrize("fault", REPLIES)
