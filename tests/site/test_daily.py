@@ -95,7 +95,7 @@ def test_a_game_in_a_browser_from_the_disk(tmp_path: Path, chromium: Browser) ->
         )
         page.fill("#guess", "xylophonic zeppelin")
         page.keyboard.press("Enter")
-        assert "Not on my lists" in page.inner_text("#said") and page.is_hidden("#answer")
+        assert "not on my lists" in page.inner_text("#said") and page.is_hidden("#answer")
         assert browsing.serious(page) == [] and browsing.overflow(page) == 0
         page.click("text=Guess again: free")
         page.fill("#guess", item.key_text)
