@@ -175,7 +175,7 @@ def test_ctrl_c_leaves_a_run_that_can_be_resumed(tmp_path: Path, unbroken: tuple
         assert told.strip().endswith("KeyboardInterrupt")
         assert "never retrieved" not in told and "was destroyed" not in told
         left = load_run(the_run(out))
-    assert left.summary["complete"] is False and (left.path / "report.md").is_file() == bool(left.traces)
+        assert left.summary["complete"] is False and (left.path / "report.md").is_file() == bool(left.traces)
         finish(home, "resume", left.path)
 
     assert essence(left.path) == essence(the_run(first))
