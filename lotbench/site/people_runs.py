@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from lotbench.calls.journal import read_journal
 from lotbench.config.experiment import Config, received
 from lotbench.errors import UsageError
-from lotbench.harness.blocks import normal
+from lotbench.prompting.normal_form import normal
 from lotbench.run import plan
 from lotbench.run.evaluate import begin, resume
 from lotbench.run.loading import Run, load_run

@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from lotbench.errors import DataError
-from lotbench.harness.blocks import same
+from lotbench.prompting.normal_form import same
 from lotbench.regular_file import read_text
 from lotbench.storage import atomic_write
 from lotbench.storage.jsonl import document

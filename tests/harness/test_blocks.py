@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import unicodedata
-from importlib.resources import files
-from pathlib import Path
-
 import pytest
 
-from lotbench.harness.blocks import enclosed, normal
+from lotbench.harness.blocks import enclosed
 from lotbench.storage.datasets import prompts
 
 
@@ -51,21 +47,3 @@ def test_ordinary_answers_stay_as_they_are() -> None:
     prompt = prompts("liveideabench").get("en", "judge_v2")
     for text in ("Idea: a clock of moss.\n\nThe output of it is read.", "At the end of idea generation", ""):
         assert enclosed(prompt, {"idea": text, "image": None}) == {"idea": text, "image": None}
-
-
-@pytest.mark.parametrize("row", ["\u0301\u0323", "\u0323\uff9e", "\u0f73"])
-def test_a_row_of_marks_is_cut_before_it_is_sorted(row: str) -> None:
-    text = f"a{row}" * 9 + "が ｶﾞ"
-    assert normal("NFKC", text) == unicodedata.normalize("NFKC", text)
-    assert len(normal("NFKD", f"a{row * 100_000}")) <= 61
-
-
-def test_every_text_is_normalized_in_linear_time() -> None:
-    modules = [Path(str(files(name))) for name in ("lotbench", "clot_training", "graphs")]
-    users = [
-        path.name
-        for room in modules
-        for path in room.rglob("*.py")
-        if "normalize(" in path.read_text("utf-8")
-    ]
-    assert users == ["blocks.py"]

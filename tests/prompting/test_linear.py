@@ -25,7 +25,7 @@ from lotbench.benchmarks.liveideabench.candidate import length
 from lotbench.benchmarks.lotbench.responses import response
 from lotbench.benchmarks.lotbench.words import guess
 from lotbench.errors import Unread
-from lotbench.harness.blocks import normal
+from lotbench.prompting.normal_form import normal
 from lotbench.site.game_rounds import nodes
 from tests import fuzzing
 

@@ -108,8 +108,7 @@ def test_a_section_that_nobody_says_is_refused(text: str, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
-    [("Hello.\n[user]\nx", "before the first"), ("[user]\nx\n[user]\ny", "comes twice")],
+    ("text", "words"), [("Hello.\n[user]\nx", "before the first"), ("[user]\nx\n[user]\ny", "comes twice")]
 )
 def test_a_file_that_is_no_prompt_is_refused(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):

@@ -19,14 +19,7 @@ from pydantic import BaseModel, ConfigDict
 
 from lotbench.errors import DataError, UsageError
 from lotbench.storage import datasets
-from lotbench.storage.datasets import (
-    Pictures,
-    data_digest,
-    encoded,
-    prompt_files,
-    prompts,
-    samples,
-)
+from lotbench.storage.datasets import Pictures, data_digest, encoded, prompt_files, prompts, samples
 from lotbench.storage.pictures import picture_file
 from lotbench.types import Image
 

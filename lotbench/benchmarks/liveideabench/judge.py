@@ -15,8 +15,8 @@ from pydantic import BeforeValidator, Field, Strict
 
 from lotbench.benchmarks.liveideabench.settings import KeywordEpisode
 from lotbench.errors import EpisodeFailed
-from lotbench.harness.blocks import normal
 from lotbench.harness.state import EpisodeState, Update
+from lotbench.prompting.normal_form import normal
 from lotbench.prompting.reply import Form, prose, read_form
 from lotbench.types import JSON
 

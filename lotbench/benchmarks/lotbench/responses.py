@@ -10,7 +10,7 @@ import unicodedata
 
 from lotbench.benchmarks.lotbench.words import CJK, MASK, orders, too_long
 from lotbench.errors import Unread
-from lotbench.harness.blocks import letters
+from lotbench.prompting.normal_form import letters
 
 _LABEL = re.compile(r"^\W*(?:response|caption|配文)\s*[:：]\s*", re.IGNORECASE)
 _NUMBERING = re.compile(r"^\s*(?:\(?\d+[.)、](?!\d)|[-*•])\s*")
@@ -39,7 +39,8 @@ def response(text: str, max_words: int, max_cjk: int) -> str:
     body = _unquoted(body)
     if any(unicodedata.category(character) in ("Cc", "Cf") for character in body):
         raise Unread("not_a_response", "holds characters that steer a terminal or a page")
-    if not re.search(r"\w", body) or re.search(r"\bMASK\b", letters(body)):
+    plain = letters(body)
+    if not re.search(r"\w", body) or re.search(r"\bMASK\b", plain):
         raise Unread("not_a_response", "no response in it")
     if (
         _NUMBERING.match(body)
@@ -48,7 +49,7 @@ def response(text: str, max_words: int, max_cjk: int) -> str:
         or re.search(r" / |\|", body)
     ):
         raise Unread("not_a_response", "a list, not one response")
-    if re.search(r"[<>{}\[\]=\\`]", letters(body)) or orders(body):
+    if re.search(r"[<>{}\[\]=\\`]", plain) or orders(body):
         raise Unread("not_a_response", "holds markup or an instruction, not only a response")
     if too_long(body, max_words, max_cjk):
         raise Unread("not_a_response", f"longer than {max_words} words or {max_cjk} characters")

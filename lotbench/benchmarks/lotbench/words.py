@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lotbench.errors import Unread
-from lotbench.harness.blocks import letters, normal
+from lotbench.prompting.normal_form import letters, normal
 
 MASK = "<MASK>"
 
@@ -142,11 +142,12 @@ def guess(text: str, framed: str, max_words: int, max_cjk: int) -> str:
     words = re.sub(r"\s+", " ", words)
     if any(unicodedata.category(character) in ("Cc", "Cf") for character in words):
         raise Unread("not_a_phrase", "holds characters that steer a terminal or a page")
-    if not re.search(r"\w", words) or re.search(r"\bMASK\b", letters(words)):
+    plain = letters(words)
+    if not re.search(r"\w", words) or re.search(r"\bMASK\b", plain):
         raise Unread("not_a_phrase", "no word in it")
     if _NUMBERING.match(words) or _lists(words):
         raise Unread("not_a_phrase", "a list, not one guess")
-    if _MARKUP.search(letters(words)) or orders(words):
+    if _MARKUP.search(plain) or orders(words):
         raise Unread("not_a_phrase", "holds markup or an instruction, not only a phrase")
     if _SENTENCE.search(words):
         raise Unread("not_a_phrase", "more than one sentence")

@@ -17,7 +17,7 @@ from lotbench.benchmarks.standard.oogiri.problems import RANKED, WRONG, Kind, Op
 from lotbench.benchmarks.standard.oogiri.row import Language, Row, Type, held_out
 from lotbench.benchmarks.standard.settings import Settings
 from lotbench.errors import UsageError
-from lotbench.harness.blocks import same
+from lotbench.prompting.normal_form import same
 
 LOW = 0.25
 """The bottom share of the voted responses to a prompt that counts as little liked."""

@@ -23,9 +23,9 @@ from lotbench.benchmarks.standard.answers import (
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.settings import ProblemEpisode, Settings
 from lotbench.errors import EpisodeFailed, Unread
-from lotbench.harness.blocks import same
 from lotbench.harness.state import EpisodeState, Update
 from lotbench.prompting.frameworks import FRAMEWORKS
+from lotbench.prompting.normal_form import same
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, read_form, shape
 from lotbench.types import Answer
