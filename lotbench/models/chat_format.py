@@ -295,18 +295,22 @@ def _dumped(value: object) -> str:
 def masked(text: str, *secrets: str) -> str:
     """Return a text with `***` in place of each API key.
 
-    Keys are found also if they are escaped, in base64 after `Bearer `, or broken by invisible characters. Of a text longer than MAX_CHARACTERS the rest is left out.
+    Keys are found also if they are escaped, in base64 after `Bearer `, or broken by invisible characters; a text without one
+    stays as it is. Of a text longer than MAX_CHARACTERS the rest is left out.
     """
     text = text[:MAX_CHARACTERS]
     # One key may begin with another.
     for secret in sorted({*secrets} - {"", "none"}, key=len, reverse=True):
         text = text.replace(secret, "***")
-        text = _VISIBLE.sub(_unescaped, text).replace(secret, "***")
-        text = text.replace(b64encode(f"Bearer {secret}".encode()).decode().rstrip("="), "***")
+        plain = _VISIBLE.sub(_unescaped, text)
+        hidden = plain.replace(secret, "***")
+        hidden = hidden.replace(b64encode(f"Bearer {secret}".encode()).decode().rstrip("="), "***")
         # The letter of an escape may be the first one of a key, so blanks are taken out alone first.
         for unseen in (_BLANK, _ESCAPED):
             if not unseen.search(secret):
-                text = _masked_within(text, secret, unseen)
+                hidden = _masked_within(hidden, secret, unseen)
+        if hidden != plain:
+            text = hidden
     return text
 
 

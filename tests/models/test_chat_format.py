@@ -140,6 +140,7 @@ def test_a_key_that_begins_like_an_escape_is_masked_in_time(key: str) -> None:
     broken = (key, *(key[:3] + inside + key[3:] for inside in within))
     broken += tuple("".join(form % ord(one) for one in key) for form in FORMS)
     assert {chat_format.masked(rf"C:\{one} \n{one}\t", key) for one in broken[:2]} == {r"C:\*** \n***\t"}
+    assert chat_format.masked(r"%41 \/ &#65;", key) == r"%41 \/ &#65;"
     broken += (key.replace("/", r"\/"), b64encode(f"Bearer {key}".encode()).decode().rstrip("="))
     assert {chat_format.masked(f"you sent {one}.", key) for one in broken} == {"you sent ***."}
 
