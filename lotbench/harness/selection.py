@@ -82,6 +82,7 @@ def _chance(seed: int | str, name: str) -> bytes:
 def _meant(name: str, ids: Iterable[str]) -> str:
     """Return `; did you mean ID?` with the id of the nearest number after the same letters, else with the most similar one."""
     stem = name.rstrip("0123456789")
-    far = {one: one.removeprefix(stem) for one in ids if one.startswith(stem)}
-    gaps = {one: abs(int(rest) - int(name[len(stem) :])) for one, rest in far.items() if rest.isdecimal()}
+    digits = name.removeprefix(stem)
+    far = {one: one.removeprefix(stem) for one in ids if one.startswith(stem)} if 0 < len(digits) < 20 else {}
+    gaps = {one: abs(int(rest) - int(digits)) for one, rest in far.items() if rest.isdecimal()}
     return f"; did you mean {min(gaps, key=gaps.__getitem__)}?" if gaps else suggestion(name, ids)
