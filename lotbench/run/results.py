@@ -166,6 +166,7 @@ def _facts(plan: Plan, results: _Results, wall_s: float) -> Facts:
     benchmark, settings, quality = plan.benchmark, plan.settings, results.quality
     preset, preset_settings = reference(benchmark)
     case = _case(plan, results.ids, results.primary_metric, results.traces, quality)
+    reasons = trust.reasons(case)
     return Facts(
         benchmark=benchmark.name,
         version=benchmark.version,
@@ -176,7 +177,7 @@ def _facts(plan: Plan, results: _Results, wall_s: float) -> Facts:
         arm=arm(settings),
         n_samples=len(plan.chosen),
         n_episodes=sum(map(len, plan.sequences())),
-        reasons=(reasons := trust.reasons(case)),
+        reasons=reasons,
         check=check_command(plan.experiment, reasons),
         remarks=trust.remarks(case),
         settings=settings.model_dump(mode="json") | {"repeats": plan.experiment.repeats},

@@ -174,9 +174,9 @@ class Gallery:
         games: dict[str, list[EpisodeRow]] = {}
         for row in shelf.rows:
             games.setdefault(row.sample, []).append(row)
-        board = None
-        with suppress(LotbenchError, ValueError):
-            [board] = home.boards([shelf.entry])
+        boards: Sequence[home.Board] = ()
+        with suppress(LotbenchError):
+            boards = home.boards([shelf.entry])
         return screen(
             "run",
             "../",
@@ -187,7 +187,7 @@ class Gallery:
             score=score,
             bounds=in_words(score.get("bounds", {})) if score else None,
             badge=trust or home.Badge("not ended"),
-            board=board,
+            board=boards[0] if boards else None,
             commands={why: check_command(shelf.run.config, [why]) for why in (trust.why if trust else ())},
             solved=dict(sorted(Counter(row.solved for row in shelf.rows if row.solved).items())),
             tally=sorted(Counter(row.outcome for row in shelf.rows).items()),
