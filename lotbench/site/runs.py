@@ -47,7 +47,7 @@ STRIP = 6
 """The maximum number of pictures beside a table of the home page."""
 HELD = 512
 """The maximum number of runs in memory, with the text of their traces; those viewed last are kept."""
-GAME = re.compile(rb"(?<=<p class=\"quiet\">)sample ([\w.-]+), repeat (\d+)(?=</p>)")
+GAME = re.compile(r"(?<=<p class=\"quiet\">)sample ([\w.-]+), repeat (\d+)(?=</p>)")
 """The sample and repeat of a game in a report, as its page has them."""
 REPORT_POLICY = (
     "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; sandbox allow-downloads"
@@ -99,9 +99,9 @@ class Gallery:
             case ["html", "report", name] if report := _report(self.shelf(name)):
                 # The report is a page in its own style that runs no script: only a link leads back.
                 back = f'<header><p class="kind"><a href="../run/{quote(name)}.html">Back to the run</a></p></header>'
-                page = report.read_bytes().replace(b"<body>", b"<body>" + back.encode(), 1)
+                page = report.read_text("utf-8", "replace").replace("<body>", "<body>" + back, 1)
                 linked = rf'<a href="../game/{quote(name)}/\1-\2.html">\g<0></a>'
-                return Served(GAME.sub(linked.encode(), page), policy=REPORT_POLICY)
+                return Served(GAME.sub(linked, page).encode(), policy=REPORT_POLICY)
             case ["png", size, name] if size in SIZES and name in self._pictures:
                 return Served(encoded(self._pictures[name], SIZES[size]), "image/png", lasting=True)
         raise LookupError(path)
