@@ -84,7 +84,7 @@ _VERBS = {
     for form in (singular, plural)
 }
 _WORD = r"\w+(?:['’]t)?"
-EITHER = re.compile(rf"({_WORD})/({_WORD})")
+EITHER = re.compile(rf"\b({_WORD})/({_WORD})")
 """Two forms of a word in a frame, of which one agrees with the key text."""
 _TOKEN = re.compile(rf"a\(n\)|{_WORD}/{_WORD}|{_WORD}", re.IGNORECASE)
 _BESIDE_BEFORE = re.compile(r"\b(\w++(?:['’]t)?)(\s++[\"'“‘(]*+)$")
