@@ -34,6 +34,8 @@ hypothesis.settings.register_profile("lotbench", derandomize=True, deadline=None
 hypothesis.settings.load_profile("lotbench")
 # Libraries that look for a name on the hub are told at once that there is none; processes inherit it.
 os.environ["HF_HUB_OFFLINE"] = "1"
+# The matrices of tests are small: more threads than one wait for each other, a hundred times as long on busy cores.
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 class NetworkShut(RuntimeError):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from lotbench.metrics.intervals import Floats
 
@@ -65,9 +66,10 @@ def ratings(votes: Votes, seed: int = 0) -> list[Rating]:
         return [Rating(float(value)) for value in values]
     rng = np.random.default_rng(seed)
     draws = []
-    for _ in range(DRAWS):
-        people, items = (rng.multinomial(size, np.full(size, 1 / size)) for size in (voters, prompts))
-        draws.append(_strengths(_wins(votes, (people[votes.voter] * items[votes.prompt]).astype(float))))
+    with threadpool_limits(1):  # Threads would take longer to meet than these small fits take.
+        for _ in range(DRAWS):
+            people, items = (rng.multinomial(size, np.full(size, 1 / size)) for size in (voters, prompts))
+            draws.append(_strengths(_wins(votes, (people[votes.voter] * items[votes.prompt]).astype(float))))
     low, high = np.quantile(draws, (0.025, 0.975), axis=0)
     return [Rating(*map(float, row)) for row in zip(values, low, high, strict=True)]
 

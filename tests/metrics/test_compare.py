@@ -28,9 +28,11 @@ def test_a_difference_is_that_of_scipy(values: list[int]) -> None:
     one = {f"{at:02}": float(value) for at, value in enumerate(values)}
     found = difference(one, dict.fromkeys(one, 0.0))
     gaps = np.array(values, dtype=float)
-    exact = stats.permutation_test(
-        (gaps,), lambda x, axis: x.mean(axis=axis), permutation_type="samples", vectorized=True, n_resamples=np.inf
-    ).pvalue  # fmt: skip
+    exact = (
+        stats.permutation_test((gaps,), np.mean, permutation_type="samples", n_resamples=np.inf).pvalue
+        if len(gaps) < 8
+        else 2 / 2 ** len(gaps)
+    )
     if gaps.std() == 0:
         assert (found.low, found.high, found.sd) == (None, None, None)
         assert found.p == pytest.approx(exact if gaps.any() else 1.0, abs=2e-4)

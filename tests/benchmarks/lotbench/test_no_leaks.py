@@ -136,7 +136,8 @@ def test_no_shipped_sample_shows_a_secret_or_its_frame_where_that_is_not_shown(
     chosen = Settings(
         frame=frame, encore=True, conversation=conversation, framework=framework, votes=1, arm="caption"
     )
-    for item, rounds in product(SHIPPED, (0, 4, 5, 14)):
+    # Each framework with every fifth sample: what a framework adds depends on no sample.
+    for item, rounds in product(SHIPPED[list(FRAMEWORKS).index(framework) :: len(FRAMEWORKS)], (0, 4, 5, 14)):
         messages = shown(item, chosen, rounds)
         assert messages == shown(without_its_frame(item, chosen, rounds), chosen, rounds), item.id
         if conversation == "growing":
