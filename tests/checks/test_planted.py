@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,7 @@ def rino(decide: Callable[[str, str, str], tuple[bool, bool]]) -> Saying:
     return rule
 
 
+@cache
 def true_claims() -> dict[str, bool]:
     return {
         claim["text"]: claim["grounded"]

@@ -319,7 +319,8 @@ def grouped() -> Iterator[tuple[Row, ...]]:
         pytest.param(
             group,
             id=", ".join(map(str, group)),
-            marks=[pytest.mark.slow] * any(one.startswith(SLOW) for one in group[0].commands),
+            marks=[pytest.mark.slow]
+            * (len(group[0].commands) > 4 or any(one.startswith(SLOW) for one in group[0].commands)),
         )
         for group in grouped()
     ],

@@ -182,6 +182,7 @@ explore.explore(random_run(Path(sys.argv[1])), Slow)
 """
 
 
+@pytest.mark.slow
 def test_a_run_killed_again_and_again_ends_with_the_same_file(tmp_path: Path) -> None:
     run = random_run(tmp_path / "whole")
     step.explore(run, HashPolicy)

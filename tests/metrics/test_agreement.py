@@ -7,17 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import accuracy_score, cohen_kappa_score, confusion_matrix
 
-from lotbench.metrics.agreement import (
-    Agreement,
-    Field,
-    Rate,
-    Stratum,
-    agreement,
-    flips,
-    kappa,
-    rate,
-    wilson,
-)
+from lotbench.metrics.agreement import Agreement, Field, Rate, Stratum, agreement, flips, kappa, rate, wilson
 
 
 def planted(seed: int, fpr: float, fnr: float, samples: int = 106, alike: float = 0.0) -> Agreement:
@@ -98,12 +88,7 @@ def test_verdicts_that_chance_alone_would_give_have_no_kappa() -> None:
 def test_95_percent_intervals_hold_the_truth_in_93_to_97_percent(
     fpr: float, fnr: float, alike: float
 ) -> None:
-    truth = {
-        "accuracy": 1 - (5 * fpr + 3 * fnr) / 8,
-        "fpr": fpr,
-        "fnr": fnr,
-        "kappa": true_kappa(fpr, fnr),
-    }
+    truth = {"accuracy": 1 - (5 * fpr + 3 * fnr) / 8, "fpr": fpr, "fnr": fnr, "kappa": true_kappa(fpr, fnr)}
     held = dict.fromkeys(truth, 0)
     for seed in range(500):
         found = planted(seed, fpr, fnr, alike=alike)

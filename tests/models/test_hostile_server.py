@@ -342,7 +342,9 @@ USED = {"prompt_tokens": 70, "completion_tokens": 30}
         (completion(usage=USED), []),
     ],
 )
-async def test_what_was_billed_and_thrown_away_is_counted(said: Any, counted: list[Usage | None]) -> None:
+async def test_what_was_billed_and_thrown_away_is_counted(
+    said: Any, counted: list[Usage | None], waits: list[float]
+) -> None:
     seen: list[Usage | None] = []
     discarded.set(seen.append)
     async with answered(answering(said), retries=3) as model:

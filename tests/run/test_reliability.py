@@ -534,9 +534,9 @@ async def test_half_of_a_character_pair_stops_nobody(tmp_path: Path, text: str) 
 
 
 async def test_a_wall_clock_that_jumps_changes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waits: list[float]
 ) -> None:
-    """Deadlines, waits and durations are of the clock that only runs forward."""
+    """Deadlines, how long to wait and durations are of the clock that only runs forward."""
     hours, wall = itertools.cycle((0, 26, -30, 5, -1)), time.time
     how: dict[str, Any] = {"time_limit": 120, "timeout_s": 30, "fresh": True}
     with FakeServer(faults=Mixed(kinds=("503", "429_soon")), caches=False) as server:
