@@ -82,7 +82,7 @@ def calls(settings: Settings) -> Mapping[str, int]:
 
 benchmark = Benchmark(
     name="hicbench",
-    version="4",
+    version="5",
     about="answer open scientific tasks, inventively and without fault",
     roles=ROLES,
     Settings=Settings,

@@ -55,7 +55,7 @@ def lints(items: Sequence[Item], settings: Settings, metadata: Mapping[str, Sequ
 
 benchmark = Benchmark(
     name="liveideabench",
-    version="4",
+    version="5",
     about="have scientific ideas on one keyword, to be judged by a panel",
     roles=ROLES,
     Settings=Settings,

@@ -52,7 +52,7 @@ ROLES = {
 
 benchmark = Benchmark(
     name="lotbench",
-    version="7",
+    version="8",
     about="find the hidden part of a funny response, in as few rounds as possible",
     roles=ROLES,
     Settings=Settings,

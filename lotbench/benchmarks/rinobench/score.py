@@ -28,6 +28,8 @@ Counts = Mapping[str, int]
 
 FARTHEST = (0.0, float(LABELS[-1] - LABELS[0]))
 """The smallest and the largest possible absolute error."""
+LEAST_IDEAS = 12
+"""The fewest ideas for an interval of macro F1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +199,11 @@ def macro_f1(answers: Sequence[Judged]) -> Metric:
     """Return the mean F1 of the five scores, with its interval.
 
     A score that is the gold score of no idea counts with F1 0. Its F1 could be up to 1, so the upper end of the interval is
-    raised by 1/5 for each such score.
+    raised by 1/5 for each such score. Fewer than 12 ideas lack too many scores, and have no interval.
     """
     metric = of_scores(answers, classification.macro_f1)
-    if metric.high is None:
-        return metric
+    if metric.high is None or metric.n < LEAST_IDEAS:
+        return replace(metric, low=None, high=None)
     unseen = len(LABELS) - len({answer.gold for answer in answers})
     return replace(metric, high=min(1.0, metric.high + unseen / len(LABELS)))
 

@@ -44,7 +44,7 @@ def calls(settings: Settings) -> Mapping[str, int]:
 
 benchmark = Benchmark(
     name="rinobench",
-    version="4",
+    version="5",
     about="judge how novel a research idea is beside its related works, with reasons that hold",
     roles=ROLES,
     Settings=Settings,
