@@ -166,4 +166,4 @@ class Models:
         takes_requests = getattr(own_model, "takes_requests", False)
         # Behind one that takes requests may be a person.
         time_s = None if takes_requests else timeout_s
-        return CallableModel(own_model, picture, name.text + mark, time_s, takes_requests)
+        return CallableModel(own_model, picture, name.text, time_s, takes_requests, mark)

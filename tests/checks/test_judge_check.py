@@ -40,7 +40,7 @@ class Player:
     rule: Rule
     name: str
     calls: int = 0
-    takes_requests = True
+    takes_requests = names_itself = True
 
     async def __call__(self, request: Request) -> Reply:
         self.calls += 1

@@ -214,10 +214,7 @@ def command(python: Path, tmp_path: Path, url: str, *more: str) -> Iterator[str]
     games = ["--data", "lotbench_easy", "--max-rounds", "3", "--set", "arm=caption"]
     folder = ["--folder", str(tmp_path / "games")]
     given = [str(python), "-c", serve, "serve", *players, *games, *folder, *more]
-    home = os.environ | {
-        "LOTBENCH_HOME": str(tmp_path / "home"),
-        "LOTBENCH_SERVE_KEY": KEY,
-    }
+    home = os.environ | {"LOTBENCH_HOME": str(tmp_path / "home"), "LOTBENCH_SERVE_KEY": KEY}
     with subprocess.Popen(given, cwd=ROOT, env=home, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
