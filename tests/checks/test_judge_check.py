@@ -226,7 +226,8 @@ def few_positives(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def game(data: Path, out: Path, judge: Any, **more: Any) -> Run:
     """A run of six rounds whose judge is a rule."""
-    players: dict[str, Any] = {"judge": Player(judge, "judge-0"), "oracle": Player(PlantedJudge(ITEMS), "o")}
+    judge = judge if isinstance(judge, Player) else Player(judge, "judge-0")
+    players: dict[str, Any] = {"judge": judge, "oracle": Player(PlantedJudge(ITEMS), "o")}
     return await evaluate(
         "lotbench",
         model=Player(candidate, "candidate"),
@@ -328,6 +329,21 @@ async def test_a_check_counts_for_its_settings_only(data: Path, rows: Path, tmp_
     run = await game(data, tmp_path, judge, settings={"judge_mode": "zero_shot"})
     assert "the judge was never checked (unchecked: judge-0)" in run.summary["reasons"]
     assert "unchecked: judge-0" in section(run)
+
+
+class Foreign(Player):
+    """A Python object as users have it: nothing shows what it depends on."""
+
+    names_itself = False
+
+
+async def test_a_check_of_an_object_counts_for_no_other_of_its_id(
+    data: Path, rows: Path, tmp_path: Path
+) -> None:
+    one, other = (Foreign(PlantedJudge(ITEMS), "judge-0") for _ in range(2))
+    await judge_check(wanted(data, rows, tmp_path), own={"python:j0": one})
+    runs = [await game(data, tmp_path, judge) for judge in (one, other)]
+    assert ["the judge was never" in str(run.summary["reasons"]) for run in runs] == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,8 @@ async def test_a_client_plays_the_games_of_evaluate(tmp_path: Path) -> None:
             with pytest.raises(UsageError, match="reset first"):
                 await client.step("a kettle")
             begun = await client.reset(1, "mine", sample)
+            with pytest.raises(UsageError, match="was begun before"):
+                await client.reset(1, "other", sample)
             assert (begun["reward"], begun["done"], begun["wants"]) == (None, False, "guess")
             assert client.episode.state()["episode_id"] == "mine"
             last = await client.play(begun)
