@@ -326,8 +326,9 @@ async def test_the_chance_line_is_what_the_checked_fpr_lets_wrong_guesses_get(
 async def test_a_check_counts_for_its_settings_only(data: Path, rows: Path, tmp_path: Path) -> None:
     judge = PlantedJudge(ITEMS)
     await judge_check(wanted(data, rows, tmp_path), own=players(judge))
-    run = await game(data, tmp_path, judge, settings={"judge_mode": "zero_shot"})
-    assert "the judge was never checked (unchecked: judge-0)" in run.summary["reasons"]
+    for settings in ({"wording": "paper"}, {"judge_mode": "zero_shot"}):
+        run = await game(data, tmp_path, judge, settings=settings)
+        assert "the judge was never checked (unchecked: judge-0)" in run.summary["reasons"]
     assert "unchecked: judge-0" in section(run)
 
 
@@ -359,8 +360,7 @@ async def test_a_judge_that_errs_too_often_or_was_checked_on_too_little_makes_a_
 ) -> None:
     await judge_check(wanted(data, rows, tmp_path, limit=limit), own=players(judge))
     await judge_check(wanted(data, rows, tmp_path, judges=0, oracle=True), own=players())
-    run = await game(data, tmp_path, judge)
-    found = run.summary["reasons"]
+    found = (await game(data, tmp_path, judge)).summary["reasons"]
     assert [reason in one for reason, one in zip(reasons, found, strict=True)] == [True] * len(reasons)
 
 
