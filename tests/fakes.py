@@ -46,8 +46,8 @@ def _usage(text: str, request: Request) -> Usage:
 class _Asked:
     """What every fake keeps: who it is, what it was asked, and how many calls stood open at once."""
 
-    takes_requests = True
-    """Given to `evaluate`, it is a `Model` and no callable of messages."""
+    takes_requests = names_itself = True
+    """Given to `evaluate`, it is a `Model` like lotbench's own: fakes of one id are one model."""
 
     def __init__(self, model_id: str, latency: float) -> None:
         self.model_id = model_id

@@ -127,9 +127,7 @@ def _write(prepared: Prepared, calls: Calls, judged: Sequence[JudgedProbe]) -> C
     place = calls.folder
     place.write("checks.jsonl", "".join(f"{_line(row)}\n" for row in rows))
     sentences = judge_rates.sentences(
-        measures,
-        names,
-        {role: prepared.validation.deciding(role, prepared.plan.settings) for role in names},
+        measures, names, {role: prepared.validation.deciding(role, prepared.plan.settings) for role in names}
     )
     place.write("report.md", judge_rates.to_markdown(measures, names, notes, spent, sentences))
     place.write_json(

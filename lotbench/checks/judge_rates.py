@@ -148,9 +148,7 @@ def counted(result: Measure) -> dict[str, Any]:
 
 
 def sentences(
-    results: Sequence[Measure],
-    names: Mapping[str, Sequence[str]],
-    deciding: Mapping[str, Mapping[str, str]],
+    results: Sequence[Measure], names: Mapping[str, Sequence[str]], deciding: Mapping[str, Mapping[str, str]]
 ) -> list[str]:
     """Return a sentence for each measure that scores can rest on: its rates, and whether the rule of trust accepts them.
 

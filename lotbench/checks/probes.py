@@ -73,11 +73,7 @@ async def side_by_side(concurrency: int, work: Sequence[Callable[[], Awaitable[N
 
 
 def key_of(
-    plan: Plan,
-    role: str,
-    indexes: Sequence[int],
-    settings: Any,
-    ids: Mapping[str, Sequence[Sequence[str]]],
+    plan: Plan, role: str, indexes: Sequence[int], settings: Any, ids: Mapping[str, Sequence[Sequence[str]]]
 ) -> dict[str, JSON] | None:
     """Return the key of a judge check in the store: all that the verdicts of these judges depend on.
 

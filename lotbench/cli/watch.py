@@ -114,7 +114,7 @@ def play(asked: Mapping[str, Any], console: Console, out: Path, own: Mapping[str
 class Script:
     """A model that plays the candidate and the oracle of the recorded game, with a pause before each reply."""
 
-    takes_requests = True
+    takes_requests = names_itself = True
 
     def __init__(self, pace_s: float) -> None:
         self._pace_s = pace_s

@@ -36,7 +36,7 @@ class ClientGame:
         self._steps = 0
 
     async def reset(self, seed: int | None, name: str | None, sample: str | None) -> dict[str, Any]:
-        """Stop the current game, begin another, and return what the client is shown of it: observation, reward, `done`.
+        """Begin a game in place of the current one, and return what the client is shown of it: observation, reward, `done`.
 
         Args:
             seed: See `Games.new`.
@@ -44,12 +44,10 @@ class ClientGame:
             sample: The id of the sample; None for the next one in the shared order.
 
         Raises:
-            UsageError: The sample is unknown, or the game was begun before.
+            UsageError: The sample is unknown, or the game was begun before; the current game goes on.
         """
-        await self.close()
         with _withhold():
             game = await self._games.new(sample or next(self._order), seed)
-        # Another reset may have finished meanwhile.
         await self.close()
         self._game = game
         self._name, self._steps = name or f"{game.sample}/{game.seed}", 0

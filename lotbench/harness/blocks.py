@@ -18,6 +18,8 @@ _MARKER = re.compile(r"^[A-Z][A-Z' ]*[A-Z](?=:|$)", re.MULTILINE)
 _BLOCK = re.compile(r"^[A-Z][A-Z' ]*[A-Z]\n\{\{\s*(\w+)\s*\}\}$", re.MULTILINE)
 """A field that stands alone in the line below a marker."""
 _WORD = re.compile(r"[^\W_]+")
+_DIGITS = str.maketrans("0135", "OIES")
+"""Digits that look like letters of a marker, as in `END 0F 1DEA`."""
 
 
 def enclosed(prompt: Prompt, values: Mapping[str, Value]) -> dict[str, Value]:
@@ -47,7 +49,7 @@ def _blocks(text: str) -> Mapping[str, tuple[tuple[str, ...], frozenset[str]]]:
 
 
 def _quote(value: str, starts: tuple[str, ...], ends: frozenset[str]) -> str:
-    lines = ((line, letters(line)) for line in value.splitlines(keepends=True))
+    lines = ((line, letters(line).translate(_DIGITS)) for line in value.splitlines(keepends=True))
     return "".join(
         f"> {line}"
         if f"{_words(plain)} ".startswith(starts) or _words(plain.partition(":")[0]).casefold() in ends

@@ -42,7 +42,7 @@ _ESCAPED = re.compile(r"[^!-~]+|\\{1,8}(?:[bfnrt]|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2
 _HEX = r"(2[1-9a-fA-F]|[3-6][0-9a-fA-F]|7[0-9a-eA-E])"
 _VISIBLE = re.compile(
     rf"\\{{1,8}}(?:(?:u00|U0{{6}}|x){_HEX}|u\{{0{{0,6}}{_HEX}\}}|/|(?P<octal>04[1-7]|0[5-7][0-7]|1[0-6][0-7]|17[0-6]))"
-    rf"|%{_HEX}|&#(?:[xX]0{{0,6}}{_HEX}|0{{0,6}}(?P<decimal>3[3-9]|[4-9][0-9]|1[01][0-9]|12[0-6]));?"
+    rf"|%(?:25){{0,8}}{_HEX}|&#(?:[xX]0{{0,6}}{_HEX}|0{{0,6}}(?P<decimal>3[3-9]|[4-9][0-9]|1[01][0-9]|12[0-6]));?"
 )
 """Escapes of the characters that a key may have, in JSON, PHP, C, addresses and HTML; without a group: an escaped slash."""
 

@@ -85,6 +85,7 @@ class Chat(ChatOpenAI):
             "Content-Type": "application/json",
             "User-Agent": client.user_agent,
         }
+        failure: BaseException | None = None
         try:
             # Post the body directly: `create` looks through every message, which takes most of the CPU time.
             response = await client.post(
@@ -94,9 +95,12 @@ class Chat(ChatOpenAI):
                 options={"headers": headers},
             )
         except openai.APIStatusError as error:
-            raise RefusedError(error.response, secret) from None
+            failure = RefusedError(error.response, secret)
         except openai.APIConnectionError as error:
-            raise (error.__cause__ or error) from None
+            failure = error.__cause__ or error
+        # Raised out here: the context of an error would be openai's, which has the headers with the key.
+        if failure is not None:
+            raise failure
         message = AIMessage(**_parse_body(response.content, secret))
         used = {"token_usage": message.usage_metadata, "model_name": message.response_metadata["model_name"]}
         return ChatResult(generations=[ChatGeneration(message=message)], llm_output=used)

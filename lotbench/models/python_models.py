@@ -18,7 +18,7 @@ from inspect import isawaitable, iscoroutinefunction
 from pathlib import Path
 from secrets import token_hex
 from traceback import extract_tb
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 import orjson
@@ -38,7 +38,7 @@ _KEY_NAME = re.compile(r"(?i)(?:key|token|secret|password)$")
 SHORTEST_KEY = 8
 """The least number of characters of a key; masking shorter values would mask words."""
 
-_MARKS: dict[int, tuple[str, object]] = {}
+_MARKS: dict[tuple[int, ...], tuple[str, object]] = {}
 """The marks of objects in this process; it keeps the objects too, so that no other has the same number."""
 _REPLY = TypeAdapter(Reply)
 _RETURNS = "text, a dictionary or a lotbench.types.Reply"
@@ -51,9 +51,10 @@ class CallableModel:
     Attributes:
         call: The callable, async or not; it returns text, a mapping (which is sent on as JSON) or a Reply.
         picture: Maps the sha256 of a picture to its data URL.
-        model_id: The model id in its replies.
+        model_id: The model id of replies that name none.
         timeout_s: The time limit of a call in seconds; None for no limit.
         takes_requests: Whether it gets the request itself instead of messages.
+        mark: What is put after the model ids of its replies; see `own_mark`.
     """
 
     call: Callable[[Any], Any]
@@ -61,6 +62,7 @@ class CallableModel:
     model_id: str
     timeout_s: float | None = None
     takes_requests: bool = False
+    mark: str = ""
 
     async def __call__(self, request: Request) -> Reply:
         """Call the callable with a request or its messages and return its reply.
@@ -80,10 +82,10 @@ class CallableModel:
             if isinstance(answer, Mapping):
                 answer = json.dumps(dict(answer), ensure_ascii=False)
             if isinstance(answer, str):
-                answer = Reply(answer, self.model_id, seconds=seconds)
+                answer = Reply(answer, "", seconds=seconds)
             if isinstance(answer, Reply):
-                named = replace(answer, model=answer.model or self.model_id)
-                return _REPLY.validate_json(orjson.dumps(storable(named)), strict=True)
+                reply = _REPLY.validate_json(orjson.dumps(storable(answer)), strict=True)
+                return replace(reply, model=(reply.model or self.model_id)[: chat_format.MAX_ID] + self.mark)
             why = f"returned {type(answer).__name__}"
         except ValidationError as error:
             why = f"returned a Reply with a fault: {faults_of(error)[0]}"
@@ -163,12 +165,16 @@ def chat_maker(name: ModelName, limits: Limits) -> Callable[[Sampling], Any]:
 
 
 def own_mark(model: object) -> str:
-    """Return a mark for the id of a Python object that judges or answers; no other object and no other process has it.
+    """Return a mark for the ids of a Python object that judges or answers; no other object and no other process has it.
 
     Nothing shows all that the replies of an object depend on: its helpers, clients and prompts may be anywhere. So a check
-    of it counts for this object in this process alone. An object that returns a `Reply` names its id itself.
+    of it counts for this object in this process alone, whatever id its replies name. A method counts as its object and its
+    function. Only models of lotbench itself have no mark (`names_itself`).
     """
-    return "#" + _MARKS.setdefault(id(model), (token_hex(4), model))[0]
+    if getattr(model, "names_itself", None) is True:
+        return ""
+    parts = (model.__self__, model.__func__) if isinstance(model, MethodType) else (model,)
+    return "#" + _MARKS.setdefault(tuple(map(id, parts)), (token_hex(4), model))[0]
 
 
 async def _called(call: Callable[[Any], Any], heard: object) -> Any:
@@ -194,20 +200,32 @@ async def _await_reply(name: str, answering: Awaitable[Any], timeout_s: float | 
         CallFailed: The call raised an exception, or took longer than `timeout_s`.
         Unescapable: It raised an error with status 401, 402, 403 or 404.
     """
+    call = asyncio.ensure_future(_outcome(answering))
     try:
-        async with asyncio.timeout(timeout_s) as patience:
-            return await answering
-    except (Unescapable, CallFailed, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
-        raise
+        await asyncio.wait([call], timeout=timeout_s)
+    finally:
+        # A function may go on nevertheless; nobody waits for it.
+        call.cancel()
+    if not call.done():
+        # The provider may still finish and bill the call.
+        discarded.get()(None)
+        raise CallFailed(f"{name}: no answer within {timeout_s:g} s")
+    answer, error = call.result()
+    if error is None:
+        return answer
+    if isinstance(error, (Unescapable, CallFailed, KeyboardInterrupt)):
+        raise error
+    said = f"{name}: {type(error).__name__}: {error}{_place(error, model)}"
+    hopeless = getattr(error, "status_code", None) in (401, 402, 403, 404)
+    raise (Unescapable if hopeless else CallFailed)(chat_format.masked(said, *_secrets(model)))
+
+
+async def _outcome(answering: Awaitable[Any]) -> tuple[Any, BaseException | None]:
+    """Return the result of a call, or the error that it raised: SystemExit from a task would end the event loop."""
+    try:
+        return await answering, None
     except BaseException as error:  # noqa: BLE001 - foreign code raises anything
-        if patience.expired():
-            # The provider may still finish and bill the call.
-            discarded.get()(None)
-            raise CallFailed(f"{name}: no answer within {timeout_s:g} s") from None
-        said = f"{name}: {type(error).__name__}: {error}{_place(error, model)}"
-        message = chat_format.masked(said, *_secrets(model))
-        hopeless = getattr(error, "status_code", None) in (401, 402, 403, 404)
-        raise (Unescapable if hopeless else CallFailed)(message) from None
+        return None, error
 
 
 def _place(error: BaseException, model: object) -> str:

@@ -52,11 +52,7 @@ class Models:
     """
 
     def __init__(
-        self,
-        pictures: Pictures,
-        limits: Limits,
-        own: Mapping[str, Any],
-        order: Sequence[str] = (),
+        self, pictures: Pictures, limits: Limits, own: Mapping[str, Any], order: Sequence[str] = ()
     ) -> None:
         self.warnings: list[str] = []
         self._order = order
@@ -122,13 +118,8 @@ class Models:
             from lotbench.models.transformers import TransformersModel
             from lotbench.models.transformers.loading import Packing
 
-            model: Model = TransformersModel(
-                name.model,
-                name.adapter or None,
-                picture=self._pictures.sent_bytes,
-                packing=Packing(quantize=name.quantize),
-            )
-            return model
+            packing, picture = Packing(quantize=name.quantize), self._pictures.sent_bytes
+            return TransformersModel(name.model, name.adapter or None, picture=picture, packing=packing)
         if name.kind == "file":
             return self._recorded(role, Path(name.model))
         if name.kind == "human" and name.text not in self._own:
@@ -166,4 +157,4 @@ class Models:
         takes_requests = getattr(own_model, "takes_requests", False)
         # Behind one that takes requests may be a person.
         time_s = None if takes_requests else timeout_s
-        return CallableModel(own_model, picture, name.text + mark, time_s, takes_requests)
+        return CallableModel(own_model, picture, name.text, time_s, takes_requests, mark)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lotbench import benchmarks
 from lotbench.calls.journal import Totals, read_totals
 from lotbench.calls.prices import Price
-from lotbench.config.experiment import DEFAULT_BENCHMARK, Config, Experiment, Limits
+from lotbench.config.experiment import DEFAULT_BENCHMARK, Config, Experiment, Limits, validate
 from lotbench.config.model_names import parse
 from lotbench.errors import RunFolderError, UsageError, among
 from lotbench.harness.evidence import Evidence
@@ -144,7 +145,10 @@ class Run:
 
 
 def check_command(config: Experiment, reasons: Sequence[str]) -> str:
-    """Return the command that checks what some reasons call unchecked, judge or oracle; "" if no command can check it."""
+    """Return the command that checks what some reasons call unchecked, judge or oracle; "" if no command can check it.
+
+    It sets all on which a check and the run must agree for the check to count, unless that is the default.
+    """
     unchecked = [
         (role, name)
         for role in ("judge", "oracle")
@@ -155,8 +159,33 @@ def check_command(config: Experiment, reasons: Sequence[str]) -> str:
         if unchecked and not {parse(name).kind for _, name in unchecked} & {"python", "local", "human"}:
             named = [config.benchmark] * (config.benchmark != DEFAULT_BENCHMARK)
             given = [part for role, name in unchecked for part in (f"--{role}", parse(name).text)]
-            return shlex.join(["lotbench", "judge-check", *named, *given])
+            sets = [f"--set={name}={value}" for name, value in _conditions(config, dict(unchecked)).items()]
+            return shlex.join(["lotbench", "judge-check", *named, *given, *sets])
     return ""
+
+
+def _conditions(config: Experiment, roles: Iterable[str]) -> dict[str, str]:
+    """Return the fields of a run, as `--set` takes them, that verdicts of these roles depend on and that differ from defaults.
+
+    Raises:
+        UsageError: The settings have a fault, or the benchmark has no judge set.
+    """
+    benchmark, own = benchmarks.get(config.benchmark), {"candidate": ("human",), **config.roles}
+    if (validation := benchmark.validation) is None:
+        raise UsageError(f"{benchmark.name} has no judge set")
+    names = {role: tuple(map(parse, texts)) for role, texts in own.items()}
+    default, _ = benchmark.cast(benchmark.Settings(), names, config.seed)
+    settings = validate(benchmark.Settings, config.settings)
+    for name in benchmark.Settings.model_fields:
+        plainer = settings.model_copy(update={name: getattr(default, name)})
+        if all(validation.depends(role, plainer) == validation.depends(role, settings) for role in roles):
+            settings = plainer
+    fields = {name: value for name, value in settings if value != getattr(default, name)}
+    for role in sorted(config.sampling.keys() & {*roles}):
+        sampling = config.sampling[role].model_dump(exclude_none=True)
+        fields |= {f"sampling.{role}.{name}": value for name, value in sampling.items()}
+    fields |= {"prompts": config.prompts} if config.prompts else {}
+    return {name: value if isinstance(value, str) else json.dumps(value) for name, value in fields.items()}
 
 
 def load_run(

@@ -201,12 +201,7 @@ def _sections(plan: Plan, results: _Results) -> Sequence[Section]:
 
 
 def gather_evidence(
-    plan: Plan,
-    path: Path,
-    answers: Answers,
-    out: run_folder.Folder | None = None,
-    *,
-    embed: bool,
+    plan: Plan, path: Path, answers: Answers, out: run_folder.Folder | None = None, *, embed: bool
 ) -> Evidence:
     """Return the data that metrics need beside traces: samples, labels, and embeddings if the settings name an encoder.
 

@@ -157,7 +157,7 @@ class Host:
         decide: Asks the player about a guess that is on no list; if it is None, such a guess does not count.
     """
 
-    takes_requests = True
+    takes_requests = names_itself = True
 
     def __init__(self, sample: Callable[[str], Any], decide: Decide | None = None) -> None:
         self._sample = sample

@@ -40,7 +40,7 @@ class Player:
     rule: Rule
     name: str
     calls: int = 0
-    takes_requests = True
+    takes_requests = names_itself = True
 
     async def __call__(self, request: Request) -> Reply:
         self.calls += 1
@@ -226,7 +226,8 @@ def few_positives(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def game(data: Path, out: Path, judge: Any, **more: Any) -> Run:
     """A run of six rounds whose judge is a rule."""
-    players: dict[str, Any] = {"judge": Player(judge, "judge-0"), "oracle": Player(PlantedJudge(ITEMS), "o")}
+    judge = judge if isinstance(judge, Player) else Player(judge, "judge-0")
+    players: dict[str, Any] = {"judge": judge, "oracle": Player(PlantedJudge(ITEMS), "o")}
     return await evaluate(
         "lotbench",
         model=Player(candidate, "candidate"),
@@ -325,9 +326,25 @@ async def test_the_chance_line_is_what_the_checked_fpr_lets_wrong_guesses_get(
 async def test_a_check_counts_for_its_settings_only(data: Path, rows: Path, tmp_path: Path) -> None:
     judge = PlantedJudge(ITEMS)
     await judge_check(wanted(data, rows, tmp_path), own=players(judge))
-    run = await game(data, tmp_path, judge, settings={"judge_mode": "zero_shot"})
-    assert "the judge was never checked (unchecked: judge-0)" in run.summary["reasons"]
+    for settings in ({"wording": "paper"}, {"judge_mode": "zero_shot"}):
+        run = await game(data, tmp_path, judge, settings=settings)
+        assert "the judge was never checked (unchecked: judge-0)" in run.summary["reasons"]
     assert "unchecked: judge-0" in section(run)
+
+
+class Foreign(Player):
+    """A Python object as users have it: nothing shows what it depends on."""
+
+    names_itself = False
+
+
+async def test_a_check_of_an_object_counts_for_no_other_of_its_id(
+    data: Path, rows: Path, tmp_path: Path
+) -> None:
+    one, other = (Foreign(PlantedJudge(ITEMS), "judge-0") for _ in range(2))
+    await judge_check(wanted(data, rows, tmp_path), own={"python:j0": one})
+    runs = [await game(data, tmp_path, judge) for judge in (one, other)]
+    assert ["the judge was never" in str(run.summary["reasons"]) for run in runs] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -343,8 +360,7 @@ async def test_a_judge_that_errs_too_often_or_was_checked_on_too_little_makes_a_
 ) -> None:
     await judge_check(wanted(data, rows, tmp_path, limit=limit), own=players(judge))
     await judge_check(wanted(data, rows, tmp_path, judges=0, oracle=True), own=players())
-    run = await game(data, tmp_path, judge)
-    found = run.summary["reasons"]
+    found = (await game(data, tmp_path, judge)).summary["reasons"]
     assert [reason in one for reason, one in zip(reasons, found, strict=True)] == [True] * len(reasons)
 
 

@@ -66,6 +66,8 @@ async def test_a_client_plays_the_games_of_evaluate(tmp_path: Path) -> None:
             with pytest.raises(UsageError, match="reset first"):
                 await client.step("a kettle")
             begun = await client.reset(1, "mine", sample)
+            with pytest.raises(UsageError, match="was begun before"):
+                await client.reset(1, "other", sample)
             assert (begun["reward"], begun["done"], begun["wants"]) == (None, False, "guess")
             assert client.episode.state()["episode_id"] == "mine"
             last = await client.play(begun)
@@ -214,10 +216,7 @@ def command(python: Path, tmp_path: Path, url: str, *more: str) -> Iterator[str]
     games = ["--data", "lotbench_easy", "--max-rounds", "3", "--set", "arm=caption"]
     folder = ["--folder", str(tmp_path / "games")]
     given = [str(python), "-c", serve, "serve", *players, *games, *folder, *more]
-    home = os.environ | {
-        "LOTBENCH_HOME": str(tmp_path / "home"),
-        "LOTBENCH_SERVE_KEY": KEY,
-    }
+    home = os.environ | {"LOTBENCH_HOME": str(tmp_path / "home"), "LOTBENCH_SERVE_KEY": KEY}
     with subprocess.Popen(given, cwd=ROOT, env=home, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -124,7 +124,7 @@ def test_a_wait_that_the_server_asks_for_is_read(headers: dict[str, str], second
 
 
 FORMS = (
-    r"\u%04X", r"\\u%04x", r"\x%02X", r"\U%08x", r"\u{%x}", r"\%03o", "%%%02X", "&#%d;", "&#x%X;",
+    r"\u%04X", r"\\u%04x", r"\x%02X", r"\U%08x", r"\u{%x}", r"\%03o", "%%%02X", "%%25%02x", "&#%d;", "&#x%X;",
 )  # fmt: skip
 """Ways in which servers escape a character."""
 

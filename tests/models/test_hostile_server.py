@@ -366,8 +366,7 @@ async def test_an_answer_that_stops_after_its_head_is_counted(
 
 
 @pytest.mark.parametrize(
-    ("head", "counted"),
-    [(b"", [None, None]), (b"HTTP/1.1 500 Bad\r\nContent-Length: 99\r\n\r\n", [])],
+    ("head", "counted"), [(b"", [None, None]), (b"HTTP/1.1 500 Bad\r\nContent-Length: 99\r\n\r\n", [])]
 )
 async def test_a_request_that_was_sent_and_not_answered_in_time_is_counted(
     head: bytes, counted: list[None]

@@ -53,10 +53,7 @@ def liveidea(request: Any) -> Mapping[str, Any]:
             for row in ROWS["liveideabench"]
             if hasattr(row, "letter")
         }
-        ideas = (
-            between(text, "FIRST IDEA", "SECOND IDEA"),
-            between(text, "SECOND IDEA", "END OF IDEAS"),
-        )
+        ideas = (between(text, "FIRST IDEA", "SECOND IDEA"), between(text, "SECOND IDEA", "END OF IDEAS"))
         return {"grade": letters.get(frozenset(ideas), "A")}
     places = {
         version: (row.respect, place)

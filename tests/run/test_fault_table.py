@@ -396,10 +396,7 @@ def test_golden_row_of_a_fault(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LOCAL_FAULTS)
 def test_golden_row_of_a_local_fault(
-    name: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    made: dict[str, tuple[str, str]],
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], made: dict[str, tuple[str, str]]
 ) -> None:
     row = LOCAL_FAULTS[name](tmp_path, capsys)
     made[name] = row, ""

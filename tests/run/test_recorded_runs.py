@@ -9,16 +9,7 @@ import pytest
 
 from lotbench.cli import main
 from lotbench.run.evaluate import resume
-from tests.recorded import (
-    FOLDER,
-    RUNS,
-    benchmark_of,
-    copied,
-    cut_off,
-    episodes,
-    own,
-    summary,
-)
+from tests.recorded import FOLDER, RUNS, benchmark_of, copied, cut_off, episodes, own, summary
 
 
 @pytest.mark.parametrize("name", RUNS)

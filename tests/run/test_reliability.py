@@ -16,14 +16,7 @@ from lotbench.benchmarks.lotbench import check
 from lotbench.benchmarks.lotbench.settings import GameEpisode
 from lotbench.calls.journal import Journal, read_journal
 from lotbench.cli import main
-from lotbench.errors import (
-    CallFailed,
-    LotbenchError,
-    RunFolderError,
-    TooManyFailures,
-    Unescapable,
-    Unread,
-)
+from lotbench.errors import CallFailed, LotbenchError, RunFolderError, TooManyFailures, Unescapable, Unread
 from lotbench.harness.state import State
 from lotbench.models.retrying import LONGEST_WAIT_S, MALFORMED_TRIES, Waiting
 from lotbench.prompting.reply import read_form

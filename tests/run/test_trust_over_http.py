@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from lotbench import benchmarks
 from lotbench.cli import main
 from lotbench.report import trust
+from lotbench.run.loading import check_command, load_run
 from tests.judging import PlantedJudge, asked, data_set, filled, shipped, write
 from tests.rules import game_rule, hear
 from tests.server import FakeServer
@@ -53,12 +55,15 @@ def test_the_game_is_rankable_once_judge_and_oracle_are_checked(tmp_path: Path) 
     rows = write(tmp_path / "set", daeso=filled(GAMES), oracle=asked(GAMES))
     with FakeServer(rule=Everybody(game_rule(), PlantedJudge(GAMES))) as server:
         judges = [f"--judge=judge@{server.url}", f"--oracle=oracle@{server.url}"]
-        bounds = ["--set=max_rounds=2"]
+        bounds = ["--set=max_rounds=2", "--set=judge_mode=zero_shot", "--set=sampling.judge.temperature=0.5"]
+        bounds += ["--set=oracle_says=yes_no", "--set=oracle_sees=response", "--set=verdict=first"]
         play = ["--model", f"candidate@{server.url}", "--data", str(data), *bounds]
         checking = ["--judge-set", str(rows), "--data", str(data), "--repeats", "1"]
         run = ["evaluate", *play, *judges, "--repeats", "1", "--out"]
         assert main([*run, str(tmp_path / "before")]) == 0
-        assert main(["judge-check", *judges, *checking, "--out", str(tmp_path / "checks")]) == 0
+        [begun] = map(load_run, (tmp_path / "before").glob("*-*"))
+        printed = shlex.split(check_command(begun.config, begun.summary["reasons"]))
+        assert main([*printed[1:], *checking, "--out", str(tmp_path / "checks")]) == 0
         assert main([*run, str(tmp_path / "after")]) == 0
     before, after = summary(tmp_path / "before"), summary(tmp_path / "after")
     assert before["rankable"] is False

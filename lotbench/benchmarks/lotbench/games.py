@@ -21,14 +21,7 @@ CENSORING = ("judge_failed", "oracle_failed")
 failed counts as unsolved, so a candidate gains nothing by failing."""
 SETUP = ("chain", "chain_check", "chain_accepted")
 """The steps in which a judge builds its causal chain; they belong to the sample, not to a round."""
-TEXTS = (
-    "intervened_chain",
-    "point_reason",
-    "function_reason",
-    "explanation",
-    "closest",
-    "difference_reason",
-)
+TEXTS = ("intervened_chain", "point_reason", "function_reason", "explanation", "closest", "difference_reason")
 """The fields of a verdict that hold texts of the judge about the guess."""
 CRITERIA = ("same_creative_point", "same_function", "different_approach")
 VERDICTS = ("check", "confirm", "different")

@@ -54,10 +54,7 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     if decides is None:
         notes = [f"unchecked: {judge.who}"]
     else:
-        notes = [
-            *_chained(decides, context),
-            *(_fielded(own, context) if own else [_how_to_label(context)]),
-        ]
+        notes = [*_chained(decides, context), *(_fielded(own, context) if own else [_how_to_label(context)])]
         if unused := ", ".join(entry["run"] for entry in fields if entry is not own):
             notes.append(f"Labels of other runs are not used here, for their guesses are others: {unused}.")
     line, sentence = chance_line(settings, decides, alone)

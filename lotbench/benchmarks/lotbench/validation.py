@@ -127,6 +127,9 @@ def depends(role: str, settings: Settings) -> tuple[dict[str, JSON], set[str]]:
             chosen["encore"] = True
     if settings.whole:
         chosen["answers"] = "whole responses"
+    # The paper's prompts have the names of ours.
+    if settings.wording == "paper":
+        chosen["wording"] = "paper"
     return {"benchmark": "lotbench", **chosen}, heard
 
 
