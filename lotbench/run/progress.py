@@ -14,7 +14,7 @@ from lotbench.report.markdown import duration
 from lotbench.run.session import Status, Watch
 
 if TYPE_CHECKING:
-    from rich.text import Text
+    from rich.table import Table
 
 TERMINAL_S = 0.25
 PIPE_S = 15.0
@@ -71,15 +71,14 @@ def _on_terminal(stream: TextIO) -> Watch:
         console, start = Console(file=stream, markup=False), (time.monotonic(), done(status))
         _warn(status, console.print)
         console.print(f"run: {status.path}", highlight=False, soft_wrap=True)
-        marks = "━─" if console.encoding.startswith("utf") else "=-"
         with Live(console=console, auto_refresh=False, transient=False) as live:
             try:
                 while True:
-                    live.update(Group(bar(status, marks), Text(lines(status, start))), refresh=True)
+                    live.update(Group(bar(status), Text(lines(status, start))), refresh=True)
                     await asyncio.sleep(TERMINAL_S)
             finally:
                 ending = [ENDING] if status.traces else []
-                live.update(Group(bar(status, marks), Text(lines(status, start)), *ending), refresh=True)
+                live.update(Group(bar(status), Text(lines(status, start)), *ending), refresh=True)
 
     return show
 
@@ -91,25 +90,15 @@ def done(status: Status) -> float:
     return (len(status.traces) + rounds / most) / max(status.total, 1)
 
 
-def bar(status: Status, marks: str = "━─") -> Text:
-    """Return a bar of BAR columns and the counts of finished games or tasks, each kind in a colour of its own.
+def bar(status: Status) -> Table:
+    """Return a bar of BAR columns of what is done (`done`), and the counts of finished games or tasks by kind, in colours."""
+    from rich.progress_bar import ProgressBar  # noqa: PLC0415 - a pipe needs none of it
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
 
-    `marks` are the characters of the part that is done (`done`) and of the open part.
-    """
-    from rich.text import Text  # noqa: PLC0415 - a pipe needs none of it
-
-    drawn, ended, filled = Text(no_wrap=True), 0, 0
-    kinds = [(kind, count) for kind, count in tally(status).items() if count]
-    for kind, count in kinds:
-        ended += count
-        columns = BAR * ended // max(status.total, 1) - filled
-        drawn.append(marks[0] * columns, COLOURS[kind])
-        filled += columns
-    columns = int(BAR * done(status)) - filled
-    drawn.append(marks[0] * columns, "blue")
-    drawn.append(marks[1] * (BAR - filled - columns), "dim")
-    for kind, count in kinds:
-        drawn.append(f"  {count} {kind}", COLOURS[kind])
+    counted = [(f"{count} {kind}", COLOURS[kind]) for kind, count in tally(status).items() if count]
+    drawn = Table.grid(padding=(0, 2))
+    drawn.add_row(ProgressBar(1.0, done(status), BAR), *(Text(*count) for count in counted))
     return drawn
 
 

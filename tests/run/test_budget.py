@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from lotbench.calls.budget import Budget, refuse_tier, spending
 from lotbench.calls.caller import CallStats
@@ -222,13 +223,19 @@ def status(done: int, calls: int, **latest: Any) -> Any:
     )  # fmt: skip
 
 
+def drawn(one: Any) -> str:
+    console = Console(width=80, file=io.StringIO(), force_terminal=False)
+    with console.capture() as caught:
+        console.print(progress.bar(one))
+    return caught.get().rstrip()
+
+
 def test_a_line_of_progress_fits_a_terminal() -> None:
     last = status(119, 5678, playing={("lot-1", 1): 9})
     said = progress.line(last, 714.0)
     assert said == "119/120 games, score so far 0.67, 1,199 rounds, 5,678 calls, $0.40, ~3 s left"
     assert len(said) < 80 and "left" not in progress.line(status(0, 3), 10.0)
-    drawn = progress.bar(last, "=-")
-    assert drawn.plain == f"{'=' * 35}{'-'}  119 solved" and drawn.spans[0].style == "green"
+    assert drawn(last) == f"{'━' * 35}╸  119 solved"
     checked: Any = SimpleNamespace(done=30, total=120, stats=CallStats(calls=31, cost=0.4))
     assert judges._line(checked, 60.0) == "30/120 judgings, 31 calls, $0.40, ~3 min left"
 
@@ -237,7 +244,7 @@ def test_the_time_left_is_in_proportion_to_what_this_session_has_done() -> None:
     playing = {(f"lot-{number}", 1): 4 for number in range(20)}
     # 20 games in round 4, none ended: no time is told, and the bar shows 3 of 15 rounds of 20 of 120 games.
     early = status(0, 80, playing=playing)
-    assert progress.line(early, 60.0).endswith(", 60 s") and progress.bar(early, "=-").plain == "=" + "-" * 35
+    assert progress.line(early, 60.0).endswith(", 60 s") and drawn(early) == "━"
     # 24 of 120 games in a minute; if 12 of them were done before, the other half of what is left takes twice as long.
     half = status(20, 200, playing=playing)
     assert progress.line(half, 60.0).endswith("~4 min left")
