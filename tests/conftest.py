@@ -102,14 +102,14 @@ def plots_drawn_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
     plots = sys.modules.get("lotbench.report.html.plots")
     if plots is None or request.path.parent.name == "report":
         return
-    draw = plots._render
+    draw = plots.rendered
 
     def drawn_once(*plot: object) -> bytes:
         if (key := repr(plot)) not in _drawings:
             _drawings[key] = draw(*plot)
         return _drawings[key]
 
-    monkeypatch.setattr(plots, "_render", drawn_once)
+    monkeypatch.setattr(plots, "rendered", drawn_once)
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from lotbench.calls.prices import price, price_date
+from lotbench.calls.prices import price, price_source
 from lotbench.config.experiment import Limits
 from lotbench.config.model_names import ModelName, Names
 from lotbench.errors import LimitReached, UsageError
@@ -119,7 +119,7 @@ def refuse_unpriced(limits: Limits, names: Names, *, objects: bool = False) -> N
     unpriced = {name.text for name in every if price(name) is None}
     if unpriced:
         raise UsageError(
-            f"--cost-limit: no price for {', '.join(sorted(unpriced))} in the table of {price_date()}; give your own "
+            f"--cost-limit: no price for {', '.join(sorted(unpriced))} in the table of {price_source()}; give your own "
             "in a TOML file named by $LOTBENCH_PRICES"
         )
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -136,14 +137,14 @@ def price(name: ModelName) -> Price | None:
     return Price(*table[base]) if base in table else _list_price(name.provider, name.model, _today())
 
 
-def price_date() -> str:
-    """Return the date of the user's table, else the newest date from which a list price holds, as text.
+def price_source() -> str:
+    """Return the date of the user's table, else the name and the version of the package with the list prices.
 
     Raises:
         UsageError: See `price`.
     """
     own = own_table()
-    return own.date if own else _newest(_today())
+    return own.date if own else f"genai-prices {metadata.version('genai-prices')}"
 
 
 def own_table() -> PriceTable | None:
@@ -214,13 +215,3 @@ def _above(rows: tuple[Any, Any, Any], start: int) -> Price:
         for row in rows
     )
     return Price(float(fresh), float(cached), float(output))
-
-
-@cache
-def _newest(day: date) -> str:
-    from genai_prices.data_snapshot import get_snapshot
-
-    models = [model for provider in get_snapshot().providers for model in provider.models]
-    terms = [each.constraint for model in models if isinstance(model.prices, list) for each in model.prices]
-    begins = [getattr(term, "start_date", date.min) for term in terms]
-    return max(begin for begin in begins if begin <= day).isoformat()

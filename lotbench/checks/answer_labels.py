@@ -7,7 +7,6 @@ use it. Several people may label one answer, each under a name (`who`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,25 +24,6 @@ from lotbench.storage.jsonl import tables
 from lotbench.types import JSON
 
 
-@dataclass(frozen=True, slots=True)
-class LabelCounts:
-    """The result of keeping labels.
-
-    Attributes:
-        labels: The number of labels kept.
-        people: The number of people who gave them.
-        answers: The number of answers with a label.
-        rows: The number of answers that the run has for people to label.
-        path: The file of labels in the run folder.
-    """
-
-    labels: int
-    people: int
-    answers: int
-    rows: int
-    path: Path
-
-
 def rows(run: Run) -> Sequence[Mapping[str, JSON]]:
     """Return the answers of a run as rows for people to label; the fields to fill in are None.
 
@@ -53,8 +33,8 @@ def rows(run: Run) -> Sequence[Mapping[str, JSON]]:
     return [{**row, "who": None} for row in _rows(planned(run, Limits()), run)]
 
 
-def keep(run: Run, files: Sequence[Path]) -> LabelCounts:
-    """Check filled-in rows against a run's answers, write them to its folder in place of earlier labels, and count them.
+def keep(run: Run, files: Sequence[Path]) -> str:
+    """Check filled-in rows against a run's answers, write them to its folder in place of earlier labels, and return their counts.
 
     With several files, a row without `who` counts as labelled by the person after whom its file is named.
 
@@ -87,8 +67,9 @@ def keep(run: Run, files: Sequence[Path]) -> LabelCounts:
         raise UsageError(f"{', '.join(map(str, files))}: no row has a label yet")
     with run_folder.Folder(run.path) as place:
         place.write(LABELS, export.text(list(labels.values()), ".jsonl"))
-    answers, people = ({pair[at] for pair in labels} for at in (0, 1))
-    return LabelCounts(len(labels), len(people), len(answers), len(answer_rows), run.path / LABELS)
+    answers, people = (len({pair[at] for pair in labels}) for at in (0, 1))
+    by_people = f"{len(labels)} labels by {people} people on " if people > 1 else ""
+    return f"{by_people}{answers} of {len(answer_rows)} answers, {run.path / LABELS}"
 
 
 def _rows(plan: Plan, run: Run) -> Sequence[Mapping[str, JSON]]:

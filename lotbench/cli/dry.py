@@ -9,7 +9,7 @@ from lotbench.calls.prices import (
     asked_cost,
     picture_tokens,
     price,
-    price_date,
+    price_source,
     prompt_tokens,
     total_cost,
 )
@@ -33,7 +33,7 @@ def show_plan(plan: Plan) -> int:
     )
     dollars = _show_costs(plan, _at_most(plan, Counter(one.sample for group in sequences for one in group)))
     told = (
-        f"cost at most, about: {dollars}; prices of {price_date()}, nothing cached, no task solved early, "
+        f"cost at most, about: {dollars}; prices of {price_source()}, nothing cached, no task solved early, "
         f"{REPLY_TOKENS} tokens a reply: a model that reasons writes many times as many; a picture counts as "
         f"{picture_tokens(experiment.model):,} tokens for the candidate (1,024 pixels a side): some models bill more"
     )
@@ -57,7 +57,7 @@ def show_check(check: Prepared) -> int:
     )
     dollars = _show_costs(plan, _costs(plan, calls))
     print(
-        f"cost at most, about: {dollars}; prices of {price_date()}, nothing cached, {REPLY_TOKENS} tokens a reply"
+        f"cost at most, about: {dollars}; prices of {price_source()}, nothing cached, {REPLY_TOKENS} tokens a reply"
     )
     return 0
 

@@ -15,7 +15,8 @@ PIPE = 1_000_000
 
 def wrapped(text: str, label: str = "") -> str:
     """Return a text, beside a label, as lines of the terminal's width that are broken at spaces only."""
-    made = textwrap.TextWrapper(_columns(), break_long_words=False, break_on_hyphens=False)
+    columns = shutil.get_terminal_size((PIPE, 24)).columns
+    made = textwrap.TextWrapper(columns, break_long_words=False, break_on_hyphens=False)
     lines = visible(label.ljust(LABEL if label else 0) + text).split("\n")
     for at, line in enumerate(lines):
         made.subsequent_indent = " " * (LABEL if label else len(line) - len(line.lstrip()))
@@ -24,10 +25,5 @@ def wrapped(text: str, label: str = "") -> str:
 
 
 def command(text: str, label: str = "") -> str:
-    """Return a command to copy, beside a label: one line, or a line for each flag if the terminal is too narrow."""
-    text = label.ljust(LABEL) + visible(text)
-    return text if len(text) <= _columns() else text.replace(" --", f" \\\n{' ' * (LABEL + 2)}--")
-
-
-def _columns() -> int:
-    return shutil.get_terminal_size((PIPE, 24)).columns
+    """Return a command to copy, beside a label, in one line that only the terminal breaks."""
+    return label.ljust(LABEL) + visible(text)

@@ -25,14 +25,6 @@ EPILOG = "try it without a key: lotbench play, or lotbench local install && lotb
 
 RENAMED = {"--out": "--runs", "--runs-in": "--runs", "--to": "--out"}
 """The new names of flags that some commands had under another name, by old name."""
-GROUPS = {
-    "play": ("watch", "play"),
-    "evaluate": ("evaluate", "duel", "resume", "score", "judge-check"),
-    "look": ("view", "report", "compare", "replay", "show", "export"),
-    "data": ("list", "data", "ballot"),
-    "train and serve": ("serve", "local"),
-}
-"""The commands beneath each heading of `lotbench --help`."""
 
 
 def _near(word: str, names: Iterable[str]) -> str:
@@ -185,30 +177,10 @@ DRY_RUN = flag("--dry-run", "print the plan and what it may cost; call nothing")
 HOW = (OUT, FRESH, NO_PREFLIGHT, DRY_RUN)
 
 
-class Program(Parser):
-    """The parser of the program, whose help lists the commands by `GROUPS`."""
-
-    def format_help(self) -> str:
-        """Return the help."""
-        formatter = self._get_formatter()
-        formatter.add_usage(self.usage, self._actions, [])
-        formatter.add_text(self.description)
-        (commands,) = (one for one in self._actions if isinstance(one, argparse._SubParsersAction))
-        listed = {one.dest: one for one in commands._get_subactions()}
-        for heading, names in GROUPS.items():
-            formatter.start_section(heading)
-            formatter.add_arguments([listed[name] for name in names])
-            formatter.end_section()
-        formatter.add_text(self.epilog)
-        return formatter.format_help()
-
-
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the program `lotbench`, with all commands."""
-    top = Program(
-        prog="lotbench", description="How creative is a language model? Let it play.", epilog=EPILOG
-    )
-    commands = top.add_subparsers(metavar="COMMAND", parser_class=Parser)
+    top = Parser(prog="lotbench", description="How creative is a language model? Let it play.", epilog=EPILOG)
+    commands = top.add_subparsers(title="commands", metavar="COMMAND")
     top.set_defaults(run_command=partial(_show_help, top))
     top_level = partial(_command, commands)
     for declare in (_plays, _runs, _inside, _judges, _people, _serve):

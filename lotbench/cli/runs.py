@@ -154,9 +154,7 @@ def _keep_labels(run: Run, labels: Sequence[Path]) -> str:
         return str(labelled(*labels).stored)
     from lotbench.checks import answer_labels
 
-    stored = answer_labels.keep(run, labels)
-    people = f"{stored.labels} labels by {stored.people} people on " if stored.people > 1 else ""
-    return f"{people}{stored.answers} of {stored.rows} answers, {stored.path}"
+    return answer_labels.keep(run, labels)
 
 
 def replay(parsed: argparse.Namespace) -> int:

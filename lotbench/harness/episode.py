@@ -17,7 +17,7 @@ from lotbench.errors import CallFailed, EpisodeFailed, LotbenchError, Unread
 from lotbench.harness.blocks import enclosed
 from lotbench.harness.state import EpisodeState, State, Update, plus
 from lotbench.prompting.prompt import Pack, Prompt, Value
-from lotbench.prompting.reply import Form, schema, shape
+from lotbench.prompting.reply import Form, read_form, schema, shape
 from lotbench.types import JSON, Answer, Message, Question, Sample
 
 if TYPE_CHECKING:
@@ -193,6 +193,31 @@ class Episode(Generic[Item, Settings]):
         if reading.value is None:
             raise EpisodeFailed(role, f"{step}: {reading.reason}")
         return dict(reading.value)
+
+    async def notes(
+        self, prompt: Prompt | Render, form: type[Form], values: Mapping[str, Value], **place: Unpack[Place]
+    ) -> str:
+        """Ask the candidate for notes before its answer (framework `ddcot`); return "" if they cannot be read.
+
+        Args:
+            prompt: The prompt, or a function that writes the messages.
+            form: The class of the reply, with the field `notes`.
+            values: Values of the prompt's fields; see `ask`.
+            **place: Further fields of the question; see `Place`.
+        """
+        reading = await self.ask(
+            "candidate",
+            "decompose",
+            prompt,
+            form,
+            values,
+            read=lambda answer: str(read_form(answer.reply, form).model_dump()["notes"]),
+            value=lambda notes: {"notes": notes, "status": "ok"},
+            missing=lambda error: {"notes": "", "status": error.kind},
+            once=True,
+            **place,
+        )
+        return reading.value or ""
 
     async def reply(self, question: Question) -> Answer:
         """Call the model of a question and count its tokens; the reply is neither read nor recorded.

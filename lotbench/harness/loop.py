@@ -84,7 +84,6 @@ class Loop:
         concurrency: The number of sequences (episodes that follow one another) that are played at the same time.
         max_failed: The number of episodes that may end as ROLE_failed.
         crashed: The errors of episodes that hit a bug; they have no trace, and a resumed run plays them again.
-        in_flight: The number of episodes that are being played.
     """
 
     course: Course
@@ -92,7 +91,6 @@ class Loop:
     concurrency: int
     max_failed: int
     crashed: dict[Planned, Exception] = field(default_factory=dict)
-    in_flight: int = 0
     _stop: LotbenchError | None = None
     _failed: int = 0
 
@@ -138,7 +136,6 @@ class Loop:
                 memory = trace.memory
 
     async def _episode(self, planned: Planned, memory: JSON) -> Trace | None:
-        self.in_flight += 1
         try:
             trace = await play(self.course, planned, memory)
         except LotbenchError as error:
@@ -147,8 +144,6 @@ class Loop:
         except Exception as error:  # noqa: BLE001 - a bug in one episode must not cost the others
             self.crashed[planned] = error
             return None
-        finally:
-            self.in_flight -= 1
         if trace.outcome.endswith("_failed"):
             self._failed += 1
             if self._failed > self.max_failed and isinstance(self._stop, TooManyFailures | None):

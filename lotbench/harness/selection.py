@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from lotbench.errors import UsageError, suggestion
@@ -32,7 +32,7 @@ def select(
     """
     by_id = {sample.id: sample for sample in data}
     if unknown := [name for name in ids if name not in by_id]:
-        raise UsageError(f"no sample {', '.join(unknown)} in the data set{_meant(unknown[0], by_id)}")
+        raise UsageError(f"no sample {', '.join(unknown)} in the data set{suggestion(unknown[0], by_id)}")
     if ids:
         return tuple(by_id[name] for name in dict.fromkeys(ids))[:limit]
     first: dict[str, str] = {}
@@ -77,12 +77,3 @@ def _turns(sizes: Mapping[str, int], seed: int | str) -> list[str]:
 
 def _chance(seed: int | str, name: str) -> bytes:
     return hashlib.sha256(f"{seed}:limit:{name}".encode()).digest()
-
-
-def _meant(name: str, ids: Iterable[str]) -> str:
-    """Return `; did you mean ID?` with the id of the nearest number after the same letters, else with the most similar one."""
-    stem = name.rstrip("0123456789")
-    digits = name.removeprefix(stem)
-    far = {one: one.removeprefix(stem) for one in ids if one.startswith(stem)} if 0 < len(digits) < 20 else {}
-    gaps = {one: abs(int(rest) - int(digits)) for one, rest in far.items() if rest.isdecimal()}
-    return f"; did you mean {min(gaps, key=gaps.__getitem__)}?" if gaps else suggestion(name, ids)

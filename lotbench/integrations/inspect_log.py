@@ -247,11 +247,11 @@ def _output(reply: Reply) -> dict[str, JSON]:
     }
 
 
-def turns(transcript: Transcript, role: str = "candidate") -> Iterator[tuple[str, str]]:
-    """Yield (speaker, text) for the messages and replies of one role's calls; skip a repeated system message."""
+def turns(transcript: Transcript) -> Iterator[tuple[str, str]]:
+    """Yield (speaker, text) for the messages and replies of the candidate's calls; skip a repeated system message."""
     system = ""
     for call in transcript.calls:
-        if call.question.role != role:
+        if call.question.role != "candidate":
             continue
         for message in call.request.messages:
             text = message_text(message)
@@ -263,9 +263,9 @@ def turns(transcript: Transcript, role: str = "candidate") -> Iterator[tuple[str
         yield "assistant", call.reply.text
 
 
-def replies(transcript: Transcript, role: str = "candidate") -> list[Reply]:
-    """Return the replies of a role's models in an episode."""
-    return [call.reply for call in transcript.calls if call.question.role == role]
+def replies(transcript: Transcript) -> list[Reply]:
+    """Return the candidate's replies in an episode."""
+    return [call.reply for call in transcript.calls if call.question.role == "candidate"]
 
 
 def message_text(message: Message) -> str:

@@ -29,24 +29,6 @@ _DIGEST = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{56}\b")
 
 
 @dataclass(frozen=True, slots=True)
-class SampleScores:
-    """The scores of a run's episodes by sample, in order of id.
-
-    Attributes:
-        scores: The scores of each sample's scored episodes.
-        failed: How many episodes failed or have no score.
-    """
-
-    scores: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    failed: int = 0
-
-    @property
-    def means(self) -> dict[str, float]:
-        """The mean score of each sample."""
-        return {name: fmean(values) for name, values in self.scores.items()}
-
-
-@dataclass(frozen=True, slots=True)
 class Entry:
     """The data of a run for a ranking.
 
@@ -186,8 +168,8 @@ class Board:
         return None if place.entry.abstained else 1 + beaten
 
 
-def sample_scores(traces: Iterable[Trace]) -> SampleScores:
-    """Return the scores of episodes by sample, and how many failed."""
+def sample_means(traces: Iterable[Trace]) -> tuple[dict[str, float], int]:
+    """Return the mean score of each sample's episodes, in order of id, and how many episodes failed or have no score."""
     scores: dict[str, list[float]] = {}
     failed = 0
     for trace in traces:
@@ -195,7 +177,7 @@ def sample_scores(traces: Iterable[Trace]) -> SampleScores:
         if trace.score.value is None:
             continue
         scores.setdefault(trace.sample, []).append(trace.score.value)
-    return SampleScores({name: scores[name] for name in sorted(scores)}, failed)
+    return {name: fmean(scores[name]) for name in sorted(scores)}, failed
 
 
 def differing(entry: Entry, other: Entry) -> list[str]:

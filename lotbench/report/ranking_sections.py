@@ -89,7 +89,7 @@ def _ranking(ranking: Board) -> Section:
         *filter(
             None, (bounds.moving(name, mean.bounds, mean.low, mean.high) for name, mean in means.items())
         ),
-        *(_unpaired(place, ranking) for place in ranking.places if _has_others(place, ranking)),
+        *filter(None, (_unpaired(place, ranking) for place in ranking.places)),
     )
     columns = (
         "model", ranking.metric, "low", "high", "ties", "samples", "unanswered", "failed tasks",
@@ -137,16 +137,13 @@ def _why_last(entry: Entry, metric: str) -> str:
     return f"{metric} knows nothing of {entry.metric.unanswered} of its {entry.metric.covered} samples"
 
 
-def _has_others(place: Place, ranking: Board) -> bool:
-    return place.entry.abstained or len(place.entry.metric.records) > ranking.shared
-
-
 def _unpaired(place: Place, ranking: Board) -> str:
-    """Return a note on the samples of a run that the ranking leaves out."""
+    """Return a note on the samples of a run that the ranking leaves out; "" if there are none."""
     own = place.entry.metric
     if place.entry.abstained:
         return f"{place.label} is paired with nobody: {_why_last(place.entry, ranking.metric)}."
-    alone = len(own.records) - ranking.shared
+    if not (alone := len(own.records) - ranking.shared):
+        return ""
     whole = number(own.whole().value or 0.0)
     return f"{place.label}: {alone} samples that not every run has are left out; with them {whole}."
 

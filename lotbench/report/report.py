@@ -20,8 +20,6 @@ from lotbench.types import JSON, RUN_SCHEMA, Metric, Trace
 
 READINGS = 5
 """The maximum number of readings (excerpts of model texts) in a brief report."""
-RARE = ("tokens assumed",)
-"""Columns of the table of calls that are left out if all their values are 0."""
 SHORT = 600
 """The maximum number of characters of a reading in a brief report."""
 MORE = "lotbench report RUN --full adds every other section, all settings, calls and digests."
@@ -130,20 +128,10 @@ class Report:
         return self.n_traces >= self.facts.n_episodes
 
     @property
-    def reasons(self) -> tuple[str, ...]:
-        """Why the run is not trusted."""
-        return self.facts.reasons
-
-    @property
     def primary_metric(self) -> str:
         """The name of the primary metric; empty if there are no metrics."""
         name = self.facts.primary_metric
         return name if name in self.scores else next(iter(self.scores), "")
-
-    @property
-    def rankable(self) -> bool:
-        """Whether the scores may be ranked with those of other runs."""
-        return not self.reasons
 
 
 def build(
@@ -175,8 +163,8 @@ def to_summary(report: Report) -> dict[str, JSON]:
         "models": {role: list(models) for role, models in facts.models.items()},
         "arm": facts.arm,
         "complete": report.complete,
-        "rankable": report.rankable,
-        "reasons": list(report.reasons),
+        "rankable": not facts.reasons,
+        "reasons": list(facts.reasons),
         "remarks": list(facts.remarks),
         "n_samples": facts.n_samples,
         "n_traces": report.n_traces,
@@ -244,13 +232,12 @@ def _head(report: Report) -> list[str]:
     facts = report.facts
     candidate = ", ".join(facts.models.get("candidate", ())) or "no candidate"
     blocks = [f"# {plain(facts.benchmark)}: {plain(candidate)}"]
-    if not report.rankable:
-        blocks.insert(0, f"**Not trusted:** {'; '.join(plain(reason) for reason in report.reasons)}")
+    if facts.reasons:
+        blocks.insert(0, f"**Not trusted:** {'; '.join(plain(reason) for reason in facts.reasons)}")
     if facts.check:
         blocks.insert(1, f"This checks it: `{facts.check}`")
     scores = scores_table(report)
-    names = [name for name in report.scores if name not in equal_to_first(report)]
-    words = [f"{name}: {facts.words[name]}" for name in names if name in facts.words]
+    words = [f"{name}: {facts.words[name]}" for name in report.scores if name in facts.words]
     notes = bullets([*words, *score_notes(report)])
     return [*blocks, _outcome_text(report), "## Scores", plain(scores.caption), table(scores), notes]
 
@@ -279,11 +266,8 @@ def _total_cost(spent: RoleUsage) -> str:
 
 
 def scores_table(report: Report) -> Table:
-    """Return a table of the metrics with the reference scoring and known baselines: the primary first, none that is equal to it."""
-    equal = equal_to_first(report)
-    names = sorted(
-        (name for name in report.scores if name not in equal), key=lambda name: name != report.primary_metric
-    )
+    """Return a table of the metrics with the reference scoring and known baselines: the primary first."""
+    names = sorted(report.scores, key=lambda name: name != report.primary_metric)
     metrics, reference = [report.scores[name] for name in names], report.reference_scores
     columns: dict[str, list[Cell]] = {
         "metric": [f"{name} ({report.scores[name].instrument})".removesuffix(" ()") for name in names],
@@ -309,20 +293,8 @@ def _rounded(metric: Metric) -> float | None:
     return None if metric.value is None else round(metric.value, places(metric.n))
 
 
-def equal_to_first(report: Report) -> tuple[str, ...]:
-    """Return the names of the primary metric's variants that have the value and interval of the primary metric."""
-    first, scores, reference = report.primary_metric, report.scores, report.reference_scores
-    return tuple(
-        name
-        for name, metric in scores.items()
-        if name.startswith(f"{first}_")
-        and metric.value is not None
-        and (metric, reference.get(name)) == (scores[first], reference.get(first))
-    )
-
-
 def score_notes(report: Report) -> list[str]:
-    """Return notes on the scores: which are equal, why metrics have no value, what bounds and missing intervals mean.
+    """Return notes on the scores: why metrics have no value, what bounds and missing intervals mean.
 
     The notes of `report.facts` follow.
     """
@@ -334,8 +306,6 @@ def score_notes(report: Report) -> list[str]:
         for name, metric in report.reference_scores.items()
         if metric.value is None and report.scores.get(name, metric).value is not None
     ]
-    if equal := equal_to_first(report):
-        notes.append(f"Equal to {report.primary_metric} here: {', '.join(equal)}.")
     if any(metric.bounds for metric in report.scores.values()):
         notes += [*moving(report), bounds.ABOUT]
     if any(None in (metric.low, metric.high) for metric in report.scores.values()):
@@ -416,8 +386,7 @@ def usage_table(spent: Mapping[str, RoleUsage]) -> Table:
         "cost (USD)": ["no price known" if cost is None else f"{cost:.4f}" for cost in costs],
         "tokens assumed": [use.assumed_tokens for use in spent.values()],
     }
-    nonempty = {name: cells for name, cells in columns.items() if name not in RARE or any(cells)}
-    return Table(tuple(nonempty), tuple(zip(*nonempty.values(), strict=True)))
+    return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)))
 
 
 def footprint_table(facts: Facts) -> Table | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -15,7 +14,7 @@ from lotbench.report.markdown import duration
 from lotbench.run.session import Status, Watch
 
 if TYPE_CHECKING:
-    from rich.text import Text
+    from rich.table import Table
 
 TERMINAL_S = 0.25
 PIPE_S = 15.0
@@ -36,7 +35,7 @@ def watch(stream: TextIO) -> Watch:
 
 def _in_pipe(stream: TextIO) -> Watch:
     async def show(status: Status) -> None:
-        started, shown = time.monotonic(), ("", 0)
+        start, shown = (time.monotonic(), done(status)), ("", 0)
         _warn(status, lambda line: print(line, file=stream, flush=True))
         print(f"run: {status.path}", file=stream, flush=True)
 
@@ -47,7 +46,7 @@ def _in_pipe(stream: TextIO) -> Watch:
                 shown = news
                 failed = tally(status)["failed"]
                 print(
-                    lines(status, started) + (f"\n{failed} failed" if failed else ""), file=stream, flush=True
+                    lines(status, start) + (f"\n{failed} failed" if failed else ""), file=stream, flush=True
                 )
 
         try:
@@ -69,43 +68,37 @@ def _on_terminal(stream: TextIO) -> Watch:
         from rich.text import Text  # noqa: PLC0415
 
         # No markup: a path and a warning are only text.
-        console, started = Console(file=stream, markup=False), time.monotonic()
+        console, start = Console(file=stream, markup=False), (time.monotonic(), done(status))
         _warn(status, console.print)
         console.print(f"run: {status.path}", highlight=False, soft_wrap=True)
-        marks = "━─" if console.encoding.startswith("utf") else "=-"
         with Live(console=console, auto_refresh=False, transient=False) as live:
             try:
                 while True:
-                    live.update(Group(bar(status, marks), Text(lines(status, started))), refresh=True)
+                    live.update(Group(bar(status), Text(lines(status, start))), refresh=True)
                     await asyncio.sleep(TERMINAL_S)
             finally:
                 ending = [ENDING] if status.traces else []
-                live.update(Group(bar(status, marks), Text(lines(status, started)), *ending), refresh=True)
+                live.update(Group(bar(status), Text(lines(status, start)), *ending), refresh=True)
 
     return show
 
 
-def bar(status: Status, marks: str = "━─") -> Text:
-    """Return a bar of BAR columns and the counts of finished games or tasks, each kind in a colour of its own.
-
-    The rounds played of open games count as shares of `max_rounds`. `marks` are the characters of the done and the open part.
-    """
-    from rich.text import Text  # noqa: PLC0415 - a pipe needs none of it
-
-    drawn, ended, filled = Text(no_wrap=True), 0, 0
-    kinds = [(kind, count) for kind, count in tally(status).items() if count]
-    for kind, count in kinds:
-        ended += count
-        columns = BAR * ended // max(status.total, 1) - filled
-        drawn.append(marks[0] * columns, COLOURS[kind])
-        filled += columns
+def done(status: Status) -> float:
+    """Return the share of a run that is done; a round of an open game counts as a share of `max_rounds`."""
     most = getattr(status.plan.settings, "max_rounds", 1)
-    rounds = sum(min(number, most) - 1 for _, number in status.latest.playing.values())
-    columns = int(BAR * (ended + rounds / most) / max(status.total, 1)) - filled
-    drawn.append(marks[0] * columns, "blue")
-    drawn.append(marks[1] * (BAR - filled - columns), "dim")
-    for kind, count in kinds:
-        drawn.append(f"  {count} {kind}", COLOURS[kind])
+    rounds = sum(min(number, most) - 1 for number in status.latest.playing.values())
+    return (len(status.traces) + rounds / most) / max(status.total, 1)
+
+
+def bar(status: Status) -> Table:
+    """Return a bar of BAR columns of what is done (`done`), and the counts of finished games or tasks by kind, in colours."""
+    from rich.progress_bar import ProgressBar  # noqa: PLC0415 - a pipe needs none of it
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    counted = [(f"{count} {kind}", COLOURS[kind]) for kind, count in tally(status).items() if count]
+    drawn = Table.grid(padding=(0, 2))
+    drawn.add_row(ProgressBar(1.0, done(status), BAR), *(Text(*count) for count in counted))
     return drawn
 
 
@@ -118,18 +111,18 @@ def tally(status: Status) -> dict[str, int]:
     return {solved: outcomes.total() - unsolved - failed, "unsolved": unsolved, "failed": failed}
 
 
-def lines(status: Status, started: float) -> str:
+def lines(status: Status, start: tuple[float, float]) -> str:
     """Return the progress of a run in one line, and a line for each thing that slows it down.
 
     Args:
         status: The state of the run.
-        started: The time at which this session began (monotonic seconds).
+        start: The time at which this session began (monotonic seconds), and the share of the run that was done then.
     """
     now, retries = time.monotonic(), status.models.waiting.retries
     crowded = [pace for pace in status.models.paces.values() if pace.places < pace.most]
     return "\n".join(
         [
-            line(status, now - started),
+            line(status, now - start[0], start[1]),
             *([f"{retries} waiting on retries"] if retries else []),
             *(f"an endpoint is crowded: {int(pace.places)} of {pace.most} places" for pace in crowded),
             *stalled(status.stats, now, "guess" if status.plan.benchmark.graph == "game" else "respond"),
@@ -137,9 +130,14 @@ def lines(status: Status, started: float) -> str:
     )
 
 
-def line(status: Status, seconds: float) -> str:
-    """Return the progress of a run in one line of about 80 columns, `seconds` after this session began."""
-    return timed(counts(status), seconds, remaining_s(status))
+def line(status: Status, seconds: float, before: float = 0.0) -> str:
+    """Return the progress of a run in one line of about 80 columns, `seconds` after this session began.
+
+    The time left is that of the share of the run that was done since, in proportion; `before` is the share at the beginning.
+    """
+    share = done(status)
+    left = seconds * (1 - share) / (share - before) if status.traces and share > before else 0.0
+    return timed(counts(status), seconds, left)
 
 
 def timed(counts: str, seconds: float, left: float) -> str:
@@ -155,7 +153,7 @@ def counts(status: Status) -> str:
     parts = [f"{len(traces)}/{status.total} {what}"]
     parts += [f"score so far {fmean(scores):.2f}"] if scores else []
     rounds: Any = [trace.score.parts.get("attempts") or 0 for trace in traces]
-    rounds += [number for _, number in status.latest.playing.values()]
+    rounds += status.latest.playing.values()
     parts += [f"{sum(rounds):,} rounds"] if what == "games" else []
     return ", ".join([*parts, spent(status.stats)])
 
@@ -163,25 +161,6 @@ def counts(status: Status) -> str:
 def spent(stats: CallStats) -> str:
     """Return the number of calls so far, and their cost."""
     return f"{stats.calls:,} calls" + (f", ${stats.cost:.2f}" if stats.cost else "")
-
-
-def remaining_s(status: Status) -> float:
-    """Return the estimated seconds to the end of a run; 0 before its first game or task has ended.
-
-    The estimate assumes that each round ends a game as often as the rounds so far did, up to `max_rounds`; any other task
-    counts as one round. `concurrency` of them are played side by side, and the run ends with the longest of the last ones.
-    """
-    latest, now = status.latest, time.monotonic()
-    most = getattr(status.plan.settings, "max_rounds", 1)
-    numbers = [min(number, most) for _, number in latest.playing.values()]
-    if not latest.ended:
-        return 0.0
-    rounds = min(latest.rounds, most * latest.ended) + sum(numbers)
-    spent = latest.seconds + sum(now - began for began, _ in latest.playing.values())
-    expected = min(most, rounds / latest.ended)
-    waves = (status.total - len(status.traces) - len(numbers)) / status.loop.concurrency
-    last = min(expected * (1 + math.log(len(numbers))), most - min(numbers) + 1) if numbers else 0
-    return spent / rounds * (expected * waves + last)
 
 
 def stalled(stats: CallStats, now: float, respond: str = "guess") -> list[str]:

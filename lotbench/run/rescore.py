@@ -43,7 +43,6 @@ class ReplayedRun:
         traces: The new traces, and those in `kept`, in data order.
         not_replayed: The old traces of episodes for which the journal lacks a reply, because a question has changed.
         damaged: The numbers of the journal's unreadable lines.
-        why: The errors of episodes whose questions could not be built.
     """
 
     plan: Plan
@@ -51,7 +50,6 @@ class ReplayedRun:
     traces: list[Trace] = field(default_factory=list)
     not_replayed: list[Trace] = field(default_factory=list)
     damaged: list[int] = field(default_factory=list)
-    why: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +143,7 @@ async def replay_run(run: Run) -> ReplayedRun:
             for sequence in _sequences(plan, run)
         ]
         new = {(trace.sample, trace.repeat): trace async for trace in episodes.traces(sequences)}
-    why = [str(error) for error in episodes.crashed.values()]
-    result = ReplayedRun(plan, caller.journal.totals, damaged=caller.journal.damaged, why=why)
+    result = ReplayedRun(plan, caller.journal.totals, damaged=caller.journal.damaged)
     for place, trace in old.items():
         again = new.get(place)
         if again is None or (trace.arrived and not again.arrived):

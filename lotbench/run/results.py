@@ -33,7 +33,7 @@ from lotbench.metrics.likeness import Answers
 from lotbench.metrics.primary_metric import PrimaryMetric
 from lotbench.regular_file import is_file
 from lotbench.report import likeness, trust, what_it_shows
-from lotbench.report.leaderboard import Entry, sample_scores
+from lotbench.report.leaderboard import Entry, sample_means
 from lotbench.report.report import READINGS, Facts, Report, RoleUsage, brief, build, to_markdown, to_summary
 from lotbench.report.sections import Section
 from lotbench.run import recorded
@@ -333,7 +333,7 @@ def _case(
         hand_picked=plan.hand_picked,
         unanswered=primary_metric.unanswered,
         covered=primary_metric.covered,
-        missing=sample_scores(traces).failed,
+        missing=sample_means(traces)[1],
         episodes=(len(traces), sum(map(len, plan.sequences()))),
         seen=None if plan.seen is None else len(plan.seen),
         demands=primary_metric.lacks,
@@ -365,7 +365,7 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
     config, models = run.config, run.summary["models"]
     record = read_run_json(run.path)
     digests = {name: run.digests.get(name) for name in ("data", "prompts")}
-    played = sample_scores(run.traces)
+    means, failed = sample_means(run.traces)
     declared = benchmarks.get(config.benchmark)
     settings = validate(declared.Settings, config.settings)
     primary_metric = declared.primary_metric(run.traces, settings)
@@ -375,8 +375,8 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
         asked=config.model,
         answered=tuple(models["candidate"]),
         benchmark=config.benchmark,
-        values=played.means,
-        failed=played.failed,
+        values=means,
+        failed=failed,
         conditions={"version": record.get("version"), **digests, **_conditions(config)},
         ids={
             # A role that was never called has its configured names in the summary.

@@ -39,28 +39,16 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Latest:
-    """What a running session is doing, and what it has done.
+    """What a running session is doing.
 
     Attributes:
         question: The latest question, and `episode` the episode that asked it; both None before the first.
-        playing: When each episode in flight began (monotonic seconds), and its round; by sample and repeat.
-        ended: The number of episodes that this session has finished.
-        rounds: The rounds of these episodes together.
-        seconds: The seconds that they took, together.
+        playing: The round of each episode in flight, by sample and repeat.
     """
 
     episode: AnyEpisode | None = None
     question: Question | None = None
-    playing: dict[tuple[str, int], tuple[float, int]] = field(default_factory=dict)
-    ended: int = 0
-    rounds: int = 0
-    seconds: float = 0.0
-
-    def ends(self, trace: Trace) -> None:
-        """Count a finished episode."""
-        now = time.monotonic()
-        began, last = self.playing.pop((trace.sample, trace.repeat), (now, 0))
-        self.ended, self.rounds, self.seconds = self.ended + 1, self.rounds + last, self.seconds + now - began
+    playing: dict[tuple[str, int], int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +66,6 @@ class Status:
     path: Path
     total: int
     stats: CallStats
-    loop: Loop
     models: Models
     traces: Mapping[tuple[str, int], Trace]
     damaged: Sequence[int] = ()
@@ -146,7 +133,7 @@ class Session:
         plan = replace(self.calls.plan, limits=self.calls.limits)
         episodes = loop(plan, _note_questions(caller, self._latest), self._done, callbacks=self.callbacks)
         try:
-            async with watched(watch, self._status(episodes)):
+            async with watched(watch, self._status()):
                 if check:
                     await self.calls.check()
                 sequences = plan.sequences()
@@ -185,12 +172,12 @@ class Session:
             async for trace in traces:
                 self.calls.folder.append(trace)
                 self._done[trace.sample, trace.repeat] = _drop_steps(trace)
-                self._latest.ends(trace)
+                self._latest.playing.pop((trace.sample, trace.repeat), None)
 
-    def _status(self, episodes: Loop) -> Status:
+    def _status(self) -> Status:
         calls, caller = self.calls, self.calls.caller
         total = sum(map(len, calls.plan.sequences()))
-        begun = calls.plan, calls.folder.path, total, caller.stats, episodes, calls.models, self._done
+        begun = calls.plan, calls.folder.path, total, caller.stats, calls.models, self._done
         return Status(*begun, damaged=caller.journal.damaged, latest=self._latest)
 
     def finish(self) -> None:
@@ -215,9 +202,7 @@ def _note_questions(caller: Caller, latest: Latest) -> Call:
         latest.episode, latest.question = episode, question
         # The test of the models before the first episode is of no repeat.
         if episode.repeat:
-            place = episode.sample.id, episode.repeat
-            began, _ = latest.playing.get(place, (time.monotonic(), 0))
-            latest.playing[place] = began, max(question.round, 1)
+            latest.playing[episode.sample.id, episode.repeat] = max(question.round, 1)
         return await caller.ask(episode, question)
 
     return ask

@@ -103,10 +103,9 @@ def truth(key: str, question: str) -> bool | None:
     if opening["verb"] in _grammar("can") or opening["subject"] in _grammar("anybody"):
         way = "is"
     first, *others = _EMPTY.sub("", opening["rest"]).split(" or ")
-    # "in kitchens or bathrooms": what links the first links the second, unless it begins anew with an article.
+    # "in kitchens or bathrooms": what links the first links the second.
     linked = re.match(rf".*\b(?:{'|'.join(_grammar('link'))})\b ", first)
-    anew = re.match(r"(?:an?|the) ", others[0] if others else "")
-    parts = [first, *(f"{linked[0]}{part}" if linked and not anew else part for part in others)]
+    parts = [first, *(f"{linked[0]}{part}" if linked else part for part in others)]
     truths = [_of_part(facts, part.split(), way) for part in parts]
     said = True if True in truths else None if None in truths else False
     return said if said is None else said != bool(opening["no"])

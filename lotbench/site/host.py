@@ -88,7 +88,8 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
         return counts, why
     # A milk bath is a bath: a phrase with the last word of the guess goes before the others.
     last = [*_stems(guess)][-1:]
-    held = [one for one in texts if _holds_words(stems(guess), stems(one[0]))]
+    given = stems(guess)
+    held = [one for one in texts if (own := stems(one[0])) <= given and len(given - own) <= MORE]
     if held:
         text, counts, why = max(held, key=lambda one: (stems(one[0]).issuperset(last), not one[1]))
         return counts, f"It has “{text}” in it." if counts else why
@@ -143,10 +144,6 @@ def _stems(text: str) -> Iterable[str]:
     if words.CJK.search(folded):
         return [folded]
     return [words.stem(word) for word in folded.split() if word not in PLAIN]
-
-
-def _holds_words(guess: frozenset[str], right: frozenset[str]) -> bool:
-    return right <= guess and len(guess - right) <= MORE
 
 
 class Host:

@@ -86,7 +86,9 @@ def names(*given: str) -> dict[str, Any]:
 
 
 def test_a_cost_limit_refuses_models_without_a_price() -> None:
-    with pytest.raises(UsageError, match=r"--cost-limit: no price for gpt-98, gpt-99 in the table of 20"):
+    with pytest.raises(
+        UsageError, match=r"--cost-limit: no price for gpt-98, gpt-99 in the table of genai-prices "
+    ):
         refuse_unpriced(Limits(cost_limit=1), names("gpt-99", "gpt-4o", "gpt-98"))
     refuse_unpriced(Limits(cost_limit=1), names("gpt-4o", "local"))
     refuse_unpriced(Limits(), names("gpt-99"))

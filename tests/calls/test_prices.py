@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lotbench.calls import prices
-from lotbench.calls.prices import FREE_PROVIDERS, LISTED_AS, Price, price, price_date
+from lotbench.calls.prices import FREE_PROVIDERS, LISTED_AS, Price, price, price_source
 from lotbench.config.model_names import PROVIDERS, parse
 from lotbench.errors import UsageError
 from lotbench.types import Usage
@@ -77,10 +77,9 @@ def test_a_price_by_the_hour_is_that_of_noon(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_price_that_is_announced_holds_from_its_day(monkeypatch: pytest.MonkeyPatch) -> None:
     name, begins = parse("gemini/gemini-3.7-flash"), datetime(2027, 1, 1, tzinfo=UTC).timestamp()
-    before, dated = price(name), price_date()
+    before = price(name)
     monkeypatch.setattr(prices.time, "time", lambda: begins)
     assert price(name) != before
-    assert dated < "2026-11-23" <= price_date() == "2027-01-01"
 
 
 @pytest.mark.parametrize("name", ["local", "hf:a/b", "file:x", "human", "ollama/x", "vllm/x"])
@@ -141,7 +140,7 @@ def test_prices_of_ones_own_are_checked(
     path.write_text(text, encoding="utf-8")
     monkeypatch.setenv("LOTBENCH_PRICES", str(path))
     with pytest.raises(UsageError, match=fault):
-        price_date()
+        price_source()
 
 
 def test_prices_of_ones_own_go_before_the_shipped_ones(
@@ -151,6 +150,6 @@ def test_prices_of_ones_own_go_before_the_shipped_ones(
     path.write_text('date = "2026-11-01"\n[usd_per_million]\n"gpt-4o" = [1, 2, 3]\n', encoding="utf-8")
     before = price(parse("gpt-4o-mini"))
     monkeypatch.setenv("LOTBENCH_PRICES", str(path))
-    assert price_date() == "2026-11-01"
+    assert price_source() == "2026-11-01"
     assert price(parse("gpt-4o")).output == 3
     assert price(parse("gpt-4o-mini")) == before

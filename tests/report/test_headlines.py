@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lotbench.benchmarks.lotbench import primary_metric as lotbench
-from lotbench.report.leaderboard import Entry, board, sample_scores
+from lotbench.report.leaderboard import Entry, board, sample_means
 from lotbench.types import Trace
 from tests.games import Rules, broken, unsolved, won
 from tests.report.test_leaderboard import CONDITIONS
@@ -30,7 +30,7 @@ def test_a_candidate_that_fails_where_it_cannot_solve_is_worth_no_more_than_one_
     honest, failing = entry("honest", half_solved()), entry("failing", half_solved("candidate_failed"))
     (pair,) = board([honest, failing]).pairs
     assert (pair.difference.mean, pair.apart) == (0.0, False)
-    assert sample_scores(half_solved("candidate_failed")).failed == 20
+    assert sample_means(half_solved("candidate_failed"))[1] == 20
 
 
 def test_a_lead_that_hangs_on_games_that_the_judge_broke_off_is_not_clear() -> None:

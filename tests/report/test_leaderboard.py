@@ -15,7 +15,7 @@ from lotbench.cli import main
 from lotbench.errors import DataError, RunFolderError, UsageError
 from lotbench.report.comparison import Comparison, compare, to_json, to_markdown
 from lotbench.report.html.comparison_page import page
-from lotbench.report.leaderboard import Board, Entry, board, differing, sample_scores, values
+from lotbench.report.leaderboard import Board, Entry, board, differing, sample_means, values
 from lotbench.report.ranking_sections import sections, summed_up
 from lotbench.report.sections import Section
 from lotbench.run.evaluate import evaluate_sync
@@ -56,9 +56,7 @@ def section(made: Board, title: str) -> Section:
 def test_a_samples_value_is_the_mean_of_its_scored_episodes() -> None:
     failed = replace(trace("a", 3, "judge_failed", []), score=Score(None, "no verdict"))
     half = replace(won("a", 2, 1), score=Score(0.5))
-    found = sample_scores([won("b", 1, 1), won("a", 1, 1), half, failed])
-    assert found.means == {"a": 0.75, "b": 1.0} and found.failed == 1
-    assert found.scores == {"a": [1.0, 0.5], "b": [1.0]}
+    assert sample_means([won("b", 1, 1), won("a", 1, 1), half, failed]) == ({"a": 0.75, "b": 1.0}, 1)
 
 
 def test_means_are_over_shared_samples_and_pairs_over_their_own() -> None:

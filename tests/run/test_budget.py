@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from lotbench.calls.budget import Budget, refuse_tier, spending
 from lotbench.calls.caller import CallStats
@@ -216,34 +217,39 @@ def status(done: int, calls: int, **latest: Any) -> Any:
     trace = SimpleNamespace(outcome="solved", score=SimpleNamespace(value=2 / 3, parts={"attempts": 10}))
     return SimpleNamespace(
         traces=dict.fromkeys(range(done), trace), total=120, path="runs/x", damaged=(),
-        stats=CallStats(calls=calls, cost=0.4), latest=Latest(**latest), loop=SimpleNamespace(concurrency=20),
+        stats=CallStats(calls=calls, cost=0.4), latest=Latest(**latest),
         plan=SimpleNamespace(benchmark=SimpleNamespace(graph="game"), settings=SimpleNamespace(max_rounds=15)),
         models=SimpleNamespace(warnings=(), paces={}, waiting=SimpleNamespace(retries=0)),
     )  # fmt: skip
 
 
+def drawn(one: Any) -> str:
+    console = Console(width=80, file=io.StringIO(), force_terminal=False)
+    with console.capture() as caught:
+        console.print(progress.bar(one))
+    return caught.get().rstrip()
+
+
 def test_a_line_of_progress_fits_a_terminal() -> None:
-    now = time.monotonic()
-    last = status(119, 5678, ended=119, rounds=1190, seconds=3570, playing={("lot-1", 1): (now - 27, 9)})
+    last = status(119, 5678, playing={("lot-1", 1): 9})
     said = progress.line(last, 714.0)
-    assert said == "119/120 games, score so far 0.67, 1,199 rounds, 5,678 calls, $0.40, ~21 s left"
+    assert said == "119/120 games, score so far 0.67, 1,199 rounds, 5,678 calls, $0.40, ~3 s left"
     assert len(said) < 80 and "left" not in progress.line(status(0, 3), 10.0)
-    drawn = progress.bar(last, "=-")
-    assert drawn.plain == f"{'=' * 35}{'-'}  119 solved" and drawn.spans[0].style == "green"
+    assert drawn(last) == f"{'━' * 35}╸  119 solved"
     checked: Any = SimpleNamespace(done=30, total=120, stats=CallStats(calls=31, cost=0.4))
     assert judges._line(checked, 60.0) == "30/120 judgings, 31 calls, $0.40, ~3 min left"
 
 
-def test_the_time_left_is_that_of_games_side_by_side() -> None:
-    now = time.monotonic()
-    playing = {(f"lot-{number}", 1): (now - 12.0, 4) for number in range(20)}
+def test_the_time_left_is_in_proportion_to_what_this_session_has_done() -> None:
+    playing = {(f"lot-{number}", 1): 4 for number in range(20)}
     # 20 games in round 4, none ended: no time is told, and the bar shows 3 of 15 rounds of 20 of 120 games.
     early = status(0, 80, playing=playing)
-    assert progress.remaining_s(early) == 0 and progress.bar(early, "=-").plain == "=" + "-" * 35
-    # 20 ended in 2 rounds each: 2.0 + 4 rounds in 80 + 40 rounds and 20 games make 6 a game.
-    half = status(20, 200, playing=playing, ended=20, rounds=40, seconds=120.0)
-    assert progress.remaining_s(half) == pytest.approx(4 * 18 + 36, abs=1)
-    assert progress.remaining_s(status(120, 200, ended=120, rounds=240, seconds=720.0)) == 0
+    assert progress.line(early, 60.0).endswith(", 60 s") and drawn(early) == "━"
+    # 24 of 120 games in a minute; if 12 of them were done before, the other half of what is left takes twice as long.
+    half = status(20, 200, playing=playing)
+    assert progress.line(half, 60.0).endswith("~4 min left")
+    assert progress.line(half, 60.0, 0.1).endswith("~8 min left")
+    assert progress.line(status(120, 200), 60.0).endswith(", 60 s")
 
 
 async def test_a_pipe_gets_a_line_where_something_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -174,19 +174,8 @@ def _guess_form(episode: GameEpisode) -> tuple[type[Form], str]:
 
 async def _notes(episode: GameEpisode, draw: int = 0) -> str:
     """Ask the candidate for notes: sub-questions with answers (framework `ddcot`); "" if they cannot be read."""
-    reading = await episode.ask(
-        "candidate",
-        "decompose",
-        request(episode, "decompose", Notes),
-        Notes,
-        read=lambda answer: read_form(answer.reply, Notes).notes,
-        value=lambda notes: {"notes": notes, "status": "ok"},
-        missing=lambda error: {"notes": "", "status": error.kind},
-        once=True,
-        round=episode.round,
-        draw=draw,
-    )
-    return reading.value or ""
+    render = request(episode, "decompose", Notes)
+    return await episode.notes(render, Notes, {}, round=episode.round, draw=draw)
 
 
 def _known_to_oracle(episode: GameEpisode) -> dict[str, Value]:

@@ -12,20 +12,12 @@ from typing import Any
 import numpy as np
 import scipy
 
-from lotbench.benchmarks.lotbench import leaps
 from lotbench.benchmarks.lotbench.score import constant, creativity, expected
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.metrics.intervals import Floats
 from lotbench.report.markdown import interval
 
 Record = Mapping[str, Any]
-NAMES = (
-    "creativity_score",
-    "creativity_score_cap",
-    "creativity_score_unconfirmed",
-    "solve_rate",
-    "mean_rounds",
-)
 CHANCE = (
     "Chance line (the score of a player who only guesses wrong, since the judge accepts some wrong guesses)"
 )
@@ -46,8 +38,7 @@ def chance_line(
     """
     fpr, first = _easy(check), _easy(alone)
     if fpr is None:
-        names = (*NAMES, *(leaps.NAMES if settings.encore else ()))
-        return dict.fromkeys(names), f"{CHANCE}: not known before a judge-check."
+        return dict.fromkeys(expected(0.0, None, settings)), f"{CHANCE}: not known before a judge-check."
     values = expected(fpr["value"], first["value"] if first else None, settings)
     low, high = (
         None if fpr[end] is None else expected(fpr[end], None, settings)["creativity_score"]

@@ -347,6 +347,7 @@ def read_chains(steps: Steps) -> tuple[CausalChain, ...]:
 def _round(number: int, steps: Sequence[tuple[str, Mapping[str, Any]]]) -> Round:
     last = dict(steps)
     respond, ask, answer, reveal = (last.get(name, {}) for name in ("respond", "ask", "answer", "reveal"))
+    leap = last.get("leap")
     return Round(
         number=number,
         guess=respond.get("guess"),
@@ -361,12 +362,10 @@ def _round(number: int, steps: Sequence[tuple[str, Mapping[str, Any]]]) -> Round
         clues=tuple(map(str, reveal.get("clues", ()))),
         whole=bool(respond.get("whole")),
         frame=str(reveal.get("frame", "")),
-        leap=_leap(number, last["leap"]) if "leap" in last else None,
+        leap=Leap(number, int(leap["failed"]), str(leap["text"]), int(leap.get("target", 0)))
+        if leap
+        else None,
     )
-
-
-def _leap(number: int, value: Mapping[str, Any]) -> Leap:
-    return Leap(number, int(value["failed"]), str(value["text"]), int(value.get("target", 0)))
 
 
 def _opinion(step: str, value: Mapping[str, Any]) -> Opinion:

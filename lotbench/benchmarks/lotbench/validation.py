@@ -45,11 +45,12 @@ def panels(role: str, models: int, settings: Settings, every: bool) -> list[Judg
         settings: The settings of the game.
         every: Whether to measure the judges in all judge modes (Fig. 15, right).
     """
-    result = []
     if role == "oracle":
-        for sees in ("key_text", "response", "scene"):
-            result.append(JudgePanel(role, (0,), sees, settings.model_copy(update={"oracle_sees": sees})))
-        return result
+        seen = ("key_text", "response", "scene")
+        return [
+            JudgePanel(role, (0,), what, settings.model_copy(update={"oracle_sees": what})) for what in seen
+        ]
+    result = []
     modes = ("zero_shot", "explained", "causal") if every else (settings.judge_mode,)
     for mode in modes:
         played = settings.model_copy(update={"judge_mode": mode})

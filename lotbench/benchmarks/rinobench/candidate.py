@@ -71,14 +71,14 @@ async def respond(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
 async def _judgment(episode: IdeaEpisode, unread: str | None = None) -> AskResult[dict[str, Any]]:
     """Ask once for a judgment and record it; `unread` says what was wrong with the previous reply, None if it is the first."""
     idea = episode.sample
-    works = show_works(idea.related_works, episode.settings.works_chars)
-    extra: dict[str, JSON] = {"shortened": works.cut, "works": len(idea.related_works)}
+    works, cut = show_works(idea.related_works, episode.settings.works_chars)
+    extra: dict[str, JSON] = {"shortened": cut, "works": len(idea.related_works)}
     return await episode.ask(
         "candidate",
         "respond",
         episode.prompt("respond"),
         Judgment,
-        {"idea": idea.research_idea.text(), "works": works.text},
+        {"idea": idea.research_idea.text(), "works": works},
         read=_judged,
         value=lambda judged: {**judged, **extra},
         missing=lambda error: {"status": error.kind, **NOTHING, **extra},

@@ -120,7 +120,7 @@ async def check(
     sample, works = episode.sample, tuple[str, ...]()
     values: dict[str, Value] = {f"{kind}_gold": _listed(gold[kind]), f"{kind}_claims": _listed(claims[kind])}
     if kind == "known":
-        values["works"] = show_works(sample.related_works, episode.settings.works_chars).text
+        values["works"] = show_works(sample.related_works, episode.settings.works_chars)[0]
         works = tuple(work.id for work in sample.related_works)
     else:
         values["idea"] = sample.research_idea.text()

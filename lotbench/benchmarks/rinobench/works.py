@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lotbench.benchmarks.rinobench.sample import Work
 
@@ -16,16 +15,8 @@ MARK = "[...]"
 """Marks the place where the rest of an abstract was cut off."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorksText:
-    """Related works as a prompt shows them, and the number of abstracts that were cut."""
-
-    text: str
-    cut: int
-
-
-def show_works(works: Sequence[Work], budget: int) -> WorksText:
-    """Return the related works as text for a prompt, within a budget of characters.
+def show_works(works: Sequence[Work], budget: int) -> tuple[str, int]:
+    """Return the related works as text for a prompt, within a budget of characters, and the number of abstracts that were cut.
 
     Titles and ids are never cut, so a budget that is too small for them is exceeded.
 
@@ -39,7 +30,7 @@ def show_works(works: Sequence[Work], budget: int) -> WorksText:
     cut = sum(text != work.abstract for text, work in zip(texts, works, strict=True))
     body = "\n\n".join(f"{head}\n{text or '(no abstract)'}" for head, text in zip(heads, texts, strict=True))
     note = f"{cut} of {len(works)} abstracts are shortened; {MARK} stands where the rest is missing.\n\n"
-    return WorksText((note if cut else "") + body, cut)
+    return (note if cut else "") + body, cut
 
 
 def even(lengths: Sequence[int], budget: int) -> int:

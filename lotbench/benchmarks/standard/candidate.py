@@ -122,18 +122,10 @@ async def _notes(episode: ProblemEpisode, drafts: Mapping[str, str]) -> str:
 
     `drafts` has the captions and rewrites that other models wrote for the problem, by name in PREPARATIONS.
     """
-    reading = await episode.ask(
-        "candidate",
-        "decompose",
-        episode.prompt("decompose"),
-        Notes,
-        _scene(episode, drafts) | {"options": _listed(episode, drafts) if episode.sample.options else None},
-        read=lambda answer: read_form(answer.reply, Notes).notes,
-        value=lambda notes: {"notes": notes, "status": "ok"},
-        missing=lambda error: {"notes": "", "status": error.kind},
-        once=True,
+    options = _listed(episode, drafts) if episode.sample.options else None
+    return await episode.notes(
+        episode.prompt("decompose"), Notes, _scene(episode, drafts) | {"options": options}
     )
-    return reading.value or ""
 
 
 async def _response(episode: ProblemEpisode, draw: int, *, drafts: Mapping[str, str], notes: str) -> Any:

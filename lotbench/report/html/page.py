@@ -83,9 +83,8 @@ def files(
 
     `form` is the format of the pictures, `png` or `pdf`.
     """
-    draw = plots.pdf if form == "pdf" else plots.png
     for name, drawing in drawings:
-        picture = draw(drawing) if isinstance(drawing, Plot) else b""
+        picture = plots.rendered(drawing, form) if isinstance(drawing, Plot) else b""
         if picture:
             yield f"{name}.{form}", picture
         if picture or isinstance(drawing, Grid):

@@ -49,22 +49,13 @@ def svg(plot: Plot, name: str) -> str:
         plot: The plot; its caption is the title.
         name: A name that is unique on the page; the element's ids begin with it.
     """
-    data = _render(plot, "svg", name)
+    data = rendered(plot, "svg", name)
     title = plot.caption or f"{plot.y} by {plot.x}"
     return inline(data.decode("utf-8"), name, title, _describe(plot)) if data else ""
 
 
-def png(plot: Plot) -> bytes:
-    """Return a plot as PNG, 200 dots per inch, on white; empty if it has no points."""
-    return _render(plot, "png", "")
-
-
-def pdf(plot: Plot) -> bytes:
-    """Return a plot as PDF with vector graphics; empty if it has no points."""
-    return _render(plot, "pdf", "")
-
-
-def _render(plot: Plot, form: str, name: str) -> bytes:
+def rendered(plot: Plot, form: str, name: str = "") -> bytes:
+    """Return a plot as a file, empty if it has no points: `png` with 200 dots per inch on white, `pdf`, or `svg`."""
     look = _COLOURS | {"svg.hashsalt": name} | ({"figure.facecolor": PAPER} if form == "png" else {})
     out = io.BytesIO()
     with matplotlib.rc_context(), warnings.catch_warnings():

@@ -22,7 +22,7 @@ from lotbench.harness.judge_validation import Place
 from lotbench.metrics.agreement import rate
 from lotbench.metrics.bradley_terry import Votes, ratings
 from lotbench.metrics.primary_metric import PrimaryMetric
-from lotbench.report.leaderboard import sample_scores
+from lotbench.report.leaderboard import sample_means
 from lotbench.report.trust import Case, Check, Rates, faults, reasons
 from lotbench.report.trust import Player as Asked
 from lotbench.types import Score, Trace
@@ -142,7 +142,7 @@ def failed_games(rng: Rng, most: float) -> tuple[Told, Told]:
             else:
                 traces.append(unsolved(name, repeat + 1))
         found = game_primary_metric.primary_metric(traces, RULES)
-        told.append(_case(found, 66, sample_scores(traces).failed if part else 0, len(traces)))
+        told.append(_case(found, 66, sample_means(traces)[1] if part else 0, len(traces)))
     return told[0], told[1]
 
 
@@ -195,7 +195,7 @@ def silent(rng: Rng, most: float, whole: int = 0) -> tuple[Told, Told]:
                 left -= silent
                 steps += _answer(int(of.draw[at]), silent, of.marks[at], of.hallucinated[at])
             traces.append(Trace(name, 1, name, "scored", Score(0.5), tuple(steps), None, {}))
-        runs.append(_case(hic.primary_metric(traces, HicSettings()), 60, sample_scores(traces).failed))
+        runs.append(_case(hic.primary_metric(traces, HicSettings()), 60, sample_means(traces)[1]))
     return runs[0], runs[1]
 
 
