@@ -108,7 +108,6 @@ async def test_what_was_thrown_away_counts_to_the_ceilings_also_when_resumed(
     assert usage["calls"] == 6 == len(spent(run))
     tokens = sum(one.reply.usage.input_tokens + one.reply.usage.output_tokens for one in lost)
     assert usage.get("assumed", {}).get("tokens", 0) == (0 if told else tokens)
-    assert not (run / "report.md").exists(), "no game has ended"
     assert usage["cost_usd"] + 0.17 * IN_FLIGHT > 0.02
 
     with pytest.raises(LimitReached):
