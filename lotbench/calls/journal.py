@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from io import FileIO
-from math import inf
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
@@ -257,15 +256,6 @@ def read_journal(path: Path) -> Iterator[Entry]:
                 yield entry(unsealed(text))
             except ValueError:
                 continue
-
-
-def call_times(path: Path) -> tuple[float, float]:
-    """Return the start times of the first and the last call of a journal, in seconds since 1970; (0, 0) without calls."""
-    first, last = inf, 0.0
-    for line in read_journal(path):
-        if line.source == "call":
-            first, last = min(first, line.started), max(last, line.started)
-    return min(first, last), last
 
 
 def read_totals(path: Path, prices: Mapping[str, Price | None] | None = None) -> Totals:

@@ -272,7 +272,7 @@ def _inside(command: Declare) -> None:
         RUNS,
         flag("runs RUN", f"{A_RUN}; several with --preferences", nargs="+"),
         flag("--per-sample N", "preferences: rows of a sample, at most (default: 16)", type=int, default=16),
-        flag("--to TOOL", "for another tool, into the folder --out: huggingface, inspect"),
+        flag("--to TOOL", "for another tool, into the folder --out: huggingface"),
         flag("--out FILE", "where rows are written: .csv, else a JSON line each (default: here)"),
     )
     rows = export.add_mutually_exclusive_group()

@@ -132,16 +132,15 @@ def _write_rows(rows: Sequence[Mapping[str, JSON]], out: str | None) -> int:
 
 
 def _export_to(run: Run, parsed: argparse.Namespace) -> int:
-    """Write a run in the format of another tool, print the files and what the format cannot hold; return exit code 0."""
-    from lotbench import integrations
+    """Write a run for the Hugging Face hub, print the files and what the format cannot hold; return exit code 0."""
+    from lotbench.integrations import huggingface
 
+    if parsed.to != "huggingface":
+        raise UsageError(f"export --to {parsed.to}: there is no such tool; there is: huggingface")
     if parsed.for_review or parsed.steps or not parsed.out:
         raise UsageError("export --to TOOL needs --out FOLDER, and goes without --for-review and --steps")
-    exported = asyncio.run(integrations.export(parsed.to, run, Path(parsed.out)))
-    for path in exported.files:
-        print(path)
-    for sentence in exported.left_out:
-        print(f"note: {sentence}")
+    files, notes = huggingface.export(run, Path(parsed.out))
+    print(*files, *(f"note: {sentence}" for sentence in notes), sep="\n")
     return 0
 
 

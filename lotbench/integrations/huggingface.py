@@ -7,14 +7,15 @@ Each repository gets a folder, and the upload commands are printed; nothing is u
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import yaml
 
 from lotbench import benchmarks
-from lotbench.config.model_names import without_address
-from lotbench.integrations import Exported, canaries, played_by, slug
+from lotbench.config.model_names import parse, without_address
+from lotbench.errors import UsageError
 from lotbench.report import trace_rows
 from lotbench.report.markdown import plain, table
 from lotbench.report.sections import Table
@@ -31,17 +32,27 @@ LEFT_OUT = (
     "samples are not written: keys and references on the hub would be in the training data of tomorrow",
     "nor are texts of judges, which tell them: of their steps there are decisions and numbers",
 )
+PEOPLE = "a person played or judged, whose name and words stand in these files: publish them with that person's leave alone"
 
 
-async def export(run: Run, out: Path) -> Exported:
+def export(run: Run, out: Path) -> tuple[list[Path], list[str]]:
     """Write the folder of the model's repository, if the run has a score, and the folder of the data set.
 
+    A failed episode is never exported as a number.
+
+    Returns:
+        The files in the order of writing; and notes for the user, above all on what the format cannot hold.
+
     Raises:
+        UsageError: The run has no summary.
+        OSError: The folder cannot be written to.
         RunFolderError: The run cannot be read.
     """
-    name = slug(f"lotbench-{run.config.benchmark}")
+    if not run.summary:
+        raise UsageError(f"{run.path}: has no summary yet: resume it, or lotbench score {run.path}")
+    name = f"lotbench-{run.config.benchmark}"
     # Named after the run, since `datasets` caches by the folder's name.
-    episodes = out / slug(f"episodes-{run.path.name}")
+    episodes = out / f"episodes-{re.sub(r'[^A-Za-z0-9._-]+', '-', run.path.name)}"
     metric = next(iter(run.summary["scores"]), "")
     files, scored = [], run.score() is not None
     if scored:
@@ -52,14 +63,15 @@ async def export(run: Run, out: Path) -> Exported:
         atomic_write.write(files[-1], _lines(rows(run.traces, run.path.name, run.answered)))
     files.append(episodes / "README.md")
     atomic_write.write(files[-1], _card(run, name))
-    missing = (
-        () if scored else ("the run has no value of its primary metric: there is no .eval_results entry",)
-    )
-    commands = (
+    names = (run.config.model, *(name for models in run.config.roles.values() for name in models))
+    notes = [
+        *["the run has no value of its primary metric: there is no .eval_results entry"] * (not scored),
+        *LEFT_OUT,
         f"to upload: hf upload MODEL_REPOSITORY {out / MODEL} .",
         f"to upload: hf upload DATA_SET {episodes} . --repo-type dataset",
-    )
-    return Exported(tuple(files), (*missing, *LEFT_OUT, *commands))
+        *[PEOPLE] * any(parse(model).kind == "human" for model in names),
+    ]
+    return files, notes
 
 
 def _lines(rows: Iterable[Mapping[str, JSON]]) -> Iterator[str]:
@@ -94,7 +106,7 @@ def _result(run: Run, metric: str) -> dict[str, JSON]:
             "task_id": str(run.summary.get("arm") or "all"),
         },
         "value": score["value"],
-        "notes": f"{metric}{interval}, {score['n']} samples; {run.trust}; lotbench {played_by(run)}",
+        "notes": f"{metric}{interval}, {score['n']} samples; {run.trust}; lotbench {run.digests.get('code', 'unknown')}",
     }
 
 
@@ -110,6 +122,7 @@ def _card(run: Run, name: str) -> str:
         (metric, score["value"], score["low"], score["high"], score["n"])
         for metric, score in summary["scores"].items()
     ]
+    canaries = sorted({str(sample["canary"]) for sample in run.samples.values() if sample.get("canary")})
     models = [(role, ", ".join(names)) for role, names in summary["models"].items()]
     tables = (
         Table(("role", "models"), tuple(models)),
@@ -121,7 +134,7 @@ def _card(run: Run, name: str) -> str:
             f"---\n{_yaml(head)}---",
             f"# {plain(str(head['pretty_name']))}",
             f"{benchmarks.get(run.config.benchmark).about.capitalize()}. One line a task, one a step.",
-            f"Do not train on them: they hold texts of samples. Canary: {plain(' '.join(canaries(run)) or 'none')}",
+            f"Do not train on them: they hold texts of samples. Canary: {plain(' '.join(canaries) or 'none')}",
             f"Model: {plain(without_address(run.config.model))}. Variant: {plain(str(summary.get('arm')))}. "
             f"The run is {plain(run.trust)}.",
             *map(table, tables),

@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from itertools import count, takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from inspect_ai import Task, task
@@ -38,22 +38,28 @@ from lotbench.config.model_names import address
 from lotbench.errors import LotbenchError, UsageError
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.episode import AnyEpisode
-from lotbench.integrations.inspect_log import message_text, replies, turns
 from lotbench.integrations.inspect_model import SPEAKERS, InspectModel, inspects, name
 from lotbench.run import plan, recorded, results
 from lotbench.run.calling import journaled
 from lotbench.run.loading import Run, load_run, planned
 from lotbench.run.preview import first_question
-from lotbench.run.rescore import Call, Transcript
 from lotbench.run.session import loop
 from lotbench.storage import run_folder
 from lotbench.storage.datasets import config_file
-from lotbench.types import Answer, Question, Trace
+from lotbench.types import Answer, Image, Message, Question, Reply, Request, Trace
 
 HELD = "lotbench_run"
 """The key in a log's metadata that holds the name of its run in `open_runs`."""
 open_runs: dict[str, TaskRun] = {}
 """The runs of tasks under evaluation, by name."""
+
+
+class Exchange(NamedTuple):
+    """A call of an episode: the role, the request as it was sent, and the reply."""
+
+    role: str
+    request: Request
+    reply: Reply
 
 
 class TaskRun:
@@ -83,7 +89,7 @@ class TaskRun:
         self._opening, self._open = asyncio.Lock(), AsyncExitStack()
         self._caller: Caller | None = None
 
-    async def episode(self, sample: str, repeat: int) -> Transcript:
+    async def episode(self, sample: str, repeat: int) -> tuple[Trace, list[Exchange]]:
         """Play an episode and return it with its calls; if it is played again, earlier replies come from the journal.
 
         Raises:
@@ -94,13 +100,13 @@ class TaskRun:
         if planned is None:
             raise UsageError(f"epoch {repeat}: the run has fewer repeats: -T repeats=N, without --epochs")
         caller = await self._open_run()
-        calls: list[Call] = []
+        calls: list[Exchange] = []
         episodes = loop(self.plan, _recording(caller, calls))
         try:
             async with aclosing(episodes.traces([[planned]])) as traces:
                 async for trace in traces:
                     self.folder.append(trace)
-                    return Transcript(trace, tuple(calls), whole=True)
+                    return trace, calls
             raise episodes.crashed[planned]
         except BaseException:
             for call in calls:
@@ -145,14 +151,14 @@ class TaskRun:
         }
 
 
-def _recording(caller: Caller, calls: list[Call]) -> Callable[[AnyEpisode, Question], Awaitable[Answer]]:
+def _recording(caller: Caller, calls: list[Exchange]) -> Callable[[AnyEpisode, Question], Awaitable[Answer]]:
     """Return a function that asks a question by the caller, in a span of inspect, and appends the call to `calls`."""
 
     async def ask(episode: AnyEpisode, question: Question) -> Answer:
         request = caller.request(question, *owner(episode, question))
         async with span(f"{question.step}, round {question.round}", type=question.role):
             answer = await caller.ask(episode, question)
-        calls.append(Call(question, request, answer.reply))
+        calls.append(Exchange(question.role, request, answer.reply))
         return answer
 
     return ask
@@ -239,9 +245,30 @@ def _samples(run_plan: plan.Plan) -> Iterator[Sample]:
     for sample in run_plan.chosen:
         first = first_question(run_plan, sample.id)
         messages = first.messages if first else ()
-        texts = [message_text(message) for message in messages if message.speaker == "user"]
+        texts = [_text(message) for message in messages if message.speaker == "user"]
         metadata = {"language": sample.language}
         yield Sample(input="\n\n".join(texts) or sample.id, id=sample.id, metadata=metadata)
+
+
+def _turns(calls: list[Exchange]) -> Iterator[tuple[str, str]]:
+    """Yield (speaker, text) for the messages and replies of the candidate's calls; skip a repeated system message."""
+    system = ""
+    for call in calls:
+        for message in call.request.messages:
+            text = _text(message)
+            if message.speaker == "system":
+                if text == system:
+                    continue
+                system = text
+            yield message.speaker, text
+        yield "assistant", call.reply.text
+
+
+def _text(message: Message) -> str:
+    """Return a message as text, with `[picture sha256:...]` in place of each picture."""
+    return "".join(
+        f"[picture sha256:{part.sha256}]\n" if isinstance(part, Image) else part for part in message.parts
+    )
 
 
 @solver
@@ -250,11 +277,11 @@ def episode(run: str) -> Solver:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         held = open_runs[run]
-        transcript = await held.episode(str(state.sample_id), state.epoch)
-        state.messages = [SPEAKERS[speaker](content=text) for speaker, text in turns(transcript)]
-        if answers := replies(transcript):
-            state.output = ModelOutput.from_content(answers[-1].model, answers[-1].text)
-        trace = transcript.trace
+        trace, calls = await held.episode(str(state.sample_id), state.epoch)
+        own = [call for call in calls if call.role == "candidate"]
+        state.messages = [SPEAKERS[speaker](content=text) for speaker, text in _turns(own)]
+        if own:
+            state.output = ModelOutput.from_content(own[-1].reply.model, own[-1].reply.text)
         state.store.set("outcome", trace.outcome)
         state.store.set("value", trace.score.value)
         state.store.set("why", trace.why or trace.score.why or trace.outcome)

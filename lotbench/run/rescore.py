@@ -6,13 +6,13 @@ replies better gives better traces.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from lotbench.calls.caller import Caller, RoleModel, owner
-from lotbench.calls.journal import Journal, Totals
+from lotbench.calls.journal import Totals
 from lotbench.calls.prices import price
 from lotbench.calls.store import Store
 from lotbench.config.experiment import Limits
@@ -70,49 +70,16 @@ class Lenient:
             raise LookupError(str(error)) from error
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call of an episode.
-
-    Attributes:
-        question: The question of the episode.
-        request: The request as it was sent.
-        started: The time of the call, in seconds since 1970; None if the reply came from the store.
-    """
-
-    question: Question
-    request: Request
-    reply: Reply
-    started: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Transcript:
-    """A finished episode with its calls.
-
-    Attributes:
-        trace: The trace in the run folder.
-        calls: The calls, in order; a shared question belongs to the episode that asked it first.
-        whole: Whether the journal has all calls of the episode.
-    """
-
-    trace: Trace
-    calls: tuple[Call, ...]
-    whole: bool
-
-
 @asynccontextmanager
 async def _replay(
     run: Run,
-    before: Callable[[Request], None] = lambda request: None,
-    after: Callable[[AnyEpisode, Question, Request, Journal], None] = lambda *call: None,
+    heard: Callable[[Request], None] = lambda request: None,
 ) -> AsyncIterator[tuple[Loop, Plan, Caller]]:
     """Open a replay of a run, in which requests are answered from the journal.
 
     Args:
         run: The run.
-        before: Called with each request before it is answered.
-        after: Called with the episode, question and request of each answer, and the journal.
+        heard: Called with each request before it is answered.
 
     Yields:
         The loop over the run's episodes, the plan, and the caller.
@@ -124,10 +91,8 @@ async def _replay(
 
         async def ask(episode: AnyEpisode, question: Question) -> Answer:
             request = caller.request(question, *owner(episode, question))
-            before(request)
-            answer = await caller.ask(episode, question)
-            after(episode, question, request, caller.journal)
-            return answer
+            heard(request)
+            return await caller.ask(episode, question)
 
         episodes = loop(plan, ask)
         episodes.course = replace(episodes.course, graph=Lenient(episodes.course.graph))
@@ -153,41 +118,6 @@ async def replay_run(run: Run) -> ReplayedRun:
     return result
 
 
-async def transcripts(run: Run) -> AsyncGenerator[Transcript, None]:
-    """Yield the finished episodes of a run with their calls, in data order, one at a time.
-
-    If the journal lacks some calls of an episode, the transcript has the other calls.
-    """
-    calls: dict[tuple[str, int], list[Call]] = {}
-    shared: set[str] = set()
-
-    def answered(episode: AnyEpisode, question: Question, request: Request, journal: Journal) -> None:
-        key, entry = str(request.key), journal.get(request.key)
-        if entry is None or key in shared:
-            return
-        if question.shared:
-            shared.add(key)
-        call = Call(question, request, entry.reply, entry.started if entry.source == "call" else None)
-        calls.setdefault((episode.sample.id, episode.repeat), []).append(call)
-
-    async with _replay(run, after=answered) as (episodes, plan, _):
-        order = {
-            (episode.sample, episode.repeat): sequence
-            for sequence in _sequences(plan, run)
-            for episode in sequence
-        }
-        begun: set[str] = set()
-        ended: dict[tuple[str, int], bool] = {}
-        for trace in run.traces:
-            place = (trace.sample, trace.repeat)
-            sequence = order.get(place, [])
-            if trace.sequence not in begun and sequence:
-                begun.add(trace.sequence)
-                async for again in episodes.traces([sequence]):
-                    ended[again.sample, again.repeat] = again.arrived
-            yield Transcript(trace, tuple(calls.pop(place, ())), ended.pop(place, False))
-
-
 async def requests(run: Run, trace: Trace) -> dict[str, Request]:
     """Return the requests of the finished episode with this trace, by key.
 
@@ -201,7 +131,7 @@ async def requests(run: Run, trace: Trace) -> dict[str, Request]:
     def heard(request: Request) -> None:
         by_key[str(request.key)] = request
 
-    async with _replay(run, before=heard) as (episodes, plan, _):
+    async with _replay(run, heard) as (episodes, plan, _):
         sequences = _sequences(plan, run)
         sequence = next(sequence for sequence in sequences if sequence[0].sequence == trace.sequence)
         names = [(episode.sample, episode.repeat) for episode in sequence]
@@ -233,12 +163,20 @@ async def find_request(run: Run, key: str) -> Request:
     Raises:
         UsageError: The journal has no reply to a request with that key.
     """
-    async with aclosing(transcripts(run)) as episodes:
-        async for episode in episodes:
-            for call in episode.calls:
-                if str(call.request.key) == key:
-                    return call.request
-    raise UsageError(f"{run.path}: no task asks for {key!r} (keys stand in traces.jsonl, as `call`)")
+    found: list[Request] = []
+
+    def heard(request: Request) -> None:
+        if str(request.key) == key:
+            found.append(request)
+
+    replaying = _replay(run, heard)
+    async with replaying as (episodes, plan, _), aclosing(episodes.traces(_sequences(plan, run))) as traces:
+        async for _trace in traces:
+            if found:
+                break
+    if not found:
+        raise UsageError(f"{run.path}: no task asks for {key!r} (keys stand in traces.jsonl, as `call`)")
+    return found[0]
 
 
 def _absent_models(plan: Plan) -> dict[str, tuple[RoleModel, ...]]:

@@ -1,11 +1,9 @@
-"""Every exporter on recorded runs of all five benchmarks: each value survives, and no failed episode becomes a number."""
+"""The export for the hub on recorded runs of all five benchmarks: each value survives, and no failed episode becomes a number."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shutil
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ import pytest
 import yaml
 
 from lotbench.cli import main
-from lotbench.integrations import EXPORTERS, PEOPLE, export
+from lotbench.integrations.huggingface import PEOPLE, export
 from lotbench.run.loading import load_run
 from tests.recorded import FOLDER, RUNS
 
@@ -29,8 +27,8 @@ def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def exported(tool: str, run: Path, out: Path) -> list[Path]:
-    assert main(["export", str(run), "--to", tool, "--out", str(out)]) == 0
+def exported(run: Path, out: Path) -> list[Path]:
+    assert main(["export", str(run), "--to", "huggingface", "--out", str(out)]) == 0
     return sorted(path for path in out.rglob("*") if path.is_file())
 
 
@@ -46,45 +44,14 @@ def broken(tmp_path: Path) -> Path:
 
 
 def test_a_game_that_broke_off_is_a_number_nowhere(broken: Path, tmp_path: Path) -> None:
-    exported("huggingface", broken, tmp_path / "hf")
+    exported(broken, tmp_path / "hf")
     rows = lines(next((tmp_path / "hf").glob("episodes-*")) / "episodes.jsonl")
     assert [row["score"] for row in rows if row["outcome"] == "judge_failed"] == [None]
-    [log] = exported("inspect", broken, tmp_path / "inspect")
-    values = [one["scores"]["lotbench"]["value"] for one in parts(log, "summaries.json")]
-    assert sum(value != value for value in values) == 1
-
-
-def parts(log: Path, name: str) -> Any:
-    """A file of an inspect log."""
-    with zipfile.ZipFile(log) as packed:
-        return json.loads(packed.read(name))
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_a_log_of_inspect_has_every_metric_score_and_judge(name: str, tmp_path: Path) -> None:
-    [log] = exported("inspect", FOLDER / name, tmp_path)
-    header = parts(log, "header.json")
-    metrics = header["results"]["scores"][0]["metrics"]
-    said = {metric: score for metric, score in summary(name)["scores"].items() if score["value"] is not None}
-    assert {metric: one["value"] for metric, one in metrics.items()} == {
-        metric: score["value"] for metric, score in said.items()
-    }
-    for metric, score in said.items():
-        assert metrics[metric]["metadata"] == {key: value for key, value in score.items() if key != "value"}
-    run = load_run(FOLDER / name)
-    assert {
-        (one["id"], one["epoch"]): one["scores"]["lotbench"]["value"] for one in parts(log, "summaries.json")
-    } == {(one.sample, one.repeat): one.score.value for one in run.traces}
-    roles = {
-        role: [one["model"] for one in (given if isinstance(given, list) else [given])]
-        for role, given in header["eval"]["model_roles"].items()
-    }
-    assert roles == {role: names for role, names in run.summary["models"].items() if role != "candidate"}
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_hub_gets_an_entry_episodes_and_a_card_that_can_be_read(name: str, tmp_path: Path) -> None:
-    exported("huggingface", FOLDER / name, tmp_path)
+    exported(FOLDER / name, tmp_path)
     [entry] = [yaml.safe_load(path.read_text()) for path in (tmp_path / "model_repository").rglob("*.yaml")]
     scores = summary(name)["scores"]
     metric = next(metric for metric, score in scores.items() if score["value"] is not None)
@@ -111,9 +78,9 @@ def test_the_hub_gets_an_entry_episodes_and_a_card_that_can_be_read(name: str, t
 def test_what_cannot_be_exported_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, out = str(FOLDER / RUNS[0]), str(tmp_path / "out")
     for flags, said in (
-        (["--to", "excel", "--out", out], f"no such tool; there are: {', '.join(EXPORTERS)}"),
-        (["--to", "inspect"], "needs --out FOLDER"),
-        (["--to", "inspect", "--steps", "--out", out], "goes without --for-review and --steps"),
+        (["--to", "excel", "--out", out], "no such tool; there is: huggingface"),
+        (["--to", "huggingface"], "needs --out FOLDER"),
+        (["--to", "huggingface", "--steps", "--out", out], "goes without --for-review and --steps"),
         (["--for-review", "--out", f"{out}/labels.csv"], "labels come back as JSON lines"),
     ):
         assert main(["export", run, *flags]) == 2
@@ -121,7 +88,7 @@ def test_what_cannot_be_exported_is_said(tmp_path: Path, capsys: pytest.CaptureF
     copy = tmp_path / RUNS[0]
     shutil.copytree(FOLDER / RUNS[0], copy)
     (copy / "summary.json").unlink()
-    assert main(["export", str(copy), "--to", "inspect", "--out", out]) == 2
+    assert main(["export", str(copy), "--to", "huggingface", "--out", out]) == 2
     assert "has no summary yet" in capsys.readouterr().err
     assert not Path(out).exists()
 
@@ -130,13 +97,10 @@ def test_an_export_names_the_versions_that_played_and_not_those_that_export(tmp_
     game = next(name for name in RUNS if "-lotbench-" in name)
     run = tmp_path / game
     shutil.copytree(FOLDER / game, run)
-    played = json.loads((run / "run.json").read_text(encoding="utf-8")) | {"version": "4"}
+    played = json.loads((run / "run.json").read_text(encoding="utf-8"))
     played["digests"]["code"] = "0.0.7"
     (run / "run.json").write_text(json.dumps(played), encoding="utf-8")
-    [log] = exported("inspect", run, tmp_path / "inspect")
-    about = parts(log, "header.json")["eval"]
-    assert about["packages"] == {"lotbench": "0.0.7"} and about["task_version"] == "4"
-    exported("huggingface", run, tmp_path / "hf")
+    exported(run, tmp_path / "hf")
     [entry] = (tmp_path / "hf" / "model_repository").rglob("*.yaml")
     assert "lotbench 0.0.7" in yaml.safe_load(entry.read_text())[0]["notes"]
 
@@ -156,7 +120,7 @@ def test_what_is_made_to_be_published_tells_no_reference_and_has_the_canary(
     for step in said:
         step["value"] |= {"chain": JUDGED, "known": {"gk1": JUDGED}, "steps": [JUDGED]}
     (copy / "traces.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    texts = [path.read_text(encoding="utf-8") for path in exported("huggingface", copy, tmp_path / "out")]
+    texts = [path.read_text(encoding="utf-8") for path in exported(copy, tmp_path / "out")]
     samples = list(load_run(copy).samples.values())
     told = {str(one[field]) for one in samples for field in REFERENCES if one.get(field)}
     assert not [one for one in {*told, JUDGED} for text in texts if one in text]
@@ -167,14 +131,13 @@ def test_what_is_made_to_be_published_tells_no_reference_and_has_the_canary(
         assert all("status" in one or "accepted" in one for one in judged)
 
 
-@pytest.mark.parametrize("tool", EXPORTERS)
-def test_where_somebody_serves_a_model_is_not_told_and_a_person_is_noted(tool: str, tmp_path: Path) -> None:
+def test_where_somebody_serves_a_model_is_not_told_and_a_person_is_noted(tmp_path: Path) -> None:
     run = load_run(next(FOLDER / name for name in RUNS if "-standard-" in name))
     named = {"at home": "mine@http://10.1.2.3:8000/v1", "by hand": "human:Ann"}
     for how, name in named.items():
         config = run.config.model_copy(update={"model": name})
-        made = asyncio.run(export(tool, replace(run, config=config), tmp_path / how))
-        assert (PEOPLE in made.left_out) is (how == "by hand")
+        _, notes = export(replace(run, config=config), tmp_path / how)
+        assert (PEOPLE in notes) is (how == "by hand")
     texts = b"".join(path.read_bytes() for path in (tmp_path / "at home").rglob("*") if path.is_file())
     assert b"10.1.2.3" not in texts
 
@@ -188,6 +151,6 @@ def test_no_other_metric_stands_for_a_primary_metric_without_a_value(
     first = next(iter(table["scores"]))
     table["scores"][first] |= {"value": None, "low": None, "high": None}
     (copy / "summary.json").write_text(json.dumps(table))
-    exported("huggingface", copy, tmp_path / "hf")
+    exported(copy, tmp_path / "hf")
     assert not list(tmp_path.rglob(".eval_results"))
     assert "no value of its primary metric" in capsys.readouterr().out

@@ -12,13 +12,12 @@ from typing import Any
 
 import pytest
 
-from lotbench.cli import main
 from lotbench.run.evaluate import evaluate_sync
 from lotbench.run.loading import Run, load_run
 from tests.environments import environment
 from tests.fakes import RuleModel
 from tests.pages import ROOT
-from tests.recorded import FOLDER, RUNS
+from tests.recorded import FOLDER
 from tests.rules import Rule, Said, game_rule, hear
 from tests.server import FakeServer
 
@@ -85,23 +84,6 @@ def tool(programs: Path, tmp_path: Path) -> Tool:
 
 def summary(name: str) -> dict[str, Any]:
     return dict(json.loads((FOLDER / name / "summary.json").read_text(encoding="utf-8")))
-
-
-def test_inspect_reads_every_log_with_each_metric_and_each_score(tool: Tool, tmp_path: Path) -> None:
-    logs = []
-    for name in RUNS:
-        assert main(["export", str(FOLDER / name), "--to", "inspect", "--out", str(tmp_path / name)]) == 0
-        logs += list((tmp_path / name).iterdir())
-    for name, told in zip(RUNS, tool.read(*logs), strict=True):
-        scores = summary(name)["scores"]
-        known = {metric: score for metric, score in scores.items() if score["value"] is not None}
-        assert told["metrics"] == {metric: pytest.approx(score["value"]) for metric, score in known.items()}
-        for metric, about in told["metadata"].items():
-            assert (about["low"], about["high"]) == (scores[metric]["low"], scores[metric]["high"])
-        lines = (FOLDER / name / "traces.jsonl").read_text(encoding="utf-8").splitlines()
-        rows = [json.loads(line) for line in lines]
-        assert told["samples"] == {f"{row['sample']}/{row['repeat']}": row["score"]["value"] for row in rows}
-        assert told["status"] == "success" and "candidate" in told["roles"]
 
 
 class Recording:
