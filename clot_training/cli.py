@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,10 @@ from lotbench.cli.parser import Parser
 
 if TYPE_CHECKING:
     from clot_training.config import Config
+
+
+LIBRARIES = re.compile(r"\(os error (?:13|28|30|122)\)|inline_container|PytorchStreamWriter")
+"""What safetensors, tokenizers and torch say of a file that they cannot write; their errors are no OSError."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,13 +56,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("clot: interrupted; the same command goes on", file=sys.stderr)
         return 130
-    except OSError as error:
-        place = error.filename or "the work folder"
-        print(f"clot: {place}: {error.strerror or error}; the same command goes on", file=sys.stderr)
+    except Exception as error:
+        if (fault := _file_fault(error)) is None:
+            raise
+        print(f"clot: {fault}; the same command goes on", file=sys.stderr)
         return 2
     if os.environ.get("RANK", "0") == "0":
         print("\n".join(lines))
     return 0
+
+
+def _file_fault(error: BaseException | None) -> str | None:
+    """Return the reason of an error if a file could not be written, also by a library; else None.
+
+    A full disk and a folder without write permission are such reasons.
+    """
+    while error is not None:
+        if isinstance(error, OSError):
+            return f"{error.filename or 'the work folder'}: {error.strerror or error}"
+        if LIBRARIES.search(str(error)):
+            return f"the work folder: {str(error).strip().splitlines()[0]}; is the disk full?"
+        error = error.__cause__
+    return None
 
 
 def parser() -> argparse.ArgumentParser:

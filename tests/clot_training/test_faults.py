@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from clot_training.cli import main
+from clot_training.cli import LIBRARIES, STEPS, main
 from clot_training.config import Clip
 from clot_training.data import instructions
 from clot_training.exploring import clip, vocabulary
@@ -53,6 +53,35 @@ def test_a_full_disk_ends_a_step_in_one_line(
     assert all(" candidates for " in line for line in progress)
     assert main([name, *arguments]) == 0
     assert capsys.readouterr().out.endswith(" --set explore.conditions=random\n")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Error while serializing: I/O error: No space left on device (os error 28)",
+        "[enforce fail at inline_container.cc:672] . unexpected pos 148992 vs 148884",
+        "PytorchStreamWriter failed writing file data/0: basic_ios::clear: iostream error",
+    ],
+)
+def test_a_library_that_cannot_write_ends_a_step_in_one_line(
+    said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def merge(config: object) -> list[str]:
+        raise RuntimeError(said)
+
+    monkeypatch.setitem(STEPS, "merge", (merge, ""))
+    assert main(["merge", *configured(tmp_path)]) == 2
+    assert (
+        capsys.readouterr().err
+        == f"clot: the work folder: {said}; is the disk full?; the same command goes on\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "said", ["No such file or directory (os error 2)", "basic_ios::clear: iostream error"]
+)
+def test_an_error_in_reading_is_no_full_disk(said: str) -> None:
+    assert not LIBRARIES.search(said)
 
 
 def test_a_folder_that_is_none_ends_a_step_in_one_line(
