@@ -1,7 +1,8 @@
 """The graph of the game: respond, check, ask, answer, reveal, until a guess is accepted or rounds run out.
 
-This is Algorithm 1 of *A Causality-aware Paradigm for Evaluating Creativity of Multimodal Large Language Models*. The
-graph defines the order of the nodes; the benchmark defines the nodes.
+These are lines 2 to 10 of Algorithm 1 of *A Causality-aware Paradigm for Evaluating Creativity of Multimodal Large Language
+Models*. The graph defines the order of the nodes; the benchmark defines the nodes. `check` counts to N, `harness/loop.py`
+plays the m games (lines 1 and 11), and `score.py` computes S_c (line 13).
 """
 
 from __future__ import annotations

@@ -97,8 +97,8 @@ class Item(SampleRow):
     points: tuple[Point, ...] = ()
     """Further responses that solve a game without a shown frame, each with its own creative point."""
     near: tuple[Text, ...] = ()
-    """Near misses: like the key text, but with another joke. A judge's causal chain is accepted only if with it the judge
-    refuses the first three."""
+    """Near misses: like the key text, but with another joke. A judge builds its causal chain again if with it the judge
+    accepts one of the first three."""
     votes: Votes | None = None
     """People's votes on the response, if there are any."""
     source: str = ""

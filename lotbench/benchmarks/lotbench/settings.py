@@ -73,7 +73,7 @@ class Settings(BaseModel):
     confirm: Literal["never", "other_judge"] | None = None
     """Whether a first yes needs a second one of another judge; by default if there is another judge."""
     oracle_sees: Literal["key_text", "response", "scene"] = "scene"
-    """What the oracle knows: the key text (the paper's), with the response, with the caption too."""
+    """What the oracle knows: the key text (the paper's App. C), with the response, with the caption too."""
     oracle_says: Literal["yes_no", "yes_no_unclear"] = "yes_no_unclear"
     """What the oracle may answer: Yes and No alone (the paper's), or Unclear too."""
     round_origin: Annotated[Literal[0, 1], SCORES_ONLY] = 0
