@@ -132,7 +132,8 @@ async def first_readable(
 def settled(state: State, episode: GameEpisode, ruled: Ruling) -> Update:
     """Return the state update for a ruling; a guess that counts ends the game (Alg. 1 line 5).
 
-    So does the last round, after which a question would be useless (lines 7 to 9). An encore records a guess that counts as a leap and goes on.
+    So does the last round, after which a question would be useless (lines 7 to 9). An encore records a guess that counts as
+    a leap and goes on.
     """
     turn: dict[str, Any] = {**state["turn"], "verdict": ruled.accepted}
     if ruled.accepted and ruled.target:
