@@ -97,14 +97,17 @@ def test_a_game_in_a_browser_from_the_disk(tmp_path: Path, chromium: Browser) ->
         page.keyboard.press("Enter")
         assert "not on my lists" in page.inner_text("#said") and page.is_hidden("#answer")
         assert browsing.serious(page) == [] and browsing.overflow(page) == 0
-        page.click("text=Guess again: free")
-        page.fill("#guess", item.key_text)
+        page.keyboard.type("Is it a person")
         page.keyboard.press("Enter")
-        assert "Solved with guess 2 of 6" in page.inner_text(
-            "#words"
-        ) and item.explanation in page.inner_text("#why")
+        assert "a question, not a guess. Nothing is used up." in page.inner_text("#problem")
+        page.keyboard.press("ControlOrMeta+a")
+        page.keyboard.type(item.key_text)
+        page.keyboard.press("Enter")
+        won = page.inner_text("#words")
+        assert "Solved with guess 2 of 6" in won and item.explanation in page.inner_text("#why")
         shared = page.input_value("#shared")
-        assert "⚪💡🟢" in shared and "2/6" in shared and item.key_text not in shared
+        assert "⚪💡🟢" in shared and "2/6\n" in shared and item.key_text not in shared
+        assert page.evaluate("game.joke.join('____')") in shared
         assert page.get_attribute("#card", "href").startswith("data:image/png")
         assert "streak 1" in page.inner_text("#streak") and browsing.serious(page) == []
         page.reload()
@@ -116,4 +119,10 @@ def test_a_game_in_a_browser_from_the_disk(tmp_path: Path, chromium: Browser) ->
         page.click("#another")
         assert page.inner_text("#told") == ""
         assert page.is_hidden("#words") and page.evaluate("game.id") != shown
+        page.fill("#guess", "xylophonic zeppelin")
+        page.keyboard.press("Enter")
+        page.click("button[value=show]")
+        page.click("button[value=counts]")
+        assert "1/6, by my own word\n🟡\n" in page.input_value("#shared")
+        assert page.is_visible("#mine") and page.inner_text("#yours mark") == "xylophonic zeppelin"
         assert [one for one in faults if one != address] == []
