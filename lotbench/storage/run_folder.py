@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from lotbench.config.model_names import slug
 from lotbench.errors import RunFolderError, file_errors, suggestion
-from lotbench.regular_file import read_text
+from lotbench.regular_file import read_text, regular
 from lotbench.storage import atomic_write, jsonl
 from lotbench.storage.traces import Traces, trace_line
 from lotbench.types import Trace
@@ -26,6 +26,18 @@ from lotbench.types import Trace
 TRACES = "traces.jsonl"
 RUNS = "runs"
 """The default folder of run folders."""
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether a process is writing to a run folder (`Folder`)."""
+    try:
+        with open(path / ".lock", encoding="utf-8", opener=regular) as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 class Folder:

@@ -64,7 +64,10 @@ def test_scores_that_are_equal_to_the_first_are_named_in_a_line() -> None:
     same = metrics([won("a", 0, 1), won("b", 0, 2)], Rules())
     checked = replace(FACTS, reasons=("the judge was never checked",), check="lotbench judge-check --judge m")
     text = to_markdown(replace(report(checked), scores=same, reference_scores={}))
-    assert "Equal to creativity_score here: creativity_score_cap, creativity_score_unconfirmed." in text
+    assert (
+        "These have the value of creativity_score here: creativity_score_cap, creativity_score_unconfirmed."
+        in text
+    )
     assert "| creativity_score_cap |" not in text and "`lotbench judge-check --judge m`" in text
 
 

@@ -13,6 +13,7 @@ from lotbench.report.leaderboard import Entry
 from lotbench.site.home import Badge, across, badge, boards
 from lotbench.site.runs import REPORT_POLICY, Gallery
 from lotbench.site.serve import Served
+from lotbench.storage.run_folder import Folder
 from tests.recorded import FOLDER, RUNS
 from tests.report.test_leaderboard import CONDITIONS
 
@@ -43,6 +44,14 @@ def test_runs_of_chosen_samples_are_tries_beside_other_groups() -> None:
     (board,) = boards(tried)
     assert [(group.tries, group.about, group.data) for group in board.groups] == [
         (False, "judge j; mine", "other")
+    ]
+
+
+def test_runs_without_a_score_stand_below_those_with_one() -> None:
+    (board,) = boards([run("a", 0.5, 0.6), run("none")])
+    assert [(group.tries, [row.label for row in group.rows]) for group in board.groups] == [
+        (False, ["a"]),
+        (True, ["none"]),
     ]
 
 
@@ -137,4 +146,6 @@ def test_a_run_that_never_ended_stands_apart(tmp_path: Path) -> None:
         (place / file).write_bytes((FOLDER / name / file).read_bytes())
     assert json.loads((place / "run.json").read_text("utf-8"))
     page = Gallery(tmp_path).get("index.html").body.decode()
-    assert "Not ended yet" in page and name in page
+    assert "Not ended yet" in page and name in page and ">stopped<" in page
+    with Folder(place):
+        assert ">running<" in Gallery(tmp_path).get("index.html").body.decode()
