@@ -104,14 +104,12 @@ def _wrong(sample: Item, name: str) -> list[str]:
 
 def _difference(key: str, guess: str) -> str:
     """What the key text is by the facts about both, and a wrong guess is not, or the other way round."""
-    said = {True: "not", False: "it is"}
-    asked = [(truth, one) for truth in said for one in facts.best_questions(key, []) if one[:6] == "Is it "]
-    told = (
-        f"{said[t]} {one[6:-1]}"
-        for t, one in asked
-        if [facts.truth(x, one) for x in (key, guess)] == [t, not t]
-    )
-    return next(told, "another idea")
+    for truth, said in ((True, "not"), (False, "it is")):
+        for one in facts.best_questions(key, []):
+            both = [facts.truth(text, one) for text in (key, guess)]
+            if one.startswith("Is it ") and both == [truth, not truth]:
+                return f"{said} {one[6:-1]}"
+    return "another idea"
 
 
 async def judge(messages: list[dict[str, Any]]) -> str:

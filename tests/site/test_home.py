@@ -36,22 +36,19 @@ def test_runs_that_were_not_measured_alike_are_never_numbered_together() -> None
     assert len({group.about for group in board.groups}) == 2
 
 
-def test_runs_of_chosen_samples_are_tries_beside_other_groups() -> None:
+def test_runs_of_chosen_samples_or_without_a_score_are_tries_beside_other_groups() -> None:
     chosen = {"reasons": ("the samples were chosen by name",), "conditions": {**CONDITIONS, "data": "other"}}
     tried = [run(name, 0.1, 0.2, data_set="mine", **chosen) for name in ("b", "c")]  # type: ignore[arg-type]
     (board,) = boards([run("a", 0.5, 0.6), *tried])
     assert [group.tries for group in board.groups] == [False, True]
+    (board,) = boards([run("a", 0.5, 0.6), run("no-score")])
+    assert [(group.tries, group.rows[0].label) for group in board.groups] == [
+        (False, "a"),
+        (True, "no-score"),
+    ]
     (board,) = boards(tried)
     assert [(group.tries, group.about, group.data) for group in board.groups] == [
         (False, "judge j; mine", "other")
-    ]
-
-
-def test_runs_without_a_score_stand_below_those_with_one() -> None:
-    (board,) = boards([run("a", 0.5, 0.6), run("none")])
-    assert [(group.tries, [row.label for row in group.rows]) for group in board.groups] == [
-        (False, ["a"]),
-        (True, ["none"]),
     ]
 
 

@@ -249,7 +249,9 @@ async def test_on_a_page_the_answer_comes_only_when_it_is_asked_for(tmp_path: Pa
         assert "<mark>skiing</mark>" in page and SLOPE.explanation[:30] in page
         await sent(browser, f"{index}/says", {"said": "counts"})
         page = await until(browser, index, "by your own word")
-        assert ">Yours<" in page and page.index(">juggling<") < page.index(">The original<")
+        assert (
+            "⚪💡🟡" in page and ">Yours<" in page and page.index(">juggling<") < page.index(">The original<")
+        )
         await table.close()
 
 
