@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from lotbench.cli import main as lotbench
 from lotbench.run.evaluate import evaluate, resume
 from tests.recorded import FOLDER, RUNS, cut_off, own, players
 
@@ -49,6 +50,8 @@ def main() -> None:
             made = asyncio.run(record(name, Path(folder)))
             shutil.rmtree(FOLDER / name)
             shutil.copytree(made, FOLDER / name)
+        # The report names the folder.
+        lotbench(["score", str(FOLDER / name)])
         print(name, json.loads((FOLDER / name / "summary.json").read_text("utf-8"))["outcomes"])
 
 

@@ -26,6 +26,7 @@ class Evidence:
         encoder: The name of the encoder.
         why: Why there are no vectors, with the command that helps; None if there are vectors.
         labels: Labels of people on the run's answers, one row each.
+        run: The name of the run's folder; "" if it has none.
     """
 
     samples: Mapping[str, Any] = field(default_factory=dict)
@@ -34,6 +35,7 @@ class Evidence:
     encoder: str = ""
     why: str | None = None
     labels: tuple[Mapping[str, JSON], ...] = ()
+    run: str = ""
 
 
 NOTHING = Evidence()

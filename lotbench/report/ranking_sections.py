@@ -10,7 +10,7 @@ from lotbench.metrics import people
 from lotbench.metrics.correlation import Correlation, coefficient
 from lotbench.report import bounds, difference_sections, trust
 from lotbench.report.leaderboard import Board, Entry, Place, labels_of
-from lotbench.report.markdown import counted, number
+from lotbench.report.markdown import counted, number, places
 from lotbench.report.sections import Cell, Plot, Section, Table, band
 
 REASONS = "not trusted because"
@@ -108,7 +108,7 @@ def summed_up(ranking: Board) -> str:
         if pair := ranking.pair(*both):
             a, b = (pair.better, pair.other) if pair.apart else both
             sentences.append(
-                f"{a} beats {b} by {pair.difference.mean:.3f}"
+                f"{a} beats {b} by {pair.difference.mean:.{places(pair.difference.n)}f}"
                 if pair.apart
                 else f"{a} and {b} are not clearly different"
             )

@@ -14,14 +14,14 @@ from typing import Any
 
 from lotbench.metrics.agreement import Rate
 from lotbench.report import bounds
-from lotbench.report.markdown import bullets, counted, places, plain, table
+from lotbench.report.markdown import bullets, counted, cut, places, plain, table
 from lotbench.report.sections import Cell, Grid, Section, Table
 from lotbench.types import JSON, RUN_SCHEMA, Metric, Trace
 
 READINGS = 5
 """The maximum number of readings (excerpts of model texts) in a brief report."""
 SHORT = 600
-"""The maximum number of characters of a reading in a brief report."""
+"""The maximum number of characters of a text of a reading in a brief report.md."""
 MORE = "lotbench report RUN --full adds every other section, all settings, calls and digests."
 
 
@@ -191,7 +191,7 @@ def brief(report: Report) -> Report:
     warnings: list[str] = []
     for section in report.sections:
         if section.brief:
-            sections.append(section)
+            sections.append(replace(section, method=()))
         elif section.readings and room:
             sections.append(replace(section, readings=section.readings[:room]))
             room -= len(section.readings[:room])
@@ -204,8 +204,8 @@ def brief(report: Report) -> Report:
 def to_markdown(report: Report) -> str:
     """Return the content of report.md; if the run is not trusted, the first line says why."""
     facts, settings = report.facts, settings_table(report)
-    lay_out = laid_out if report.whole else _summary_lines
-    blocks = [*_head(report), *(block for section in report.sections for block in lay_out(section))]
+    shown = report.sections if report.whole else map(_shortened, report.sections)
+    blocks = [*_head(report), *(block for section in shown for block in laid_out(section))]
     blocks.append("## Settings")
     if report.whole:
         blocks += [table(settings), "## Calls", table(usage_table(facts.spent))]
@@ -217,14 +217,15 @@ def to_markdown(report: Report) -> str:
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _summary_lines(section: Section) -> list[str]:
-    """Return a section as Markdown blocks, each of its readings on one line."""
-    lines = [
-        f"{reading.title}: " + " / ".join(f"{name}: {' '.join(text.split())}" for name, text in reading.texts)
+def _shortened(section: Section) -> Section:
+    """Return a section with each text of its readings on one line of at most `SHORT` characters."""
+    readings = [
+        replace(
+            reading, texts=tuple((name, " ".join(cut(text, SHORT).split())) for name, text in reading.texts)
+        )
         for reading in section.readings
     ]
-    cut = [line if len(line) <= SHORT else f"{line[:SHORT]} …" for line in lines]
-    return [*laid_out(replace(section, readings=())), *([bullets(cut)] if cut else [])]
+    return replace(section, readings=tuple(readings))
 
 
 def _head(report: Report) -> list[str]:
@@ -337,7 +338,9 @@ def laid_out(section: Section, page: str = "report.html") -> list[str]:
     for grid in section.grids:
         blocks += [plain(grid.caption), table(_grid(grid))]
     captions = [plot.caption or f"{plot.y} by {plot.x}" for plot in section.plots]
-    blocks += [bullets([*section.notes, *(f"Drawn in {page}: {caption}" for caption in captions)])]
+    blocks += [
+        bullets([*section.notes, *section.method, *(f"Drawn in {page}: {caption}" for caption in captions)])
+    ]
     for reading in section.readings:
         blocks += [f"### {plain(reading.title)}", bullets(f"{name}: {text}" for name, text in reading.texts)]
     return blocks

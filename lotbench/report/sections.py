@@ -80,6 +80,8 @@ class Section:
         name: The name of its numbers in the diagnostics of summary.json; empty if it has none.
         numbers: Its numbers for programs; finite, or null.
         brief: Whether a report without --full has the section.
+        method: Sentences on how its numbers are computed; a report without --full leaves them out.
+        solved: The number of games that each round solved, drawn beside the score.
     """
 
     title: str
@@ -91,3 +93,5 @@ class Section:
     name: str = ""
     numbers: Mapping[str, JSON] = field(default_factory=dict)
     brief: bool = False
+    method: tuple[str, ...] = ()
+    solved: tuple[int, ...] = ()

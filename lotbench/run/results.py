@@ -233,6 +233,7 @@ def gather_evidence(
         encoder=encoder,
         why=why,
         labels=_labels(path / LABELS, plan.benchmark),
+        run=path.name,
     )
 
 

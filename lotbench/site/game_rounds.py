@@ -230,9 +230,14 @@ def masked(sample: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def in_blank(guess: str | None, around: Sequence[str] | None) -> str:
-    """Return a guess as it is shown between the words around a blank: without its article if one stands before the blank."""
-    doubled = around and re.search(r"\b(an?|the)\s+$", around[0], re.IGNORECASE)
-    return re.sub(r"^(an?|the)\s+", "", guess or "", flags=re.IGNORECASE) if doubled else guess or ""
+    """Return a guess as it is shown between the words around a blank.
+
+    Its first word is left out if the same word, or another article, stands before the blank.
+    """
+    before = around[0].lower().split() if around else []
+    first, _, rest = (guess or "").partition(" ")
+    doubled = before and (before[-1] == first.lower() or {before[-1], first.lower()} <= {"a", "an", "the"})
+    return rest if rest and doubled else guess or ""
 
 
 def _intervened(opinion: Opinion, chains: Mapping[tuple[int, int], Chain]) -> tuple[Node, ...]:

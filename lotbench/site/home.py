@@ -168,10 +168,18 @@ def boards(entries: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]] 
         by_benchmark.setdefault(entry.benchmark, []).append(entry)
     tables = []
     for name, every in by_benchmark.items():
-        groups = [_group(group, summaries or {}) for group in alike(every)]
+        groups = [part for group in alike(every) for part in _scored_apart(_group(group, summaries or {}))]
         first, *rest = sorted(groups, key=lambda group: (_is_try(group), _weight(group)))
         tables.append(Board(name, (first, *(replace(group, tries=_is_try(group)) for group in rest))))
     return sorted(tables, key=_weight)
+
+
+def _scored_apart(group: Group) -> list[Group]:
+    """Return the runs with a score and those without as groups of their own."""
+    scored, rest = ([row for row in group.rows if (row.value is None) is none] for none in (False, True))
+    if not scored or not rest:
+        return [group]
+    return [replace(group, rows=tuple(scored)), replace(group, rows=tuple(rest), said="", notes=())]
 
 
 def _is_try(group: Group) -> bool:

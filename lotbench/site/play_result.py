@@ -57,6 +57,8 @@ class Result:
     def text(self, title: str) -> str:
         """Return the text to share, below a title: the result in words and signs, without the answer."""
         signs = "".join(SIGNS[dot] + (CLUE if clue else "") for dot, clue in self.dots)
+        if self.own:
+            signs = signs.replace(SIGNS["found"], "🟡")
         end = " 🏳️" if self.given_up else ""
         return f"{title}\n{self.words}\n{signs}{end}"
 

@@ -23,6 +23,7 @@ from lotbench.run import recorded, results
 from lotbench.run.folder_shapes import read_run_json
 from lotbench.run.loading import Run, load_run
 from lotbench.site import game_rounds
+from lotbench.storage import run_folder
 from lotbench.types import Trace
 
 NAME = re.compile(r"\w[\w.-]*")
@@ -77,6 +78,11 @@ class Shelf:
     def name(self) -> str:
         """The name of the run's folder."""
         return self.run.path.name
+
+    @property
+    def running(self) -> bool:
+        """Whether a process is writing to the run."""
+        return run_folder.is_locked(self.run.path)
 
     @property
     def label(self) -> str:

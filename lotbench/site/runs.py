@@ -27,7 +27,7 @@ from lotbench.regular_file import regular
 from lotbench.report import trace_rows
 from lotbench.report.bounds import in_words
 from lotbench.report.html.page import harmless
-from lotbench.report.leaderboard import told_apart
+from lotbench.report.leaderboard import short_name, told_apart
 from lotbench.run.calling import CALLS
 from lotbench.run.loading import check_command, readings
 from lotbench.site import compared, home, said
@@ -156,9 +156,20 @@ class Gallery:
             words={board.benchmark: benchmarks.metric_words(board.benchmark) for board in boards},
             pictures={board.benchmark: self._strip(ended[board.rows[0].run]) for board in boards},
             reports={name for name, shelf in ended.items() if _report(shelf)},
+            read=self._worth_reading([ended[row.run] for board in boards for row in board.rows]),
             unended=[shelf for shelf in shelves if not shelf.run.summary],
             unreadable=sorted({**unreadable, **faults}.items()),
         )
+
+    def _worth_reading(self, shelves: Sequence[Shelf]) -> dict[str, Any] | None:
+        """Return the first run's game that was solved last, or else its first game, for the home page; None without games."""
+        for shelf in shelves:
+            if shelf.played and shelf.rows:
+                row = max(shelf.rows, key=lambda row: row.solved or 0)
+                picture, asked = self.picture(shelf, row.sample), shelf.asked_text(row.sample)
+                label = short_name(shelf.label)
+                return {"run": shelf.name, "row": row, "picture": picture, "asked": asked, "label": label}
+        return None
 
     def _strip(self, shelf: Shelf) -> list[str]:
         """Return the addresses of at most `STRIP` different thumbnails of a run's first samples."""
@@ -174,6 +185,9 @@ class Gallery:
         games: dict[str, list[EpisodeRow]] = {}
         for row in shelf.rows:
             games.setdefault(row.sample, []).append(row)
+        if shelf.played:
+            worst = sorted(games, key=lambda sample: sum(row.score or 0.0 for row in games[sample]))
+            games = {sample: games[sample] for sample in worst}
         boards: Sequence[home.Board] = ()
         with suppress(LotbenchError):
             boards = home.boards([shelf.entry])
@@ -243,11 +257,11 @@ class Gallery:
             LookupError: The run has no such episode.
         """
         place = shelf.at(file)
-        links = {
-            "before": shelf.rows[place - 1].file if place else None,
-            "after": shelf.rows[place + 1].file if place + 1 < len(shelf.rows) else None,
-            "said": f"../../said/{quote(shelf.name)}/{quote(file)}",
-        }
+        links = {"said": f"../../said/{quote(shelf.name)}/{quote(file)}", "place": str(place + 1)}
+        for side, other in (("before", place - 1), ("after", place + 1)):
+            if 0 <= other < len(shelf.rows):
+                row = shelf.rows[other]
+                links |= {side: row.file, f"{side}_asks": shelf.asked_text(row.sample)}
         return self.episode_page(shelf, shelf.run.traces[place], "../../", "game", links)
 
     def said_page(self, shelf: Shelf, file: str) -> Served:
@@ -271,7 +285,7 @@ class Gallery:
         }
 
     def episode_page(
-        self, shelf: Shelf, trace: Trace, up: str, template: str, links: Mapping[str, str | None]
+        self, shelf: Shelf, trace: Trace, up: str, template: str, links: Mapping[str, str]
     ) -> Served:
         """Return the page of an episode: a game round by round, an episode of another benchmark step by step.
 
@@ -280,7 +294,7 @@ class Gallery:
             trace: The trace of the episode.
             up: The relative address of the site's root, seen from the page.
             template: The template for a game.
-            links: The addresses of related pages, by name; None for a missing one.
+            links: The addresses of related pages and what they ask, by name.
         """
         values = self.episode_values(shelf, trace) | {"links": links, "given_up": 0}
         used = {key: entry.reply.usage for key, entry in said.entries(shelf.run.path / CALLS, trace).items()}

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import UTC, datetime
@@ -18,7 +19,7 @@ from typing import IO, Any
 
 from lotbench.config.model_names import slug
 from lotbench.errors import RunFolderError, file_errors, suggestion
-from lotbench.regular_file import read_text
+from lotbench.regular_file import read_text, regular
 from lotbench.storage import atomic_write, jsonl
 from lotbench.storage.traces import Traces, trace_line
 from lotbench.types import Trace
@@ -26,6 +27,18 @@ from lotbench.types import Trace
 TRACES = "traces.jsonl"
 RUNS = "runs"
 """The default folder of run folders."""
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether a process is writing to a run folder (`Folder`)."""
+    try:
+        with open(path / ".lock", encoding="utf-8", opener=regular) as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 class Folder:
@@ -41,13 +54,20 @@ class Folder:
             path.mkdir(parents=True, exist_ok=True)
             self._lock: IO[str] = os.fdopen(jsonl.no_link(path / ".lock", os.O_RDWR | os.O_CREAT), "w")
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._take_lock()
         except OSError as error:
             self._lock.close()
             held = isinstance(error, BlockingIOError)
             why = "another process is writing to this run" if held else error.strerror
             raise RunFolderError(f"{path}: {why}") from None
         atomic_write.clear(path)
+
+    def _take_lock(self) -> None:
+        with suppress(BlockingIOError):
+            return fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # A viewer may have asked at this instant whether the run is locked (`is_locked`).
+        time.sleep(0.05)
+        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def __enter__(self) -> Folder:
         return self

@@ -102,6 +102,16 @@ def _wrong(sample: Item, name: str) -> list[str]:
     ]
 
 
+def _difference(key: str, guess: str) -> str:
+    """What the key text is by the facts about both, and a wrong guess is not, or the other way round."""
+    for truth, said in ((True, "not"), (False, "it is")):
+        for one in facts.best_questions(key, []):
+            both = [facts.truth(text, one) for text in (key, guess)]
+            if one.startswith("Is it ") and both == [truth, not truth]:
+                return f"{said} {one[6:-1]}"
+    return "another idea"
+
+
 async def judge(messages: list[dict[str, Any]]) -> str:
     """Judges by the lists of the sample; its chains and reasons are made of the sample's point and of the lists' reasons."""
     heard = hear({"model": "judge", "messages": messages})
@@ -112,7 +122,7 @@ async def judge(messages: list[dict[str, Any]]) -> str:
     point, guess = sample.point, QUOTED.findall(heard.text)[-1]
     accepted, why = host.verdict(sample, guess)
     listed = why in {rejected.why for rejected in sample.reject}
-    why = why.strip(".") if listed else f"nobody says of “{guess}”: {point.likeness}"
+    why = why.strip(".") if listed else f"{guess}: {_difference(sample.key_text, guess)}"
     found = {
         "scene_chain": f"{point.part} -> {point.effect}",
         "caption_chain": f"{sample.key_text} -> {point.likeness} -> {point.effect}",

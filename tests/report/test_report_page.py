@@ -25,7 +25,7 @@ ALLOWED = frozenset(
         r"\w+",
         "html head meta title style body header main footer nav section article h1 h2 h3 p ul li dl dt dd div a "
         "table caption thead tbody tr th td small span figure figcaption details summary wbr "
-        "svg g path use text desc defs clippath rect circle code",
+        "svg g path line use text desc defs clippath rect circle code",
     )
 )
 ATTRIBUTES = re.compile(r"^(on.*|style|src|srcset|action|formaction|xlink:href|poster|background|ping)$")

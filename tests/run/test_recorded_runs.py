@@ -19,6 +19,8 @@ def test_scoring_again_gives_the_same_summary_and_report(name: str, tmp_path: Pa
     assert summary(run) == summary(FOLDER / name)
     assert (run / "report.md").read_text("utf-8") == (FOLDER / name / "report.md").read_text("utf-8")
     assert episodes(run) == episodes(FOLDER / name)
+    drawn = "games by the round that solved them" in (run / "report.html").read_text("utf-8").lower()
+    assert drawn == (benchmark_of(name) == "lotbench")
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -57,7 +57,7 @@ def test_two_runs_stand_side_by_side_and_what_differs_comes_first(root: Path) ->
     # The two scores and their difference stand before the samples.
     head = page[: page.index("scored differently")]
     assert head.count('class="big"') == 3 and head.count("95 % interval 0.09 to 0.60</p>") == 2
-    assert "neither is ahead" in head and 'aria-label="difference 0.000, against 0"' in head
+    assert "neither is ahead" in head and 'aria-label="difference 0.00, against 0"' in head
     # What it says of both is what `compare` says, and its sections stand below.
     assert "candidate (one) and candidate (other) are not clearly different." in page
     assert '<h2 dir="auto">Ranking</h2>' in page or ">Ranking</h2>" in page
@@ -157,7 +157,7 @@ def test_a_persons_game_ends_in_one_line_where_they_gave_up(root: Path, tmp_path
         for name in ("person", "model")
     ]
     assert [page.count('class="leap"') for page in pages] == [3, 7]
-    assert "clue for round 4<" in pages[0], "a clue after the last round says which round it was for"
+    assert " for round 4<" in pages[0], "a clue after the last round says which round it was for"
     assert ["Ended by the player after round 3." in page for page in pages] == [True, False]
 
 

@@ -37,9 +37,7 @@ def test_the_page_holds_its_pictures_and_no_answer_in_the_open(tmp_path: Path) -
     )
     by_id = {item.id: item for item in EASY}
     for game in games:
-        told = json.dumps(
-            {name: value for name, value in game.items() if name not in ("joke", "scene", "picture")}
-        )
+        told = json.dumps({name: game[name] for name in game.keys() - {"joke", "scene", "picture"}})
         item = by_id[game["id"]]
         assert item.key_text not in told and item.clues[-1] not in told and item.explanation not in told
     asked = Config(
@@ -74,14 +72,10 @@ def test_a_game_in_a_browser_from_the_disk(tmp_path: Path, chromium: Browser) ->
     with browsing.opened(chromium, address, viewport=browsing.PHONE) as (page, faults):
         shown = page.evaluate("game.id")
         item = next(one for one in EASY if one.id == shown)
-        heard = page.evaluate(
-            "(texts) => texts.map((one) => verdict(game, one))", [item.key_text, *item.accept]
-        )
-        assert heard == [True] * len(heard)
+        judged = "(texts) => texts.map((one) => verdict(game, one))"
+        assert set(page.evaluate(judged, [item.key_text, *item.accept])) == {True}
         refused = [*item.near, *(one.text for one in item.reject)]
-        assert page.evaluate("(texts) => texts.map((one) => verdict(game, one))", refused) == [False] * len(
-            refused
-        )
+        assert set(page.evaluate(judged, refused)) == {False}
         assert page.evaluate("verdict(game, 'xylophonic zeppelin')") is None
         said = page.evaluate("['The Soap-Operas!', 'a soap opera', 'skiing', 'to ski', 'sing'].map(rough)")
         assert said == ["soap opera", "soap opera", "ski", "ski", "sing"]
@@ -90,21 +84,23 @@ def test_a_game_in_a_browser_from_the_disk(tmp_path: Path, chromium: Browser) ->
         assert "not it" in page.inner_text("#said") and item.clues[0] in page.inner_text("#said")
         question = page.inner_text("#picks button >> nth=0")
         page.click("#picks button >> nth=0")
-        assert f"{question}\n\n{answer(item, question)}." in page.inner_text("#said") and page.is_hidden(
-            "#picks"
-        )
+        assert f"{question}\n\n{answer(item, question)}." in page.inner_text("#said")
+        assert page.is_hidden("#picks")
         page.fill("#guess", "xylophonic zeppelin")
         page.keyboard.press("Enter")
         assert "not on my lists" in page.inner_text("#said") and page.is_hidden("#answer")
         assert browsing.serious(page) == [] and browsing.overflow(page) == 0
-        page.click("text=Guess again: free")
-        page.fill("#guess", item.key_text)
+        page.keyboard.type("Is it a person")
         page.keyboard.press("Enter")
-        assert "Solved with guess 2 of 6" in page.inner_text(
-            "#words"
-        ) and item.explanation in page.inner_text("#why")
+        assert "a question, not a guess. Nothing is used up." in page.inner_text("#problem")
+        page.keyboard.press("ControlOrMeta+a")
+        page.keyboard.type(item.key_text)
+        page.keyboard.press("Enter")
+        won = page.inner_text("#words")
+        assert "Solved with guess 2 of 6" in won and item.explanation in page.inner_text("#why")
         shared = page.input_value("#shared")
-        assert "⚪💡🟢" in shared and "2/6" in shared and item.key_text not in shared
+        assert "⚪💡🟢" in shared and "2/6\n" in shared and item.key_text not in shared
+        assert page.evaluate("game.joke.join('____')") in shared
         assert page.get_attribute("#card", "href").startswith("data:image/png")
         assert "streak 1" in page.inner_text("#streak") and browsing.serious(page) == []
         page.reload()
@@ -116,4 +112,10 @@ def test_a_game_in_a_browser_from_the_disk(tmp_path: Path, chromium: Browser) ->
         page.click("#another")
         assert page.inner_text("#told") == ""
         assert page.is_hidden("#words") and page.evaluate("game.id") != shown
+        page.fill("#guess", "xylophonic zeppelin")
+        page.keyboard.press("Enter")
+        page.click("button[value=show]")
+        page.click("button[value=counts]")
+        assert "1/6, by my own word\n🟡\n" in page.input_value("#shared")
+        assert page.is_visible("#mine") and page.inner_text("#yours mark") == "xylophonic zeppelin"
         assert [one for one in faults if one != address] == []

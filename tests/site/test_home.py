@@ -13,6 +13,7 @@ from lotbench.report.leaderboard import Entry
 from lotbench.site.home import Badge, across, badge, boards
 from lotbench.site.runs import REPORT_POLICY, Gallery
 from lotbench.site.serve import Served
+from lotbench.storage.run_folder import Folder
 from tests.recorded import FOLDER, RUNS
 from tests.report.test_leaderboard import CONDITIONS
 
@@ -35,11 +36,16 @@ def test_runs_that_were_not_measured_alike_are_never_numbered_together() -> None
     assert len({group.about for group in board.groups}) == 2
 
 
-def test_runs_of_chosen_samples_are_tries_beside_other_groups() -> None:
+def test_runs_of_chosen_samples_or_without_a_score_are_tries_beside_other_groups() -> None:
     chosen = {"reasons": ("the samples were chosen by name",), "conditions": {**CONDITIONS, "data": "other"}}
     tried = [run(name, 0.1, 0.2, data_set="mine", **chosen) for name in ("b", "c")]  # type: ignore[arg-type]
     (board,) = boards([run("a", 0.5, 0.6), *tried])
     assert [group.tries for group in board.groups] == [False, True]
+    (board,) = boards([run("a", 0.5, 0.6), run("no-score")])
+    assert [(group.tries, group.rows[0].label) for group in board.groups] == [
+        (False, "a"),
+        (True, "no-score"),
+    ]
     (board,) = boards(tried)
     assert [(group.tries, group.about, group.data) for group in board.groups] == [
         (False, "judge j; mine", "other")
@@ -137,4 +143,6 @@ def test_a_run_that_never_ended_stands_apart(tmp_path: Path) -> None:
         (place / file).write_bytes((FOLDER / name / file).read_bytes())
     assert json.loads((place / "run.json").read_text("utf-8"))
     page = Gallery(tmp_path).get("index.html").body.decode()
-    assert "Not ended yet" in page and name in page
+    assert "Not ended yet" in page and name in page and ">stopped<" in page
+    with Folder(place):
+        assert ">running<" in Gallery(tmp_path).get("index.html").body.decode()

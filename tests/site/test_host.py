@@ -227,7 +227,7 @@ async def test_on_a_page_the_answer_comes_only_when_it_is_asked_for(tmp_path: Pa
         page = await until(browser, index, "I cannot tell: it is not on my lists.")
         assert "Clues come after rounds 1, 2, 3, 4." in page, "six rounds, four clues"
         assert "for skiing" not in page and "See the answer and decide" in page
-        await sent(browser, f"{index}/says", {"said": "on"})
+        assert page.index('name="guess"') < page.index("Call it a miss"), "the next guess is the free one"
         await given(browser, index, guess="kiting")
         page = await until(browser, index, "not on my lists")
         assert "Round 1 of 6" in page and "sailing" not in page
@@ -249,8 +249,15 @@ async def test_on_a_page_the_answer_comes_only_when_it_is_asked_for(tmp_path: Pa
         assert "<mark>skiing</mark>" in page and SLOPE.explanation[:30] in page
         await sent(browser, f"{index}/says", {"said": "counts"})
         page = await until(browser, index, "by your own word")
-        assert "with your words" in page and in_blank("the planets", ("Behold the ", ".")) == "planets"
+        assert (
+            "⚪💡🟡" in page and ">Yours<" in page and page.index(">juggling<") < page.index(">The original<")
+        )
         await table.close()
+
+
+def test_a_blank_repeats_no_word_before_it() -> None:
+    pairs = [("the planets", "Behold the "), ("his mom", "Only his "), ("a", "a "), ("his mom", "")]
+    assert [in_blank(guess, (before, ".")) for guess, before in pairs] == ["planets", "mom", "a", "his mom"]
 
 
 def test_a_pipe_may_play_without_a_key_and_a_consent_is_short_until_more_is_asked_for(

@@ -37,7 +37,7 @@ def worth_reading(games: Sequence[Game], evidence: Evidence) -> Section:
         if (best.sample, best.repeat) not in chosen:
             chosen[best.sample, best.repeat] = _make_reading(title, best, evidence)
     command = next((f"--sample {sample} --repeat {repeat}" for sample, repeat in chosen), "")
-    notes = (f"Of a whole game, with RUN for this folder: lotbench replay RUN {command}",) if command else ()
+    notes = (f"A whole game: lotbench replay {evidence.run or 'RUN'} {command}",) if command else ()
     return Section("Worth reading", notes, readings=tuple(chosen.values()))
 
 

@@ -54,7 +54,7 @@ def _survival(games: Sequence[Game], settings: Settings) -> Section:
         for k in range(1, last + 1)
         if counts[0, k - 1] or stopped[k]
     )
-    notes = [
+    method = [
         "At risk: games whose verdict in that round is known; of 10 games, 2 solved in round 1 and 1 broken "
         "off in round 2 leave 7 at risk in round 2. Broke off: games that broke off in that round.",
         "S (Kaplan-Meier) is the share unsolved after the round: S before it, times 1 - solved / at risk. "
@@ -67,7 +67,10 @@ def _survival(games: Sequence[Game], settings: Settings) -> Section:
     caption = "Games not yet solved, with 95 % intervals"
     plot = Plot("step", "round", "share unsolved", {"S": points}, caption, bands={"S": bands})
     table = Table(("round", "at risk", "solved", "broke off", "S"), rows)
-    return Section("Survival by round", tuple(notes), (table,), (plot,), brief=True)
+    solved = tuple(int(count) for count in counts[1])
+    return Section(
+        "Survival by round", (), (table,), (plot,), brief=True, method=tuple(method), solved=solved
+    )
 
 
 def _band(tallies: Floats, k: int) -> tuple[float, float]:

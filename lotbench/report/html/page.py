@@ -28,6 +28,8 @@ BEGIN = re.compile(
     r'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" '
     r"""content="default-src 'none'; (?:img-src data:; )?style-src 'sha256-[A-Za-z0-9+/=]+'; base-uri 'none'; form-action 'none'">"""
 )
+DIGEST = re.compile(r"#[0-9a-f]{8}\b(@python)?")
+"""The digest in a name such as `python:judge#375f6d52`, which pages leave out."""
 SHADES = 9
 """The number of colours of a heat map, `h0` to `h8` in the style sheet."""
 
@@ -145,6 +147,7 @@ def environment() -> Environment:
         "interval": interval,
         "rounded": lambda metric: f"{metric.value:.{markdown.places(metric.n)}f}",
         "breakable": _breakable,
+        "undigested": lambda text: DIGEST.sub("", text),
         "whole": _long_text,
         "data": data,
         "shown": number_tables.cell_texts,

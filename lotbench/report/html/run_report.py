@@ -26,6 +26,7 @@ from lotbench.types import Metric
 def page(report: Report, pictures: Mapping[str, str] | None = None) -> str:
     """Return the report as one self-contained HTML file; `pictures` are data URLs by sample id, shown beside readings."""
     settings, name = settings_table(report), report.primary_metric
+    solved = next((section.solved for section in report.sections if section.solved), ())
     differing = (
         (*row[:3], str(row[3]).removeprefix("yes, changes ")) for row in settings.rows if row[3] != "no"
     )
@@ -35,6 +36,9 @@ def page(report: Report, pictures: Mapping[str, str] | None = None) -> str:
             "report": report,
             "pictures": {name: Markup(url) for name, url in (pictures or {}).items()},
             "facts": report.facts,
+            "solved": dict(enumerate(solved, 1)),
+            "most": len(solved),
+            "broken": sum(count for outcome, count in report.outcomes.items() if outcome.endswith("_failed")),
             "candidate": ", ".join(report.facts.models.get("candidate", ())) or "no candidate",
             "primary_metric": (name, report.scores[name]) if name else None,
             "lines": lines(report),

@@ -110,11 +110,14 @@ function over(how, fresh) {
   if (fresh) at("words").focus({preventScroll: true});
   if (fresh) scrollTo(0, 0);
 }
-function marked(place, words, told = "") {
-  const [mark, note] = ["mark", "span"].map((name) => document.createElement(name));
-  [mark.textContent, note.textContent, note.className] = [words, told, "quiet"];
-  const start = texts.response.indexOf(texts.key);
-  at(place).replaceChildren(texts.response.slice(0, start), mark, texts.response.slice(start + texts.key.length), note);
+function marked(place, words) {
+  const mark = Object.assign(document.createElement("mark"), {textContent: words}), start = texts.response.indexOf(texts.key);
+  at(place).replaceChildren(texts.response.slice(0, start), mark, texts.response.slice(start + texts.key.length));
+}
+// “the ____” needs no second article, and “his ____” no second “his”.
+function inBlank(guess) {
+  const [, word] = /([\p{L}\p{N}_]+)\s+$/u.exec(game.joke[0]) ?? [], [first, ...rest] = guess.split(/\s+/), articles = /^(an?|the)$/i;
+  return rest.length && word && (first.toLowerCase() === word.toLowerCase() || articles.test(first) && articles.test(word)) ? rest.join(" ") : guess;
 }
 // How all games ended: a bar for each number of guesses, and one for those not solved.
 function past(kept) {
@@ -138,7 +141,6 @@ function draw(doubt = "") {
   const over = ended !== null, kept = remembered(), running = kept.last >= today() - 1 ? kept.streak ?? 0 : 0;
   at("game").classList.toggle("over", over);
   at("guessing").hidden = over || doubt === "own";
-  at("guess").disabled = at("send").hidden = Boolean(doubt);
   at("share").hidden = at("over").hidden = !over;
   at("heading").hidden = over;
   at("intro").hidden = over || tries.length > 0;
@@ -178,32 +180,37 @@ function draw(doubt = "") {
   if (!over && doubt !== "own") at("response").replaceChildren();
   const last = tries[tries.length - 1], mine = over && ended === "solved" && rough(last.guess) !== rough(texts.key);
   at("yours").hidden = !mine;
-  // “the ____” needs no second article.
-  if (mine) marked("yours", /\b(?:an?|the)\s+$/i.test(game.joke[0]) ? last.guess.replace(/^(?:an?|the)\s+/i, "") : last.guess, " with your words");
+  at("mine").hidden = at("original").hidden = !mine;
+  if (mine) marked("yours", inBlank(last.guess));
   if (over) {
     at("words").textContent = outcome();
     at("words").className = ended === "solved" ? "found" : "miss";
-    const signs = tries.map((one, place) => one.counts ? "🟢" : "⚪" + (clueAfter(place) ? "💡" : "")).join("") + (ended === "given up" ? "🏳️" : "");
-    const place = location.protocol.startsWith("http") ? location.href.split("#")[0] : `a joke about a picture, ${told.rounds} guesses`;
-    at("shared").value = `lotbench #${number}  ${ended === "solved" ? tries.length : "X"}/${told.rounds}\n${signs}\n${place}`;
+    const signs = tries.map((one, place) => one.counts ? (one.own ? "🟡" : "🟢") : "⚪" + (clueAfter(place) ? "💡" : "")).join("") + (ended === "given up" ? "🏳️" : "");
+    const address = location.protocol.startsWith("http") ? `\n${location.href.split("#")[0]}` : "", own = ended === "solved" && last.own ? ", by my own word" : "";
+    at("shared").value = `lotbench #${number}  ${ended === "solved" ? tries.length : "X"}/${told.rounds}${own}\n${signs}\n“${game.joke.join("____")}”${address}`;
     at("next").textContent = number === today() ? `The next one comes in ${Math.ceil((DAY - Date.now() % DAY) / 3600000)} h.` : "";
     at("card").href = card(`The game of the day, #${number}`, outcome(), told.rounds, tries.map((one, place) => ({found: one.counts, miss: !one.counts, clue: !one.counts && clueAfter(place)})), at("picture"), game.joke.join("____"));
     past(kept);
-  } else if (!doubt) at("guess").focus({preventScroll: true});
+  } else if (doubt !== "own") {
+    at("guess").focus({preventScroll: true});
+    at("guess").select();
+  }
   settle();
 }
 at("guessing").addEventListener("submit", (event) => {
   event.preventDefault();
-  const guess = at("guess").value.trim();
+  const guess = at("guess").value.trim(), offered = at("picks").hidden ? "" : " Pick one of the questions below.";
   at("problem").textContent = "";
-  if (!rough(guess)) at("problem").textContent = "That cannot be used: no word in it. Nothing is used up.";
+  if (/[?？]|^(is|are|was|does|do|did|can|has) (it|he|she|they|this|that|there)\b/i.test(guess)) at("problem").textContent = `That cannot be used: a question, not a guess.${offered} Nothing is used up.`;
+  else if (!rough(guess)) at("problem").textContent = "That cannot be used: no word in it. Nothing is used up.";
   else if (tries.some((one) => rough(one.guess) === rough(guess))) at("problem").textContent = "You already tried that. Nothing is used up.";
   else {
     const counts = verdict(game, guess);
+    undoubt();
     if (counts === null) {
       shown = guess;
       say("mine", guess);
-      say("host", "I cannot tell: it is not on my lists.");
+      say("host", "I cannot tell: it is not on my lists. Guess again, it is free.");
       return draw("unknown");
     }
     at("guess").value = "";
@@ -228,8 +235,6 @@ at("doubt").addEventListener("submit", (event) => {
     tries.push({guess, counts: false, own: true, looked: true});
     return over("given up", true);
   }
-  undoubt();
-  draw();
 });
 at("give-up").addEventListener("click", () => { at("menu").open = false; over("given up", true); });
 if (navigator.share) at("send-on").textContent = "Share the result";

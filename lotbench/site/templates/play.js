@@ -38,7 +38,10 @@ function settle() {
     // On a phone the page scrolls, not the conversation.
     if (!document.querySelector("main.over") && log.scrollHeight <= log.clientHeight + 1) scrollTo(0, document.documentElement.scrollHeight);
   }
-  document.querySelector("[data-focus]")?.focus({preventScroll: true});
+  const field = document.querySelector("[data-focus]");
+  field?.focus({preventScroll: true});
+  // What stands there is replaced by what is typed.
+  field?.select?.();
 }
 
 document.addEventListener("submit", async (event) => {

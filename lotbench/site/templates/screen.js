@@ -6,6 +6,11 @@ const rounds = all("[data-round]:not(form)");
 const shownRows = () => all("a[data-row]").filter((row) => row.offsetParent);
 const numbers = [...new Set(rounds.map((one) => Number(one.dataset.round)))].sort((a, b) => a - b);
 let now = -1;
+// What stands beside the rounds stays in sight from its lower end, if it is taller than the window.
+addEventListener("load", () => {
+  const scene = document.querySelector(".scene");
+  if (scene) scene.style.top = `${Math.min(0, innerHeight - scene.offsetHeight)}px`;
+});
 
 function step(place, move = true) {
   now = Math.max(0, Math.min(numbers.length - 1, place));
@@ -64,7 +69,8 @@ for (const link of all("[data-step]")) {
 }
 if (numbers.length && document.querySelector(".leap")) {
   const asked = numbers.indexOf(Number(document.getElementById(location.hash.slice(1))?.dataset.round ?? NaN));
-  step(asked < 0 ? 0 : asked, asked >= 0);
+  // A game opens on its last round, which the sentence beside it has.
+  step(asked >= 0 ? asked : document.querySelector("[data-step]") ? numbers.length - 1 : 0, asked >= 0);
 }
 
 // What is shown of a page's tables, and in which order, stands in its address.

@@ -22,6 +22,7 @@ def test_the_survival_table_by_hand() -> None:
     found = section("Survival by round", FOUR)
     assert found.tables[0].columns == ("round", "at risk", "solved", "broke off", "S")
     assert found.tables[0].rows == ((1, 4, 1, 0, 0.75), (2, 2, 1, 1, 0.375), (3, 1, 0, 0, 0.375))
+    assert found.solved == (1, 1, 0) and "Kaplan-Meier" in found.method[1]
     assert found.plots[0].series["S"] == ((0.0, 1.0), (1.0, 0.75), (2.0, 0.375), (3.0, 0.375))
 
 
