@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, TextIO
 
 from lotbench.calls.caller import CallStats
-from lotbench.report.markdown import duration
+from lotbench.report.markdown import duration, visible
 from lotbench.run.session import Status, Watch
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ def _on_terminal(stream: TextIO) -> Watch:
         with Live(console=console, auto_refresh=False, transient=False) as live:
             try:
                 while True:
-                    live.update(Group(bar(status, marks), Text(lines(status, started))), refresh=True)
+                    shown = Text("\n".join([lines(status, started), *guessed(status)]), overflow="ellipsis")
+                    live.update(Group(bar(status, marks), shown), refresh=True)
                     await asyncio.sleep(TERMINAL_S)
             finally:
                 ending = [ENDING] if status.traces else []
@@ -88,7 +89,7 @@ def _on_terminal(stream: TextIO) -> Watch:
 def bar(status: Status, marks: str = "━─") -> Text:
     """Return a bar of BAR columns and the counts of finished games or tasks, each kind in a colour of its own.
 
-    The rounds played of open games count as shares of `max_rounds`. `marks` are the characters of the done and the open part.
+    An open game counts by its rounds as a share of `max_rounds`, the current round as a half one. `marks` are the characters of the done and the open part.
     """
     from rich.text import Text  # noqa: PLC0415 - a pipe needs none of it
 
@@ -100,7 +101,7 @@ def bar(status: Status, marks: str = "━─") -> Text:
         drawn.append(marks[0] * columns, COLOURS[kind])
         filled += columns
     most = getattr(status.plan.settings, "max_rounds", 1)
-    rounds = sum(min(number, most) - 1 for _, number in status.latest.playing.values())
+    rounds = sum(min(number, most) - 0.5 for _, number in status.latest.playing.values())
     columns = int(BAR * (ended + rounds / most) / max(status.total, 1)) - filled
     drawn.append(marks[0] * columns, "blue")
     drawn.append(marks[1] * (BAR - filled - columns), "dim")
@@ -153,7 +154,8 @@ def counts(status: Status) -> str:
     what = "games" if status.plan.benchmark.graph == "game" else "tasks"
     scores = [trace.score.value for trace in traces if trace.score.value is not None]
     parts = [f"{len(traces)}/{status.total} {what}"]
-    parts += [f"score so far {fmean(scores):.2f}"] if scores else []
+    # Easy games end first, so an earlier mean would fall and fall.
+    parts += [f"score so far {fmean(scores):.2f}"] if scores and 2 * len(traces) >= status.total else []
     rounds: Any = [trace.score.parts.get("attempts") or 0 for trace in traces]
     rounds += [number for _, number in status.latest.playing.values()]
     parts += [f"{sum(rounds):,} rounds"] if what == "games" else []
@@ -177,11 +179,24 @@ def remaining_s(status: Status) -> float:
     if not latest.ended:
         return 0.0
     rounds = min(latest.rounds, most * latest.ended) + sum(numbers)
-    spent = latest.seconds + sum(now - began for began, _ in latest.playing.values())
+    open_s = [now - began for began, _ in latest.playing.values()]
+    spent = latest.seconds + sum(open_s)
     expected = min(most, rounds / latest.ended)
     waves = (status.total - len(status.traces) - len(numbers)) / status.loop.concurrency
-    last = min(expected * (1 + math.log(len(numbers))), most - min(numbers) + 1) if numbers else 0
-    return spent / rounds * (expected * waves + last)
+    last_s = 0.0
+    if numbers:
+        last = min(expected * (1 + math.log(len(numbers))), most - min(numbers) + 1)
+        # The current round of a game counts as a half one, and what it took is no longer left.
+        longest_s = most * spent / (rounds - len(numbers) / 2) - min(open_s)
+        last_s = max(0.0, min(last * spent / rounds, longest_s))
+    return spent / rounds * expected * waves + last_s
+
+
+def guessed(status: Status) -> list[str]:
+    """Return a line with the latest guess of a game; none before the first and for other tasks."""
+    state = status.latest.episode.state if status.latest.episode else {}
+    guess = state.get("turn", {}).get("guess")
+    return [f"latest guess: {visible(str(guess))[:60]}"] if guess else []
 
 
 def stalled(stats: CallStats, now: float, respond: str = "guess") -> list[str]:

@@ -226,12 +226,12 @@ def test_a_line_of_progress_fits_a_terminal() -> None:
     now = time.monotonic()
     last = status(119, 5678, ended=119, rounds=1190, seconds=3570, playing={("lot-1", 1): (now - 27, 9)})
     said = progress.line(last, 714.0)
-    assert said == "119/120 games, score so far 0.67, 1,199 rounds, 5,678 calls, $0.40, ~21 s left"
+    assert said == "119/120 games, score so far 0.67, 1,199 rounds, 5,678 calls, $0.40, ~0:18 left"
     assert len(said) < 80 and "left" not in progress.line(status(0, 3), 10.0)
     drawn = progress.bar(last, "=-")
     assert drawn.plain == f"{'=' * 35}{'-'}  119 solved" and drawn.spans[0].style == "green"
     checked: Any = SimpleNamespace(done=30, total=120, stats=CallStats(calls=31, cost=0.4))
-    assert judges._line(checked, 60.0) == "30/120 judgings, 31 calls, $0.40, ~3 min left"
+    assert judges._line(checked, 60.0) == "30/120 judgings, 31 calls, $0.40, ~3:00 left"
 
 
 def test_the_time_left_is_that_of_games_side_by_side() -> None:
@@ -240,9 +240,14 @@ def test_the_time_left_is_that_of_games_side_by_side() -> None:
     # 20 games in round 4, none ended: no time is told, and the bar shows 3 of 15 rounds of 20 of 120 games.
     early = status(0, 80, playing=playing)
     assert progress.remaining_s(early) == 0 and progress.bar(early, "=-").plain == "=" + "-" * 35
+    assert "score" not in progress.line(status(59, 200), 10.0), "the easy games have ended"
     # 20 ended in 2 rounds each: 2.0 + 4 rounds in 80 + 40 rounds and 20 games make 6 a game.
     half = status(20, 200, playing=playing, ended=20, rounds=40, seconds=120.0)
     assert progress.remaining_s(half) == pytest.approx(4 * 18 + 36, abs=1)
+    # Two of three slow games of 15 rounds of 10 s have ended; the last is in its last round, 2 s before the end.
+    slow = status(2, 200, playing={("lot-3", 1): (now - 148.0, 15)}, ended=2, rounds=30, seconds=300.0)
+    slow.total = 3
+    assert progress.remaining_s(slow) < 8 and "=" * 35 in progress.bar(slow, "=-").plain
     assert progress.remaining_s(status(120, 200, ended=120, rounds=240, seconds=720.0)) == 0
 
 
