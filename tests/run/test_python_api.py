@@ -154,6 +154,7 @@ async def test_what_does_not_fit_is_refused_before_there_is_a_folder(tmp_path: P
         ({"settings": {"rounds": 2}}, "rounds"), ({"model": ""}, "model"), ({"roles": {"jury": mine}}, "jury"),
         ({"modl": "red"}, "^unknown argument 'modl'; did you mean model. There are: benchmark, "),
         ({"max_rounds": 0}, "^max_rounds is a setting of lotbench: settings={'max_rounds': 0}"),
+        ({"judge": mine}, r"^judge is a role of lotbench: roles=\{'judge': \.\.\.\}"),
         ({"concurrency": 0}, r"^an argument of evaluate: limits\.concurrency: "),
     ):  # fmt: skip
         with pytest.raises(UsageError, match=told) as refused:
@@ -251,13 +252,24 @@ def test_the_notebook_runs_from_its_first_cell_to_its_last(
     for cell in cells:
         exec("".join(cell["source"]), known)
     keen, slow = known["runs"]
-    assert keen.score() == 1.0 > slow.score() > 0.0 and not any(cell["outputs"] for cell in cells)
+    assert keen.score() > slow.score() > 0.0
     table = keen.to_frame()
-    assert list(table["outcome"]) == ["solved"] * 3 and "snowboarding" in set(table["guess"])
+    assert list(table["outcome"]) == ["solved"] * 8 and "snowboarding" in set(table["guess"])
+    head = str(table).splitlines()[0].split()
+    assert (head[:2], head[-2:]) == (["sample", "guess"], ["parts.attempts", "score"])
     assert len(slow.steps_frame()) == sum(len(trace.steps) for trace in slow.traces)
     ranked = known["compared"].to_frame()
     assert list(ranked["model"]) == ["python:keen", "python:slow"]
     compared = known["compared"]
+    stored = json.dumps([cell["outputs"] for cell in cells], ensure_ascii=False)
+    assert compared.said[0] in stored and f"[{keen.score()}, {slow.score()}]" in stored, (
+        "jupyter nbconvert --execute"
+    )
+    assert str(slow.replay("lot-0002")).splitlines()[-1] in stored and str(tmp_path.parent.name) not in stored
+    assert all(
+        cell["outputs"] for cell in cells if "def " not in str(cell["source"]) and cell is not cells[0]
+    )
+    assert repr(keen.traces[0]) == "<lot-0034, repeat 1: solved, score 1.0, 2 steps>"
     assert compared.said[0] in repr(compared) and len(repr(compared)) < 300
     assert "<td>python:keen</td>" in compared._repr_html_()
 
@@ -267,13 +279,18 @@ class Screen(io.StringIO):
         return True
 
 
-def test_a_terminal_shows_the_progress_unless_it_is_turned_off(
+def test_a_terminal_or_a_log_shows_the_progress_unless_it_is_turned_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def player(messages: list[dict[str, Any]]) -> str:
         return '{"guess": "skiing"}' if "guess" in str(messages) else '{"accepted": true}'
 
-    for progress, stream in ((True, Screen()), (False, Screen()), (True, io.StringIO())):
+    for progress, stream in (
+        (True, Screen()),
+        (False, Screen()),
+        (True, io.StringIO()),
+        (False, io.StringIO()),
+    ):
         monkeypatch.setattr("sys.stderr", stream)
         lotbench.evaluate_sync(
             model=player,
@@ -286,7 +303,7 @@ def test_a_terminal_shows_the_progress_unless_it_is_turned_off(
             check=False,
             progress=progress,
         )
-        assert ("1/1 games" in stream.getvalue()) is (progress and stream.isatty())
+        assert ("1/1 games" in stream.getvalue()) is progress
 
 
 async def thread() -> int:
