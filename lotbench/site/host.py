@@ -77,13 +77,17 @@ def _guesses() -> Mapping[str, Mapping[str, bool]]:
 def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
     """Return whether a guess counts by its sample's lists, and the reason; None and "" if it is on no list.
 
-    A guess on no list that the caption has word for word does not count.
+    A guess on no list does not count if the caption has it word for word, or if the facts call it another kind of thing.
     """
     right, refused = lists(sample)
     texts = [
         (text, counts, why) for counts, of in ((False, refused), (True, right)) for text, why in of.items()
     ]
-    best, counts, why = max((alike(guess, text), counts, why) for text, counts, why in texts)
+    # The very words go first: a customer has the stem of customs.
+    said = words.same(guess)
+    best, _, counts, why = max(
+        (alike(guess, text), said == words.same(text), counts, why) for text, counts, why in texts
+    )
     if best >= ALIKE:
         return counts, why
     # A milk bath is a bath: a phrase with the last word of the guess goes before the others.
@@ -93,7 +97,13 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
         text, counts, why = max(held, key=lambda one: (stems(one[0]).issuperset(last), not one[1]))
         return counts, f"It has “{text}” in it." if counts else why
     literal = words.overlap(guess, sample.caption) == "shortens"
-    return (False, "That is in the picture already.") if literal else (None, "")
+    if literal:
+        return False, "That is in the picture already."
+    return (
+        (False, "That is another kind of thing.")
+        if facts.is_other_kind(sample.key_text, guess)
+        else (None, "")
+    )
 
 
 def answer(sample: Item, question: str) -> str:
