@@ -209,9 +209,16 @@ def _at_terminal(
 
     from lotbench.cli.evaluate import interruptible, print_result
     from lotbench.cli.play_terminal import play_here
-    from lotbench.site.people_runs import of_the_day, person, planned, play_next
+    from lotbench.site.people_runs import InvalidNameError, of_the_day, person, planned, play_next
 
-    name = person(player_name or _line("Your name: "))
+    name = ""
+    while not name:
+        try:
+            name = person(player_name or _line("Your name (Enter: you): ").strip() or "you")
+        except InvalidNameError as error:
+            if player_name:
+                raise
+            print(error)
     if private:
         print(f"What you type stays on this machine, in {out}.")
     elif not _agrees(config, out):
@@ -220,7 +227,7 @@ def _at_terminal(
     chosen = of_the_day(config, day) if day else _order_of_today(config, name) if drawn else config
     if planned(chosen).benchmark.graph != "game":
         return print_result(interruptible(play_next(chosen, out, name)))
-    return print_result(interruptible(play_here(chosen, out, name, Console(), private=private)))
+    return print_result(interruptible(play_here(chosen, out, name, Console(), private=private, day=day)))
 
 
 def _agrees(config: Config, out: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
@@ -16,6 +17,7 @@ from rich.panel import Panel
 from rich.style import Style
 from rich.text import Text
 
+from lotbench.benchmarks.lotbench.questions import asks_something
 from lotbench.cli.lines import command
 from lotbench.config.experiment import Config
 from lotbench.errors import DataError, Unescapable, UsageError
@@ -25,7 +27,7 @@ from lotbench.run.loading import Run, load_run
 from lotbench.run.session import Status
 from lotbench.site.game_rounds import in_blank, masked
 from lotbench.site.others import others
-from lotbench.site.people_runs import play_next
+from lotbench.site.people_runs import FIRST, play_next
 from lotbench.site.play_result import result
 from lotbench.site.player import GUESSES, Player, View
 from lotbench.site.runs import Gallery
@@ -37,12 +39,18 @@ TICK_S = 0.1
 GIVE_UP = "give up"
 UNCLEAR = {"Unclear": "I can't tell"}
 QUITS, YES_NO = ("quit", "q"), ("yes", "no", "y", "n")
-FAILS = "After a guess that fails you may ask one yes/no question (an empty line asks none); “quit” ends, the game waits."
+FAILS = "After a guess that fails you may ask one yes/no question, or guess again at once; “quit” ends, the game waits."
 Asks = Callable[[str], str]
 
 
 async def play_here(
-    config: Config, out: Path, name: str, console: Console, asks: Asks = input, private: bool = False
+    config: Config,
+    out: Path,
+    name: str,
+    console: Console,
+    asks: Asks = input,
+    private: bool = False,
+    day: datetime.date | None = None,
 ) -> Run:
     """Let a person play at this terminal; see `play_next`.
 
@@ -53,11 +61,12 @@ async def play_here(
         console: The console on which the game is drawn.
         asks: Reads a line that the person types; its argument is the text of the prompt.
         private: See `Player`.
+        day: See `Player`.
 
     Raises:
         LotbenchError: The run was stopped, or no sample is left to play.
     """
-    player = Player("", name, private=private)
+    player = Player("", name, private=private, day=day)
 
     async def begins(status: Status) -> None:
         await asyncio.to_thread(player.begins, status)
@@ -95,6 +104,10 @@ class Terminal:
     async def waits(self, run: asyncio.Future[Run]) -> None:
         """Wait until it is the person's turn or the run ends, and show whom the game waits for and how long."""
         player = self._player
+        if player.run is not None and len(player.read) == player.run[1]:
+            # All is played; only the report is still written.
+            await asyncio.wait({run})
+            return
         with self._console.status("") as spinner:
             while player.phase in ("start", "judge", "host") and player.ended is None and not run.done():
                 whom = {"judge": "The judge is thinking about your guess", "host": "The host is thinking"}
@@ -118,14 +131,16 @@ class Terminal:
             if picks:
                 listed = "   ".join(f"{number} {question}" for number, question in picks.items())
                 self._console.print(Text(f"  {listed}", style="blue"))
-            label = "Your question, a number, or Enter to guess" if picks else _ask_for(field.name)
+            label = "Your question, a number, or your next guess" if picks else _ask_for(field.name)
             typed, self._next_guess = typed or await self._line(label, field.choices), ""
             typed = picks.get(int(typed), typed) if typed.strip() in map(str, picks) else typed
             answers[field.name] = typed
             if typed.strip().lower() == GIVE_UP:
                 player.give_up(version)
                 return
-        if player.phase == "ask" and not str(answers.get("question", "")).strip():
+        question = str(answers.get("question", "")).strip()
+        if player.phase == "ask" and not asks_something(question):
+            self._next_guess = question
             player.skip(version)
             return
         try:
@@ -191,7 +206,9 @@ class Terminal:
             markup=False,
             soft_wrap=True,
         )
-        self._console.print(Text("to share: " + outcome.text("lotbench").replace("\n", "  "), style="dim"))
+        day = "" if player.day is None else f" #{(player.day - FIRST).days + 1}"
+        shared = outcome.text(f"lotbench{day}").replace("\n", "  ")
+        self._console.print(Text(f"to share: {shared}", style="dim"))
         player.goes_on()
         if len(player.games) < run[1]:
             await self._line("Enter for the next game", ())

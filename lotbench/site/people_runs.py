@@ -49,6 +49,10 @@ class Joining(BaseModel):
     key: str = ""
 
 
+class InvalidNameError(UsageError):
+    """Raised for a person's name that cannot be stored."""
+
+
 class NothingLeftError(UsageError):
     """Raised if a person has seen every sample of a plan; `played` is their last run with one of them, or None."""
 
@@ -61,11 +65,11 @@ def person(name: str) -> str:
     """Return a person's name in the form in which it is stored: NFC, with single spaces.
 
     Raises:
-        UsageError: The name is empty, too long, or has characters other than letters, digits, spaces, `.`, `_`, `-`.
+        InvalidNameError: The name is empty, too long, or has characters other than letters, digits, spaces, `.`, `_`, `-`.
     """
     tidy = normal("NFC", " ".join(name.split()))
     if not tidy or len(tidy) > LONGEST_NAME or not re.fullmatch(r"[\w .-]+", tidy):
-        raise UsageError(f"name: 1 to {LONGEST_NAME} letters, digits, spaces, '.', '_' or '-'")
+        raise InvalidNameError(f"name: 1 to {LONGEST_NAME} letters, digits, spaces, '.', '_' or '-'")
     return tidy
 
 

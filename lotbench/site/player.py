@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import json
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,7 @@ CONSENT = (
     "runs this game, read by its judge and its host, and may be published in that form."
 )
 CANNOT_TELL = "I can't tell. Ask me in simpler words, or pick a question that I can answer."
+_NO_WORD = re.compile(r"[a-zA-Z]|[\d\W]*")
 GUESSES = ("guess", "response")
 """The form fields with a guess: the words for the blank, or a whole response."""
 
@@ -207,6 +209,8 @@ class Player:
                 if name == "question" and self.suggested and host.answer(episode.sample, text) == "Unclear":
                     return f"{CANNOT_TELL} {player_view.FREE}"
                 if name in GUESSES and self._is_on_no_list(episode, name, text):
+                    if _NO_WORD.fullmatch(text):
+                        return f"That is no word. {player_view.FREE}"
                     filled(self.model.waiting(version), fields)
                     self.doubt = Doubt(episode.sample, text, version, fields)
                     return None

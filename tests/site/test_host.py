@@ -200,6 +200,13 @@ async def test_a_word_of_the_caption_fails_and_quit_ends_anywhere(tmp_path: Path
     assert run.traces[0].outcome == "solved" and "Solved in round 2 of 6" in shown
 
 
+async def test_a_guess_in_the_place_of_a_question_is_one_and_a_letter_is_none(tmp_path: Path) -> None:
+    run, shown = await played(tmp_path, iter(["chess", "banana", "它是动物吗", "n", "2", "to ski"]))
+    assert "✕ not it: banana" in shown and "not a yes/no question" not in shown
+    assert shown.count("That is no word. Nothing is used up.") == 2
+    assert "Solved in round 3 of 6" in shown and run.summary["scores"]
+
+
 async def test_who_is_shown_the_answer_and_says_no_has_ended_the_game(tmp_path: Path) -> None:
     run, shown = await played(tmp_path, iter(["sailing", "show", "no"]))
     assert (
@@ -270,9 +277,10 @@ def test_a_pipe_may_play_without_a_key_and_a_consent_is_short_until_more_is_aske
     monkeypatch.chdir(tmp_path)
     assert main(["play", "--sample", "lot-9999"]) == 2
     assert "lot-9999" in capsys.readouterr().err
-    monkeypatch.setattr("sys.stdin", io.StringIO("Ann\nto ski\n"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("skiing:\n\nto ski\n"))
     assert main(["play", "--sample", "lot-0034"]) == 0
     shown = capsys.readouterr().out
+    assert "human:you" in shown and "name: 1 to 40 letters" in shown and "not trusted" not in shown
     assert "the lists of the samples judge" in shown and "stays on this machine" in shown
     assert "Do you agree?" not in shown and not list(tmp_path.rglob("consent.json"))
     monkeypatch.setattr("sys.stdin", io.StringIO("Bob\nmore\nyes\nto ski\n"))
