@@ -216,6 +216,14 @@ def _above(rows: tuple[Any, Any, Any], start: int) -> Price:
     return Price(float(fresh), float(cached), float(output))
 
 
+def priced(provider: str) -> list[str]:
+    """Return the ids of a provider's models that have a list price."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    listed = LISTED_AS.get(provider)
+    return [model.id for each in get_snapshot().providers if each.id == listed for model in each.models]
+
+
 @cache
 def _newest(day: date) -> str:
     from genai_prices.data_snapshot import get_snapshot

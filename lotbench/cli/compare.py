@@ -50,6 +50,8 @@ def compare(parsed: argparse.Namespace) -> int:
     tables = "" if parsed.full else "; --full prints the tables"
     print()
     print(wrapped(f"{folder / 'compare.html'} (and .md, .json){tables}", "page"))
+    if len(folders := {run.path.parent for run in runs}) == 1:
+        print(command(f"lotbench view {folders.pop()}", "next"))
     return 0
 
 

@@ -80,9 +80,9 @@ def _chance(seed: int | str, name: str) -> bytes:
 
 
 def _meant(name: str, ids: Iterable[str]) -> str:
-    """Return `; did you mean ID?` with the id of the nearest number after the same letters, else with the most similar one."""
+    """Return `; did you mean ID?` with the id of the same number after the same letters; without such letters, the most similar id."""
     stem = name.rstrip("0123456789")
     digits = name.removeprefix(stem)
-    far = {one: one.removeprefix(stem) for one in ids if one.startswith(stem)} if 0 < len(digits) < 20 else {}
-    gaps = {one: abs(int(rest) - int(digits)) for one, rest in far.items() if rest.isdecimal()}
-    return f"; did you mean {min(gaps, key=gaps.__getitem__)}?" if gaps else suggestion(name, ids)
+    alike = {one.removeprefix(stem).lstrip("0"): one for one in ids if digits and one.startswith(stem)}
+    meant = alike.get(digits.lstrip("0"))
+    return f"; did you mean {meant}?" if meant else "" if alike else suggestion(name, ids)
