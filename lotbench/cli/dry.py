@@ -81,8 +81,9 @@ def _show_costs(plan: Plan, costs: Iterable[tuple[str, Usage, int, float | None]
         return f"${total:.2f}"
     names = (name for role, *_, cost in most if cost is None for name in plan.names[role])
     unknown = next(name for name in names if price(name) is None)
-    near = suggestion(unknown.model, priced(unknown.provider))
-    return f"unknown (no price of {unknown.text} is known{near})"
+    return (
+        f"unknown (no price of {unknown.text} is known{suggestion(unknown.model, priced(unknown.provider))})"
+    )
 
 
 def _at_most(plan: Plan, episodes: Counter[str]) -> Iterator[tuple[str, Usage, int, float | None]]:

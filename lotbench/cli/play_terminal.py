@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import datetime
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
@@ -18,11 +17,11 @@ from rich.style import Style
 from rich.text import Text
 
 from lotbench.benchmarks.lotbench.questions import asks_something
-from lotbench.cli.lines import command
 from lotbench.config.experiment import Config
 from lotbench.errors import DataError, Unescapable, UsageError
 from lotbench.models.person import in_daemon_thread
 from lotbench.report.markdown import visible
+from lotbench.report.replay import find_trace
 from lotbench.run.loading import Run, load_run
 from lotbench.run.session import Status
 from lotbench.site.game_rounds import in_blank, masked
@@ -43,35 +42,24 @@ FAILS = "After a guess that fails you may ask one yes/no question, or guess agai
 Asks = Callable[[str], str]
 
 
-async def play_here(
-    config: Config,
-    out: Path,
-    name: str,
-    console: Console,
-    asks: Asks = input,
-    private: bool = False,
-    day: datetime.date | None = None,
-) -> Run:
+async def play_here(config: Config, out: Path, player: Player, console: Console, asks: Asks = input) -> Run:
     """Let a person play at this terminal; see `play_next`.
 
     Args:
         config: What to play, and who judges.
         out: The folder of runs.
-        name: The person's name.
+        player: The person, who has not begun.
         console: The console on which the game is drawn.
         asks: Reads a line that the person types; its argument is the text of the prompt.
-        private: See `Player`.
-        day: See `Player`.
 
     Raises:
         LotbenchError: The run was stopped, or no sample is left to play.
     """
-    player = Player("", name, private=private, day=day)
 
     async def begins(status: Status) -> None:
         await asyncio.to_thread(player.begins, status)
 
-    run = asyncio.ensure_future(play_next(config, out, name, player.model, begins, player.decide))
+    run = asyncio.ensure_future(play_next(config, out, player.name, player.model, begins, player.decide))
     terminal = Terminal(player, console, asks, out)
     try:
         while not (run.done() and player.ended is None):
@@ -177,9 +165,7 @@ class Terminal:
         assert ended is not None and run is not None
         self._news()
         folder = await asyncio.to_thread(load_run, run[0])
-        trace = next(
-            trace for trace in folder.traces if (trace.sample, trace.repeat) == (ended.sample, ended.repeat)
-        )
+        trace = find_trace(folder.traces, ended.sample, ended.repeat)
         sample = folder.samples[trace.sample]
         outcome = result(trace, int(folder.config.settings.get("max_rounds", 1)))
         panel_text = told_answer(sample)
@@ -188,23 +174,13 @@ class Terminal:
             panel_text.append(f"\n{visible(in_blank(outcome.guess, around).join(around))}")
             panel_text.append("  with your words\n", "dim")
         panel_text.append(f"\n{_signs(outcome.dots)}")
-        lines: list[tuple[str, float | None]] = [("you", outcome.solved)]
-        lines += [
-            (other.name or "people", other.round)
-            for other in await asyncio.to_thread(others, self._gallery, trace.sample, run[0])
-        ]
-        for name, round_ in lines:
+        same = await asyncio.to_thread(others, self._gallery, trace.sample, run[0])
+        for name, round_ in [("you", outcome.solved), *((one.name or "people", one.round) for one in same)]:
             panel_text.append(
                 f"\n{visible(name):24} " + ("not solved" if round_ is None else f"round {round_:g}")
             )
         self._console.print(
             Panel(panel_text, title=outcome.words, border_style="green" if outcome.solved else "yellow")
-        )
-        self._console.print(
-            command(f"lotbench replay {run[0]} --sample {trace.sample}", "game"),
-            style="dim",
-            markup=False,
-            soft_wrap=True,
         )
         day = "" if player.day is None else f" #{(player.day - FIRST).days + 1}"
         shared = outcome.text(f"lotbench{day}").replace("\n", "  ")
@@ -351,6 +327,4 @@ def _signs(dots: tuple[tuple[str, bool], ...]) -> str:
 
 def _ask_for(field: str) -> str:
     """Return the label of a form field in the prompt."""
-    if field in GUESSES:
-        return "Your guess" if field == "guess" else "Your joke"
-    return f"Your {field.replace('_', ' ')}"
+    return "Your joke" if field == "response" else f"Your {field.replace('_', ' ')}"

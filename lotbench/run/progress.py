@@ -74,14 +74,17 @@ def _on_terminal(stream: TextIO) -> Watch:
         console.print(f"run: {status.path}", highlight=False, soft_wrap=True)
         marks = "━─" if console.encoding.startswith("utf") else "=-"
         with Live(console=console, auto_refresh=False, transient=False) as live:
+
+            def draw(last: Sequence[str]) -> None:
+                shown = Text("\n".join([lines(status, started), *last]))
+                live.update(Group(bar(status, marks), shown), refresh=True)
+
             try:
                 while True:
-                    shown = Text("\n".join([lines(status, started), *guessed(status)]), overflow="ellipsis")
-                    live.update(Group(bar(status, marks), shown), refresh=True)
+                    draw(guessed(status))
                     await asyncio.sleep(TERMINAL_S)
             finally:
-                ending = [ENDING] if status.traces else []
-                live.update(Group(bar(status, marks), Text(lines(status, started)), *ending), refresh=True)
+                draw([ENDING] if status.traces else [])
 
     return show
 

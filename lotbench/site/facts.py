@@ -117,8 +117,7 @@ def is_other_kind(key: str, guess: str) -> bool:
     facts, phrase = _facts().get(key), _phrases().get(words.same(guess))
     if facts is None or phrase is None:
         return False
-    implied = _with_implied([phrase.fact])
-    own, kinds = facts.itself.intersection(KINDS), implied.intersection(KINDS)
+    own, kinds = (each.intersection(KINDS) for each in (facts.itself, _with_implied([phrase.fact])))
     linked = {phrase.fact, phrase.word} & (facts.itself | facts.near | facts.unsure)
     return bool(own and kinds) and not linked and own.isdisjoint(kinds)
 
@@ -137,14 +136,12 @@ def best_questions(key: str, asked: Sequence[str]) -> list[str]:
         for other, row in answers.items()
         if all(truth(other, question) in (None, said) for question, said in heard.items())
     ]
-    column = {question: [row[question] for row in possible] for question in known}
-    return sorted(
-        known,
-        key=lambda question: (
-            abs(column[question].count(True) - column[question].count(False)),
-            not known[question],
-        ),
-    )
+
+    def unevenness(question: str) -> tuple[int, bool]:
+        column = [row[question] for row in possible]
+        return abs(column.count(True) - column.count(False)), not known[question]
+
+    return sorted(known, key=unevenness)
 
 
 def mentioned(text: str) -> list[str]:

@@ -83,11 +83,7 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
     texts = [
         (text, counts, why) for counts, of in ((False, refused), (True, right)) for text, why in of.items()
     ]
-    # The very words go first: a customer has the stem of customs.
-    said = words.same(guess)
-    best, _, counts, why = max(
-        (alike(guess, text), said == words.same(text), counts, why) for text, counts, why in texts
-    )
+    best, counts, why = max((alike(guess, text), counts, why) for text, counts, why in texts)
     if best >= ALIKE:
         return counts, why
     # A milk bath is a bath: a phrase with the last word of the guess goes before the others.
@@ -99,11 +95,8 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
     literal = words.overlap(guess, sample.caption) == "shortens"
     if literal:
         return False, "That is in the picture already."
-    return (
-        (False, "That is another kind of thing.")
-        if facts.is_other_kind(sample.key_text, guess)
-        else (None, "")
-    )
+    other = facts.is_other_kind(sample.key_text, guess)
+    return (False, "That is another kind of thing.") if other else (None, "")
 
 
 def answer(sample: Item, question: str) -> str:
@@ -127,13 +120,13 @@ def suggested(sample: Item, asked: Sequence[str], clues: Iterable[str] = ()) -> 
 
 
 def alike(text: str, other: str) -> float:
-    """Return the similarity of two phrases: 1 for the same word stems, else the share of common letters (0 to 0.99).
+    """Return the similarity of two phrases: 1 for the same words, .995 for the same stems, else the share of common letters (0 to .99).
 
-    The share is 0 if a phrase has fewer than five characters.
+    A customer has the stem of customs, but is something else. The share is 0 if a phrase has fewer than five characters.
     """
-    if stems(text) == stems(other):
-        return 1.0
     first, second = words.same(text), words.same(other)
+    if stems(text) == stems(other):
+        return 1.0 if first == second else 0.995
     # In a short word, one letter makes another word.
     close = (
         SequenceMatcher(None, first, second, autojunk=False).ratio()

@@ -29,6 +29,7 @@ from lotbench.site.host import HOST, Decide, Host
 from lotbench.storage import run_folder
 
 LONGEST_NAME = 40
+NAME_RULE = f"name: 1 to {LONGEST_NAME} letters, digits, spaces, '.', '_' or '-'"
 FIRST = datetime.date(2026, 1, 1)
 """The day of game 1."""
 DAILY_LANGUAGE = "en"
@@ -49,10 +50,6 @@ class Joining(BaseModel):
     key: str = ""
 
 
-class InvalidNameError(UsageError):
-    """Raised for a person's name that cannot be stored."""
-
-
 class NothingLeftError(UsageError):
     """Raised if a person has seen every sample of a plan; `played` is their last run with one of them, or None."""
 
@@ -65,11 +62,11 @@ def person(name: str) -> str:
     """Return a person's name in the form in which it is stored: NFC, with single spaces.
 
     Raises:
-        InvalidNameError: The name is empty, too long, or has characters other than letters, digits, spaces, `.`, `_`, `-`.
+        UsageError: The name is empty, too long, or has characters other than letters, digits, spaces, `.`, `_`, `-`.
     """
     tidy = normal("NFC", " ".join(name.split()))
     if not tidy or len(tidy) > LONGEST_NAME or not re.fullmatch(r"[\w .-]+", tidy):
-        raise InvalidNameError(f"name: 1 to {LONGEST_NAME} letters, digits, spaces, '.', '_' or '-'")
+        raise UsageError(NAME_RULE)
     return tidy
 
 

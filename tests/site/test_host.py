@@ -31,7 +31,7 @@ from lotbench.site.game_rounds import in_blank
 from lotbench.site.host import OWN_WORD, answer, lists, stems, suggested, verdict
 from lotbench.site.people_runs import ANSWERED, of_a_day, planned
 from lotbench.site.play import PlaySite
-from lotbench.site.player import CONSENT
+from lotbench.site.player import CONSENT, Player
 from lotbench.storage import datasets
 from tests.site.test_view import client, given, joined, sent, until
 
@@ -165,7 +165,9 @@ def test_the_first_games_of_a_day_are_none_whose_answer_is_told_elsewhere() -> N
 async def played(tmp_path: Path, lines: Iterator[str]) -> tuple[Run, str]:
     written = io.StringIO()
     console = Console(file=written, width=80, force_terminal=False)
-    game = play_here(keyless(samples=["lot-0034"]), tmp_path, "Ann", console, lambda before: next(lines))
+    game = play_here(
+        keyless(samples=["lot-0034"]), tmp_path, Player("", "Ann"), console, lambda before: next(lines)
+    )
     return await asyncio.wait_for(game, 60), written.getvalue()
 
 
