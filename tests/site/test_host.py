@@ -55,17 +55,11 @@ def test_the_lists_of_every_sample_are_told_apart(name: str) -> None:
 @pytest.mark.parametrize(
     ("guess", "counts"),
     [
-        ("to ski", True),
-        ("Snow boarding!", True),
-        ("downhill skiing", True),
-        ("sking", True),
-        ("mountain climb", False),
-        ("an ice fishing trip", False),
-        ("banana", False),
-        ("a large screen", False),
-        ("sailing", None),
+        ("to ski", True), ("Snow boarding!", True), ("downhill skiing", True), ("sking", True),
+        ("mountain climb", False), ("an ice fishing trip", False), ("banana", False),
+        ("a large screen", False), ("sailing", None),
     ],
-)
+)  # fmt: skip
 def test_near_forms_of_a_guess(guess: str, counts: bool | None) -> None:
     assert verdict(SLOPE, guess)[0] is counts
 
@@ -73,20 +67,13 @@ def test_near_forms_of_a_guess(guess: str, counts: bool | None) -> None:
 @pytest.mark.parametrize(
     ("question", "said"),
     [
-        ("Is it a sport?", "Yes"),
-        ("Is it not a sport?", "No"),
-        ("Is it an animal or a plant?", "No"),
-        ("Is it something that has to do with winter?", "Yes"),
-        ("Can you eat it?", "No"),
-        ("Is it bigger than a car?", "No"),
-        ("Is it related to taxidermy?", "Unclear"),
-        ("Is it something people do for fun?", "Yes"),
-        ("Is it chess?", "No"),
-        ("Is it an animal?", "No"),
-        ("Is it it?", "Unclear"),
-        (f"Is it {'not ' * 3000}a sport?", "Unclear"),
+        ("Is it a sport?", "Yes"), ("Is it not a sport?", "No"), ("Is it an animal or a plant?", "No"),
+        ("Is it something that has to do with winter?", "Yes"), ("Can you eat it?", "No"),
+        ("Is it bigger than a car?", "No"), ("Is it related to taxidermy?", "Unclear"),
+        ("Is it something people do for fun?", "Yes"), ("Is it chess?", "No"), ("Is it an animal?", "No"),
+        ("Is it it?", "Unclear"), (f"Is it {'not ' * 3000}a sport?", "Unclear"),
     ],
-)
+)  # fmt: skip
 def test_a_question_is_answered_where_the_sample_decides(question: str, said: str) -> None:
     assert answer(SLOPE, question) == said
 
