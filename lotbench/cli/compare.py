@@ -50,8 +50,7 @@ def compare(parsed: argparse.Namespace) -> int:
     tables = "" if parsed.full else "; --full prints the tables"
     print()
     print(wrapped(f"{folder / 'compare.html'} (and .md, .json){tables}", "page"))
-    if len(folders := {run.path.parent for run in runs}) == 1:
-        print(command(f"lotbench view {folders.pop()}", "next"))
+    print(command(f"lotbench view {runs[0].path.parent}", "next"))
     return 0
 
 

@@ -16,7 +16,6 @@ from rich.panel import Panel
 from rich.style import Style
 from rich.text import Text
 
-from lotbench.benchmarks.lotbench.questions import asks_something
 from lotbench.config.experiment import Config
 from lotbench.errors import DataError, Unescapable, UsageError
 from lotbench.models.person import in_daemon_thread
@@ -36,6 +35,7 @@ WIDTH = 48
 """The width of the picture in characters; each character shows two pixels, one above the other."""
 TICK_S = 0.1
 GIVE_UP = "give up"
+SIGNS = {"found": "✓", "miss": "●", "none": "○"}
 UNCLEAR = {"Unclear": "I can't tell"}
 QUITS, YES_NO = ("quit", "q"), ("yes", "no", "y", "n")
 FAILS = "After a guess that fails you may ask one yes/no question, or guess again at once; “quit” ends, the game waits."
@@ -127,7 +127,7 @@ class Terminal:
                 player.give_up(version)
                 return
         question = str(answers.get("question", "")).strip()
-        if player.phase == "ask" and not asks_something(question):
+        if player.phase == "ask" and not player.is_question(question):
             self._next_guess = question
             player.skip(version)
             return
@@ -173,7 +173,8 @@ class Terminal:
         if outcome.solved and around and outcome.guess != sample["key_text"]:
             panel_text.append(f"\n{visible(in_blank(outcome.guess, around).join(around))}")
             panel_text.append("  with your words\n", "dim")
-        panel_text.append(f"\n{_signs(outcome.dots)}")
+        signs = (SIGNS[dot] + ("◆" if clue else "") for dot, clue in outcome.dots)
+        panel_text.append(f"\n\n{' '.join(signs)}")
         same = await asyncio.to_thread(others, self._gallery, trace.sample, run[0])
         for name, round_ in [("you", outcome.solved), *((one.name or "people", one.round) for one in same)]:
             panel_text.append(
@@ -318,11 +319,6 @@ def draw_picture(picture: bytes) -> Text:
             text.append("▀", Style(color=top, bgcolor=bottom))
         text.append("\n")
     return text
-
-
-def _signs(dots: tuple[tuple[str, bool], ...]) -> str:
-    signs = {"found": "✓", "miss": "●", "none": "○"}
-    return "\n" + " ".join(signs[dot] + ("◆" if clue else "") for dot, clue in dots)
 
 
 def _ask_for(field: str) -> str:

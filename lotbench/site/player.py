@@ -35,7 +35,6 @@ CONSENT = (
     "runs this game, read by its judge and its host, and may be published in that form."
 )
 CANNOT_TELL = "I can't tell. Ask me in simpler words, or pick a question that I can answer."
-_NO_WORD = re.compile(r"[a-zA-Z]|[\d\W]*")
 GUESSES = ("guess", "response")
 """The form fields with a guess: the words for the blank, or a whole response."""
 
@@ -209,7 +208,7 @@ class Player:
                 if name == "question" and self.suggested and host.answer(episode.sample, text) == "Unclear":
                     return f"{CANNOT_TELL} {player_view.FREE}"
                 if name in GUESSES and self._is_on_no_list(episode, name, text):
-                    if _NO_WORD.fullmatch(text):
+                    if re.fullmatch(r"[a-zA-Z]|[\d\W]*", text):
                         return f"That is no word. {player_view.FREE}"
                     filled(self.model.waiting(version), fields)
                     self.doubt = Doubt(episode.sample, text, version, fields)
@@ -217,6 +216,8 @@ class Player:
         self.model.answer(version, fields)
         self._send(texts)
         return None
+
+    is_question = staticmethod(player_view.is_question)
 
     def skip(self, version: int) -> None:
         """Leave out the question that is due; raises UsageError if none is. `version` as in `answer`."""

@@ -133,6 +133,8 @@ def test_the_numbers_of_calls_and_dollars_are_those_of_a_dry_run(
     assert f"as {picture_tokens('gpt-4o-mini'):,} tokens" in told
     costs = [f"${float(every[0][1]):.0f}", f"${five[0][1]}", f"${float(every[1][1]):.0f}", f"${five[1][1]}"]
     assert re.findall(r"\$[\d.]*\d", told) == [*costs, f"${dollars}"]
+    assert main(["evaluate", "--model", "gpt4o", "--dry-run"]) == 0
+    assert "no price of gpt4o is known; did you mean gpt-4o?" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -143,7 +145,7 @@ def test_the_leaderboard_is_that_of_the_demo(tmp_path: Path, capsys: pytest.Capt
     told = capsys.readouterr().out
     page = " ".join((ROOT / "README.md").read_text("utf-8").split())
     rows = re.findall(r"^ *(\(\d\)) +(\S+) +(\S+ \(.+?\)) *(.*?) *$", told, re.MULTILINE)
-    assert len(runs) == len(rows) == 3 and told.splitlines()[0] in page
+    assert len(runs) == len(rows) == 3 and told.splitlines()[0] in page and "lotbench view " in told
     assert [row for row in rows if " ".join(f"| {' | '.join(row)} |".split()) not in page] == []
     makefile = (ROOT / "Makefile").read_text("utf-8")
     assert "-m tests.bench.pictures --runs build/demo" in makefile and "lotbench view demo" in makefile

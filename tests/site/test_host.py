@@ -153,7 +153,11 @@ async def played(tmp_path: Path, lines: Iterator[str]) -> tuple[Run, str]:
     written = io.StringIO()
     console = Console(file=written, width=80, force_terminal=False)
     game = play_here(
-        keyless(samples=["lot-0034"]), tmp_path, Player("", "Ann"), console, lambda before: next(lines)
+        keyless(samples=["lot-0034"]),
+        tmp_path,
+        Player("", "Ann", day=datetime.date(2026, 1, 3)),
+        console,
+        lambda before: next(lines),
     )
     return await asyncio.wait_for(game, 60), written.getvalue()
 
@@ -193,7 +197,7 @@ async def test_a_guess_in_the_place_of_a_question_is_one_and_a_letter_is_none(tm
     run, shown = await played(tmp_path, iter(["chess", "banana", "它是动物吗", "n", "2", "to ski"]))
     assert "✕ not it: banana" in shown and "not a yes/no question" not in shown
     assert shown.count("That is no word. Nothing is used up.") == 2
-    assert "Solved in round 3 of 6" in shown and run.summary["scores"]
+    assert "to share: lotbench #3  Solved in round 3 of 6" in shown and run.summary["scores"]
 
 
 async def test_who_is_shown_the_answer_and_says_no_has_ended_the_game(tmp_path: Path) -> None:

@@ -101,12 +101,6 @@ def question(text: str, earlier: list[str]) -> str:
     return words
 
 
-def asks_something(text: str) -> bool:
-    """Return whether a text has a sign of a question, usable or not, so that it is no guess."""
-    signs = (_YES_NO_ZH, _WH_ZH) if CJK.search(text) else (_YES_NO_EN, _WH_EN)
-    return text.rstrip().endswith("?") or any(sign.search(text) for sign in signs)
-
-
 def asks_letters(question: str) -> bool:
     """Return whether a question is about the letters of the hidden text, and not about what it means."""
     return _LETTERS.search(question) is not None
