@@ -47,7 +47,7 @@ format: $(VENV)/dev.done       ## put the code in order
 
 docs: $(VENV)/docs.done         ## the pages of docs/ as a site with a search, into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build -q --strict -f configs/docs.yml
-	@echo "open site/index.html"
+	@echo "open site/index.html; for the search: $(BIN)/python -m http.server -d site"
 
 golden: $(VENV)/dev.done       ## write drawings and golden files anew; the only way they change
 	LOTBENCH_GOLDEN=write $(BIN)/python -m pytest -q -k "golden or drawing"

@@ -213,6 +213,9 @@ class Trace:
     arrived: bool = True
     """False if the episode failed because a call brought no reply; a resumed run plays it again."""
 
+    def __repr__(self) -> str:
+        return f"<{self.sample}, repeat {self.repeat}: {self.outcome}, score {self.score.value}, {len(self.steps)} steps>"
+
 
 class Model(Protocol):
     """A model as the caller sees it: a server, a process, a recording or a person that answers requests."""

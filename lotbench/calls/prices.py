@@ -215,3 +215,11 @@ def _above(rows: tuple[Any, Any, Any], start: int) -> Price:
         for row in rows
     )
     return Price(float(fresh), float(cached), float(output))
+
+
+def priced(provider: str) -> list[str]:
+    """Return the ids of a provider's models that have a list price."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    listed = LISTED_AS.get(provider)
+    return [model.id for each in get_snapshot().providers if each.id == listed for model in each.models]

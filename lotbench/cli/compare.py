@@ -50,6 +50,7 @@ def compare(parsed: argparse.Namespace) -> int:
     tables = "" if parsed.full else "; --full prints the tables"
     print()
     print(wrapped(f"{folder / 'compare.html'} (and .md, .json){tables}", "page"))
+    print(command(f"lotbench view {runs[0].path.parent}", "next"))
     return 0
 
 

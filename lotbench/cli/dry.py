@@ -10,11 +10,13 @@ from lotbench.calls.prices import (
     picture_tokens,
     price,
     price_source,
+    priced,
     prompt_tokens,
     total_cost,
 )
 from lotbench.checks.judge_check_plan import Prepared
 from lotbench.cli.lines import wrapped
+from lotbench.errors import suggestion
 from lotbench.run.plan import Plan
 from lotbench.run.preview import previewed
 from lotbench.types import Usage
@@ -79,7 +81,9 @@ def _show_costs(plan: Plan, costs: Iterable[tuple[str, Usage, int, float | None]
         return f"${total:.2f}"
     names = (name for role, *_, cost in most if cost is None for name in plan.names[role])
     unknown = next(name for name in names if price(name) is None)
-    return f"unknown (no price of {unknown.text} is known)"
+    return (
+        f"unknown (no price of {unknown.text} is known{suggestion(unknown.model, priced(unknown.provider))})"
+    )
 
 
 def _at_most(plan: Plan, episodes: Counter[str]) -> Iterator[tuple[str, Usage, int, float | None]]:

@@ -165,8 +165,9 @@ def print_result(run: Run) -> int:
     # Metrics without a value that a command can compute.
     whys = [str(metric.get("why")) for metric in summary["scores"].values()]
     rows += [(" ", why) for why in dict.fromkeys(whys) if "lotbench score" in why]
-    said, check = _trust(run)
-    rows.append(("trust", said))
+    # A person plays for fun, not for a place.
+    said, check = ("", "") if model.startswith("human") else _trust(run)
+    rows += [("trust", said)] if said else []
     for label, text in rows:
         print(wrapped(text, label))
     if check:

@@ -8,6 +8,7 @@ import datetime
 import time
 import webbrowser
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -210,17 +211,29 @@ def _at_terminal(
     from lotbench.cli.evaluate import interruptible, print_result
     from lotbench.cli.play_terminal import play_here
     from lotbench.site.people_runs import of_the_day, person, planned, play_next
+    from lotbench.site.player import Player
 
-    name = person(player_name or _line("Your name: "))
+    name = person(player_name) if player_name else _asked_name()
     if private:
         print(f"What you type stays on this machine, in {out}.")
     elif not _agrees(config, out):
         print("Nothing was kept.")
         return 0
     chosen = of_the_day(config, day) if day else _order_of_today(config, name) if drawn else config
-    if planned(chosen).benchmark.graph != "game":
-        return print_result(interruptible(play_next(chosen, out, name)))
-    return print_result(interruptible(play_here(chosen, out, name, Console(), private=private)))
+    player, is_game = Player("", name, private=private, day=day), planned(chosen).benchmark.graph == "game"
+    work = play_here(chosen, out, player, Console()) if is_game else play_next(chosen, out, name)
+    return print_result(interruptible(work))
+
+
+def _asked_name() -> str:
+    """Ask at the terminal for a name until it can be stored, and return it."""
+    from lotbench.site.people_runs import NAME_RULE, person
+
+    while True:
+        typed = _line("Your name (Enter: you): ").strip()
+        with suppress(UsageError):
+            return person(typed or "you")
+        print(NAME_RULE)
 
 
 def _agrees(config: Config, out: Path) -> bool:

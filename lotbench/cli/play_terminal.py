@@ -16,16 +16,16 @@ from rich.panel import Panel
 from rich.style import Style
 from rich.text import Text
 
-from lotbench.cli.lines import command
 from lotbench.config.experiment import Config
 from lotbench.errors import DataError, Unescapable, UsageError
 from lotbench.models.person import in_daemon_thread
 from lotbench.report.markdown import visible
+from lotbench.report.replay import find_trace
 from lotbench.run.loading import Run, load_run
 from lotbench.run.session import Status
 from lotbench.site.game_rounds import in_blank, masked
 from lotbench.site.others import others
-from lotbench.site.people_runs import play_next
+from lotbench.site.people_runs import FIRST, play_next
 from lotbench.site.play_result import result
 from lotbench.site.player import GUESSES, Player, View
 from lotbench.site.runs import Gallery
@@ -35,34 +35,31 @@ WIDTH = 48
 """The width of the picture in characters; each character shows two pixels, one above the other."""
 TICK_S = 0.1
 GIVE_UP = "give up"
+SIGNS = {"found": "✓", "miss": "●", "none": "○"}
 UNCLEAR = {"Unclear": "I can't tell"}
 QUITS, YES_NO = ("quit", "q"), ("yes", "no", "y", "n")
-FAILS = "After a guess that fails you may ask one yes/no question (an empty line asks none); “quit” ends, the game waits."
+FAILS = "After a guess that fails you may ask one yes/no question, or guess again at once; “quit” ends, the game waits."
 Asks = Callable[[str], str]
 
 
-async def play_here(
-    config: Config, out: Path, name: str, console: Console, asks: Asks = input, private: bool = False
-) -> Run:
+async def play_here(config: Config, out: Path, player: Player, console: Console, asks: Asks = input) -> Run:
     """Let a person play at this terminal; see `play_next`.
 
     Args:
         config: What to play, and who judges.
         out: The folder of runs.
-        name: The person's name.
+        player: The person, who has not begun.
         console: The console on which the game is drawn.
         asks: Reads a line that the person types; its argument is the text of the prompt.
-        private: See `Player`.
 
     Raises:
         LotbenchError: The run was stopped, or no sample is left to play.
     """
-    player = Player("", name, private=private)
 
     async def begins(status: Status) -> None:
         await asyncio.to_thread(player.begins, status)
 
-    run = asyncio.ensure_future(play_next(config, out, name, player.model, begins, player.decide))
+    run = asyncio.ensure_future(play_next(config, out, player.name, player.model, begins, player.decide))
     terminal = Terminal(player, console, asks, out)
     try:
         while not (run.done() and player.ended is None):
@@ -95,6 +92,10 @@ class Terminal:
     async def waits(self, run: asyncio.Future[Run]) -> None:
         """Wait until it is the person's turn or the run ends, and show whom the game waits for and how long."""
         player = self._player
+        if player.run is not None and len(player.read) == player.run[1]:
+            # All is played; only the report is still written.
+            await asyncio.wait({run})
+            return
         with self._console.status("") as spinner:
             while player.phase in ("start", "judge", "host") and player.ended is None and not run.done():
                 whom = {"judge": "The judge is thinking about your guess", "host": "The host is thinking"}
@@ -118,14 +119,16 @@ class Terminal:
             if picks:
                 listed = "   ".join(f"{number} {question}" for number, question in picks.items())
                 self._console.print(Text(f"  {listed}", style="blue"))
-            label = "Your question, a number, or Enter to guess" if picks else _ask_for(field.name)
+            label = "Your question, a number, or your next guess" if picks else _ask_for(field.name)
             typed, self._next_guess = typed or await self._line(label, field.choices), ""
             typed = picks.get(int(typed), typed) if typed.strip() in map(str, picks) else typed
             answers[field.name] = typed
             if typed.strip().lower() == GIVE_UP:
                 player.give_up(version)
                 return
-        if player.phase == "ask" and not str(answers.get("question", "")).strip():
+        question = str(answers.get("question", "")).strip()
+        if player.phase == "ask" and not player.is_question(question):
+            self._next_guess = question
             player.skip(version)
             return
         try:
@@ -162,9 +165,7 @@ class Terminal:
         assert ended is not None and run is not None
         self._news()
         folder = await asyncio.to_thread(load_run, run[0])
-        trace = next(
-            trace for trace in folder.traces if (trace.sample, trace.repeat) == (ended.sample, ended.repeat)
-        )
+        trace = find_trace(folder.traces, ended.sample, ended.repeat)
         sample = folder.samples[trace.sample]
         outcome = result(trace, int(folder.config.settings.get("max_rounds", 1)))
         panel_text = told_answer(sample)
@@ -172,26 +173,19 @@ class Terminal:
         if outcome.solved and around and outcome.guess != sample["key_text"]:
             panel_text.append(f"\n{visible(in_blank(outcome.guess, around).join(around))}")
             panel_text.append("  with your words\n", "dim")
-        panel_text.append(f"\n{_signs(outcome.dots)}")
-        lines: list[tuple[str, float | None]] = [("you", outcome.solved)]
-        lines += [
-            (other.name or "people", other.round)
-            for other in await asyncio.to_thread(others, self._gallery, trace.sample, run[0])
-        ]
-        for name, round_ in lines:
+        signs = (SIGNS[dot] + ("◆" if clue else "") for dot, clue in outcome.dots)
+        panel_text.append(f"\n\n{' '.join(signs)}")
+        same = await asyncio.to_thread(others, self._gallery, trace.sample, run[0])
+        for name, round_ in [("you", outcome.solved), *((one.name or "people", one.round) for one in same)]:
             panel_text.append(
                 f"\n{visible(name):24} " + ("not solved" if round_ is None else f"round {round_:g}")
             )
         self._console.print(
             Panel(panel_text, title=outcome.words, border_style="green" if outcome.solved else "yellow")
         )
-        self._console.print(
-            command(f"lotbench replay {run[0]} --sample {trace.sample}", "game"),
-            style="dim",
-            markup=False,
-            soft_wrap=True,
-        )
-        self._console.print(Text("to share: " + outcome.text("lotbench").replace("\n", "  "), style="dim"))
+        day = "" if player.day is None else f" #{(player.day - FIRST).days + 1}"
+        shared = outcome.text(f"lotbench{day}").replace("\n", "  ")
+        self._console.print(Text(f"to share: {shared}", style="dim"))
         player.goes_on()
         if len(player.games) < run[1]:
             await self._line("Enter for the next game", ())
@@ -327,13 +321,6 @@ def draw_picture(picture: bytes) -> Text:
     return text
 
 
-def _signs(dots: tuple[tuple[str, bool], ...]) -> str:
-    signs = {"found": "✓", "miss": "●", "none": "○"}
-    return "\n" + " ".join(signs[dot] + ("◆" if clue else "") for dot, clue in dots)
-
-
 def _ask_for(field: str) -> str:
     """Return the label of a form field in the prompt."""
-    if field in GUESSES:
-        return "Your guess" if field == "guess" else "Your joke"
-    return f"Your {field.replace('_', ' ')}"
+    return "Your joke" if field == "response" else f"Your {field.replace('_', ' ')}"

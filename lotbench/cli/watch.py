@@ -10,6 +10,7 @@ import asyncio
 import json
 import shutil
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -139,9 +140,11 @@ class Live:
     async def watched(self, status: Status) -> None:
         """Print what is new in the run's game until this task is cancelled at the end of the run."""
         self._player.status = status
-        with self._console.status("thinking"):
+        began = time.monotonic()
+        with self._console.status("thinking") as spinner:
             try:
                 while True:
+                    spinner.update(f"thinking, {time.monotonic() - began:.0f} s")
                     self._print_news()
                     await asyncio.sleep(TICK_S)
             finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from lotbench.errors import UsageError, suggestion
@@ -32,7 +32,7 @@ def select(
     """
     by_id = {sample.id: sample for sample in data}
     if unknown := [name for name in ids if name not in by_id]:
-        raise UsageError(f"no sample {', '.join(unknown)} in the data set{suggestion(unknown[0], by_id)}")
+        raise UsageError(f"no sample {', '.join(unknown)} in the data set{_meant(unknown[0], by_id)}")
     if ids:
         return tuple(by_id[name] for name in dict.fromkeys(ids))[:limit]
     first: dict[str, str] = {}
@@ -77,3 +77,12 @@ def _turns(sizes: Mapping[str, int], seed: int | str) -> list[str]:
 
 def _chance(seed: int | str, name: str) -> bytes:
     return hashlib.sha256(f"{seed}:limit:{name}".encode()).digest()
+
+
+def _meant(name: str, ids: Iterable[str]) -> str:
+    """Return `; did you mean ID?` with the id of the same number after the same letters, or else the most similar id."""
+    stem = name.rstrip("0123456789")
+    digits = name.removeprefix(stem)
+    alike = {one.removeprefix(stem).lstrip("0"): one for one in ids if digits and one.startswith(stem)}
+    meant = alike.get(digits.lstrip("0"))
+    return f"; did you mean {meant}?" if meant else "" if alike else suggestion(name, ids)

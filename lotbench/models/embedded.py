@@ -83,7 +83,7 @@ def install() -> None:
     if not requirements:
         return
     if find_spec("pip") is not None:
-        command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", *requirements]
+        command = [sys.executable, "-m", "pip", "install", "-qq", "--no-deps", *requirements]
     elif uv := shutil.which("uv"):
         command = [uv, "pip", "install", "-q", "--python", sys.executable, "--no-deps", *requirements]
     else:

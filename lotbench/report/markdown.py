@@ -113,7 +113,6 @@ def _row_of(texts: Iterable[str]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds as a text in seconds, minutes or hours."""
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    """Return seconds as a text in minutes and seconds (`2:30`), from an hour on with hours before them."""
+    minutes, left = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{left:02}" if minutes >= 60 else f"{minutes}:{left:02}"

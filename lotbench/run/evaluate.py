@@ -73,7 +73,7 @@ async def evaluate(
         fresh: Whether to ignore stored replies.
         check: Whether to test each model with one call first.
         watch: A coroutine that runs during the run, called with its status.
-        progress: Whether standard error, if it is a terminal, shows the progress of the run; `watch` replaces it.
+        progress: Whether standard error shows the progress of the run: live on a terminal, else lines; `watch` replaces it.
         callbacks: LangChain callback handlers for every episode, node and call, with sample and repeat as metadata.
         **fields: Fields of Experiment and Limits by name (`repeats=1`, `settings={"max_rounds": 5}`,
             `concurrency=50`).
@@ -85,7 +85,7 @@ async def evaluate(
         UsageError: An argument is missing, unknown or not valid.
         LotbenchError: The run was stopped; `.run` is its folder, and `resume` continues it.
     """
-    if watch is None and progress and sys.stderr.isatty():
+    if watch is None and progress:
         watch = progress_on(sys.stderr)
     read, own = configured(benchmark, model, roles, config_file, **fields)
     return await begin(
@@ -117,7 +117,10 @@ def configured(
     known = signature(evaluate).parameters
     for name, value in fields.items():
         if name not in known:
-            if name in benchmarks.get(benchmark).Settings.model_fields:
+            declared = benchmarks.get(benchmark)
+            if name in declared.roles:
+                raise UsageError(f"{name} is a role of {benchmark}: roles={{{name!r}: ...}}")
+            if name in declared.Settings.model_fields:
                 raise UsageError(f"{name} is a setting of {benchmark}: settings={{{name!r}: {value!r}}}")
             raise UsageError(f"unknown argument {name!r}{among(name, known)}")
         flags[f"limits.{name}" if name in Limits.model_fields else name] = value

@@ -106,8 +106,13 @@ class Run:
         return ", ".join(named) or self.config.model
 
     def to_frame(self) -> pd.DataFrame:
-        """Return the finished episodes for pandas, one row each, with the columns of `lotbench export`."""
-        return _frame(trace_rows.episodes(self.traces, self.path.name, self.answered))
+        """Return the finished episodes for pandas, one row each, with the columns of `lotbench export`.
+
+        The most telling columns are the first and the last ones, since pandas prints those.
+        """
+        frame = _frame(trace_rows.episodes(self.traces, self.path.name, self.answered))
+        places = {"sample": 0, "guess": 1, "outcome": 2, "parts.attempts": 4, "score": 5}
+        return frame[sorted(frame.columns, key=lambda name: places.get(name, 3))]
 
     def steps_frame(self) -> pd.DataFrame:
         """Return the steps of the finished episodes for pandas, one row each, with the guess and question of their round."""

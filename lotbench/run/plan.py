@@ -273,7 +273,9 @@ def _names(
 ) -> Mapping[str, tuple[ModelName, ...]]:
     """Return the models of each role; for an existing run (`begun`) only the recorded roles."""
     if not experiment.model:
-        raise UsageError("no candidate: give --model NAME (or model = in the config)")
+        raise UsageError(
+            "no candidate: give --model NAME, such as gpt-4o-mini or local (or model = in the config)"
+        )
     others = {role: declared for role, declared in benchmark.roles.items() if role != "candidate"}
     if unknown := ", ".join(sorted(experiment.roles.keys() - others.keys())):
         raise UsageError(f"{benchmark.name} has no role {unknown}; there are: {', '.join(others)}")

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, TextIO
 
 from lotbench.calls.caller import CallStats
-from lotbench.report.markdown import duration
+from lotbench.report.markdown import duration, visible
 from lotbench.run.session import Status, Watch
 
 if TYPE_CHECKING:
@@ -72,21 +72,25 @@ def _on_terminal(stream: TextIO) -> Watch:
         _warn(status, console.print)
         console.print(f"run: {status.path}", highlight=False, soft_wrap=True)
         with Live(console=console, auto_refresh=False, transient=False) as live:
+
+            def draw(last: Sequence[str]) -> None:
+                shown = Text("\n".join([lines(status, start), *last]))
+                live.update(Group(bar(status), shown), refresh=True)
+
             try:
                 while True:
-                    live.update(Group(bar(status), Text(lines(status, start))), refresh=True)
+                    draw(guessed(status))
                     await asyncio.sleep(TERMINAL_S)
             finally:
-                ending = [ENDING] if status.traces else []
-                live.update(Group(bar(status), Text(lines(status, start)), *ending), refresh=True)
+                draw([ENDING] if status.traces else [])
 
     return show
 
 
 def done(status: Status) -> float:
-    """Return the share of a run that is done; a round of an open game counts as a share of `max_rounds`."""
+    """Return the share of a run that is done; a round of an open game counts as a share of `max_rounds`, the current one as a half."""
     most = getattr(status.plan.settings, "max_rounds", 1)
-    rounds = sum(min(number, most) - 1 for number in status.latest.playing.values())
+    rounds = sum(min(number, most) - 0.5 for number in status.latest.playing.values())
     return (len(status.traces) + rounds / most) / max(status.total, 1)
 
 
@@ -151,7 +155,8 @@ def counts(status: Status) -> str:
     what = "games" if status.plan.benchmark.graph == "game" else "tasks"
     scores = [trace.score.value for trace in traces if trace.score.value is not None]
     parts = [f"{len(traces)}/{status.total} {what}"]
-    parts += [f"score so far {fmean(scores):.2f}"] if scores else []
+    # Easy games end first, so an earlier mean would fall and fall.
+    parts += [f"score so far {fmean(scores):.2f}"] if scores and 2 * len(traces) >= status.total else []
     rounds: Any = [trace.score.parts.get("attempts") or 0 for trace in traces]
     rounds += status.latest.playing.values()
     parts += [f"{sum(rounds):,} rounds"] if what == "games" else []
@@ -161,6 +166,13 @@ def counts(status: Status) -> str:
 def spent(stats: CallStats) -> str:
     """Return the number of calls so far, and their cost."""
     return f"{stats.calls:,} calls" + (f", ${stats.cost:.2f}" if stats.cost else "")
+
+
+def guessed(status: Status) -> list[str]:
+    """Return a line with the latest guess of a game; none before the first and for other tasks."""
+    state = status.latest.episode.state if status.latest.episode else {}
+    guess = state.get("turn", {}).get("guess")
+    return [f"latest guess: {visible(str(guess))[:60]}"] if guess else []
 
 
 def stalled(stats: CallStats, now: float, respond: str = "guess") -> list[str]:

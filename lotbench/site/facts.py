@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias
@@ -111,10 +111,21 @@ def truth(key: str, question: str) -> bool | None:
     return said if said is None else said != bool(opening["no"])
 
 
+def is_other_kind(key: str, guess: str) -> bool:
+    """Return whether a guess is a known word for something of another of the `KINDS` than a key text ("banana" for skiing)."""
+    facts, phrase = _facts().get(key), _phrases().get(words.same(guess))
+    if facts is None or phrase is None:
+        return False
+    own, kinds = (each.intersection(KINDS) for each in (facts.itself, _with_implied([phrase.fact])))
+    linked = {phrase.fact, phrase.word} & (facts.itself | facts.near | facts.unsure)
+    return bool(own and kinds) and not linked and own.isdisjoint(kinds)
+
+
 def best_questions(key: str, asked: Sequence[str]) -> list[str]:
     """Return the questions of the file that the facts about a key text answer; empty if there are no facts.
 
-    Of the key texts that agree with the answers to `asked`, the first question splits off nearest to a half.
+    Of the key texts that agree with the answers to `asked`, the first question splits off nearest to a half. Of questions that
+    split off as many, those with a Yes are first.
     """
     answers = _answers(1 if words.CJK.search(key) else 0)
     known = {question: said for question, said in answers.get(key, {}).items() if said is not None}
@@ -124,10 +135,12 @@ def best_questions(key: str, asked: Sequence[str]) -> list[str]:
         for other, row in answers.items()
         if all(truth(other, question) in (None, said) for question, said in heard.items())
     ]
-    column = {question: [row[question] for row in possible] for question in known}
-    return sorted(
-        known, key=lambda question: abs(column[question].count(True) - column[question].count(False))
-    )
+
+    def unevenness(question: str) -> tuple[int, bool]:
+        column = [row[question] for row in possible]
+        return abs(column.count(True) - column.count(False)), not known[question]
+
+    return sorted(known, key=unevenness)
 
 
 def mentioned(text: str) -> list[str]:
@@ -248,11 +261,16 @@ def _facts() -> Mapping[str, Facts]:
     """Return the facts by key text, with what follows from them."""
     rows = {key: [set(part.split()) for part in row.split("|")] for key, row in _table()["key_texts"].items()}
     for itself, _, unsure in rows.values():
-        for fact in (waiting := list(itself)):
-            waiting += [other for other in _table()["implies"].get(fact, "").split() if other not in waiting]
-            unsure |= set(_table()["blurs"].get(fact, "").split())
-        itself |= set(waiting)
+        itself |= _with_implied(itself)
+        unsure |= {other for fact in itself for other in _table()["blurs"].get(fact, "").split()}
     return {key: Facts(*map(frozenset, row)) for key, row in rows.items()}
+
+
+def _with_implied(facts: Iterable[str]) -> frozenset[str]:
+    """Return some facts and all that follow from them."""
+    for fact in (waiting := list(facts)):
+        waiting += [other for other in _table()["implies"].get(fact, "").split() if other not in waiting]
+    return frozenset(waiting)
 
 
 def _stems(text: str) -> str:

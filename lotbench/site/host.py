@@ -77,7 +77,7 @@ def _guesses() -> Mapping[str, Mapping[str, bool]]:
 def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
     """Return whether a guess counts by its sample's lists, and the reason; None and "" if it is on no list.
 
-    A guess on no list that the caption has word for word does not count.
+    A guess on no list does not count if the caption has it word for word, or if the facts call it another kind of thing.
     """
     right, refused = lists(sample)
     texts = [
@@ -94,7 +94,10 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
         text, counts, why = max(held, key=lambda one: (stems(one[0]).issuperset(last), not one[1]))
         return counts, f"It has “{text}” in it." if counts else why
     literal = words.overlap(guess, sample.caption) == "shortens"
-    return (False, "That is in the picture already.") if literal else (None, "")
+    if literal:
+        return False, "That is in the picture already."
+    other = facts.is_other_kind(sample.key_text, guess)
+    return (False, "That is another kind of thing.") if other else (None, "")
 
 
 def answer(sample: Item, question: str) -> str:
@@ -118,13 +121,13 @@ def suggested(sample: Item, asked: Sequence[str], clues: Iterable[str] = ()) -> 
 
 
 def alike(text: str, other: str) -> float:
-    """Return the similarity of two phrases: 1 for the same word stems, else the share of common letters (0 to 0.99).
+    """Return the similarity of two phrases: 1 for the same words, .995 for the same stems, else the share of common letters (0 to .99).
 
-    The share is 0 if a phrase has fewer than five characters.
+    A customer has the stem of customs, but is something else. The share is 0 if a phrase has fewer than five characters.
     """
-    if stems(text) == stems(other):
-        return 1.0
     first, second = words.same(text), words.same(other)
+    if stems(text) == stems(other):
+        return 1.0 if first == second else 0.995
     # In a short word, one letter makes another word.
     close = (
         SequenceMatcher(None, first, second, autojunk=False).ratio()

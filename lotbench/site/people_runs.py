@@ -29,6 +29,7 @@ from lotbench.site.host import HOST, Decide, Host
 from lotbench.storage import run_folder
 
 LONGEST_NAME = 40
+NAME_RULE = f"name: 1 to {LONGEST_NAME} letters, digits, spaces, '.', '_' or '-'"
 FIRST = datetime.date(2026, 1, 1)
 """The day of game 1."""
 DAILY_LANGUAGE = "en"
@@ -65,7 +66,7 @@ def person(name: str) -> str:
     """
     tidy = normal("NFC", " ".join(name.split()))
     if not tidy or len(tidy) > LONGEST_NAME or not re.fullmatch(r"[\w .-]+", tidy):
-        raise UsageError(f"name: 1 to {LONGEST_NAME} letters, digits, spaces, '.', '_' or '-'")
+        raise UsageError(NAME_RULE)
     return tidy
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import json
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -207,12 +208,16 @@ class Player:
                 if name == "question" and self.suggested and host.answer(episode.sample, text) == "Unclear":
                     return f"{CANNOT_TELL} {player_view.FREE}"
                 if name in GUESSES and self._is_on_no_list(episode, name, text):
+                    if re.fullmatch(r"[a-zA-Z]|[\d\W]*", text):
+                        return f"That is no word. {player_view.FREE}"
                     filled(self.model.waiting(version), fields)
                     self.doubt = Doubt(episode.sample, text, version, fields)
                     return None
         self.model.answer(version, fields)
         self._send(texts)
         return None
+
+    is_question = staticmethod(player_view.is_question)
 
     def skip(self, version: int) -> None:
         """Leave out the question that is due; raises UsageError if none is. `version` as in `answer`."""

@@ -134,14 +134,8 @@ def test_every_command_of_the_training_page_parses_and_its_settings_are_there(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     shown = [words for words in commands("docs/training.md", "clot") if len(words) > 1]
-    assert {words[0] for words in shown} == {
-        "instructions",
-        "tune",
-        "explore",
-        "refine",
-        "synthesize",
-        "report",
-    }
+    commands_shown = {words[0] for words in shown}
+    assert commands_shown == {"instructions", "tune", "explore", "refine", "synthesize", "report"}
     for words in shown:
         parsed = clot_training.cli.parser().parse_args(words)
         path = datasets.config_file(parsed.config)
@@ -239,11 +233,8 @@ def test_the_loop_of_the_environment_runs(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_every_argument_of_evaluate_shown_is_one() -> None:
-    known = {
-        *inspect.signature(evaluate).parameters,
-        *config.Experiment.model_fields,
-        *config.Limits.model_fields,
-    }
+    known = {*inspect.signature(evaluate).parameters, *config.Experiment.model_fields}
+    known |= {*config.Limits.model_fields}
     given = set()
     for block in [*fenced("docs/recipes.md", "py"), *fenced("docs/recipes.md", "python")]:
         for node in ast.walk(ast.parse(block)):

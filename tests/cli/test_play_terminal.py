@@ -17,6 +17,7 @@ from lotbench.cli.play_terminal import WIDTH, draw_picture, play_here
 from lotbench.errors import Unescapable
 from lotbench.models.person import in_daemon_thread
 from lotbench.run.loading import Run
+from lotbench.site.player import Player
 from tests.rules import game_rule
 from tests.server import FakeServer
 from tests.site.test_view import game
@@ -41,7 +42,9 @@ async def played(
         raise EOFError
 
     console = Console(file=written, width=90, force_terminal=False)
-    run = await asyncio.wait_for(play_here(game(server, **asked), tmp_path, "Ann", console, asks), 60)
+    run = await asyncio.wait_for(
+        play_here(game(server, **asked), tmp_path, Player("", "Ann"), console, asks), 60
+    )
     return run, written.getvalue(), prompts
 
 

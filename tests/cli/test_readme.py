@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from lotbench.calls.prices import picture_tokens
 from lotbench.cli import main, watch
 from lotbench.models import embedded
 from lotbench.site import serve
@@ -108,14 +109,43 @@ def test_all_that_the_readme_lets_one_type_is_a_command_of_ours_or_seen_to_elsew
     ] == []
 
 
-def test_the_demo_has_three_players_that_are_ranked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def dry(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    """The largest number of calls that a dry run prints, and the cost in dollars."""
+    assert main([*arguments, "--dry-run"]) == 0
+    told = capsys.readouterr().out
+    calls = sum(int(row.replace(",", "")) for row in re.findall(r"^[a-z]+ +([\d,]+)  ", told, re.MULTILINE))
+    return calls, re.findall(r"about: \$([\d.]+)", told)[0]
+
+
+def test_the_numbers_of_calls_and_dollars_are_those_of_a_dry_run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # On these, the slow player asks until no question is left.
-    asyncio.run(pictures.played(tmp_path / "demo", samples=["lot-0013", "lot-0036", "lot-0046"]))
+    monkeypatch.delenv("LOTBENCH_PRICES", raising=False)
+    told = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    (check,) = (line for line in asked() if line[0] == "judge-check")
+    calls, dollars = dry(capsys, *check)
+    assert f"at most {calls:,} calls, ${dollars}." in told
+    every, five = (
+        [dry(capsys, "evaluate", "--model", model, *more) for model in ("gpt-4o-mini", "gpt-4.1-mini")]
+        for more in ([], ["--limit", "5"])
+    )
+    assert f"at most {every[0][0]:,} calls." in told
+    assert f"as {picture_tokens('gpt-4o-mini'):,} tokens" in told
+    costs = [f"${float(every[0][1]):.0f}", f"${five[0][1]}", f"${float(every[1][1]):.0f}", f"${five[1][1]}"]
+    assert re.findall(r"\$[\d.]*\d", told) == [*costs, f"${dollars}"]
+    assert main(["evaluate", "--model", "gpt4o", "--dry-run"]) == 0
+    assert "no price of gpt4o is known; did you mean gpt-4o?" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_leaderboard_is_that_of_the_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asyncio.run(pictures.played(tmp_path / "demo", limit=24))
     runs = sorted(map(str, (tmp_path / "demo").iterdir()))
     assert main(["compare", *runs, "--out", str(tmp_path)]) == 0
     told = capsys.readouterr().out
-    assert len(runs) == 3 and told.index(" python:keen ") < told.index(" python:slow ")
+    page = " ".join((ROOT / "README.md").read_text("utf-8").split())
+    rows = re.findall(r"^ *(\(\d\)) +(\S+) +(\S+ \(.+?\)) *(.*?) *$", told, re.MULTILINE)
+    assert len(runs) == len(rows) == 3 and told.splitlines()[0] in page and "lotbench view " in told
+    assert [row for row in rows if " ".join(f"| {' | '.join(row)} |".split()) not in page] == []
     makefile = (ROOT / "Makefile").read_text("utf-8")
     assert "-m tests.bench.pictures --runs build/demo" in makefile and "lotbench view demo" in makefile

@@ -11,24 +11,9 @@ import pytest
 from tests.pages import ROOT
 
 HEAVY = {
-    "PIL",
-    "aiohttp",
-    "asyncio",
-    "httpx2",
-    "langchain_core",
-    "langchain_openai",
-    "langgraph",
-    "numpy",
-    "openai",
-    "opencc",
-    "orjson",
-    "pydantic",
-    "rich",
-    "scipy",
-    "sklearn",
-    "torch",
-    "xllamacpp",
-}
+    "PIL", "aiohttp", "asyncio", "httpx2", "langchain_core", "langchain_openai", "langgraph", "numpy",
+    "openai", "opencc", "orjson", "pydantic", "rich", "scipy", "sklearn", "torch", "xllamacpp",
+}  # fmt: skip
 LIST = """
 import sys
 before = set(sys.modules)

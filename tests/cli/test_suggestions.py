@@ -48,13 +48,8 @@ def test_out_is_where_results_are_put_in_every_command() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [
-        f"evaluate --config {'x' * 300}",
-        f"evaluate --data {'x' * 300}",
-        f"show {'x' * 300}",
-        "data import oogiri-go FILE OUT",
-    ],
-)
+    [*(f"{one} {'x' * 300}" for one in ("evaluate --config", "evaluate --data", "show")), "data import oogiri-go FILE OUT"],
+)  # fmt: skip
 def test_a_file_that_cannot_be_used_is_named(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

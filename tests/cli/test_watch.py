@@ -43,15 +43,15 @@ def test_the_scene_hides_the_answer() -> None:
     assert "In the picture: " in written.getvalue() and max(map(len, written.getvalue().splitlines())) <= 80
 
 
+WRONG = ["chess", "cheese", "chess", "telly"]
+
+
 @pytest.mark.parametrize(
     ("guesses", "shown"),
     [
+        (WRONG, [f"attempt {at} ✕ not it: {guess}" for at, guess in enumerate(WRONG, 1)]),
         (
-            ["chess", "cheese", "chess", "telly"],
-            [f"attempt {at} ✕ not it: {x}" for at, x in enumerate(("chess", "cheese", "chess", "telly"), 1)],
-        ),
-        (
-            ["darts; chess", "a; b", "c; d", "skiing"],
+            ["a; b", "a; b", "c; d", "skiing"],
             ["attempt 1 ✕ no usable guess", "attempt 2 ✓ it counts: skiing"],
         ),
     ],

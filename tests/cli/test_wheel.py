@@ -85,14 +85,9 @@ def test_every_prompt_config_sample_and_picture_is_in_the_wheel(wheel: Path) -> 
     assert shipped("lotbench") <= inside
     assert shipped("graphs") <= inside
     assert {f"lotbench/{name}" for name in shipped("data") | shipped("configs")} <= inside
-    for part in (
-        "lotbench/py.typed",
-        "lotbench/benchmarks/lotbench/prompts/zh/respond.txt",
-        "lotbench/data/lotbench_easy/samples.jsonl",
-        "lotbench/data/judge_sets/daeso.jsonl",
-        "lotbench/configs/paper/lotbench.toml",
-    ):
-        assert part in inside
+    parts = ["py.typed", "benchmarks/lotbench/prompts/zh/respond.txt", "data/lotbench_easy/samples.jsonl"]
+    parts += ["data/judge_sets/daeso.jsonl", "configs/paper/lotbench.toml"]
+    assert {f"lotbench/{part}" for part in parts} <= inside
     assert sum(name.startswith("lotbench/data/lotbench_easy/images/") for name in inside) > 100
 
 

@@ -174,7 +174,8 @@ def test_compare_prints_a_ranking_and_writes_a_page(
     *better, worst = [line[0] for line in lines[first + 1 : first + 4]]
     assert sorted(better) == ["fair", "strong"] and worst == "weak", "two may tie, as the rule draws"
     assert "lotbench and arena" in told
-    assert told.endswith(f"\npage    {to / 'compare.html'} (and .md, .json)\n")
+    *_, page, view = told.splitlines()
+    assert page == f"page    {to / 'compare.html'} (and .md, .json)" and "next    lotbench view /" in view
     html = (to / "compare.html").read_text(encoding="utf-8")
     assert "Runs by model" in told and "Beside the table" in told
     assert html.count("<svg") == 2 and "arena by creativity_score, lotbench, a point a model" in html
@@ -202,7 +203,7 @@ def test_report_of_several_runs_prints_what_compare_writes(
     said = capsys.readouterr()
     left = f"{tmp_path / 'keyless'}, {tmp_path / 'begun'}"
     assert said.err == f"note: left out, as they are no runs, or are going on: {left}\nreading 3 runs ...\n"
-    verdict, _, *told, _, page = said.out.splitlines()
+    verdict, _, *told, _, page, _ = said.out.splitlines()
     heads = ["#", "model", "creativity_score", "ahead", "of", "the", "next", "by"]
     assert page.startswith("page    ") and page.endswith("; --full prints the tables")
     assert told[0].split() == heads

@@ -232,11 +232,11 @@ def drawn(one: Any) -> str:
 def test_a_line_of_progress_fits_a_terminal() -> None:
     last = status(119, 5678, playing={("lot-1", 1): 9})
     said = progress.line(last, 714.0)
-    assert said == "119/120 games, score so far 0.67, 1,199 rounds, 5,678 calls, $0.40, ~3 s left"
+    assert said == "119/120 games, score so far 0.67, 1,199 rounds, 5,678 calls, $0.40, ~0:03 left"
     assert len(said) < 80 and "left" not in progress.line(status(0, 3), 10.0)
     assert drawn(last) == f"{'━' * 35}╸  119 solved"
     checked: Any = SimpleNamespace(done=30, total=120, stats=CallStats(calls=31, cost=0.4))
-    assert judges._line(checked, 60.0) == "30/120 judgings, 31 calls, $0.40, ~3 min left"
+    assert judges._line(checked, 60.0) == "30/120 judgings, 31 calls, $0.40, ~3:00 left"
 
 
 def test_the_time_left_is_in_proportion_to_what_this_session_has_done() -> None:

@@ -154,6 +154,7 @@ async def test_what_does_not_fit_is_refused_before_there_is_a_folder(tmp_path: P
         ({"settings": {"rounds": 2}}, "rounds"), ({"model": ""}, "model"), ({"roles": {"jury": mine}}, "jury"),
         ({"modl": "red"}, "^unknown argument 'modl'; did you mean model. There are: benchmark, "),
         ({"max_rounds": 0}, "^max_rounds is a setting of lotbench: settings={'max_rounds': 0}"),
+        ({"judge": mine}, r"^judge is a role of lotbench: roles=\{'judge': \.\.\.\}"),
         ({"concurrency": 0}, r"^an argument of evaluate: limits\.concurrency: "),
     ):  # fmt: skip
         with pytest.raises(UsageError, match=told) as refused:
@@ -251,13 +252,24 @@ def test_the_notebook_runs_from_its_first_cell_to_its_last(
     for cell in cells:
         exec("".join(cell["source"]), known)
     keen, slow = known["runs"]
-    assert keen.score() == 1.0 > slow.score() > 0.0 and not any(cell["outputs"] for cell in cells)
+    assert keen.score() > slow.score() > 0.0
     table = keen.to_frame()
-    assert list(table["outcome"]) == ["solved"] * 3 and "snowboarding" in set(table["guess"])
+    assert list(table["outcome"]) == ["solved"] * 8 and "snowboarding" in set(table["guess"])
+    head = str(table).splitlines()[0].split()
+    assert (head[:2], head[-2:]) == (["sample", "guess"], ["parts.attempts", "score"])
     assert len(slow.steps_frame()) == sum(len(trace.steps) for trace in slow.traces)
     ranked = known["compared"].to_frame()
     assert list(ranked["model"]) == ["python:keen", "python:slow"]
     compared = known["compared"]
+    stored = json.dumps([cell["outputs"] for cell in cells], ensure_ascii=False)
+    said = [
+        compared.said[0],
+        f"[{keen.score()}, {slow.score()}]",
+        str(slow.replay("lot-0002")).splitlines()[-1],
+    ]
+    assert [text for text in said if text not in stored] == [], "jupyter nbconvert --execute --inplace"
+    assert sum(bool(cell["outputs"]) for cell in cells) == len(cells) - 3, "all but the functions"
+    assert repr(keen.traces[0]) == "<lot-0034, repeat 1: solved, score 1.0, 2 steps>"
     assert compared.said[0] in repr(compared) and len(repr(compared)) < 300
     assert "<td>python:keen</td>" in compared._repr_html_()
 
@@ -267,26 +279,13 @@ class Screen(io.StringIO):
         return True
 
 
-def test_a_terminal_shows_the_progress_unless_it_is_turned_off(
+def test_a_terminal_or_a_log_shows_the_progress_unless_it_is_turned_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def player(messages: list[dict[str, Any]]) -> str:
-        return '{"guess": "skiing"}' if "guess" in str(messages) else '{"accepted": true}'
-
-    for progress, stream in ((True, Screen()), (False, Screen()), (True, io.StringIO())):
+    for progress, stream in [(shown, make()) for shown in (True, False) for make in (Screen, io.StringIO)]:
         monkeypatch.setattr("sys.stderr", stream)
-        lotbench.evaluate_sync(
-            model=player,
-            roles={"judge": player, "oracle": player},
-            data="lotbench_easy",
-            samples=["lot-0034"],
-            settings={"arm": "caption"},
-            repeats=1,
-            out=tmp_path,
-            check=False,
-            progress=progress,
-        )
-        assert ("1/1 games" in stream.getvalue()) is (progress and stream.isatty())
+        evaluate_sync(**small(tmp_path, progress=progress))
+        assert ("2/2 games" in stream.getvalue()) is progress
 
 
 async def thread() -> int:

@@ -139,6 +139,15 @@ def objection(episode: GameEpisode, name: str, text: str) -> str | None:
     return None
 
 
+def is_question(text: str) -> bool:
+    """Return whether a text is a question, usable or not, so that it is no guess."""
+    try:
+        question(text, [])
+    except Unread as error:
+        return error.kind != "not_a_question" or text.rstrip().endswith(("?", "？"))
+    return True
+
+
 def read_guess(episode: GameEpisode, text: str) -> str:
     """Return a guess as the judge gets it; raises Unread if the rules refuse it."""
     settings = episode.settings
