@@ -12,7 +12,7 @@ from pathlib import Path
 from lotbench.cli.lines import command, wrapped
 from lotbench.report.comparison import to_json, to_latex, to_markdown
 from lotbench.report.leaderboard import Board, Place
-from lotbench.report.markdown import counted, interval, visible
+from lotbench.report.markdown import counted, interval, places, visible
 from lotbench.report.sections import Grid, Plot
 from lotbench.run.compare_runs import compare_runs
 from lotbench.run.loading import load_run
@@ -68,11 +68,12 @@ def _lines(board: Board, paths: Mapping[str, Path]) -> list[str]:
     few = f"note: only {board.shared} of {most} samples in common; the same --seed and --limit draw the same"
     lines = [few] * (2 * board.shared < most)
     lines.append(f"{'#':>4}  {'model':25} {visible(board.metric)[:24]:24} ahead of the next by")
+    digits = places(board.shared)
     for place, after in zip_longest(board.places, board.places[1:]):
         pair = after and board.pair(place.label, after.label)
         number, mean, lead = board.number(place), place.mean, pair.difference if pair else None
-        score = "none" if mean.value is None else interval(mean.value, mean.low, mean.high)
-        ahead = interval(lead.mean, lead.low, lead.high) if lead and lead.mean is not None else ""
+        score = "none" if mean.value is None else interval(mean.value, mean.low, mean.high, digits)
+        ahead = interval(lead.mean, lead.low, lead.high, digits) if lead and lead.mean is not None else ""
         at = "–" if number is None else f"({number})" if place.entry.reasons else str(number)
         lines.append(f"{at:>4}  {visible(place.label)[:25]:25} {score:24} {ahead}".rstrip())
     brackets = "; brackets: a provisional place" if any(place.entry.reasons for place in board.places) else ""

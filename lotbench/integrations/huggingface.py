@@ -52,7 +52,7 @@ def export(run: Run, out: Path) -> tuple[list[Path], list[str]]:
         raise UsageError(f"{run.path}: has no summary yet: resume it, or lotbench score {run.path}")
     name = f"lotbench-{run.config.benchmark}"
     # Named after the run, since `datasets` caches by the folder's name.
-    episodes = out / f"episodes-{re.sub(r'[^A-Za-z0-9._-]+', '-', run.path.name)}"
+    episodes = out / re.sub(r"[^A-Za-z0-9._-]+", "-", f"episodes-{run.path.name}")
     metric = next(iter(run.summary["scores"]), "")
     files, scored = [], run.score() is not None
     if scored:

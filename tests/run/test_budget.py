@@ -241,14 +241,19 @@ def test_a_line_of_progress_fits_a_terminal() -> None:
 
 def test_the_time_left_is_in_proportion_to_what_this_session_has_done() -> None:
     playing = {(f"lot-{number}", 1): 4 for number in range(20)}
-    # 20 games in round 4, none ended: no time is told, and the bar shows 3 of 15 rounds of 20 of 120 games.
+    # 20 games in round 4, none ended: no time is told, and the bar shows 3.5 of 15 rounds of 20 of 120 games.
     early = status(0, 80, playing=playing)
-    assert progress.line(early, 60.0).endswith(", 60 s") and drawn(early) == "━"
-    # 24 of 120 games in a minute; if 12 of them were done before, the other half of what is left takes twice as long.
+    assert progress.line(early, 60.0).endswith(", 1:00") and drawn(early) == "━"
+    assert "score" not in progress.line(status(59, 200), 10.0), "the easy games have ended"
+    # 24.7 of 120 games in a minute; if 12 of them were done before, the other half of what is left takes twice as long.
     half = status(20, 200, playing=playing)
-    assert progress.line(half, 60.0).endswith("~4 min left")
-    assert progress.line(half, 60.0, 0.1).endswith("~8 min left")
-    assert progress.line(status(120, 200), 60.0).endswith(", 60 s")
+    assert progress.line(half, 60.0).endswith("~3:52 left")
+    assert progress.line(half, 60.0, 0.1).endswith("~7:32 left")
+    assert progress.line(status(120, 200), 60.0).endswith(", 1:00")
+    # Two of three games of 15 rounds have ended, the last is in its last round.
+    last = status(2, 200, playing={("lot-3", 1): 15})
+    last.total = 3
+    assert progress.line(last, 450.0).endswith("~0:05 left")
 
 
 async def test_a_pipe_gets_a_line_where_something_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
