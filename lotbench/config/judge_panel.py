@@ -5,6 +5,7 @@ Results can be compared only under the same judges, so a panel has an id with th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -23,7 +24,12 @@ class PanelFile(BaseModel):
     @property
     def id(self) -> str:
         """The name with a digest of the judges in any order; results of panels with the same id can be compared."""
-        return f"{self.name}@{digest(sorted(self.judges))[:8]}"
+        return panel_id(self.name, self.judges)
+
+
+def panel_id(name: str, judges: Iterable[str]) -> str:
+    """Return the id of a panel: its name with a digest of its judges; see `PanelFile.id`."""
+    return f"{name}@{digest(sorted(judges))[:8]}"
 
 
 def load(path: Path) -> PanelFile:

@@ -34,7 +34,7 @@ class PrimaryMetric:
             runs, one after the other. None if records are numbers and the metric is their mean.
         unanswered: The number of played samples without a record; a sample that lacks some of its answers counts in part
             (`missing`).
-        may_differ: Conditions in which two runs may differ and still be compared, by dotted name.
+        may_differ: Roles (`roles.judge`) of whose models others may answer in another run that is compared.
         played: The number of played samples; None if each of them has a record or counts as unanswered.
         least: Returns the records as if every game that broke off had got the lowest score, and as if the judge had wrongly
             accepted a given share of guesses. Unchanged records are the same objects. None if no game can break off.

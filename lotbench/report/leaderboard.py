@@ -181,11 +181,12 @@ def sample_means(traces: Iterable[Trace]) -> tuple[dict[str, float], int]:
 
 
 def differing(entry: Entry, other: Entry) -> list[str]:
-    """Return a line for each condition in which two runs differ, with both values; none for those that their metrics allow."""
+    """Return a line for each condition in which two runs differ, with both values.
+
+    Of a role that their metrics allow to differ (`may_differ`), other models than in the other run may have answered.
+    """
     may_differ = entry.metric.may_differ & other.metric.may_differ
-    names = [
-        name for name in differences(dict(entry.conditions), dict(other.conditions)) if name not in may_differ
-    ]
+    names = differences(dict(entry.conditions), dict(other.conditions))
     lines = [
         f"{name}: {_short(at(entry.conditions, name))} and {_short(at(other.conditions, name))}"
         for name in names

@@ -14,6 +14,7 @@ from lotbench.benchmarks.liveideabench import official, released
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.config import experiment as config
 from lotbench.config.experiment import digest
+from lotbench.config.judge_panel import panel_id
 from lotbench.errors import UsageError
 from lotbench.harness.episode import nobody
 from lotbench.harness.state import start
@@ -23,7 +24,7 @@ from lotbench.storage import export, run_folder
 from lotbench.storage.importers import published
 from lotbench.types import Trace
 
-SETTINGS = {"exclude": "self", "panel": "released", "no_final": "judge_all", "fluency_orders": "one"}
+SETTINGS = {"exclude": "self", "no_final": "judge_all", "fluency_orders": "one"}
 """The settings of the papers (configs/paper/liveideabench-v1.toml and -v2.toml)."""
 UNIT = {"v1": "row", "v2": "keyword"}
 """The setting `flexibility_unit` of each version of the paper."""
@@ -62,14 +63,15 @@ def _run(
     out: Path,
 ) -> Path:
     """Write the run of one model with its report, and return its folder."""
-    judges = [f"openrouter/{critic}" for critic in critics if critic != model]
-    if not judges:
+    judges = [f"openrouter/{critic}" for critic in critics]
+    if critics == [model]:
         raise UsageError(f"{model}: nobody but itself judged its ideas")
     fields = {
         "benchmark": "liveideabench",
         "model": f"openrouter/{model}",
         "data": str(out / "keywords"),
         "roles.judge": judges,
+        "settings.panel": panel_id("released", judges),
         **{f"settings.{name}": value for name, value in settings.items()},
     }
     run_plan = plan.make(config.load(None, (), fields))

@@ -76,7 +76,7 @@ def test_a_run_takes_its_judges_from_the_panel_without_the_candidate(tmp_path: P
     assert found["panel"] == made.id
     assert found["judges"] == set(made.judges) - {"openrouter/delta"}
     # What is compared between runs is the panel as it was named, whoever had to leave it.
-    assert found["roles"] == made.judges
+    assert found["roles"] == tuple(sorted(made.judges))
     assert asked("--panel", "paper-2025-03", "--model", "gpt-4o")["judges an idea"] == 3
     assert asked("--judge", "gpt-4o", "--judge", "o1", "--model", "m")["judges an idea"] == 2
     assert asked("--role", "judge=gpt-4o", "--role", "judge=o1", "--model", "m")["judges"] == {"gpt-4o", "o1"}
@@ -87,3 +87,12 @@ def test_a_panel_and_a_judge_are_one_too_many(tmp_path: Path) -> None:
         asked("--panel", str(written(tmp_path, "o1")), "--judge", "gpt-4o", "--model", "m")
     with pytest.raises(UsageError, match="judge"):
         asked("--model", "m")
+
+
+def test_no_other_judges_have_the_id_of_a_panel(tmp_path: Path) -> None:
+    mine = judge_panel.load(written(tmp_path, "gpt-4o", "o1")).id
+    two = ["--judge", "o1", "--judge", "gpt-4o", "--model", "m"]
+    assert asked(*two, "--set", f"panel={mine}")["panel"] == mine
+    for text, judges in (("paper-2025-03@c262652b", two), ("mine", two), (mine, [*two, "--judge", "o3"])):
+        with pytest.raises(UsageError, match="panel: not the id of these judges"):
+            asked(*judges, "--set", f"panel={text}")

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.config.arm import SCORES_ONLY, SETS_ARM
+from lotbench.config.judge_panel import panel_id
 from lotbench.config.model_names import ModelName, Names, kin
 from lotbench.errors import UsageError
 from lotbench.harness.episode import Episode
@@ -60,7 +61,7 @@ class Settings(BaseModel):
     version: Literal["v1", "v2"] = "v2"
     """Which paper: prompts, dimensions, grades of fluency and refusals, all together."""
     panel: str = ""
-    """The id of the panel file that the judges are from; `--panel` fills it in."""
+    """The id of the panel file that the judges are from; `--panel` fills it in, and no other judges may have it."""
     ideas: Annotated[int, SETS_ARM] = Field(default=2, gt=0, le=20)
     """Ideas asked for on each keyword."""
     judges: int = Field(default=JUDGES, gt=0, le=20)
@@ -105,12 +106,13 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
     """Return the settings and the models of a run by role, with a panel in an order that depends on seed and candidate.
 
     The panel has neither the candidate nor, as `exclude` says, its siblings. The setting `judges` is lowered to the size
-    of the panel. Judges are sorted by a digest with their names, so the order in which they were named does not matter.
+    of the panel. The setting `panel` is emptied if it is not the id of the named judges. Judges are sorted by a digest with their names, so the order in which they were named does not matter.
 
     Raises:
         UsageError: No judge is left.
     """
     candidate = names["candidate"][0]
+    own_id = panel_id(settings.panel.rpartition("@")[0], (judge.text for judge in names["judge"]))
     judges = [judge for judge in names["judge"] if not _excluded(settings.exclude, candidate, judge)]
     if not judges:
         listed = ", ".join(judge.text for judge in names["judge"])
@@ -118,7 +120,8 @@ def cast(settings: Settings, names: Names, seed: int) -> tuple[Settings, Names]:
             f"judge: {candidate.text} or a sibling of it is all there is ({listed}): name another"
         )
     judges.sort(key=lambda judge: sha256(f"{seed}:{candidate.text}:{judge.text}".encode()).digest())
-    chosen = settings.model_copy(update={"judges": min(settings.judges, len(judges))})
+    panel = settings.panel if settings.panel == own_id else ""
+    chosen = settings.model_copy(update={"judges": min(settings.judges, len(judges)), "panel": panel})
     return chosen, {**names, "judge": tuple(judges)}
 
 

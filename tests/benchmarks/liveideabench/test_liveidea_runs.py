@@ -20,6 +20,7 @@ from lotbench import evaluate_sync
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.calls import embeddings
 from lotbench.cli import main
+from lotbench.config.judge_panel import panel_id
 from lotbench.errors import UsageError
 from lotbench.models import embedded
 from lotbench.run.loading import Run, load_run
@@ -71,11 +72,14 @@ def rule(asked: Any) -> Any:
 def played(
     server: FakeServer, out: Path, model: str = "candidate", limit: int | None = None, **settings: str
 ) -> Run:
-    """A run of a model of the server, judged by the three judges there."""
+    """A run of a model of the server, judged by the three judges there; `panel` names a panel of them."""
+    judges = [f"{name}@{server.url}" for name in SEVERITY]
+    if "panel" in settings:
+        settings["panel"] = panel_id(settings["panel"], judges)
     return evaluate_sync(
         "liveideabench",
         model=f"{model}@{server.url}",
-        roles={"judge": [f"{name}@{server.url}" for name in SEVERITY]},
+        roles={"judge": judges},
         out=out,
         limit=limit,
         settings={"encoder": "nobody/has-this", **settings},
@@ -85,7 +89,7 @@ def played(
 def test_the_full_run_over_all_shipped_keywords_has_the_values_worked_by_hand(tmp_path: Path) -> None:
     keywords = [item.keyword for item in datasets.samples(datasets.shipped("data", "liveideabench"), Item)]
     with FakeServer(rule) as server:
-        run = played(server, tmp_path, panel="test@1")
+        run = played(server, tmp_path, panel="test")
         requests = server.log()["requests"]
     assert len(keywords) == len(run.traces) == 242
     # Two ideas, three judges each, one comparison in both orders; a connection test for each of the four models.
@@ -183,7 +187,7 @@ def test_labels_of_people_come_back_into_the_report(
 
 def test_runs_of_two_models_on_one_panel_compare_and_stand_beside_a_table(tmp_path: Path) -> None:
     with FakeServer(rule) as server:
-        asked: Any = {"limit": 4, "panel": "test@1", "exclude": "self"}
+        asked: Any = {"limit": 4, "panel": "test", "exclude": "self"}
         runs = [played(server, tmp_path, name, **asked) for name in ("one", "two", "judge-2")]
     table = tmp_path / "general.csv"
     table.write_text("Model,General\none,70\ntwo,80\njudge-2,90\n", encoding="utf-8")
@@ -203,7 +207,7 @@ def test_runs_of_two_models_on_one_panel_compare_and_stand_beside_a_table(tmp_pa
 
 def test_a_sibling_on_the_panel_keeps_a_run_out_of_the_ranking(tmp_path: Path) -> None:
     with FakeServer(rule) as server:
-        run = played(server, tmp_path, "judge-2-high", limit=2, panel="test@1", exclude="self")
+        run = played(server, tmp_path, "judge-2-high", limit=2, panel="test", exclude="self")
     assert run.summary["reasons"][0] == "the candidate and the judge are of one family of models"
 
 
