@@ -53,11 +53,13 @@ class Composed:
         Sample: The pydantic class of a sample.
         make: Makes the samples from the lines, the settings and the run's seed.
         data: The name of the data set.
+        choices: The settings that choose which samples are made, with the values that make all of the data set.
     """
 
     Sample: type[Any]
     make: Callable[[Sequence[Any], Any, int], Sequence[Any]]
     data: str
+    choices: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ IN_SHORT = (
     ("tasks failed", "failed tasks"), (KNOWS_NOTHING, "missing answers"), ("the run is of ", "few samples"),
     ("was never checked", "judge not checked"), ("was checked on", "judge failed its check"),
     ("'s ", "judge failed its check"), ("no panel file", "no panel file"), ("only one judge", "few judges"),
-    ("judges that the benchmark", "few judges"), ("chosen by name", "chosen samples"), ("", "other reasons"),
+    ("judges that the benchmark", "few judges"), ("were chosen by", "chosen samples"), ("", "other reasons"),
 )  # fmt: skip
 """Parts of reasons why a run is not trusted, each with a short form of the reason, the gravest first."""
 MINOR = frozenset({"not complete", "failed tasks", "missing answers", "few samples", "judge not checked"})

@@ -6,6 +6,7 @@ All faults of a configuration are found here, before the first call and before a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -140,6 +141,8 @@ def make(config: Config, recorded: Mapping[str, Any] | None = None) -> Plan:
     named = _names(benchmark, experiment, begun=recorded is not None)
     settings = validate(benchmark.Settings, experiment.settings, prefix="settings.")
     settings, names = benchmark.cast(settings, named, experiment.seed)
+    if recorded is None and experiment.settings.get("panel") and not settings.panel:
+        raise UsageError("settings.panel: not the id of these judges; --panel FILE sets it, and the judges")
     if unknown := experiment.sampling.keys() - names.keys():
         raise UsageError(f"sampling: no role {', '.join(sorted(unknown))}; there are: {', '.join(names)}")
     resolved = experiment.model_copy(
@@ -172,6 +175,12 @@ def _select_data(
     folder = datasets.data_folder(experiment.data, benchmark.data_set)
     items = datasets.samples(folder, benchmark.Item)
     data = benchmark.samples(items, settings, experiment.seed)
+    of, composed = len(data), benchmark.composed
+    if composed:
+        # The values that make all samples may make none, as there is no problem of a kind.
+        with suppress(UsageError):
+            every = settings.model_copy(update=composed.choices)
+            of = max(of, len(benchmark.samples(items, every, experiment.seed)))
     pool = _in_languages(data, experiment.languages)
 
     def draw(ids: Sequence[str], limit: int | None) -> tuple[Any, ...]:
@@ -184,7 +193,7 @@ def _select_data(
         "data": data,
         "chosen": chosen,
         "data_rows": chosen if benchmark.shared_fields is None else shared_rows(benchmark, data),
-        "of": len(data),
+        "of": of,
         "pictures": datasets.Pictures(folder, data, experiment.max_image_px),
         "prompts": datasets.prompts(benchmark.name, experiment.prompts),
         "seen": _seen_ids(benchmark, candidate, chosen),

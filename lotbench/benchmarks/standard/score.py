@@ -145,7 +145,8 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
         return of_sums(counts, ratio)
 
     name = "rank_top1" if kind == "rank" else f"accuracy_{kind}"
-    return PrimaryMetric(name, records, measure, weighted, len(problems) - len(records), weight=len)
+    unanswered = len(problems) - len(records)
+    return PrimaryMetric(name, records, measure, weighted, unanswered, weight=len, lacks=settings.lacks)
 
 
 def _mark(trace: Trace) -> float:

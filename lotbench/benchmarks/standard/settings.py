@@ -73,11 +73,20 @@ class Settings(BaseModel):
     """Gain of NDCG: the relevance, or 2^rel - 1."""
 
     @property
+    def lacks(self) -> list[str]:
+        """A sentence if the rows are held out by another split than the default: a lucky one could be looked for."""
+        default = self.part == "all" or (self.share, self.split_seed) == (0.05, 0)
+        return [] if default else ["the samples were chosen by share or split_seed"]
+
+    @property
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds of problems to build."""
         return KINDS[self.kind]
 
 
+_CHOOSING = ("part", "share", "split_seed", "top_ratings", "top_likes", "min_likes", "errors", "factor")
+CHOICES = {name: Settings.model_fields[name].default for name in _CHOOSING}
+"""The default of each setting that chooses rows, or the problems made of them."""
 ProblemEpisode: TypeAlias = Episode[Problem, Settings]
 """An episode of standard evaluation: its sample is a `Problem`."""
 

@@ -13,7 +13,7 @@ from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.score import answers, grade, metrics, primary_metric
 from lotbench.benchmarks.standard.sections import sections
-from lotbench.benchmarks.standard.settings import Settings, cast
+from lotbench.benchmarks.standard.settings import CHOICES, Settings, cast
 from lotbench.harness.ballot import Ballot, Task
 from lotbench.harness.benchmark import Benchmark, Composed, Role
 from lotbench.harness.episode import Node, nothing, scored
@@ -61,7 +61,7 @@ benchmark = Benchmark(
     calls=calls,
     sections=sections,
     cast=cast,
-    composed=Composed(Problem, build, "oogiri"),
+    composed=Composed(Problem, build, "oogiri", CHOICES),
     strata=("language", "kind", "type"),
     asked=("question", "caption"),
     right=lambda problem: problem.liked,
