@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from lotbench.models.python_models import NAMED
 from lotbench.types import Reply, Request, Usage
 from tests.rules import Rule, Said, game_rule, same
 
@@ -46,8 +47,11 @@ def _usage(text: str, request: Request) -> Usage:
 class _Asked:
     """What every fake keeps: who it is, what it was asked, and how many calls stood open at once."""
 
-    takes_requests = names_itself = True
-    """Given to `evaluate`, it is a `Model` like lotbench's own: fakes of one id are one model."""
+    takes_requests = True
+
+    def __init_subclass__(cls) -> None:
+        """Given to `evaluate`, it is a `Model` like lotbench's own: fakes of one id are one model."""
+        NAMED.add(cls)
 
     def __init__(self, model_id: str, latency: float) -> None:
         self.model_id = model_id

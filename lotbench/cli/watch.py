@@ -22,6 +22,7 @@ from lotbench.cli.evaluate import interruptible
 from lotbench.cli.lines import wrapped
 from lotbench.cli.play_terminal import judged, news, show_picture, told_answer
 from lotbench.config import experiment as config
+from lotbench.models.python_models import NAMED
 from lotbench.run.evaluate import begin
 from lotbench.run.loading import Run
 from lotbench.run.session import Status
@@ -115,7 +116,7 @@ def play(asked: Mapping[str, Any], console: Console, out: Path, own: Mapping[str
 class Script:
     """A model that plays the candidate and the oracle of the recorded game, with a pause before each reply."""
 
-    takes_requests = names_itself = True
+    takes_requests = True
 
     def __init__(self, pace_s: float) -> None:
         self._pace_s = pace_s
@@ -128,6 +129,9 @@ class Script:
         return Reply(
             json.dumps(said[request.key.step]), "script" if request.key.step == "answer" else "example"
         )
+
+
+NAMED.add(Script)
 
 
 class Live:

@@ -40,6 +40,8 @@ SHORTEST_KEY = 8
 
 _MARKS: dict[tuple[int, ...], tuple[str, object]] = {}
 """The marks of objects in this process; it keeps the objects too, so that no other has the same number."""
+NAMED = set[type]()
+"""The classes of lotbench itself whose objects need no mark: the ids of their replies name them; a subclass is none."""
 _REPLY = TypeAdapter(Reply)
 _RETURNS = "text, a dictionary or a lotbench.types.Reply"
 
@@ -169,9 +171,9 @@ def own_mark(model: object) -> str:
 
     Nothing shows all that the replies of an object depend on: its helpers, clients and prompts may be anywhere. So a check
     of it counts for this object in this process alone, whatever id its replies name. A method counts as its object and its
-    function. Only models of lotbench itself have no mark (`names_itself`).
+    function. Only models of lotbench itself have no mark (`NAMED`).
     """
-    if getattr(model, "names_itself", None) is True:
+    if type(model) in NAMED:
         return ""
     parts = (model.__self__, model.__func__) if isinstance(model, MethodType) else (model,)
     return "#" + _MARKS.setdefault(tuple(map(id, parts)), (token_hex(4), model))[0]

@@ -18,7 +18,7 @@ from lotbench.models import predictions
 from lotbench.models.chat import ChatModel
 from lotbench.models.concurrency import Pace
 from lotbench.models.embedded import Embedded, weights
-from lotbench.models.person import PersonModel
+from lotbench.models.person import PageModel, PersonModel
 from lotbench.models.python_models import CallableModel, LangChainModel, chat_maker, own_mark
 from lotbench.models.recorded import RecordedModel
 from lotbench.models.retrying import Waiting
@@ -124,6 +124,8 @@ class Models:
             return self._recorded(role, Path(name.model))
         if name.kind == "human" and name.text not in self._own:
             return PersonModel(self._pictures.path)
+        if name.kind == "human" and type(self._own[name.text]) is not PageModel:
+            raise UsageError(f"{name.text} is a person: name a Python object python:NAME")
         return self._own_model(role, name)
 
     def _chat(self, name: ModelName, **how: Any) -> ChatModel:

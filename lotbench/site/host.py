@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.sample import Item
+from lotbench.models.python_models import NAMED
 from lotbench.regular_file import read_text
 from lotbench.site import facts
 from lotbench.storage.datasets import shipped
@@ -157,7 +158,7 @@ class Host:
         decide: Asks the player about a guess that is on no list; if it is None, such a guess does not count.
     """
 
-    takes_requests = names_itself = True
+    takes_requests = True
 
     def __init__(self, sample: Callable[[str], Any], decide: Decide | None = None) -> None:
         self._sample = sample
@@ -179,6 +180,9 @@ class Host:
             own = await self._decide(sample, _quoted(request)) if self._decide else None
             counts, why = own or (False, "The lists do not know it.")
         return {name: counts if shape.get("type") == "boolean" else why for name, shape in fields.items()}
+
+
+NAMED.add(Host)
 
 
 def _quoted(request: Request) -> str:

@@ -20,8 +20,10 @@ from lotbench.checks.judge_check_plan import CheckOrder, prepare
 from lotbench.cli import main
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.errors import DataError, LimitReached, UsageError
+from lotbench.models.python_models import NAMED
 from lotbench.report import trust
 from lotbench.run import results
+from lotbench.run.evaluate import begin
 from lotbench.run.loading import Run
 from lotbench.storage import datasets, judge_set
 from lotbench.types import Reply, Request
@@ -40,11 +42,14 @@ class Player:
     rule: Rule
     name: str
     calls: int = 0
-    takes_requests = names_itself = True
+    takes_requests = True
 
     async def __call__(self, request: Request) -> Reply:
         self.calls += 1
         return reply_from(self.rule(request), request, self.name)
+
+
+NAMED.add(Player)
 
 
 @pytest.fixture(scope="module")
@@ -333,9 +338,9 @@ async def test_a_check_counts_for_its_settings_only(data: Path, rows: Path, tmp_
 
 
 class Foreign(Player):
-    """A Python object as users have it: nothing shows what it depends on."""
+    """A Python object as users have it: nothing shows what it depends on, whatever it says of itself."""
 
-    names_itself = False
+    names_itself = True
 
 
 async def test_a_check_of_an_object_counts_for_no_other_of_its_id(
@@ -345,6 +350,13 @@ async def test_a_check_of_an_object_counts_for_no_other_of_its_id(
     await judge_check(wanted(data, rows, tmp_path), own={"python:j0": one})
     runs = [await game(data, tmp_path, judge) for judge in (one, other)]
     assert ["the judge was never" in str(run.summary["reasons"]) for run in runs] == [False, True]
+
+
+async def test_a_function_is_no_person(data: Path, tmp_path: Path) -> None:
+    roles = dict.fromkeys(("judge", "oracle"), ("human:bob",))
+    asked = Experiment(benchmark="lotbench", model="human:bob", roles=roles, data=str(data))
+    with pytest.raises(UsageError, match="human:bob is a person: name a Python object python:NAME"):
+        await begin(Config(experiment=asked, limits=Limits()), out=tmp_path, own={"human:bob": candidate})
 
 
 @pytest.mark.parametrize(
