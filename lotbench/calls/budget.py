@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -19,6 +20,8 @@ from lotbench.config.model_names import ModelName, Names
 from lotbench.errors import LimitReached, UsageError
 from lotbench.types import Usage
 
+GRACE_S = 1.0
+"""Seconds after the time limit in which calls in flight may still end; then they are cancelled."""
 discarded: ContextVar[Callable[[Usage | None], None]] = ContextVar("discarded", default=lambda usage: None)
 """Called by models with the token counts (None: unknown) of a reply that was billed and cannot be used. It counts them, and
 raises LimitReached if another try could exceed a limit."""
@@ -76,6 +79,20 @@ class Budget:
         """The seconds until the time limit; infinite without one."""
         limit = self.limits.time_limit
         return math.inf if limit is None else self.started + limit - self.clock()
+
+    @asynccontextmanager
+    async def ending(self) -> AsyncIterator[None]:
+        """Cancel the block `GRACE_S` seconds after the time limit, with the calls in flight in it.
+
+        Raises:
+            LimitReached: The time is used up.
+        """
+        try:
+            async with asyncio.timeout(self.left + GRACE_S):
+                yield
+        except TimeoutError:
+            self.refuse_late()
+            raise
 
     def patience(self, seconds: float) -> float:
         """Return a wait, cut so that it ends just after the time limit."""

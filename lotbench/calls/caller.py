@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -208,6 +209,13 @@ class Caller:
             self.journal.put(entry("call", started, reply))
             stats.replied = time.monotonic()
         finally:
+            # The provider may still finish and bill a call that the time limit cuts off.
+            if (
+                role_model.billed
+                and self.budget.left <= 0
+                and isinstance(sys.exception(), asyncio.CancelledError)
+            ):
+                count(None)
             discarded.reset(counting)
             spending.reset(limited)
             stats.open.pop(place, None)

@@ -79,7 +79,7 @@ async def judge_check(
             calls.folder.write(f"prompts/{path}", text)
         prepared.stats = calls.caller.stats
         try:
-            async with watched(watch, prepared):
+            async with watched(watch, prepared), calls.caller.budget.ending():
                 if spec.preflight:
                     await calls.check()
                 await _judge_all(prepared, calls.caller, judged)

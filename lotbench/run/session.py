@@ -133,7 +133,7 @@ class Session:
         plan = replace(self.calls.plan, limits=self.calls.limits)
         episodes = loop(plan, _note_questions(caller, self._latest), self._done, callbacks=self.callbacks)
         try:
-            async with watched(watch, self._status()):
+            async with watched(watch, self._status()), caller.budget.ending():
                 if check:
                     await self.calls.check()
                 sequences = plan.sequences()

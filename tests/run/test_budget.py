@@ -174,6 +174,17 @@ async def test_a_time_ceiling_lets_the_calls_in_flight_end(tmp_path: Path) -> No
         assert server.log()["repeated"] == {}
 
 
+async def test_a_time_ceiling_cuts_off_calls_that_hang_and_counts_them(tmp_path: Path) -> None:
+    with FakeServer(latency=20) as server:
+        began = time.monotonic()
+        with pytest.raises(LimitReached, match=r"time limit of 0\.2 s") as caught:
+            await play(server, tmp_path, time_limit=0.2)
+        assert time.monotonic() - began < 5
+    run = load_run(caught.value.run)
+    assert run.summary["complete"] is False
+    assert {entry.source for entry in read_journal(run.path / DISCARDED)} == {"assumed"}
+
+
 @pytest.mark.parametrize("asked", [0.2, 900.0])
 async def test_a_time_ceiling_ends_a_wait_that_a_server_asks_for(asked: float) -> None:
     """Six waits of 900 s went on, and requests were sent after them."""
