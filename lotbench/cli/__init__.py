@@ -10,6 +10,7 @@ import io
 import logging
 import os
 import shlex
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -48,6 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _name_command(parsed, error.run)
         return error.exit_code
     except KeyboardInterrupt as interrupt:
+        # The process ends, and another Ctrl-C must not cut off what it says.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         print("lotbench: interrupted", file=sys.stderr)
         if interrupt.args:
             _name_command(parsed, interrupt.args[0])

@@ -29,6 +29,7 @@ from lotbench.storage.datasets import config_file, data_folder, data_sets
 
 T = TypeVar("T")
 LIMITS = ("concurrency", "rpm", "tpm", "cost_limit", "token_limit", "time_limit")
+PATIENCE_S = 10.0
 FIELDS = {
     **{name: name for name in ("benchmark", "model", "data", "limit", "repeats", "seed")},
     "sample": "samples",
@@ -120,7 +121,7 @@ def _panel(path_or_name: str, flags: Mapping[str, Any]) -> dict[str, Any]:
     if flags.get("roles.judge"):
         raise UsageError("--panel names the judges: leave out --judge and --role judge=")
     panel = judge_panel.load(_panel_file(path_or_name))
-    return {"roles.judge": list(panel.judges), "settings.panel": panel.id}
+    return {"roles.judge": sorted(panel.judges), "settings.panel": panel.id}
 
 
 def _panel_file(path_or_name: str) -> Path:
@@ -134,7 +135,8 @@ def _panel_file(path_or_name: str) -> Path:
 def interruptible(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine and return its result; Ctrl-C and SIGTERM cancel it.
 
-    A cancelled run drops its calls in flight and writes its report.
+    A cancelled run drops its calls in flight and writes its report. Meanwhile a second Ctrl-C is ignored for `PATIENCE_S`
+    seconds, so that the folder to go on with is named.
 
     Raises:
         KeyboardInterrupt: The coroutine was cancelled.
@@ -144,7 +146,15 @@ def interruptible(work: Coroutine[Any, Any, T]) -> T:
     async def main() -> T:
         task = asyncio.current_task()
         assert task is not None
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            if not task.cancelling():
+                task.cancel()
+                loop.call_later(PATIENCE_S, loop.remove_signal_handler, signal.SIGINT)
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop)
         try:
             return await work
         except asyncio.CancelledError as error:

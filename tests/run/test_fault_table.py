@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from lotbench.models import retrying
 from lotbench.run.loading import Run, load_run
 from tests.faults import FAULTS, Fault, Plan, Status
 from tests.judging import data_set, shipped
-from tests.killing import PATIENCE_S, ROOT, finish, lost, running, serving, stop_at, the_run
+from tests.killing import PATIENCE_S, ROOT, finish, journaled, lost, running, serving, stop_at, the_run
 from tests.rules import game_rule
 from tests.server import FakeServer
 
@@ -299,6 +300,20 @@ def signalled(how: signal.Signals, tmp_path: Path) -> tuple[int, str, str, tuple
         "every finished call",
         (0, f"{len(load_run(the_run(out)).traces)} of 2 games"),
     )
+
+
+@pytest.mark.parametrize("apart_s", [0.01, 0.3])
+def test_many_ctrl_c_end_a_run_like_one(apart_s: float, tmp_path: Path) -> None:
+    out, home = tmp_path / "runs", tmp_path / "home"
+    with serving(0, "--latency", "0.05") as server, running(home, "cli", *command_to(server.url, out)) as run:
+        while journaled(out) < AT:
+            time.sleep(0.001)
+        for _ in range(5):
+            run.send_signal(signal.SIGINT)
+            time.sleep(apart_s)
+        told, _ = run.communicate(timeout=60)
+    assert run.returncode == 130 and "Traceback" not in told
+    assert told.splitlines()[-1].startswith("lotbench: go on with: lotbench resume ")
 
 
 def few_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
