@@ -200,6 +200,18 @@ class Player(RuleModel):
     takes_requests = True
 
 
+def test_a_part_is_never_the_whole_and_only_the_default_split_has_a_place() -> None:
+    chosen = {"part": "held_out", "share": 0.35, "split_seed": 92}
+    sizes = []
+    for settings in ({}, chosen, {"min_likes": 300}):
+        flags = {"benchmark": "standard", "model": "m", "settings": {"kind": "2t1", **settings}}
+        sizes.append((made := make(load(None, (), flags))).of)
+        assert len(made.chosen) < made.of or not settings
+    assert len(set(sizes)) == 1
+    assert primary_metric([], Settings(**chosen)).lacks == ["the samples were chosen by share or split_seed"]
+    assert primary_metric([], Settings(part="held_out")).lacks == []
+
+
 def test_a_run_is_scored_again_from_its_folder_and_shows_what_was_sent(tmp_path: Path) -> None:
     models = {"captioner": 1, "rewriter": 1}
     candidate = Player(chooser(by_lot, problems(SHIPPED, models))._rule)
@@ -222,18 +234,6 @@ def test_a_run_is_scored_again_from_its_folder_and_shows_what_was_sent(tmp_path:
 
 
 @pytest.mark.slow
-def test_a_part_is_never_the_whole_and_only_the_default_split_has_a_place() -> None:
-    chosen = {"part": "held_out", "share": 0.35, "split_seed": 92}
-    sizes = []
-    for settings in ({}, chosen, {"min_likes": 12}):
-        flags = {"benchmark": "standard", "model": "m", "settings": {"kind": "2t1", **settings}}
-        sizes.append((made := make(load(None, (), flags))).of)
-        assert len(made.chosen) < made.of or not settings
-    assert len(set(sizes)) == 1
-    assert primary_metric([], Settings(**chosen)).lacks == ["the samples were chosen by share or split_seed"]
-    assert primary_metric([], Settings(part="held_out")).lacks == []
-
-
 def test_the_embedded_model_answers_on_the_shipped_rows(tmp_path: Path) -> None:
     run = evaluate_sync(
         "standard",
