@@ -210,11 +210,7 @@ class Caller:
             stats.replied = time.monotonic()
         finally:
             # The provider may still finish and bill a call that the time limit cuts off.
-            if (
-                role_model.billed
-                and self.budget.left <= 0
-                and isinstance(sys.exception(), asyncio.CancelledError)
-            ):
+            if role_model.billed and self.budget.left <= 0 and _cancelled():
                 count(None)
             discarded.reset(counting)
             spending.reset(limited)
@@ -250,6 +246,11 @@ class Caller:
         spent = cost(role_model.price, reply)
         self.budget.count(usage, spent or 0.0)
         stats.cost = total_cost((stats.cost, spent))
+
+
+def _cancelled() -> bool:
+    """Return whether the present `finally` was entered because the task is cancelled."""
+    return isinstance(sys.exception(), asyncio.CancelledError)
 
 
 def owner(episode: AnyEpisode, question: Question) -> tuple[str, int]:

@@ -36,15 +36,10 @@ def test_the_connection_test_names_every_judge_that_is_gone(
         monkeypatch.setitem(PROVIDERS, "openrouter", Provider(server.url, provider.key))
         monkeypatch.setenv(str(provider.key), "a key")
         monkeypatch.setenv("LOTBENCH_API_KEY", "none")
-        command = [
-            "evaluate",
-            "liveideabench",
-            "--panel",
-            "paper-2025-03",
-            "--model",
-            f"candidate@{server.url}",
-        ]
-        assert main([*command, "--limit", "2", "--out", str(tmp_path)]) == 1
+        command = (
+            f"evaluate liveideabench --panel paper-2025-03 --model candidate@{server.url} --limit 2".split()
+        )
+        assert main([*command, "--out", str(tmp_path)]) == 1
     said = capsys.readouterr().err
     assert "2 models do not answer: " in said
     assert all(f"openrouter/{name}: 404" in said for name in gone)
