@@ -278,14 +278,14 @@ async def test_shards_are_merged_when_whoever_outlived_a_kill_has_ended(tmp_path
 
         def outlives() -> None:
             with Folder(place):
+                locked.set()
                 told.wait(10)
                 time.sleep(0.2)
                 (place / "calls.jsonl").write_bytes(calls[-1])
 
-        told, worker = threading.Event(), threading.Thread(target=outlives)
+        locked, told, worker = threading.Event(), threading.Event(), threading.Thread(target=outlives)
         worker.start()
-        while not (place / ".lock").exists():
-            time.sleep(0.01)
+        assert locked.wait(10)
         told.set()
         shards.merge(run.path)
         worker.join()
