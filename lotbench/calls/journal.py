@@ -63,6 +63,11 @@ class Origin:
     source: Source
     model: str
 
+    @property
+    def named(self) -> str:
+        """The returned model id; the requested name if the reply has none, since two models without an id are not one."""
+        return self.model or self.asked
+
 
 @dataclass(slots=True)
 class Total:
@@ -96,12 +101,12 @@ class Totals:
         total.cost_usd = total_cost((total.cost_usd, cost(self.prices.get(line.asked), line.reply)))
 
     def ids(self) -> dict[str, list[list[str]]]:
-        """Return for each role the model ids that were returned, a sorted list for each index."""
+        """Return for each role the model ids that were returned (`Origin.named`), a sorted list for each index."""
         by_role: dict[str, dict[int, set[str]]] = {}
         for origin in self.by_origin:
             if origin.source not in CAME:
                 continue
-            by_role.setdefault(origin.role, {}).setdefault(origin.index, set()).add(origin.model)
+            by_role.setdefault(origin.role, {}).setdefault(origin.index, set()).add(origin.named)
         return {
             role: [sorted(indexes.get(index, ())) for index in range(max(indexes) + 1)]
             for role, indexes in by_role.items()

@@ -24,6 +24,7 @@ from lotbench.config.experiment import digest
 from lotbench.config.model_names import slug
 from lotbench.harness.judge_standing import chains_said
 from lotbench.harness.judge_validation import JudgePanel, Probe
+from lotbench.regular_file import is_file
 from lotbench.report.report import interval
 from lotbench.run import results
 from lotbench.run.calling import Calls, calling
@@ -112,7 +113,12 @@ def _place(prepared: Prepared) -> Path:
     places = [stem]
     while places[-1].is_dir():
         places.append(stem.with_name(f"{stem.name}-{len(places) + 1}"))
-    return places[-1] if prepared.order.fresh or len(places) == 1 else places[-2]
+    if prepared.order.fresh or len(places) == 1:
+        return places[-1]
+    # The folder may be from somebody else, and its name that of another check.
+    file = places[-2] / "check.json"
+    same = is_file(file) and digest(run_folder.read_json(file)) == digest(prepared.frozen)
+    return places[-2] if same else places[-1]
 
 
 def _write(prepared: Prepared, calls: Calls, judged: Sequence[JudgedProbe]) -> Checked:

@@ -136,8 +136,8 @@ class Player:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names of the models."""
-        return (*self.asked, *self.answered)
+        """All names of the models, without addresses."""
+        return tuple(map(without_address, (*self.asked, *self.answered)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,9 +247,7 @@ def _players(case: Case) -> Iterator[str]:
 
 def _kinship(case: Case) -> Iterator[str]:
     for role in case.impartial:
-        pairs = product(
-            map(without_address, case.candidate.names), map(without_address, case.others[role].names)
-        )
+        pairs = product(case.candidate.names, case.others[role].names)
         if any(related(name, other) for name, other in pairs):
             yield f"the candidate and the {role} are of one family of models"
 
@@ -260,9 +258,7 @@ def _writers(case: Case) -> Iterator[str]:
         writer
         for writer in case.writers
         if writer not in ("", PEOPLE)
-        and any(
-            one_maker(name, writer) or related(without_address(name), writer) for name in case.candidate.names
-        )
+        and any(one_maker(name, writer) or related(name, writer) for name in case.candidate.names)
     ]
     if relatives:
         of = sum(case.writers[writer] for writer in relatives)

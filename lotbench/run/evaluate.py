@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import operator
 import sys
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import nullcontext
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
+from types import MethodType
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from lotbench import benchmarks
@@ -276,7 +278,9 @@ def _name(player: Player, place: str, own: dict[str, Any]) -> str:
     if isinstance(player, str):
         return player
     name = f"python:{getattr(player, '__name__', type(player).__name__)}"
-    if name in own and own[name] is not player:
+    # Each access to a method makes a new object, equal to the others.
+    alike = operator.eq if isinstance(player, MethodType) else operator.is_
+    if name in own and not alike(player, own[name]):
         name = f"{name}-{place}"
     own[name] = player
     return name
