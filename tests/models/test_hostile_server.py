@@ -32,7 +32,7 @@ from lotbench.config.model_names import parse
 from lotbench.errors import CallFailed, Unescapable, UsageError
 from lotbench.models import chat, chat_format
 from lotbench.models.chat import ChatModel
-from lotbench.models.retrying import Waiting
+from lotbench.models.retrying import PassingError, Waiting
 from lotbench.types import Message, Reply, Usage
 from tests.asking import asked, question
 from tests.recorded import FOLDER
@@ -327,6 +327,15 @@ async def test_a_dropped_connection_is_a_failed_call_and_prints_nothing(
     await asyncio.sleep(0.01)
     assert capfd.readouterr() == ("", "")
     assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
+
+
+async def test_a_callback_finds_no_key_in_the_error_that_it_sees() -> None:
+    packed = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc"
+    async with talking(saying(packed)) as model:
+        with pytest.raises(PassingError) as caught:
+            await model._open_chat("m").ainvoke("hello")
+    # The context would be aiohttp's error, which has the headers of the request.
+    assert caught.value.__context__ is None
 
 
 USED = {"prompt_tokens": 70, "completion_tokens": 30}
