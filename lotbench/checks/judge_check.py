@@ -113,12 +113,10 @@ def _place(prepared: Prepared) -> Path:
     places = [stem]
     while places[-1].is_dir():
         places.append(stem.with_name(f"{stem.name}-{len(places) + 1}"))
-    if prepared.order.fresh or len(places) == 1:
-        return places[-1]
-    # The folder may be from somebody else, and its name that of another check.
-    file = places[-2] / "check.json"
-    same = is_file(file) and digest(run_folder.read_json(file)) == digest(prepared.frozen)
-    return places[-2] if same else places[-1]
+    # A folder from somebody else may be of another check than its name says.
+    file, asked = places[-2:][0] / "check.json", digest(prepared.frozen)
+    same = not prepared.order.fresh and is_file(file) and digest(run_folder.read_json(file)) == asked
+    return file.parent if same else places[-1]
 
 
 def _write(prepared: Prepared, calls: Calls, judged: Sequence[JudgedProbe]) -> Checked:

@@ -210,15 +210,11 @@ def address(name: ModelName) -> str:
     Other servers (`NAME@URL`, `$OPENAI_BASE_URL`, ollama, vllm) may serve any weights under an id, and so may most packages
     of LangChain (`langchain:ollama:NAME`) and Python objects. A recording is identified by its file.
     """
-    if not name.url:
-        anyones = name.kind == "langchain" and name.provider not in MAKERS
-        place = {
-            "file": name.text,
-            "python": "python",
-            "langchain": f"langchain:{name.provider}" if anyones else "",
-        }
-        return place.get(name.kind, "")
-    return "" if _same_url(name.url) in PUBLIC else _same_url(name.url)
+    if name.url:
+        return "" if _same_url(name.url) in PUBLIC else _same_url(name.url)
+    if name.kind == "langchain" and name.provider not in MAKERS:
+        return f"langchain:{name.provider}"
+    return {"file": name.text, "python": "python"}.get(name.kind, "")
 
 
 def identity(name: ModelName, model_id: str = "") -> str:

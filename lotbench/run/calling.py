@@ -14,7 +14,6 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -94,13 +93,11 @@ async def calling(
 
 def _refuse_moved(plan: Plan) -> None:
     """Refuse to go on with a run whose recorded address of a model is not the one in the environment: another model answers."""
-    for name in chain.from_iterable(plan.names.values()):
+    for name in (name for names in plan.names.values() for name in names):
         now = parse(name.text)
         if address(now) != address(name):
             began, goes_on = (address(each) or "the provider's own address" for each in (name, now))
-            raise RunFolderError(
-                f"{name.text}: the run began at {began}, and the environment now names {goes_on}"
-            )
+            raise RunFolderError(f"{name.text}: the run began at {began}, the environment names {goes_on}")
 
 
 def _refuse_text_only(plan: Plan, models: Models) -> None:

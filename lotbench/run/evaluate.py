@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import operator
 import sys
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import nullcontext
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import Parameter, ismethod, signature
 from pathlib import Path
-from types import MethodType
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from lotbench import benchmarks
@@ -279,8 +277,8 @@ def _name(player: Player, place: str, own: dict[str, Any]) -> str:
         return player
     name = f"python:{getattr(player, '__name__', type(player).__name__)}"
     # Each access to a method makes a new object, equal to the others.
-    alike = operator.eq if isinstance(player, MethodType) else operator.is_
-    if name in own and not alike(player, own[name]):
+    same = own.get(name) == player if ismethod(player) else own.get(name) is player
+    if name in own and not same:
         name = f"{name}-{place}"
     own[name] = player
     return name

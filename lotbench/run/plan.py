@@ -15,7 +15,7 @@ from typing import Any
 from lotbench import benchmarks
 from lotbench.calls.caller import sampling
 from lotbench.config.experiment import Config, Experiment, Limits, digest, read_toml, validate
-from lotbench.config.model_names import ModelName, Servers, parse
+from lotbench.config.model_names import ModelName, Names, Servers, parse
 from lotbench.errors import UsageError, at
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.episode import AnyEpisode, Call, Episode
@@ -62,7 +62,7 @@ class Plan:
     of: int
     pictures: datasets.Pictures
     prompts: Pack
-    names: Mapping[str, tuple[ModelName, ...]]
+    names: Names
     by_id: Mapping[str, Sample]
     seen: tuple[str, ...] | None = ()
     hand_picked: bool = False
@@ -269,9 +269,7 @@ def version() -> str:
     return metadata.version("lotbench")
 
 
-def _names(
-    benchmark: Benchmark, experiment: Experiment, servers: Servers
-) -> Mapping[str, tuple[ModelName, ...]]:
+def _names(benchmark: Benchmark, experiment: Experiment, servers: Servers) -> Names:
     """Return the models of each role; for an existing run, which has recorded `servers`, only the recorded roles."""
     if not experiment.model:
         raise UsageError(

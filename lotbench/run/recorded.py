@@ -64,8 +64,7 @@ def freeze(plan: Plan, place: run_folder.Folder, duel: str = "") -> None:
 
 def servers(names: Names) -> dict[str, JSON]:
     """Return the addresses of models whose id alone does not identify them, by name."""
-    every = (name for models in names.values() for name in models)
-    return {name.text: address(name) for name in every if name.url and address(name)}
+    return {n.text: address(n) for models in names.values() for n in models if n.url and address(n)}
 
 
 def _picture_names(plan: Plan) -> list[str]:

@@ -283,7 +283,7 @@ def usage_tables(
     by_text = {name.text: name for panel in names.values() for name in panel}
     for origin, total in totals.by_origin.items():
         if origin.source in CAME:
-            ids.setdefault(origin.role, set()).add(origin.named)
+            ids.setdefault(origin.role, set()).add(origin.model)
         if origin.source == "store" or origin.role not in spending:
             continue
         name = by_text.get(origin.asked)

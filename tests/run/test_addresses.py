@@ -38,9 +38,7 @@ def test_the_address_of_a_judge_is_the_one_in_run_json(
         assert identity(planned(run, Limits()).names["judge"][0]) == f"gpt-4o-mini@{here.url}"
         assert main(["resume", str(run.path)]) == 2
         assert here.log()["finished"] == asked
-    said = (
-        f"gpt-4o-mini: the run began at {here.url}, and the environment now names the provider's own address"
-    )
+    said = f"gpt-4o-mini: the run began at {here.url}, the environment names the provider's own address"
     assert said in capsys.readouterr().err
     [line] = [line for line in differing(entry(run), entry(other)) if line.startswith("roles.judge")]
     assert here.url in line and there.url in line
