@@ -163,10 +163,7 @@ async def test_a_redirection_to_no_address_is_a_failed_call() -> None:
 
 
 async def test_a_redirection_with_a_user_name_is_not_followed() -> None:
-    reached: list[str] = []
-
     async def answer(request: web.Request) -> web.Response:
-        reached.append(request.path)
         return web.Response(status=307, headers={"Location": f"http://a:b@{request.host}/v1/elsewhere"})
 
     async with answered(answer) as model:
@@ -198,11 +195,8 @@ def _response(status: str, headers: dict[str, str], body: bytes) -> bytes:
 
 @pytest.mark.parametrize("count", [10**400, -1, True, 1.5, "7", None, [], 10**11 + 1])
 async def test_counts_that_are_none_are_zero(count: Any, tmp_path: Path) -> None:
-    usage = {
-        "prompt_tokens": count,
-        "completion_tokens": 7,
-        "prompt_tokens_details": {"cached_tokens": count},
-    }
+    more = {"prompt_tokens_details": {"cached_tokens": count}}
+    usage = {"prompt_tokens": count, "completion_tokens": 7, **more}
     reply = written_and_read(await reply_to(completion(usage=usage)), tmp_path)
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (0, 7)
 
