@@ -55,7 +55,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of the replies in one `Total`: role, index, `asked` and source as in `Entry`, and the returned model id."""
+    """The origin of the replies in one `Total`: role, index, `asked` and source as in `Entry`, and the returned model id.
+
+    `model` is the requested name if the replies have no id, since two models without an id are not one.
+    """
 
     role: str
     index: int
@@ -88,7 +91,7 @@ class Totals:
 
     def add(self, line: Entry) -> None:
         """Add a line to the sums."""
-        origin = Origin(line.role, line.index, line.asked, line.source, line.reply.model)
+        origin = Origin(line.role, line.index, line.asked, line.source, line.reply.model or line.asked)
         total = self.by_origin.setdefault(origin, Total())
         total.calls += line.source in CAME
         total.usage += line.reply.usage
@@ -99,9 +102,8 @@ class Totals:
         """Return for each role the model ids that were returned, a sorted list for each index."""
         by_role: dict[str, dict[int, set[str]]] = {}
         for origin in self.by_origin:
-            if origin.source not in CAME:
-                continue
-            by_role.setdefault(origin.role, {}).setdefault(origin.index, set()).add(origin.model)
+            if origin.source in CAME:
+                by_role.setdefault(origin.role, {}).setdefault(origin.index, set()).add(origin.model)
         return {
             role: [sorted(indexes.get(index, ())) for index in range(max(indexes) + 1)]
             for role, indexes in by_role.items()

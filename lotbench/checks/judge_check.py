@@ -24,6 +24,7 @@ from lotbench.config.experiment import digest
 from lotbench.config.model_names import slug
 from lotbench.harness.judge_standing import chains_said
 from lotbench.harness.judge_validation import JudgePanel, Probe
+from lotbench.regular_file import is_file
 from lotbench.report.report import interval
 from lotbench.run import results
 from lotbench.run.calling import Calls, calling
@@ -112,7 +113,10 @@ def _place(prepared: Prepared) -> Path:
     places = [stem]
     while places[-1].is_dir():
         places.append(stem.with_name(f"{stem.name}-{len(places) + 1}"))
-    return places[-1] if prepared.order.fresh or len(places) == 1 else places[-2]
+    # A folder from somebody else may be of another check than its name says.
+    file, asked = places[-2:][0] / "check.json", digest(prepared.frozen)
+    same = not prepared.order.fresh and is_file(file) and digest(run_folder.read_json(file)) == asked
+    return file.parent if same else places[-1]
 
 
 def _write(prepared: Prepared, calls: Calls, judged: Sequence[JudgedProbe]) -> Checked:

@@ -16,7 +16,7 @@ from lotbench.config.experiment import Config
 from lotbench.config.model_names import ModelName
 from lotbench.errors import DataError, UsageError
 from lotbench.harness.judge_validation import JudgePanel, Probe, Validation, stratified
-from lotbench.run import plan
+from lotbench.run import plan, recorded
 from lotbench.run.plan import Plan
 from lotbench.storage import datasets, judge_set
 from lotbench.types import JSON
@@ -107,6 +107,7 @@ class Prepared:
             "schema": 1,
             "experiment": self.plan.experiment.model_dump(mode="json"),
             "roles": {role: [name.text for name in models] for role, models in self.names.items()},
+            "servers": recorded.servers(self.names),
             "set": self.rows.digest,
             "split": spec.split,
             "limit": spec.limit,

@@ -63,6 +63,7 @@ _SIZE = re.compile(
 _SPELLED = {"qwq": "qwen", "qvq": "qwen"}
 """Other spellings of families."""
 
+_MARK = re.compile(r"#[0-9a-f]{8}(?:@python)?$")
 _NO_SCHEME = re.compile(r"^(.+)@([\w.-]+:\d+)(?:/v1)?/?$")
 """An address with a port and without a scheme."""
 
@@ -94,10 +95,16 @@ class ModelName:
 
 Names: TypeAlias = Mapping[str, tuple[ModelName, ...]]
 """The models of each role, by index."""
+Servers: TypeAlias = Mapping[str, str] | None
+"""The addresses that a run recorded, by the name of the model, in place of those in the environment; None for a new run."""
 
 
-def parse(name: str) -> ModelName:
+def parse(name: str, servers: Servers = None) -> ModelName:
     """Return a parsed model name.
+
+    Args:
+        name: The name.
+        servers: The recorded addresses of a run that exists.
 
     Raises:
         UsageError: The name or a part of it is empty, the provider is unknown, or the address is invalid; or the name has
@@ -114,19 +121,19 @@ def parse(name: str) -> ModelName:
         )
     if bare := _NO_SCHEME.match(name):
         raise UsageError(f"{name!r}: an address begins with http://: {bare[1]}@http://{bare[2]}/v1")
-    model_name = _parsed(name)
+    model_name = _parsed(name, servers)
     if not model_name.model and model_name.kind != "local":
         raise UsageError(f"{name!r}: the name of the model itself is missing")
     return model_name
 
 
-def _parsed(name: str) -> ModelName:
+def _parsed(name: str, servers: Servers) -> ModelName:
     kind, colon, rest = name.partition(":")
     if colon and kind in ("python", "file"):
         return ModelName(name, cast(Kind, kind), rest)
     if colon and kind == "langchain":
         provider, _, model = rest.partition(":")
-        url = _url_of_environment(provider, "API_BASE", "API_URL", "BASE_URL")
+        url = _url_elsewhere(name, servers, provider, "API_BASE", "API_URL", "BASE_URL")
         return ModelName(name, "langchain", model, url=url, provider=provider)
     if name == "human" or name.startswith("human:"):
         return ModelName(name, "human", name[6:].strip() if ":" in name else name)
@@ -147,16 +154,19 @@ def _parsed(name: str) -> ModelName:
         known = among(provider, PROVIDERS)
         raise UsageError(f"{name!r}: unknown provider {provider!r}{known}, or NAME@http://host:port/v1")
     server = PROVIDERS[provider]
-    url = _url_of_environment(provider, "BASE_URL") if provider == "openai" else ""
+    url = _url_elsewhere(name, servers, provider, "BASE_URL") if provider == "openai" else ""
     return ModelName(name, "api", model, url=url or server.url, key=server.key, provider=provider)
 
 
-def _url_of_environment(provider: str, *ends: str) -> str:
-    """Return the address in the first environment variable PROVIDER_END that is set, for these ends; "" if none is set.
+def _url_elsewhere(name: str, servers: Servers, provider: str, *ends: str) -> str:
+    """Return the recorded address of a name; without a record, that in the first set variable PROVIDER_END; else "".
 
     Raises:
         UsageError: The address is invalid.
     """
+    if servers is not None:
+        url = servers.get(name, "")
+        return checked_url("run.json: servers", url, f"${provider.upper()}_API_KEY") if url else ""
     for end in ends:
         variable = f"{provider.upper()}_{end}"
         if url := os.environ.get(variable, "").strip():
@@ -165,8 +175,9 @@ def _url_of_environment(provider: str, *ends: str) -> str:
 
 
 def without_address(name: str) -> str:
-    """Return a model's name without the address of its server."""
-    return parse(name).model if "@http" in name else name
+    """Return a model's name, or a returned id, which may be any text, without the address of its server."""
+    match = _URL.match(name)
+    return match["model"] if match else name
 
 
 def checked_url(place: str, url: str, key: str) -> str:
@@ -199,15 +210,11 @@ def address(name: ModelName) -> str:
     Other servers (`NAME@URL`, `$OPENAI_BASE_URL`, ollama, vllm) may serve any weights under an id, and so may most packages
     of LangChain (`langchain:ollama:NAME`) and Python objects. A recording is identified by its file.
     """
-    if not name.url:
-        anyones = name.kind == "langchain" and name.provider not in MAKERS
-        place = {
-            "file": name.text,
-            "python": "python",
-            "langchain": f"langchain:{name.provider}" if anyones else "",
-        }
-        return place.get(name.kind, "")
-    return "" if _same_url(name.url) in PUBLIC else _same_url(name.url)
+    if name.url:
+        return "" if _same_url(name.url) in PUBLIC else _same_url(name.url)
+    if name.kind == "langchain" and name.provider not in MAKERS:
+        return f"langchain:{name.provider}"
+    return {"file": name.text, "python": "python"}.get(name.kind, "")
 
 
 def identity(name: ModelName, model_id: str = "") -> str:
@@ -247,8 +254,10 @@ def base_model(model_id: str) -> str:
 def related(first: str, other: str) -> bool:
     """Return whether two model ids are of one family: the name before a digit, size or date is equal (`gpt`).
 
-    A distillation belongs to both families. Names of Python callables and of people must be equal as a whole.
+    A distillation belongs to both families. Names of Python callables and of people must be equal as a whole. The mark of a
+    Python object (`models.python_models.own_mark`) does not count.
     """
+    first, other = _MARK.sub("", first), _MARK.sub("", other)
     if first.startswith(_OWN_NAMES) or other.startswith(_OWN_NAMES):
         return first == other
     return not _families(first).isdisjoint(_families(other))

@@ -64,14 +64,15 @@ class Connections(httpx2.AsyncBaseTransport):
         except (aiohttp.ClientError, OSError) as error:
             # Broken connections raise many types; the chain of causes reveals a timeout.
             chain = _chain(error)
-            if any(isinstance(link, TimeoutError) for link in chain):
-                # The server may still answer the request, and bill it.
-                may_be_billed = begun[-1:] in ([True], [None])
-                raise PassingError(f"no answer within {self._timeout_s:g} s", billed=may_be_billed) from None
-            refused = any(isinstance(link, ConnectionRefusedError) for link in chain)
-            why = "refused" if refused else type(chain[-1]).__name__
-            message = f"no connection to {self._url} ({why})"
-            raise PassingError(message, refused=refused, billed=begun[-1:] == [True]) from None
+        # Raised out here: the context of an error would be aiohttp's, which has the headers with the key.
+        if any(isinstance(link, TimeoutError) for link in chain):
+            # The server may still answer the request, and bill it.
+            may_be_billed = begun[-1:] in ([True], [None])
+            raise PassingError(f"no answer within {self._timeout_s:g} s", billed=may_be_billed)
+        refused = any(isinstance(link, ConnectionRefusedError) for link in chain)
+        why = "refused" if refused else type(chain[-1]).__name__
+        message = f"no connection to {self._url} ({why})"
+        raise PassingError(message, refused=refused, billed=begun[-1:] == [True])
 
     async def aclose(self) -> None:
         """Close all connections."""

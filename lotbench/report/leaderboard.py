@@ -309,7 +309,11 @@ def told_apart(runs: Sequence[tuple[str, str]]) -> list[str]:
         names = [other for other_model, other in runs if other_model == model]
         columns = zip_longest(*(other.split("-") for other in names), fillvalue="1")
         parts = next((column for column in columns if len({*column}) == len(names)), names)
-        labels.append(model if len(names) == 1 else f"{model} ({parts[names.index(name)]})")
+        label = model if len(names) == 1 else f"{model} ({parts[names.index(name)]})"
+        # A server may give a model the label of another one's run as its id.
+        while label in labels:
+            label += f" ({name})"
+        labels.append(label)
     return labels
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, product
+from itertools import chain, product, starmap
 
 from lotbench.config.makers import PEOPLE, one_maker
 from lotbench.config.model_names import Kind, related, without_address
@@ -136,8 +136,8 @@ class Player:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names of the models."""
-        return (*self.asked, *self.answered)
+        """All names of the models, without addresses."""
+        return tuple(map(without_address, (*self.asked, *self.answered)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,26 +247,17 @@ def _players(case: Case) -> Iterator[str]:
 
 def _kinship(case: Case) -> Iterator[str]:
     for role in case.impartial:
-        pairs = product(
-            map(without_address, case.candidate.names), map(without_address, case.others[role].names)
-        )
-        if any(related(name, other) for name, other in pairs):
+        if any(starmap(related, product(case.candidate.names, case.others[role].names))):
             yield f"the candidate and the {role} are of one family of models"
 
 
 def _writers(case: Case) -> Iterator[str]:
     """Yield a reason if the candidate's family wrote samples, and one if its adapter was trained on samples."""
-    relatives = [
-        writer
-        for writer in case.writers
-        if writer not in ("", PEOPLE)
-        and any(
-            one_maker(name, writer) or related(without_address(name), writer) for name in case.candidate.names
-        )
-    ]
+    names, writers = case.candidate.names, sorted(case.writers.keys() - {"", PEOPLE})
+    relatives = [each for each in writers if any(one_maker(n, each) or related(n, each) for n in names)]
     if relatives:
         of = sum(case.writers[writer] for writer in relatives)
-        by = ", ".join(sorted(relatives))
+        by = ", ".join(relatives)
         yield f"the candidate is of the family that wrote {of} of the {case.samples} samples or their gold ({by})"
     if case.seen:
         yield f"the candidate's adapter was trained on {case.seen} of the {case.samples} samples"

@@ -24,7 +24,8 @@ from lotbench.calls.descriptors import room
 from lotbench.calls.journal import Journal
 from lotbench.calls.store import Store
 from lotbench.config.experiment import Limits
-from lotbench.errors import UsageError
+from lotbench.config.model_names import address, parse
+from lotbench.errors import RunFolderError, UsageError
 from lotbench.models.registry import Models, reads_text_only
 from lotbench.run.plan import Plan
 from lotbench.storage.run_folder import Folder
@@ -77,8 +78,9 @@ async def calling(
     Raises:
         UsageError: A key, a file, a package or the weights of a model are missing, or a model of this machine would be shown
             pictures and takes none. No folder has been made then.
-        RunFolderError: The folder cannot be made or locked.
+        RunFolderError: The folder cannot be made or locked, or the run began at another address than the environment names.
     """
+    _refuse_moved(plan)
     limits, warning = _fit_limits(plan)
     async with Models(plan.pictures, limits, own or {}, plan.order) as models:
         _refuse_text_only(plan, models)
@@ -87,6 +89,15 @@ async def calling(
         with folder() as place:
             async with journaled(plan, role_models, place.path, store or Store(), before) as caller:
                 yield Calls(plan, models, place, caller, limits)
+
+
+def _refuse_moved(plan: Plan) -> None:
+    """Refuse to go on with a run whose recorded address of a model is not the one in the environment: another model answers."""
+    for name in (name for names in plan.names.values() for name in names):
+        now = parse(name.text)
+        if address(now) != address(name):
+            began, goes_on = (address(each) or "the provider's own address" for each in (name, now))
+            raise RunFolderError(f"{name.text}: the run began at {began}, the environment names {goes_on}")
 
 
 def _refuse_text_only(plan: Plan, models: Models) -> None:

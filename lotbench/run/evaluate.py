@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import nullcontext
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import Parameter, ismethod, signature
 from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
@@ -276,7 +276,9 @@ def _name(player: Player, place: str, own: dict[str, Any]) -> str:
     if isinstance(player, str):
         return player
     name = f"python:{getattr(player, '__name__', type(player).__name__)}"
-    if name in own and own[name] is not player:
+    # Each access to a method makes a new object, equal to the others.
+    same = own.get(name) == player if ismethod(player) else own.get(name) is player
+    if name in own and not same:
         name = f"{name}-{place}"
     own[name] = player
     return name

@@ -43,6 +43,7 @@ class _Run(_Shape):
     version: str | None = None
     experiment: dict[str, Any]
     limits: dict[str, Any] = {}
+    servers: dict[str, str] = {}
     duel: str = ""
     digests: _Digests
     recorded: _Recorded

@@ -235,9 +235,8 @@ def planned(run: Run, limits: Limits) -> plan.Plan:
         raise RunFolderError(
             f"{run.path}: was begun with version {version} of {run.config.benchmark}, this lotbench has {newest}"
         )
-    return plan.make(
-        Config(experiment=run.config, limits=limits), recorded.plan_fields(run.path, run.config, table)
-    )
+    fields = recorded.plan_fields(run.path, run.config, table)
+    return plan.make(Config(experiment=run.config, limits=limits), fields, table.get("servers", {}))
 
 
 def readings(run: Run, trace: Trace) -> tuple[Excerpt, ...]:

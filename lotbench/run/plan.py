@@ -16,7 +16,7 @@ from typing import Any
 from lotbench import benchmarks
 from lotbench.calls.caller import sampling
 from lotbench.config.experiment import Config, Experiment, Limits, digest, read_toml, validate
-from lotbench.config.model_names import ModelName, parse
+from lotbench.config.model_names import ModelName, Names, Servers, parse
 from lotbench.errors import UsageError, at
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.episode import AnyEpisode, Call, Episode
@@ -63,7 +63,7 @@ class Plan:
     of: int
     pictures: datasets.Pictures
     prompts: Pack
-    names: Mapping[str, tuple[ModelName, ...]]
+    names: Names
     by_id: Mapping[str, Sample]
     seen: tuple[str, ...] | None = ()
     hand_picked: bool = False
@@ -126,19 +126,20 @@ def sampling_table(plan: Plan) -> dict[str, JSON]:
     return {role: [asdict(params), seeded] for role, (params, seeded) in plan.sampling().items()}
 
 
-def make(config: Config, recorded: Mapping[str, Any] | None = None) -> Plan:
+def make(config: Config, recorded: Mapping[str, Any] | None = None, servers: Servers = None) -> Plan:
     """Resolve a configuration to a plan.
 
     Args:
         config: The configuration.
         recorded: For an existing run, its recorded samples, prompts and other data, by the fields of Plan.
+        servers: For an existing run, the recorded addresses of its models, by name.
 
     Raises:
         UsageError: A part of the configuration does not exist, is not valid, or is missing; by name.
     """
     experiment = config.experiment
     benchmark = benchmarks.get(experiment.benchmark)
-    named = _names(benchmark, experiment, begun=recorded is not None)
+    named = _names(benchmark, experiment, servers)
     settings = validate(benchmark.Settings, experiment.settings, prefix="settings.")
     settings, names = benchmark.cast(settings, named, experiment.seed)
     if recorded is None and experiment.settings.get("panel") and not settings.panel:
@@ -277,10 +278,8 @@ def version() -> str:
     return metadata.version("lotbench")
 
 
-def _names(
-    benchmark: Benchmark, experiment: Experiment, *, begun: bool
-) -> Mapping[str, tuple[ModelName, ...]]:
-    """Return the models of each role; for an existing run (`begun`) only the recorded roles."""
+def _names(benchmark: Benchmark, experiment: Experiment, servers: Servers) -> Names:
+    """Return the models of each role; for an existing run, which has recorded `servers`, only the recorded roles."""
     if not experiment.model:
         raise UsageError(
             "no candidate: give --model NAME, such as gpt-4o-mini or local (or model = in the config)"
@@ -288,12 +287,12 @@ def _names(
     others = {role: declared for role, declared in benchmark.roles.items() if role != "candidate"}
     if unknown := ", ".join(sorted(experiment.roles.keys() - others.keys())):
         raise UsageError(f"{benchmark.name} has no role {unknown}; there are: {', '.join(others)}")
-    names: dict[str, tuple[ModelName, ...]] = {"candidate": (parse(experiment.model),)}
+    names: dict[str, tuple[ModelName, ...]] = {"candidate": (parse(experiment.model, servers),)}
     for role, declared in others.items():
-        if texts := experiment.roles.get(role) or (() if begun else declared.default):
-            names[role] = tuple(map(parse, texts))
+        if texts := experiment.roles.get(role) or (declared.default if servers is None else ()):
+            names[role] = tuple(parse(text, servers) for text in texts)
             if len({(name.provider, name.kind, name.model, name.url) for name in names[role]}) < len(texts):
                 raise UsageError(f"{role}: {', '.join(texts)} names a model twice")
-        elif declared.required and not begun:
+        elif declared.required and servers is None:
             raise UsageError(f"{benchmark.name} has no default {role}: give --{role} NAME")
     return names

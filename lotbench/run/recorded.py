@@ -15,14 +15,14 @@ from typing import Any
 
 from lotbench import benchmarks
 from lotbench.config.experiment import Experiment, digest, validate
-from lotbench.config.model_names import address
+from lotbench.config.model_names import Names, address
 from lotbench.errors import DataError, RunFolderError, UsageError
 from lotbench.prompting.prompt import Pack, pack
 from lotbench.run.folder_shapes import read_samples
 from lotbench.run.plan import Plan
 from lotbench.storage import datasets, export, run_folder
 from lotbench.storage.jsonl import rows, tables
-from lotbench.types import RUN_SCHEMA
+from lotbench.types import JSON, RUN_SCHEMA
 
 DATA = "data.jsonl"
 """The rows of the data set that episodes see; missing if they see only the samples of the run."""
@@ -39,7 +39,6 @@ def freeze(plan: Plan, place: run_folder.Folder, duel: str = "") -> None:
     place.write("samples.jsonl", export.text(samples, ".jsonl"))
     if plan.benchmark.shared_fields is not None:
         place.write(DATA, export.text([vars(row) for row in plan.data_rows], ".jsonl"))
-    names = [name for models in plan.names.values() for name in models]
     table = {
         "schema": RUN_SCHEMA,
         "benchmark": plan.benchmark.name,
@@ -49,7 +48,7 @@ def freeze(plan: Plan, place: run_folder.Folder, duel: str = "") -> None:
         "limits": plan.limits.model_dump(mode="json"),
         **({"duel": duel} if duel else {}),
         # Without passwords and queries: `checked_url` has refused these.
-        "servers": {name.text: address(name) for name in names if name.url and address(name)},
+        "servers": servers(plan.names),
         "digests": plan.digests,
         "recorded": {
             "of": plan.of,
@@ -61,6 +60,11 @@ def freeze(plan: Plan, place: run_folder.Folder, duel: str = "") -> None:
         },
     }
     place.write_json("run.json", table)
+
+
+def servers(names: Names) -> dict[str, JSON]:
+    """Return the addresses of models whose id alone does not identify them, by name."""
+    return {n.text: address(n) for models in names.values() for n in models if n.url and address(n)}
 
 
 def _picture_names(plan: Plan) -> list[str]:

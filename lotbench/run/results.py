@@ -23,7 +23,7 @@ from lotbench.calls.journal import CAME, Totals
 from lotbench.calls.prices import price
 from lotbench.config.arm import arm, score_settings
 from lotbench.config.experiment import Experiment, Limits, validate
-from lotbench.config.model_names import ModelName, address, identity, parse
+from lotbench.config.model_names import ModelName, Servers, address, identity, parse
 from lotbench.errors import DataError, RunFolderError, UsageError
 from lotbench.harness import judge_standing
 from lotbench.harness.benchmark import Benchmark
@@ -365,6 +365,8 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
         raise RunFolderError(f"{run.path}: no summary.json yet; go on with: lotbench resume {run.path}")
     config, models = run.config, run.summary["models"]
     record = read_run_json(run.path)
+    servers = record.get("servers", {})
+    called = {role for role, used in run.summary["usage"]["by_role"].items() if used.get("calls")}
     digests = {name: run.digests.get(name) for name in ("data", "prompts")}
     means, failed = sample_means(run.traces)
     declared = benchmarks.get(config.benchmark)
@@ -378,10 +380,10 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
         benchmark=config.benchmark,
         values=means,
         failed=failed,
-        conditions={"version": record.get("version"), **digests, **_conditions(config)},
+        conditions={"version": record.get("version"), **digests, **_conditions(config, servers)},
         ids={
-            # A role that was never called has its configured names in the summary.
-            role: _answering_models(names, {*models[role]} - {*names})
+            # A role without a reply has its configured names in the summary.
+            role: _answering_models(names, {*models[role]} - (set() if role in called else {*names}), servers)
             for role, names in config.roles.items()
             if role in models
         },
@@ -405,17 +407,20 @@ def _decides(record: Mapping[str, Any], declared: Benchmark, settings: Any) -> b
     return bool({**depends, "role": "judge"}.items() <= record["key"].items())
 
 
-def _conditions(config: Experiment) -> dict[str, Any]:
+def _conditions(config: Experiment, servers: Servers) -> dict[str, Any]:
     """Return the parts of an experiment that must be equal for runs to be ranked together: all but candidate and samples."""
-    roles = {role: [identity(parse(name)) for name in names] for role, names in config.roles.items()}
+    roles = {role: [identity(parse(name, servers)) for name in names] for role, names in config.roles.items()}
     sampling = {role: chosen.model_dump() for role, chosen in config.sampling.items() if role != "candidate"}
     equal = {name: getattr(config, name) for name in ("benchmark", "settings", "max_image_px")}
     return {**equal, "roles": roles, "sampling": sampling}
 
 
-def _answering_models(names: Sequence[str], ids: AbstractSet[str]) -> list[str]:
+def _answering_models(names: Sequence[str], ids: AbstractSet[str], servers: Servers) -> list[str]:
     """Return the identities of the models that answered in a role; of several models only the ids, as their order is unknown."""
-    return sorted(identity(parse(names[0]), model_id) for model_id in ids) if len(names) == 1 else sorted(ids)
+    if len(names) != 1:
+        return sorted(ids)
+    name = parse(names[0], servers)
+    return sorted({identity(name, "" if model_id == name.text else model_id) for model_id in ids})
 
 
 def rewritten(run: Run, *, full: bool = False) -> tuple[Run, Report]:

@@ -582,6 +582,26 @@ def test_the_command_checks_over_http_and_says_so(
     assert "nobody to check" in capsys.readouterr().err
 
 
+def test_a_check_at_one_address_is_none_of_another(
+    data: Path, rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    flags = f"--judge=gpt-4o-mini --limit=12 --data={data} --judge-set={rows} --out={tmp_path}".split()
+    judge = PlantedJudge(ITEMS)
+    with FakeServer(rule=judge) as here, FakeServer(rule=judge) as there:
+        for server in (here, there):
+            monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+            assert main(["judge-check", *flags]) == 0
+            assert server.log()["finished"] > 0
+        paid = there.log()["finished"]
+        # A folder from somebody else, under the name of the check at this address.
+        first, second = sorted(tmp_path.glob("judge-check-*"), key=lambda folder: folder.stat().st_ctime)
+        shutil.rmtree(second)
+        first.rename(second)
+        assert main(["judge-check", *flags]) == 0
+        assert there.log()["finished"] > paid
+
+
 def test_marks_on_exported_chains_are_read_back_as_success_rates(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

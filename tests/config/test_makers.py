@@ -8,28 +8,19 @@ from lotbench.config.makers import makers, one_maker
 @pytest.mark.parametrize(
     ("name", "maker"),
     [
-        ("claude", "Anthropic"),
-        ("anthropic/claude-3-5-sonnet-20241022", "Anthropic"),
-        ("openrouter/anthropic/claude-3.5-sonnet", "Anthropic"),
-        ("gpt-4o-mini", "OpenAI"),
-        ("gpt-oss-120b", "OpenAI"),
-        ("o3-mini-high", "OpenAI"),
-        ("chatgpt-4o-latest", "OpenAI"),
-        ("gemini/gemini-2.0-flash", "Google"),
-        ("google/gemma-3-27b-it", "Google"),
+        ("claude", "Anthropic"), ("anthropic/claude-3-5-sonnet-20241022", "Anthropic"),
+        ("openrouter/anthropic/claude-3.5-sonnet", "Anthropic"), ("gpt-4o-mini", "OpenAI"),
+        ("gpt-oss-120b", "OpenAI"), ("o3-mini-high", "OpenAI"), ("chatgpt-4o-latest", "OpenAI"),
+        ("gemini/gemini-2.0-flash", "Google"), ("google/gemma-3-27b-it", "Google"),
         ("hf:Qwen/Qwen2.5-7B-Instruct+runs/adapter", "Alibaba"),
         ("qwq-32b@http://localhost:8000/v1", "Alibaba"),
         ("meta-llama/Llama-3.1-8B@http://localhost:8000/v1", "Meta"),
-        ("deepseek/deepseek-chat", "DeepSeek"),
-        ("mistral-large-2411", "Mistral"),
-        ("microsoft/phi-4", "Microsoft"),
-        ("amazon/nova-pro-v1", "Amazon"),
-        ("grok-2", "xAI"),
-        ("HuggingFaceTB/SmolLM2-360M-Instruct", "Hugging Face"),
-        ("glm-4-plus", "Zhipu"),
+        ("deepseek/deepseek-chat", "DeepSeek"), ("mistral-large-2411", "Mistral"),
+        ("microsoft/phi-4", "Microsoft"), ("amazon/nova-pro-v1", "Amazon"), ("grok-2", "xAI"),
+        ("HuggingFaceTB/SmolLM2-360M-Instruct", "Hugging Face"), ("glm-4-plus", "Zhipu"),
         ("moonshotai/kimi-k2", "Moonshot"),
     ],
-)
+)  # fmt: skip
 def test_a_name_tells_its_maker(name: str, maker: str) -> None:
     assert makers(name) == {maker}
 

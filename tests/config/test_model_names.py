@@ -64,7 +64,6 @@ def test_every_form_is_read(name: str) -> None:
 )
 def test_a_name_is_read_from_left_to_right(name: str, kind: str, model: str, url: str) -> None:
     found = parse(name)
-
     assert (found.kind, found.model, found.url) == (kind, model, url)
 
 
@@ -93,7 +92,6 @@ def test_what_anyone_may_serve_under_an_id_is_not_the_model_of_a_provider() -> N
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_each_provider_has_an_address_and_the_variable_of_its_key(provider: str) -> None:
     found = parse(f"{provider}/some/model")
-
     assert (found.model, found.provider, found.kind) == ("some/model", provider, "api")
     assert found.url == PROVIDERS[provider].url
     assert found.url.startswith("https://" if found.key else "http://127.0.0.1")
@@ -103,7 +101,6 @@ def test_each_provider_has_an_address_and_the_variable_of_its_key(provider: str)
 def test_an_unknown_provider_is_an_error_that_lists_the_known_ones() -> None:
     with pytest.raises(UsageError) as caught:
         parse("mistral/large")
-
     assert "'mistral'" in str(caught.value)
     assert all(provider in str(caught.value) for provider in PROVIDERS)
     assert "NAME@http://host:port/v1" in str(caught.value)
@@ -138,7 +135,6 @@ def test_an_address_without_host_or_port_is_an_error_before_any_call(url: str) -
 def test_a_key_in_an_address_is_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(UsageError, match="LOTBENCH_API_KEY") as caught:
         parse(f"m@{url}")
-
     assert "sk-secret" not in str(caught.value)
 
 
@@ -155,28 +151,19 @@ def test_any_text_is_a_name_or_a_usage_error(text: str) -> None:
 @pytest.mark.parametrize(
     ("model_id", "base"),
     [
-        ("gpt-4o-mini", "gpt-4o-mini"),
-        ("gpt-4o-mini-2024-07-18", "gpt-4o-mini"),
-        ("openai/gpt-4o-mini-2024-07-18", "gpt-4o-mini"),
-        ("gpt-4-0613", "gpt-4"),
+        ("gpt-4o-mini", "gpt-4o-mini"), ("gpt-4o-mini-2024-07-18", "gpt-4o-mini"),
+        ("openai/gpt-4o-mini-2024-07-18", "gpt-4o-mini"), ("gpt-4-0613", "gpt-4"),
         ("claude-sonnet-4-20250514", "claude-sonnet-4"),
-        ("claude-3-5-sonnet@20240620", "claude-3-5-sonnet"),
-        ("mistral-large-2411", "mistral-large"),
-        ("command-r-08-2024", "command-r"),
-        ("gemini-2.5-pro-preview-05-06", "gemini-2.5-pro"),
+        ("claude-3-5-sonnet@20240620", "claude-3-5-sonnet"), ("mistral-large-2411", "mistral-large"),
+        ("command-r-08-2024", "command-r"), ("gemini-2.5-pro-preview-05-06", "gemini-2.5-pro"),
         ("gemini-2.5-flash-preview-09-2025", "gemini-2.5-flash"),
-        ("gemini-2.0-flash-001", "gemini-2.0-flash"),
-        ("gpt-5-chat-latest", "gpt-5"),
-        ("o1-preview-2024-09-12", "o1"),
-        ("o3-mini-high", "o3-mini"),
-        ("gpt-5-minimal", "gpt-5"),
+        ("gemini-2.0-flash-001", "gemini-2.0-flash"), ("gpt-5-chat-latest", "gpt-5"),
+        ("o1-preview-2024-09-12", "o1"), ("o3-mini-high", "o3-mini"), ("gpt-5-minimal", "gpt-5"),
         ("claude-opus-4-1-20250805-thinking", "claude-opus-4-1"),
-        ("meta-llama/Llama-3.3-70B-Instruct:free", "llama-3.3-70b"),
-        ("llama3.2:latest", "llama3.2"),
-        ("qwen3:8b", "qwen3:8b"),
-        ("/weights/SmolLM2-135M-Instruct.gguf", "smollm2-135m"),
+        ("meta-llama/Llama-3.3-70B-Instruct:free", "llama-3.3-70b"), ("llama3.2:latest", "llama3.2"),
+        ("qwen3:8b", "qwen3:8b"), ("/weights/SmolLM2-135M-Instruct.gguf", "smollm2-135m"),
     ],
-)
+)  # fmt: skip
 def test_the_base_model_is_without_maker_date_effort_and_variant(model_id: str, base: str) -> None:
     assert base_model(model_id) == base
 
@@ -225,6 +212,5 @@ def test_every_spelling_of_a_model_is_kin_to_its_family_and_to_no_other() -> Non
         for (family, one), (of, other) in product(table, repeat=2)
         if related(one, other) is not (family == of)
     ]
-
     assert len(table) >= 90
     assert wrong == []

@@ -32,7 +32,7 @@ from lotbench.config.model_names import parse
 from lotbench.errors import CallFailed, Unescapable, UsageError
 from lotbench.models import chat, chat_format
 from lotbench.models.chat import ChatModel
-from lotbench.models.retrying import Waiting
+from lotbench.models.retrying import PassingError, Waiting
 from lotbench.types import Message, Reply, Usage
 from tests.asking import asked, question
 from tests.recorded import FOLDER
@@ -163,10 +163,7 @@ async def test_a_redirection_to_no_address_is_a_failed_call() -> None:
 
 
 async def test_a_redirection_with_a_user_name_is_not_followed() -> None:
-    reached: list[str] = []
-
     async def answer(request: web.Request) -> web.Response:
-        reached.append(request.path)
         return web.Response(status=307, headers={"Location": f"http://a:b@{request.host}/v1/elsewhere"})
 
     async with answered(answer) as model:
@@ -198,11 +195,8 @@ def _response(status: str, headers: dict[str, str], body: bytes) -> bytes:
 
 @pytest.mark.parametrize("count", [10**400, -1, True, 1.5, "7", None, [], 10**11 + 1])
 async def test_counts_that_are_none_are_zero(count: Any, tmp_path: Path) -> None:
-    usage = {
-        "prompt_tokens": count,
-        "completion_tokens": 7,
-        "prompt_tokens_details": {"cached_tokens": count},
-    }
+    more = {"prompt_tokens_details": {"cached_tokens": count}}
+    usage = {"prompt_tokens": count, "completion_tokens": 7, **more}
     reply = written_and_read(await reply_to(completion(usage=usage)), tmp_path)
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (0, 7)
 
@@ -327,6 +321,15 @@ async def test_a_dropped_connection_is_a_failed_call_and_prints_nothing(
     await asyncio.sleep(0.01)
     assert capfd.readouterr() == ("", "")
     assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
+
+
+async def test_a_callback_finds_no_key_in_the_error_that_it_sees() -> None:
+    packed = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc"
+    async with talking(saying(packed)) as model:
+        with pytest.raises(PassingError) as caught:
+            await model._open_chat("m").ainvoke("hello")
+    # The context would be aiohttp's error, which has the headers of the request.
+    assert caught.value.__context__ is None
 
 
 USED = {"prompt_tokens": 70, "completion_tokens": 30}

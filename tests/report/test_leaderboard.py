@@ -96,6 +96,12 @@ def test_a_judge_that_was_not_needed_is_no_difference_and_another_judge_is() -> 
     ]
 
 
+def test_an_id_that_is_another_runs_label_hides_no_run() -> None:
+    names = {"a": "m1", "b": "m1", "c": "m1 (a)"}
+    made = board([one(model, 0.1, 1, name=name) for name, model in names.items()])
+    assert sorted(place.label for place in made.places) == ["m1 (a)", "m1 (a) (c)", "m1 (b)"]
+
+
 def test_a_table_names_models_by_any_of_their_names() -> None:
     runs = [one("gpt-4o-mini-2024-07-18", 0.1, 4, asked="gpt-4o-mini"), *THREE]
     made = compare(runs, lambda *_: (), {"arena": {"maker/GPT-4o-mini": 7.0, "run-2": 3.0, "nobody": 1.0}})

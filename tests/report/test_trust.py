@@ -186,6 +186,20 @@ def test_each_part_of_the_rule_bars_one_run_and_lets_the_one_beside_it_pass(
     assert reasons(beside) == ()
 
 
+@pytest.mark.parametrize("said", ["x/y@http", "m@http://u:p@h/v1?k=1", "a\tb@http", "@http://h", ""])
+def test_an_id_is_what_a_server_says_and_no_name_of_ours(said: str) -> None:
+    assert reasons(case(candidate=replace(TRUSTED.candidate, answered=(said,)))) == ()
+
+
+@pytest.mark.parametrize("mark", ["#a1b2c3d4", "#a1b2c3d4@python"])
+@pytest.mark.parametrize("said", ["mixtral", "gemma", "command-r", "python:bot"])
+def test_the_mark_of_a_python_object_hides_no_family(said: str, mark: str) -> None:
+    judge = Player(("python:M-judge-0",), answered=(said + mark,))
+    others = {**TRUSTED.others, "judge": judge}
+    found = reasons(case(candidate=Player(("python:M",), answered=(said,)), others=others))
+    assert "the candidate and the judge are of one family of models" in found
+
+
 def test_the_judge_that_made_three_models_ranked_is_refused_on_every_side() -> None:
     """It refused whatever it could be read on, and could not be read on 450 of 1,102."""
     found = reasons(judged(fpr=0.0, fnr=1.0, kappa=0.0, unreadable=450 / 1102))

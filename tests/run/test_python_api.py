@@ -196,6 +196,18 @@ def test_a_plain_function_may_return_a_dictionary(tmp_path: Path) -> None:
     assert outcomes(run) == outcomes(evaluate_sync(**small(tmp_path / "two")))
 
 
+class Bot:
+    def chat(self, messages: list[dict[str, Any]]) -> str:
+        return said(messages)
+
+
+def test_a_method_in_two_roles_is_one_model(tmp_path: Path) -> None:
+    bot = Bot()
+    run = evaluate_sync(**small(tmp_path, model=bot.chat, roles={"judge": bot.chat, "oracle": Bot().chat}))
+    assert run.config.roles == {"judge": ("python:chat",), "oracle": ("python:chat-oracle-0",)}
+    assert "the candidate and the judge are of one family of models" in run.summary["reasons"]
+
+
 def test_an_error_is_one_line_in_a_notebook_and_says_how_to_go_on(tmp_path: Path) -> None:
     stopped = TooManyFailures("3 tasks failed")
     assert stopped._render_traceback_() == ["TooManyFailures: 3 tasks failed"]
