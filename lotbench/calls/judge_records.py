@@ -52,15 +52,12 @@ def counting(data: str, root: Path | None = None) -> list[dict[str, Any]]:
             continue
         key = {**record["key"], "data": data}
         own = here.get(name := digest(key))
-        if record.get("set", {}).get("shipped") and not (own and own.get("of")):
+        # Older versions kept a lent check, with the mark, as if it were a check on this data set.
+        checked = own and own.get("of") and not own["set"].get("elsewhere")
+        if record.get("set", {}).get("shipped") and not (checked or record["set"].get("elsewhere")):
             about = {**record["set"], "elsewhere": True}
             lent[name] = {**record, "key": key, "set": about, "field": own["field"] if own else []}
     return [*(record for name, record in here.items() if name not in lent), *lent.values()]
-
-
-def find_counting(key: Mapping[str, Any], root: Path | None = None) -> dict[str, Any] | None:
-    """Return the record that counts for a key, see `counting`; None if there is none."""
-    return next((record for record in counting(key.get("data", ""), root) if record["key"] == key), None)
 
 
 def keep(record: Mapping[str, Any], root: Path | None = None) -> Path:

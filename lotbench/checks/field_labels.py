@@ -156,7 +156,7 @@ def labelled(*files: Path) -> Labelled:
     # The agreement of people with each other, and of the judge with them; rows of one sample are a cluster.
     people = ceiling(labels_by_row, accepted, {row: about.places[row - 1][0] for row in labels_by_row})
     new = {"schema": 1, "key": about.key, "names": about.names, **UNCHECKED, "field": []}
-    record: dict[str, Any] = judge_records.find_counting(about.key) or new
+    record: dict[str, Any] = judge_records.find(about.key) or new
     others = [entry for entry in record["field"] if entry["run"] != about.run]
     entry: dict[str, Any] = {"run": about.run, "strata": [asdict(stratum) for stratum in strata]}
     entry["labels"] = [[*about.places[row - 1], label] for row, label in sorted(labels.items())]

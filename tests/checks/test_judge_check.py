@@ -274,6 +274,15 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return data_set(tmp_path_factory.mktemp("data") / "second", items)
 
 
+def on_shipped(data: Path, rows: Path, out: Path, patched: pytest.MonkeyPatch) -> CheckOrder:
+    """A check of judge and oracle on `rows`, as if they and `data` were shipped."""
+    ours = {("data", "judge_sets"): rows, ("data", "lotbench_easy"): data}
+    real = datasets.shipped
+    for module in (datasets, judge_set):
+        patched.setattr(module, "shipped", lambda *parts: ours.get(parts) or real(*parts))
+    return replace(wanted(Path(), rows, out, oracle=True, fresh=True, experiment={"data": ""}), judge_set="")
+
+
 async def test_a_check_on_the_shipped_judge_set_counts_whatever_is_played(
     data: Path, rows: Path, second: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -283,13 +292,7 @@ async def test_a_check_on_the_shipped_judge_set_counts_whatever_is_played(
     run = await game(second, tmp_path, judge)
     assert "the judge was never checked (unchecked: judge-0)" in run.summary["reasons"]
 
-    ours = {("data", "judge_sets"): rows, ("data", "lotbench_easy"): data}
-    real = datasets.shipped
-    for module in (datasets, judge_set):
-        monkeypatch.setattr(module, "shipped", lambda *parts: ours.get(parts) or real(*parts))
-    check = replace(wanted(Path(), rows, tmp_path, oracle=True, fresh=True), judge_set="")
-    anywhere = check.config.experiment.model_copy(update={"data": ""})
-    check = replace(check, config=check.config.model_copy(update={"experiment": anywhere}))
+    check = on_shipped(data, rows, tmp_path, monkeypatch)
     await judge_check(check, own=players(judge))
     run = await game(second, tmp_path, judge)
     assert run.summary["reasons"] == []
@@ -458,6 +461,20 @@ async def test_labels_of_one_run_never_correct_another(data: Path, tmp_path: Pat
         f"Labels of other runs are not used here, for their guesses are others: {one.path.name}"
         in section(other)
     )
+
+
+async def test_labels_of_a_run_do_not_freeze_the_shipped_check(
+    data: Path, rows: Path, second: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The labels took a copy of the check with them, which no later check of the judge replaced."""
+    check = on_shipped(data, rows, tmp_path, monkeypatch)
+    good, bad = PlantedJudge(ITEMS, 0.0, 0.1), PlantedJudge(ITEMS, 0.4, 0.1)
+    await judge_check(check, own=players(good))
+    run = await game(second, tmp_path, good)
+    put(file := draw(run, 40, tmp_path), [row | {"label": True} for row in lines_of(file)])
+    labelled(file)
+    await judge_check(check, own=players(bad))
+    assert "above max_fpr" in str((await game(second, tmp_path, bad)).summary["reasons"])
 
 
 async def test_labels_that_are_none_are_faults(data: Path, tmp_path: Path) -> None:
