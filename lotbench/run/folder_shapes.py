@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, FiniteFloat
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, Strict, model_validator
 
 from lotbench.config.experiment import validate
 from lotbench.errors import RunFolderError, UsageError
@@ -91,25 +91,78 @@ class _Judges(_Shape):
 
     role: str
     models: list[str]
+    criterion: str = ""
+
+
+Count: TypeAlias = Annotated[int, Field(ge=0, le=10**9)]
+Share: TypeAlias = Annotated[float, Field(ge=-1, le=1)]
+"""A share, or a kappa."""
+
+
+class _Rate(_Shape):
+    value: Share | None
+    low: Share | None
+    high: Share | None
+    hits: Count
+    n: Count
+
+
+class _Group(_Shape):
+    fpr: _Rate
+    fnr: _Rate
+    kappa: _Rate
 
 
 class _Stratum(_Shape):
+    model_config = ConfigDict(extra="forbid")
     accepted: bool
-    size: int
-    labelled: int
-    true: int
+    size: Count
+    labelled: Count
+    true: Count
+
+    @model_validator(mode="after")
+    def _fits(self) -> _Stratum:
+        if not self.true <= self.labelled <= self.size:
+            raise ValueError("more right than labelled, or more labelled than there are")
+        return self
 
 
 class _Labels(_Shape):
     run: str
+    played: str = ""
     strata: list[_Stratum]
+    labels: list[Annotated[tuple[str, int, int, bool], Strict(False)]] = []
+    people: Annotated[list[_Rate], Field(min_length=2, max_length=2)] = []
+
+
+class _Set(_Shape):
+    data: str | None = None
+    labels: str | None = None
+    elsewhere: bool = False
+
+
+class _Chains(_Shape):
+    samples: Count
+    chains: Count
+    changed: Annotated[list[Count], Field(min_length=2, max_length=2)]
+    accepted: list[list[Annotated[list[Share], Field(min_length=2, max_length=2)]]]
+
+    @model_validator(mode="after")
+    def _fits(self) -> _Chains:
+        if len({len(sample) for sample in self.accepted}) > 1:
+            raise ValueError("samples of different numbers of chains")
+        return self
 
 
 class _Check(_Shape):
     key: _Judges
     names: list[str]
-    groups: dict[str, Any]
+    set: _Set
+    groups: dict[str, _Group]
+    unreadable: Count
+    of: Count
     field: list[_Labels]
+    chains: _Chains | None = None
 
 
 class _Checks(_Shape):
