@@ -60,10 +60,11 @@ def by_criterion(
     """Return the checks of these judges as one panel under these settings, by criterion; none if there was no check."""
     judge_key = wanted_key(context, declared, role, indexes, settings)
     checks: dict[str, Record] = {}
-    for record in context.records:
-        key = dict(record["key"])
+    for record in context.records if judge_key else ():
+        # A check on a judge set of one's own names its data set even if verdicts do not depend on it.
+        key = {"data": context.data, **record["key"]}
         criterion = key.pop("criterion", "")
-        if key == judge_key:
+        if key == {"data": context.data, **(judge_key or {})}:
             checks.setdefault(criterion, record)
     return checks
 

@@ -97,6 +97,7 @@ class _Judges(_Shape):
 Count: TypeAlias = Annotated[int, Field(ge=0, le=10**9)]
 Share: TypeAlias = Annotated[float, Field(ge=-1, le=1)]
 """A share, or a kappa."""
+Pair: TypeAlias = Annotated[tuple[Share, Share], Strict(False)]
 
 
 class _Rate(_Shape):
@@ -120,49 +121,39 @@ class _Stratum(_Shape):
     labelled: Count
     true: Count
 
-    @model_validator(mode="after")
-    def _fits(self) -> _Stratum:
-        if not self.true <= self.labelled <= self.size:
-            raise ValueError("more right than labelled, or more labelled than there are")
-        return self
-
 
 class _Labels(_Shape):
     run: str
-    played: str = ""
     strata: list[_Stratum]
     labels: list[Annotated[tuple[str, int, int, bool], Strict(False)]] = []
     people: Annotated[list[_Rate], Field(min_length=2, max_length=2)] = []
 
 
-class _Set(_Shape):
-    data: str | None = None
-    labels: str | None = None
-    elsewhere: bool = False
-
-
 class _Chains(_Shape):
     samples: Count
     chains: Count
-    changed: Annotated[list[Count], Field(min_length=2, max_length=2)]
-    accepted: list[list[Annotated[list[Share], Field(min_length=2, max_length=2)]]]
-
-    @model_validator(mode="after")
-    def _fits(self) -> _Chains:
-        if len({len(sample) for sample in self.accepted}) > 1:
-            raise ValueError("samples of different numbers of chains")
-        return self
+    changed: Annotated[tuple[Count, Count], Strict(False)]
+    accepted: list[list[Pair]]
 
 
 class _Check(_Shape):
     key: _Judges
     names: list[str]
-    set: _Set
+    set: dict[str, str | int | None]
     groups: dict[str, _Group]
     unreadable: Count
     of: Count
     field: list[_Labels]
     chains: _Chains | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> _Check:
+        strata = [stratum for labels in self.field for stratum in labels.strata]
+        if not all(stratum.true <= stratum.labelled <= stratum.size for stratum in strata):
+            raise ValueError("a stratum with more labels than verdicts, or more right ones than labels")
+        if self.chains and len(set(map(len, self.chains.accepted))) > 1:
+            raise ValueError("samples with different numbers of chains")
+        return self
 
 
 class _Checks(_Shape):

@@ -306,6 +306,29 @@ async def test_a_check_on_the_shipped_judge_set_counts_whatever_is_played(
     assert "about the samples of lotbench_easy" not in section(load_run(run.path))
 
 
+def test_a_folder_of_the_name_of_a_shipped_data_set_is_not_shipped(
+    data: Path, rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its samples could tell the judge the labels, and the check counted for all data."""
+    check = on_shipped(data, rows, tmp_path, monkeypatch)
+    mine = data_set(tmp_path / "lotbench_easy", ITEMS)
+    monkeypatch.chdir(tmp_path)
+    assert prepare(check).on_shipped and prepare(check).plan.folder == data
+    config = wanted(Path("./lotbench_easy").absolute(), rows, tmp_path).config
+    there = prepare(replace(check, config=config))
+    assert not there.on_shipped and there.plan.folder == mine
+
+
+async def test_reading_an_old_check_again_does_not_replace_a_newer_one(data: Path, tmp_path: Path) -> None:
+    rows = write(tmp_path / "few", daeso=filled(ITEMS[:4]))
+    await judge_check(wanted(data, rows, tmp_path / "old"), own=players(PlantedJudge(ITEMS)))
+    await judge_check(wanted(data, rows, tmp_path / "new", fresh=True), own=players(PlantedJudge(ITEMS, 0.9)))
+    again = await judge_check(wanted(data, rows, tmp_path / "old"), own=players(PlantedJudge(ITEMS)))
+    assert again.stored == () and again.measures[0].groups["all"].fpr.value == 0.0
+    (kept,) = judge_records.every()
+    assert kept["groups"]["all"]["fpr"]["value"] > 0.0
+
+
 def renamed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**row, "sample": row["sample"].replace("lot-0", "lot-1")} for row in rows]
 
@@ -461,6 +484,11 @@ async def test_labels_of_one_run_never_correct_another(data: Path, tmp_path: Pat
         f"Labels of other runs are not used here, for their guesses are others: {one.path.name}"
         in section(other)
     )
+    # Nor do they if its folder gets the name of the labelled run.
+    there = tmp_path / "elsewhere" / one.path.name
+    shutil.move(other.path, there)
+    results.rewritten(load_run(there))
+    assert not [name for name in load_run(there).summary["scores"] if name.endswith("_corrected")]
 
 
 async def test_labels_of_a_run_do_not_freeze_the_shipped_check(
