@@ -139,7 +139,7 @@ class _Chains(_Shape):
 class _Check(_Shape):
     key: _Judges
     names: list[str]
-    set: dict[str, str | int | None]
+    set: dict[str, str | int | bool | None]
     groups: dict[str, _Group]
     unreadable: Count
     of: Count

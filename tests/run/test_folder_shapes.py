@@ -172,7 +172,7 @@ STRATUM = {"accepted": True, "size": 2, "labelled": 1, "true": 1}
 CHECK: dict[str, Any] = {
     "key": {"role": "judge", "models": ["m"]},
     "names": ["m"],
-    "set": {"data": "d"},
+    "set": {"data": "d", "shipped": True, "limit": None},
     "groups": {"all": {"fpr": RATE, "fnr": RATE, "kappa": RATE}},
     "unreadable": 0,
     "of": 10,
