@@ -39,26 +39,24 @@ def every(root: Path | None = None) -> list[dict[str, Any]]:
 def counting(data: str, root: Path | None = None) -> list[dict[str, Any]]:
     """Return the records that count for a data set, which is given by its digest.
 
-    These are checks on this data set, then shipped checks of judges whose verdicts depend on no data set. A judge without a check on it is represented by
-    its check on the shipped judge set, with this data set in the key and the mark `set.elsewhere`. Labels of people on a run
-    count only for the data set of the run.
+    These are checks on this data set, then shipped checks of judges whose verdicts depend on no data set. A judge without a
+    check on it is represented by its check on the shipped judge set, with this data set in the key and the mark
+    `set.elsewhere`. Labels of people on a run count only for the data set of the run.
     """
     records = every(root)
     here = {digest(record["key"]): record for record in records if record["key"].get("data") == data}
-    anywhere = [
-        record for record in records if "data" not in record["key"] and record.get("set", {}).get("shipped")
+    # Older versions kept a lent check, with its mark, as if it were a check on the data set.
+    shipped = [
+        each for each in records if each.get("set", {}).get("shipped") and "elsewhere" not in each["set"]
     ]
     lent = {}
-    for record in records:
-        if "data" not in record["key"]:
-            continue
+    for record in (each for each in shipped if "data" in each["key"]):
         key = {**record["key"], "data": data}
         own = here.get(name := digest(key))
-        # Older versions kept a lent check, with the mark, as if it were a check on this data set.
-        checked = own and own.get("of") and not own["set"].get("elsewhere")
-        if record.get("set", {}).get("shipped") and not (checked or record["set"].get("elsewhere")):
+        if not (own and own.get("of") and "elsewhere" not in own["set"]):
             about = {**record["set"], "elsewhere": True}
             lent[name] = {**record, "key": key, "set": about, "field": own["field"] if own else []}
+    anywhere = [record for record in shipped if "data" not in record["key"]]
     return [*(record for name, record in here.items() if name not in lent), *lent.values(), *anywhere]
 
 

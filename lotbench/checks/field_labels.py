@@ -162,11 +162,8 @@ def labelled(*files: Path) -> Labelled:
     new = {"schema": 1, "key": about.key, "names": about.names, **UNCHECKED, "field": []}
     record: dict[str, Any] = judge_records.find(about.key) or new
     others = [entry for entry in record["field"] if entry.get("played") != about.played]
-    entry: dict[str, Any] = {
-        "run": about.run,
-        "played": about.played,
-        "strata": [asdict(stratum) for stratum in strata],
-    }
+    entry: dict[str, Any] = {"run": about.run, "played": about.played}
+    entry["strata"] = [asdict(stratum) for stratum in strata]
     entry["labels"] = [[*about.places[row - 1], label] for row, label in sorted(labels.items())]
     if people:
         entry["people"] = [asdict(rate) for rate in people]

@@ -230,11 +230,9 @@ def _keep_records(prepared: Prepared, checked: Checked, totals: Totals) -> Check
         "shipped": prepared.on_shipped,
         "limit": prepared.order.limit,
     }
-    paths, began = [], datetime.fromtimestamp(totals.began, UTC).isoformat()
+    paths, ids, began = [], totals.ids(), datetime.fromtimestamp(totals.began, UTC).isoformat()
     for measure in checked.measures:
-        key = key_of(
-            prepared.plan, measure.panel.role, measure.panel.indexes, measure.panel.settings, totals.ids()
-        )
+        key = key_of(prepared.plan, measure.panel.role, measure.panel.indexes, measure.panel.settings, ids)
         if key is None:
             continue
         names = [checked.names[measure.panel.role][index] for index in measure.panel.indexes]

@@ -92,9 +92,8 @@ class Prepared:
     @property
     def on_shipped(self) -> bool:
         """Whether the check is on the benchmark's shipped judge set and its samples, and so counts for runs on any data set."""
-        return (
-            self._shipped_rows and self.plan.folder.resolve() == judge_set.subject(self.rows.folder).resolve()
-        )
+        about = judge_set.subject(self.rows.folder).resolve()
+        return self._shipped_rows and self.plan.folder.resolve() == about
 
     @property
     def counts(self) -> bool:

@@ -47,7 +47,7 @@ def by_criterion(
 ) -> dict[str, Record]:
     """Return the checks of these judges as one panel under these settings, by criterion.
 
-    None if there was no check, or if the replies of a judge have no model id, or several.
+    Empty if there was no check, or if the replies of a judge have no model id, or several.
     """
     judges = judged_by(context.ids.get(role, ()), context.addresses.get(role, ()), indexes)
     wanted = declared.key(role, settings, context.prompts, context.sampling.get(role), context.data)

@@ -97,14 +97,12 @@ class _Judges(_Shape):
 Count: TypeAlias = Annotated[int, Field(ge=0, le=10**9)]
 Share: TypeAlias = Annotated[float, Field(ge=-1, le=1)]
 """A share, or a kappa."""
-Pair: TypeAlias = Annotated[tuple[Share, Share], Strict(False)]
 
 
 class _Rate(_Shape):
     value: Share | None
     low: Share | None
     high: Share | None
-    hits: Count
     n: Count
 
 
@@ -133,7 +131,7 @@ class _Chains(_Shape):
     samples: Count
     chains: Count
     changed: Annotated[tuple[Count, Count], Strict(False)]
-    accepted: list[list[Pair]]
+    accepted: list[list[Annotated[tuple[Share, Share], Strict(False)]]]
 
 
 class _Check(_Shape):
