@@ -92,8 +92,8 @@ class Prepared:
     @property
     def on_shipped(self) -> bool:
         """Whether the check is on the benchmark's shipped judge set and its samples, and so counts for runs on any data set."""
-        about = judge_set.subject(self.rows.folder).resolve()
-        return self._shipped_rows and self.plan.folder.resolve() == about
+        set_folder, data = self.rows.folder, self.plan.folder.resolve()
+        return self._shipped_rows and data == judge_set.subject(set_folder).resolve()
 
     @property
     def counts(self) -> bool:
