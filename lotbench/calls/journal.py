@@ -84,13 +84,17 @@ class Totals:
     Attributes:
         prices: The price of each model by its requested name; needed per call, since long calls may cost more a token.
         by_origin: The sums for each origin.
+        began: When the first call began, in seconds since the epoch; 0 without a call.
     """
 
     prices: Mapping[str, Price | None] = field(default_factory=dict)
     by_origin: dict[Origin, Total] = field(default_factory=dict)
+    began: float = 0.0
 
     def add(self, line: Entry) -> None:
         """Add a line to the sums."""
+        if line.source == "call":
+            self.began = min(line.started, self.began or line.started)
         origin = Origin(line.role, line.index, line.asked, line.source, line.reply.model or line.asked)
         total = self.by_origin.setdefault(origin, Total())
         total.calls += line.source in CAME

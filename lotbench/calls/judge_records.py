@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -40,27 +39,25 @@ def every(root: Path | None = None) -> list[dict[str, Any]]:
 def counting(data: str, root: Path | None = None) -> list[dict[str, Any]]:
     """Return the records that count for a data set, which is given by its digest.
 
-    These are checks that depend on no data set, and checks on this data set. A judge without a check on it is represented by
-    its check on the shipped judge set, with this data set in the key and the mark `set.elsewhere`. Labels of people on a run
-    count only for the data set of the run.
+    These are checks on this data set, then shipped checks of judges whose verdicts depend on no data set. A judge without a
+    check on it is represented by its check on the shipped judge set, with this data set in the key and the mark
+    `set.elsewhere`. Labels of people on a run count only for the data set of the run.
     """
     records = every(root)
-    here = {digest(record["key"]): record for record in records if record["key"].get("data", data) == data}
+    here = {digest(record["key"]): record for record in records if record["key"].get("data") == data}
+    # Older versions kept a lent check, with its mark, as if it were a check on the data set.
+    shipped = [
+        each for each in records if each.get("set", {}).get("shipped") and "elsewhere" not in each["set"]
+    ]
     lent = {}
-    for record in records:
-        if "data" not in record["key"]:
-            continue
+    for record in (each for each in shipped if "data" in each["key"]):
         key = {**record["key"], "data": data}
         own = here.get(name := digest(key))
-        if record.get("set", {}).get("shipped") and not (own and own.get("of")):
+        if not (own and own.get("of") and "elsewhere" not in own["set"]):
             about = {**record["set"], "elsewhere": True}
             lent[name] = {**record, "key": key, "set": about, "field": own["field"] if own else []}
-    return [*(record for name, record in here.items() if name not in lent), *lent.values()]
-
-
-def find_counting(key: Mapping[str, Any], root: Path | None = None) -> dict[str, Any] | None:
-    """Return the record that counts for a key, see `counting`; None if there is none."""
-    return next((record for record in counting(key.get("data", ""), root) if record["key"] == key), None)
+    anywhere = [record for record in shipped if "data" not in record["key"]]
+    return [*(record for name, record in here.items() if name not in lent), *lent.values(), *anywhere]
 
 
 def keep(record: Mapping[str, Any], root: Path | None = None) -> Path:
@@ -70,8 +67,7 @@ def keep(record: Mapping[str, Any], root: Path | None = None) -> Path:
         OSError: The store cannot be written to.
     """
     path = _path(record["key"], root)
-    day = datetime.now(UTC).strftime("%Y-%m-%d")  # noqa: TID251 - only this room reads the clock
-    atomic_write.write(path, json.dumps({**record, "kept": day}, ensure_ascii=False, indent=1) + "\n")
+    atomic_write.write(path, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
     return path
 
 

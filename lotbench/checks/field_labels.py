@@ -19,6 +19,7 @@ from lotbench.calls import judge_records
 from lotbench.checks.probes import key_of
 from lotbench.config.experiment import Limits
 from lotbench.errors import DataError, RunFolderError, UsageError, at, faults_of
+from lotbench.harness.judge_validation import played
 from lotbench.metrics.agreement import Field, Stratum
 from lotbench.metrics.people_agreement import ceiling
 from lotbench.run.loading import Run, planned
@@ -38,6 +39,7 @@ class DrawFile(BaseModel):
 
     Attributes:
         run: The name of the run's folder.
+        played: The digest of what was said in the run (`judge_validation.played`).
         key: The key of the judge's checks in the store.
         names: The names of the models that gave the verdicts.
         sizes: For each stratum the number of verdicts in the run, and whether they accept.
@@ -46,6 +48,7 @@ class DrawFile(BaseModel):
     """
 
     run: str
+    played: str
     key: dict[str, Any]
     names: tuple[str, ...]
     sizes: dict[str, tuple[Annotated[int, pydantic.Field(ge=0, le=10**9)], bool]]
@@ -115,6 +118,7 @@ def draw(run: Run, n: int, out: Path) -> Path:
     with run_folder.Folder(place) as target:
         about = DrawFile(
             run=run.path.name,
+            played=played(run.traces),
             key=key,
             names=tuple(plan.names[role][index].text for index in indexes),
             sizes=dict(selection.sizes),
@@ -156,9 +160,10 @@ def labelled(*files: Path) -> Labelled:
     # The agreement of people with each other, and of the judge with them; rows of one sample are a cluster.
     people = ceiling(labels_by_row, accepted, {row: about.places[row - 1][0] for row in labels_by_row})
     new = {"schema": 1, "key": about.key, "names": about.names, **UNCHECKED, "field": []}
-    record: dict[str, Any] = judge_records.find_counting(about.key) or new
-    others = [entry for entry in record["field"] if entry["run"] != about.run]
-    entry: dict[str, Any] = {"run": about.run, "strata": [asdict(stratum) for stratum in strata]}
+    record: dict[str, Any] = judge_records.find(about.key) or new
+    others = [entry for entry in record["field"] if entry.get("played") != about.played]
+    entry: dict[str, Any] = {"run": about.run, "played": about.played}
+    entry["strata"] = [asdict(stratum) for stratum in strata]
     entry["labels"] = [[*about.places[row - 1], label] for row, label in sorted(labels.items())]
     if people:
         entry["people"] = [asdict(rate) for rate in people]

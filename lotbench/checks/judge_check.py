@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,6 +16,7 @@ from typing import Any, TypeAlias
 from lotbench.calls import judge_records
 from lotbench.calls.budget import refuse_unpriced
 from lotbench.calls.caller import Caller
+from lotbench.calls.journal import Totals
 from lotbench.calls.store import Store
 from lotbench.checks import chains, judge_rates
 from lotbench.checks.judge_check_plan import CheckOrder, Prepared, prepare
@@ -88,7 +90,7 @@ async def judge_check(
                     prepared.chains = await chains.replay(prepared, calls.caller, chain_rows)
         finally:
             checked = _write(prepared, calls, judged)
-        return _keep_records(prepared, checked, calls.caller.journal.totals.ids())
+        return _keep_records(prepared, checked, calls.caller.journal.totals)
 
 
 async def _judge_all(prepared: Prepared, caller: Caller, judged: list[JudgedProbe]) -> None:
@@ -194,6 +196,8 @@ def _notes(prepared: Prepared, done: int) -> list[str]:
         notes.append(chains_said(prepared.chains))
     if split != "test":
         notes.append("Only a check on the test split is kept: prompts may have been changed on the other.")
+    if not prepared.counts:
+        notes.append("Not kept: for shipped samples only the shipped judge set counts.")
     return notes
 
 
@@ -215,15 +219,13 @@ def _export_stages(place: Path, rows: Sequence[JudgedProbe], names: Mapping[str,
         out.write("stages.jsonl", "".join(f"{line}\n" for line in lines.values()))
 
 
-def _keep_records(
-    prepared: Prepared, checked: Checked, ids: Mapping[str, Sequence[Sequence[str]]]
-) -> Checked:
+def _keep_records(prepared: Prepared, checked: Checked, totals: Totals) -> Checked:
     """Write a complete check on the test split to the store, and return it with the paths of its records.
 
-    A measure is left out if the store has a record with more verdicts on the same judge set, or if a model's id is unknown.
-    `ids` are the model ids in the replies, by role and index.
+    A measure is left out if the store has a later record, or one with more verdicts on the same judge set, or if a model's id
+    is unknown. `totals` are those of the journal.
     """
-    if prepared.order.split != "test" or prepared.done != prepared.total:
+    if prepared.order.split != "test" or prepared.done != prepared.total or not prepared.counts:
         return checked
     about: dict[str, JSON] = {
         "data": prepared.rows.about.data,
@@ -232,14 +234,18 @@ def _keep_records(
         "shipped": prepared.on_shipped,
         "limit": prepared.order.limit,
     }
-    paths = []
+    paths, ids, began = [], totals.ids(), datetime.fromtimestamp(totals.began, UTC).isoformat()
     for measure in checked.measures:
         key = key_of(prepared.plan, measure.panel.role, measure.panel.indexes, measure.panel.settings, ids)
         if key is None:
             continue
         names = [checked.names[measure.panel.role][index] for index in measure.panel.indexes]
         key |= {"criterion": measure.criterion} if measure.criterion else {}
+        key |= {} if prepared.on_shipped else {"data": prepared.plan.digests["data"]}
         before = judge_records.find(key)
+        # Older records have only the day on which they were kept.
+        if before and before["of"] and before.get("began", before.get("kept", "")) > began:
+            continue
         if before and before["set"].get("digest") == prepared.rows.digest and before["of"] > measure.of:
             continue
         record: dict[str, Any] = {
@@ -247,6 +253,7 @@ def _keep_records(
             "key": key,
             "names": names,
             "set": about,
+            "began": began,
             **judge_rates.counted(measure),
             "field": before["field"] if before else [],
         }

@@ -91,9 +91,18 @@ class Prepared:
 
     @property
     def on_shipped(self) -> bool:
-        """Whether the check is on the benchmark's shipped judge set, and so counts for runs on any data set."""
-        own = self.rows.folder.resolve() == judge_set.find("", self.plan.benchmark.name).resolve()
-        return own and self.rows.is_about(self.plan.folder)
+        """Whether the check is on the benchmark's shipped judge set and its samples, and so counts for runs on any data set."""
+        set_folder, data = self.rows.folder, self.plan.folder.resolve()
+        return self._shipped_rows and data == judge_set.subject(set_folder).resolve()
+
+    @property
+    def counts(self) -> bool:
+        """Whether the check may count for runs: shipped samples need the shipped judge set, not one of one's own."""
+        return self._shipped_rows or not datasets.is_shipped(self.plan.folder, self.plan.data)
+
+    @property
+    def _shipped_rows(self) -> bool:
+        return self.rows.folder.resolve() == judge_set.find("", self.plan.benchmark.name).resolve()
 
     def probes_of(self, panel: JudgePanel) -> list[Probe]:
         """Return the probes that a panel judges: those of its role and task."""

@@ -42,28 +42,21 @@ def who(context: JudgeContext, role: str, indexes: Sequence[int]) -> str:
     return ", ".join(names) or "no call came back"
 
 
-def wanted_key(
-    context: JudgeContext, declared: Validation, role: str, indexes: Sequence[int], settings: Any
-) -> dict[str, Any] | None:
-    """Return the key that a check of these judges has in the store, without its criterion.
-
-    None if the replies of a judge have no model id, or several.
-    """
-    judges = judged_by(context.ids.get(role, ()), context.addresses.get(role, ()), indexes)
-    key = declared.key(role, settings, context.prompts, context.sampling.get(role), context.data)
-    return None if judges is None else {**key, **judges}
-
-
 def by_criterion(
     context: JudgeContext, declared: Validation, role: str, indexes: Sequence[int], settings: Any
 ) -> dict[str, Record]:
-    """Return the checks of these judges as one panel under these settings, by criterion; none if there was no check."""
-    judge_key = wanted_key(context, declared, role, indexes, settings)
+    """Return the checks of these judges as one panel under these settings, by criterion.
+
+    Empty if there was no check, or if the replies of a judge have no model id, or several.
+    """
+    judges = judged_by(context.ids.get(role, ()), context.addresses.get(role, ()), indexes)
+    wanted = declared.key(role, settings, context.prompts, context.sampling.get(role), context.data)
     checks: dict[str, Record] = {}
-    for record in context.records:
-        key = dict(record["key"])
+    for record in context.records if judges is not None else ():
+        # A check on a judge set of one's own names its data set even if verdicts do not depend on it.
+        key = {"data": context.data, **record["key"]}
         criterion = key.pop("criterion", "")
-        if key == judge_key:
+        if key == {"data": context.data, **wanted, **(judges or {})}:
             checks.setdefault(criterion, record)
     return checks
 

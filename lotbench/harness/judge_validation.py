@@ -162,6 +162,12 @@ class JudgeQuality:
     said: str = ""
 
 
+def played(traces: Sequence[Trace]) -> str:
+    """Return a digest of all that was said in a run's episodes: labels belong to the run with this digest."""
+    said = [[trace.sample, trace.repeat, [step.get("value") for step in trace.steps]] for trace in traces]
+    return digest(sorted(said, key=lambda episode: episode[:2]))
+
+
 Place: TypeAlias = tuple[str, int, int]
 """Sample, repeat and round of a verdict."""
 

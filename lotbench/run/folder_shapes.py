@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, FiniteFloat
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, Strict, model_validator
 
 from lotbench.config.experiment import validate
 from lotbench.errors import RunFolderError, UsageError
@@ -92,25 +92,67 @@ class _Judges(_Shape):
 
     role: str
     models: list[str]
+    criterion: str = ""
+
+
+Count: TypeAlias = Annotated[int, Field(ge=0, le=10**9)]
+Share: TypeAlias = Annotated[float, Field(ge=-1, le=1)]
+"""A share, or a kappa."""
+
+
+class _Rate(_Shape):
+    value: Share | None
+    low: Share | None
+    high: Share | None
+    n: Count
+
+
+class _Group(_Shape):
+    fpr: _Rate
+    fnr: _Rate
+    kappa: _Rate
 
 
 class _Stratum(_Shape):
+    model_config = ConfigDict(extra="forbid")
     accepted: bool
-    size: int
-    labelled: int
-    true: int
+    size: Count
+    labelled: Count
+    true: Count
 
 
 class _Labels(_Shape):
     run: str
     strata: list[_Stratum]
+    labels: list[Annotated[tuple[str, int, int, bool], Strict(False)]] = []
+    people: Annotated[list[_Rate], Field(min_length=2, max_length=2)] = []
+
+
+class _Chains(_Shape):
+    samples: Count
+    chains: Count
+    changed: Annotated[tuple[Count, Count], Strict(False)]
+    accepted: list[list[Annotated[tuple[Share, Share], Strict(False)]]]
 
 
 class _Check(_Shape):
     key: _Judges
     names: list[str]
-    groups: dict[str, Any]
+    set: dict[str, str | int | bool | None]
+    groups: dict[str, _Group]
+    unreadable: Count
+    of: Count
     field: list[_Labels]
+    chains: _Chains | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> _Check:
+        strata = [stratum for labels in self.field for stratum in labels.strata]
+        if not all(stratum.true <= stratum.labelled <= stratum.size for stratum in strata):
+            raise ValueError("a stratum with more labels than verdicts, or more right ones than labels")
+        if self.chains and len(set(map(len, self.chains.accepted))) > 1:
+            raise ValueError("samples with different numbers of chains")
+        return self
 
 
 class _Checks(_Shape):

@@ -96,8 +96,18 @@ def data_sets() -> list[Path]:
     return sorted(path.parent for path in shipped("data").glob("*/samples.jsonl"))
 
 
+def is_shipped(folder: Path, items: Sequence[Any]) -> bool:
+    """Return whether a data set is a shipped one, or a copy with the same samples; `items` are its samples."""
+    if folder.resolve() in [each.resolve() for each in data_sets()]:
+        return True
+    alike = (each for each in data_sets() if list(lines(each)) == [item.id for item in items])
+    return any(samples(each, type(items[0])) == tuple(items) for each in alike)
+
+
 def data_folder(name: str, benchmark_data: str) -> Path:
-    """Return the folder of a data set, by its path or by the name of a shipped one.
+    """Return the folder of a data set, by the name of a shipped one or by its path.
+
+    A folder in the working directory does not take the place of a shipped data set of its name; `./NAME` is the folder.
 
     Args:
         name: The path or name; if empty, `benchmark_data` is taken.
@@ -106,12 +116,11 @@ def data_folder(name: str, benchmark_data: str) -> Path:
     Raises:
         UsageError: There is no such data set.
     """
-    if name and isfile(Path(name, "samples.jsonl")):
+    names = [folder.name for folder in data_sets()]
+    if name and name not in names and isfile(Path(name, "samples.jsonl")):
         return Path(name)
     if "/" in name:
         raise UsageError(f"{name}: not a data set (no samples.jsonl)")
-    # A folder without samples.jsonl does not hide a shipped data set of its name: the repository has lotbench/.
-    names = [folder.name for folder in data_sets()]
     if name and not exists(shipped("data") / name):
         raise UsageError(f"no data set {name!r}{among(name, names)}")
     return shipped("data", name or benchmark_data)

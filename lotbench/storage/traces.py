@@ -81,8 +81,10 @@ class Traces(Sequence[Trace]):
 
 def _is_step(step: Mapping[str, Any]) -> bool:
     """Return whether a step, which may be somebody else's, has a name and numbers where it has any."""
-    counts = all(isinstance(step.get(name) or 0, int) for name in ("round", "draw"))
-    return counts and isinstance(step.get("step"), str) and isinstance(step.get("seconds") or 0, int | float)
+    counts = all(isinstance(step.get(name), int | None) for name in ("round", "draw"))
+    return (
+        counts and isinstance(step.get("step"), str) and isinstance(step.get("seconds"), int | float | None)
+    )
 
 
 def trace_line(trace: Trace) -> str:

@@ -16,6 +16,7 @@ from lotbench.storage.home import home
 DRAW = {
     "schema": 1,
     "run": "a-run",
+    "played": "0badcafe",
     "key": {"benchmark": "lotbench", "role": "judge", "models": ["m"], "data": "d"},
     "names": ["m"],
     "sizes": {"accepted": [2, True], "not accepted": [1, False]},
@@ -45,6 +46,7 @@ def labels(folder: Path, **change: Any) -> Path:
         {"places": []},
         {"key": None},
         {"run": []},
+        {"played": None},
     ],
 )
 def test_a_draw_that_does_not_fit_is_named_and_not_kept(

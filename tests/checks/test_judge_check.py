@@ -279,6 +279,15 @@ def second(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return data_set(tmp_path_factory.mktemp("data") / "second", items)
 
 
+def on_shipped(data: Path, rows: Path, out: Path, patched: pytest.MonkeyPatch) -> CheckOrder:
+    """A check of judge and oracle on `rows`, as if they and `data` were shipped."""
+    ours = {("data", "judge_sets"): rows, ("data", "lotbench_easy"): data}
+    real = datasets.shipped
+    for module in (datasets, judge_set):
+        patched.setattr(module, "shipped", lambda *parts: ours.get(parts) or real(*parts))
+    return replace(wanted(Path(), rows, out, oracle=True, fresh=True, experiment={"data": ""}), judge_set="")
+
+
 async def test_a_check_on_the_shipped_judge_set_counts_whatever_is_played(
     data: Path, rows: Path, second: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -288,13 +297,7 @@ async def test_a_check_on_the_shipped_judge_set_counts_whatever_is_played(
     run = await game(second, tmp_path, judge)
     assert "the judge was never checked (unchecked: judge-0)" in run.summary["reasons"]
 
-    ours = {("data", "judge_sets"): rows, ("data", "lotbench_easy"): data}
-    real = datasets.shipped
-    for module in (datasets, judge_set):
-        monkeypatch.setattr(module, "shipped", lambda *parts: ours.get(parts) or real(*parts))
-    check = replace(wanted(Path(), rows, tmp_path, oracle=True, fresh=True), judge_set="")
-    anywhere = check.config.experiment.model_copy(update={"data": ""})
-    check = replace(check, config=check.config.model_copy(update={"experiment": anywhere}))
+    check = on_shipped(data, rows, tmp_path, monkeypatch)
     await judge_check(check, own=players(judge))
     run = await game(second, tmp_path, judge)
     assert run.summary["reasons"] == []
@@ -306,6 +309,29 @@ async def test_a_check_on_the_shipped_judge_set_counts_whatever_is_played(
     await judge_check(wanted(second, own, tmp_path, oracle=True), own=players(judge))
     results.rewritten(run)
     assert "about the samples of lotbench_easy" not in section(load_run(run.path))
+
+
+def test_a_folder_of_the_name_of_a_shipped_data_set_is_not_shipped(
+    data: Path, rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its samples could tell the judge the labels, and the check counted for all data."""
+    check = on_shipped(data, rows, tmp_path, monkeypatch)
+    mine = data_set(tmp_path / "lotbench_easy", ITEMS)
+    monkeypatch.chdir(tmp_path)
+    assert prepare(check).on_shipped and prepare(check).plan.folder == data
+    config = wanted(Path("./lotbench_easy").absolute(), rows, tmp_path).config
+    there = prepare(replace(check, config=config))
+    assert not there.on_shipped and there.plan.folder == mine
+
+
+async def test_reading_an_old_check_again_does_not_replace_a_newer_one(data: Path, tmp_path: Path) -> None:
+    rows = write(tmp_path / "few", daeso=filled(ITEMS[:4]))
+    await judge_check(wanted(data, rows, tmp_path / "old"), own=players(PlantedJudge(ITEMS)))
+    await judge_check(wanted(data, rows, tmp_path / "new", fresh=True), own=players(PlantedJudge(ITEMS, 0.9)))
+    again = await judge_check(wanted(data, rows, tmp_path / "old"), own=players(PlantedJudge(ITEMS)))
+    assert again.stored == () and again.measures[0].groups["all"].fpr.value == 0.0
+    (kept,) = judge_records.every()
+    assert kept["groups"]["all"]["fpr"]["value"] > 0.0
 
 
 def renamed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -470,6 +496,25 @@ async def test_labels_of_one_run_never_correct_another(data: Path, tmp_path: Pat
         f"Labels of other runs are not used here, for their guesses are others: {one.path.name}"
         in section(other)
     )
+    # Nor do they if its folder gets the name of the labelled run.
+    there = tmp_path / "elsewhere" / one.path.name
+    shutil.move(other.path, there)
+    results.rewritten(load_run(there))
+    assert not [name for name in load_run(there).summary["scores"] if name.endswith("_corrected")]
+
+
+async def test_labels_of_a_run_do_not_freeze_the_shipped_check(
+    data: Path, rows: Path, second: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The labels took a copy of the check with them, which no later check of the judge replaced."""
+    check = on_shipped(data, rows, tmp_path, monkeypatch)
+    good, bad = PlantedJudge(ITEMS, 0.0, 0.1), PlantedJudge(ITEMS, 0.4, 0.1)
+    await judge_check(check, own=players(good))
+    run = await game(second, tmp_path, good)
+    put(file := draw(run, 40, tmp_path), [row | {"label": True} for row in lines_of(file)])
+    labelled(file)
+    await judge_check(check, own=players(bad))
+    assert "above max_fpr" in str((await game(second, tmp_path, bad)).summary["reasons"])
 
 
 async def test_labels_that_are_none_are_faults(data: Path, tmp_path: Path) -> None:

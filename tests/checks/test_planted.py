@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from lotbench.calls import judge_records
 from lotbench.checks.judge_check import Checked, judge_check
 from lotbench.checks.judge_check_plan import CheckOrder, prepare, read_set
 from lotbench.cli import main
@@ -115,11 +117,13 @@ JUDGES: Mapping[str, Mapping[str, Saying]] = {
 
 async def check(benchmark: str, judge: str | Saying, out: Path, **more: Any) -> Checked:
     experiment = Experiment(
-        benchmark=benchmark, roles={"judge": ("python:j",)}, repeats=more.pop("repeats", 1)
+        benchmark=benchmark,
+        roles={"judge": ("python:j",)},
+        repeats=more.pop("repeats", 1),
+        data=more.pop("data", ""),
     )
-    wanted = CheckOrder(
-        Config(experiment=experiment, limits=Limits()), split="all", out=out, preflight=False, **more
-    )
+    more = {"split": "all", "out": out, "preflight": False, **more}
+    wanted = CheckOrder(Config(experiment=experiment, limits=Limits()), **more)
     says = JUDGES[benchmark][judge] if isinstance(judge, str) else judge
     return await judge_check(wanted, own={"python:j": RuleModel(says, model_id="judge")})
 
@@ -204,6 +208,41 @@ def test_a_set_names_its_faults(
     (tmp_path / file).write_text("".join(json.dumps(row) + "\n" for row in lines), encoding="utf-8")
     with pytest.raises(DataError, match=rf"{file}:\d+: {re.escape(told)}"):
         read_set(tmp_path)
+
+
+def test_an_answer_that_stands_twice_is_named_with_its_line(tmp_path: Path) -> None:
+    """The check ended with "asked twice for hic-002/..." and named no file."""
+    (tmp_path / "set.toml").write_bytes((FEW / "hicbench" / "set.toml").read_bytes())
+    first, *_ = rows("hicbench", "answers.jsonl", FEW)
+    twice = [first, {**first, "id": "another"}]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in twice))
+    with pytest.raises(DataError, match=r"answers\.jsonl:2: answer: row 1 has this answer"):
+        read_set(tmp_path)
+
+
+async def test_a_set_of_ones_own_counts_for_data_of_ones_own(
+    tmp_path: Path,
+) -> None:
+    """A kind set of one's own replaced the shipped check of a judge, for all data."""
+    own = Path(shutil.copytree(SETS / "hicbench", tmp_path / "own"))
+    data = Path(shutil.copytree(datasets.shipped("data", "hicbench"), tmp_path / "hicbench"))
+
+    async def kept(data: str, judge_set: str = str(own)) -> list[Mapping[str, Any]]:
+        checked = await check(
+            "hicbench", "perfect", tmp_path, split="test", judge_set=judge_set, data=data, limit=9
+        )
+        return [json.loads(path.read_text("utf-8"))["key"] for path in checked.stored]
+
+    assert not await kept("hicbench") and not await kept(str(data)), (
+        "a copy of the shipped samples is shipped"
+    )
+    first, *others = (data / "samples.jsonl").read_text("utf-8").splitlines(keepends=True)
+    (data / "samples.jsonl").write_text("".join([*others, first]), "utf-8")
+    [mine] = {key["data"] for key in await kept(str(data))}
+    await kept("", "")
+    of_shipped = [record["set"]["shipped"] for record in judge_records.counting(mine)]
+    assert of_shipped == [False] * 3 + [True] * 3, "the check on one's own data comes first"
+    assert len(judge_records.counting("other data")) == 3
 
 
 def test_a_row_that_the_checker_read_otherwise_is_contested_and_left_out(tmp_path: Path) -> None:

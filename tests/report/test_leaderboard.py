@@ -134,8 +134,10 @@ def test_the_fpr_of_a_run_is_that_of_the_judges_who_decide(runs: list[Run], tmp_
                 "role": role,
                 "models": [],
             }
-            rates = {"all": {"fpr": {"value": len(records) / 10}}}
-            records.append({"key": key, "names": [], "field": [], "groups": rates})
+            rate = {"value": len(records) / 10, "low": None, "high": None, "hits": 0, "n": 0}
+            groups = {"all": dict.fromkeys(("fpr", "fnr", "kappa"), rate)}
+            counts = {"unreadable": 0, "of": 0, "set": {}}
+            records.append({"key": key, "names": [], "field": [], "groups": groups, **counts})
         (place / "judge.json").write_text(json.dumps({"schema": RUN_SCHEMA, "records": records}), "utf-8")
         run = load_run(place)
         settings = {**run.config.settings, "confirm": confirm}

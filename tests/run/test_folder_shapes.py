@@ -165,3 +165,44 @@ def test_checks_of_judges_that_are_none_are_named(text: str, tmp_path: Path) -> 
     (tmp_path / "judge.json").write_text(text)
     with pytest.raises(RunFolderError, match=r"judge\.json: records"):
         read_checks(tmp_path)
+
+
+RATE = {"value": 0.1, "low": 0.0, "high": 0.2, "hits": 1, "n": 10}
+STRATUM = {"accepted": True, "size": 2, "labelled": 1, "true": 1}
+CHECK: dict[str, Any] = {
+    "key": {"role": "judge", "models": ["m"]},
+    "names": ["m"],
+    "set": {"data": "d", "shipped": True, "limit": None},
+    "groups": {"all": {"fpr": RATE, "fnr": RATE, "kappa": RATE}},
+    "unreadable": 0,
+    "of": 10,
+    "field": [{"run": "r", "played": "p", "strata": [STRATUM], "labels": [["s", 1, 1, True]]}],
+    "chains": {"samples": 1, "chains": 2, "changed": [0, 1], "accepted": [[[0.5, 0.5], [0.5, 0]]]},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("groups", "all", "kappa"), "x"), (("groups", "all", "fpr", "value"), "x"),
+        (("groups", "all", "fpr", "value"), float("nan")), (("groups", "all", "fpr", "high"), 10**30),
+        (("groups", "all", "fnr", "n"), None), (("unreadable",), "x"), (("of",), -1), (("set",), []),
+        (("field", 0, "strata", 0, "true"), 2), (("field", 0, "strata", 0, "size"), 10**400),
+        (("field", 0, "labels", 0), [1]), (("field", 0, "people"), [RATE]), (("chains", "changed"), [1]),
+        (("chains", "accepted"), [[[0.5, 0.5]], [[0.5, 0.5]] * 2]), (("key", "criterion"), []),
+    ],
+)  # fmt: skip
+def test_a_number_of_a_check_that_is_none_is_named(
+    path: tuple[Any, ...], value: object, tmp_path: Path
+) -> None:
+    """A report of such a run ended in a TypeError."""
+    table: Any = json.loads(json.dumps({"schema": 2, "records": [CHECK]}))
+    (tmp_path / "judge.json").write_text(json.dumps(table))
+    assert read_checks(tmp_path)
+    place = table["records"][0]
+    for name in path[:-1]:
+        place = place[name]
+    place[path[-1]] = value
+    (tmp_path / "judge.json").write_text(json.dumps(table))
+    with pytest.raises(RunFolderError, match=r"judge\.json"):
+        read_checks(tmp_path)

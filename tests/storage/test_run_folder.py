@@ -128,7 +128,7 @@ WRONG = {
 }  # fmt: skip
 
 
-STEPS = [{"step": 3}, {"step": "x", "round": 1.5}, {"step": "x", "draw": "y"}, {"step": "x", "seconds": [1]}]
+STEPS = [{"step": 3}, {"step": "x", "round": []}, {"step": "x", "draw": "y"}, {"step": "x", "seconds": [1]}]
 
 
 @pytest.mark.parametrize("step", STEPS, ids=str)

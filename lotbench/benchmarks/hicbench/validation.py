@@ -65,7 +65,11 @@ def probes(role: str, rows: Sequence[Planted], data: Mapping[str, Any]) -> tuple
 
     A probe has the answer of the row, which the judges get, and the truth about it.
     """
-    return [_answer_probe(role, row) for row in rows], faults_of_rows(rows, data.keys())
+    faults, seen = faults_of_rows(rows, data.keys()), dict[tuple[str, str], int]()
+    for number, row in enumerate(rows, 1):
+        if (first := seen.setdefault((row.sample, row.answer), number)) != number:
+            faults.append(f"{number}: answer: row {first} has this answer to {row.sample} already")
+    return [_answer_probe(role, row) for row in rows], faults
 
 
 def _answer_probe(role: str, row: Planted) -> Probe:

@@ -19,7 +19,7 @@ from lotbench.benchmarks.lotbench.primary_metric import primary_metric
 from lotbench.benchmarks.lotbench.settings import Settings
 from lotbench.benchmarks.lotbench.validation import BOUNDS, deciding_judges
 from lotbench.harness import judge_standing
-from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place, Validation
+from lotbench.harness.judge_validation import JudgeContext, JudgeQuality, Place, Validation, played
 from lotbench.metrics.agreement import Field, Stratum
 from lotbench.metrics.intervals import Floats
 from lotbench.report.markdown import interval
@@ -47,7 +47,8 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     rows = [(" + ".join(check["key"]["models"]), name, check) for name, check in checks if check is not None]
     # Labels of other runs are on guesses of other candidates and do not apply to this run.
     fields = decides["field"] if decides is not None else ()
-    own = next((entry for entry in fields if entry["run"] == context.run), None)
+    digest = played(context.traces) if fields else ""
+    own = next((entry for entry in fields if entry.get("played") == digest), None)
     judge = _check(context, "judge", indexes, decides)
     if judge.rates is not None and own is not None:
         judge = replace(judge, rates=_in_the_field(judge.rates, _field(own)))

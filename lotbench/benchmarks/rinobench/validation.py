@@ -204,7 +204,7 @@ CHECKED = Validation(
     read=probe_result,
     # Verdicts do not depend on the data set: a check of a judge holds for answers to any idea.
     depends=lambda role, settings: (
-        {"benchmark": "rinobench", "grounding": settings.grounding},
+        settings.model_dump(include={"grounding", "works_chars", "max_claims"}) | {"benchmark": "rinobench"},
         {"extract", "lines", "ground_known", "ground_novelty"},
     ),
     rulings=rulings,

@@ -39,6 +39,15 @@ async def play(folder: Path, judging: Any, *, ideas: int = 3, **settings: Any) -
     )
 
 
+@pytest.mark.parametrize("change", [{"works_chars": 1}, {"max_claims": 1}])
+def test_a_check_of_a_judge_depends_on_what_the_judge_sees(change: dict[str, Any]) -> None:
+    """A check with one character of the related works counted for runs with all of them."""
+    assert benchmark.validation
+    pack = datasets.prompts("rinobench")
+    keys = [benchmark.validation.key("judge", Settings(**each), pack, None, "") for each in ({}, change)]
+    assert keys[0] != keys[1]
+
+
 def test_a_run_is_scored_again_without_a_call_and_shows_what_it_sent(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
