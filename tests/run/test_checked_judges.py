@@ -11,6 +11,7 @@ from lotbench import evaluate
 from lotbench.checks.judge_check import judge_check
 from lotbench.checks.judge_check_plan import CheckOrder
 from lotbench.config.experiment import Config, Experiment, Limits
+from lotbench.config.judge_panel import panel_id
 from lotbench.report import trust
 from lotbench.storage import datasets
 from tests.bench import planted_rates
@@ -87,10 +88,20 @@ def candidate(request: Any) -> Any:
     )
 
 
+def own(benchmark: str, place: Path) -> Path:
+    """The shipped samples and one more: for shipped samples only the shipped judge set counts."""
+    made, shipped = place / "set", datasets.shipped("data", DATA[benchmark])
+    if not made.exists():
+        made.mkdir()
+        text = (shipped / "samples.jsonl").read_text("utf-8")
+        more = json.dumps({**json.loads(text.splitlines()[-1]), "id": "mine"})
+        (made / "samples.jsonl").write_text(f"{text}{more}\n", "utf-8")
+    return made
+
+
 def planted(benchmark: str, folder: Path) -> Path:
-    """A judge set of the size of the shipped one, about the shipped samples."""
-    folder.mkdir()
-    about = f'benchmark = "{benchmark}"\ndata = "{DATA[benchmark]}"\nlabels = "planted"\n'
+    """A judge set of the size of the shipped one, about data of one's own (`own`)."""
+    about = f'benchmark = "{benchmark}"\ndata = "{own(benchmark, folder.parent).name}"\nlabels = "planted"\n'
     (folder / "set.toml").write_text(about, "utf-8")
     files = {
         "hicbench": {"answers.jsonl": lambda row: True},
@@ -114,7 +125,10 @@ def wanted(benchmark: str, folder: Path, out: Path) -> CheckOrder:
 JUDGES = {"hicbench": 2, "liveideabench": 3, "rinobench": 1}
 SETTINGS: Mapping[str, dict[str, Any]] = {
     "hicbench": {"answers": 1},
-    "liveideabench": {"panel": "test", "ideas": 2},
+    "liveideabench": {
+        "panel": panel_id("test", [f"python:RuleModel-judge-{n}" for n in range(3)]),
+        "ideas": 2,
+    },
     "rinobench": {"alignment_calls": 1},
 }
 
@@ -127,10 +141,10 @@ async def run(benchmark: str, out: Path) -> Any:
         model=RuleModel(candidate, model_id="candidate"),
         roles={"judge": judges},
         out=out,
-        data=DATA[benchmark],
+        data=str(own(benchmark, out)),
         limit=6,
         repeats=1,
-        settings={**SETTINGS[benchmark]},
+        settings=SETTINGS[benchmark],
     )
 
 
