@@ -15,6 +15,8 @@ from lotbench.report.trust import Check, Rates
 
 Record = Mapping[str, Any]
 ROLE = "judge"
+HOW = "`lotbench judge-check` checks a model by its name; docs/judges.md says how to check a Python function."
+"""How to check a judge, a note beside those that were not checked."""
 
 
 def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
@@ -32,6 +34,7 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     bounds = declared.deciding(ROLE, context.settings)
     checks = [check for judge, records in judges for check in _checks(judge, records, bounds)]
     notes = [f"unchecked: {judge}" for judge, records in judges if not records]
+    notes += [HOW] * bool(notes)
     return JudgeQuality(tuple(checks), (section(rows, notes),), {}, tuple(record for *_, record in rows))
 
 

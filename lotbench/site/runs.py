@@ -39,6 +39,7 @@ from lotbench.storage import atomic_write
 from lotbench.storage import export as rows_as
 from lotbench.storage.datasets import inside, sent_digest
 from lotbench.storage.pictures.picture_file import encoded
+from lotbench.storage.run_folder import called
 from lotbench.types import JSON, Trace, Usage
 
 SIZES = {"picture": 1024, "thumb": 112}
@@ -157,15 +158,24 @@ class Gallery:
             pictures={board.benchmark: self._strip(ended[board.rows[0].run]) for board in boards},
             reports={name for name, shelf in ended.items() if _report(shelf)},
             read=self._worth_reading([ended[row.run] for board in boards for row in board.rows]),
+            called=called,
             unended=[shelf for shelf in shelves if not shelf.run.summary],
             unreadable=sorted({**unreadable, **faults}.items()),
         )
 
     def _worth_reading(self, shelves: Sequence[Shelf]) -> dict[str, Any] | None:
-        """Return the first run's game that was solved last, or else its first game, for the home page; None without games."""
+        """Return a game of the first run for the home page, None without games.
+
+        Games in the language of most samples come first, of these the ones with two or three rounds, then those solved last.
+        """
         for shelf in shelves:
             if shelf.played and shelf.rows:
-                row = max(shelf.rows, key=lambda row: row.solved or 0)
+                spoken = {row.sample: shelf.samples.get(row.sample, {}).get("language") for row in shelf.rows}
+                most = Counter(spoken.values()).most_common(1)[0][0]
+                row = max(
+                    shelf.rows,
+                    key=lambda row: (spoken[row.sample] == most, row.solved in (2, 3), row.solved or 0),  # noqa: B023
+                )
                 picture, asked = self.picture(shelf, row.sample), shelf.asked_text(row.sample)
                 label = short_name(shelf.label)
                 return {"run": shelf.name, "row": row, "picture": picture, "asked": asked, "label": label}
@@ -244,9 +254,7 @@ class Gallery:
             sides=sides,
             line=lines[place],
             place=place,
-            total=len(lines),
-            before=lines[place - 1].file if place else None,
-            after=lines[place + 1].file if place + 1 < len(lines) else None,
+            lines=lines,
             **values,
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -185,6 +186,16 @@ def find(run: str, root: str | Path | None = None) -> Path:
         return max(named, key=lambda path: path.stat().st_mtime).parent
     near = suggestion(run, ["latest", *(path.parent.name for path in runs)])
     raise RunFolderError(f"{run}: not a run folder (no run.json), nor one in {folder}{near}")
+
+
+def called(path: Path) -> str:
+    """Return what a command calls a run, quoted for a shell: its name if it is in runs/, else its path.
+
+    The path is relative if it is below the working directory.
+    """
+    whole = path.resolve()
+    below = whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) else whole
+    return shlex.quote(path.name if below == Path(RUNS, path.name) else str(below))
 
 
 def read_json(path: Path) -> dict[str, Any]:
