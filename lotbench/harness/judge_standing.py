@@ -34,7 +34,6 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     bounds = declared.deciding(ROLE, context.settings)
     checks = [check for judge, records in judges for check in _checks(judge, records, bounds)]
     notes = [f"unchecked: {judge}" for judge, records in judges if not records]
-    notes += [HOW] * bool(notes)
     return JudgeQuality(tuple(checks), (section(rows, notes),), {}, tuple(record for *_, record in rows))
 
 

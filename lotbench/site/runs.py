@@ -39,7 +39,6 @@ from lotbench.storage import atomic_write
 from lotbench.storage import export as rows_as
 from lotbench.storage.datasets import inside, sent_digest
 from lotbench.storage.pictures.picture_file import encoded
-from lotbench.storage.run_folder import called
 from lotbench.types import JSON, Trace, Usage
 
 SIZES = {"picture": 1024, "thumb": 112}
@@ -158,7 +157,6 @@ class Gallery:
             pictures={board.benchmark: self._strip(ended[board.rows[0].run]) for board in boards},
             reports={name for name, shelf in ended.items() if _report(shelf)},
             read=self._worth_reading([ended[row.run] for board in boards for row in board.rows]),
-            called=called,
             unended=[shelf for shelf in shelves if not shelf.run.summary],
             unreadable=sorted({**unreadable, **faults}.items()),
         )
@@ -170,15 +168,12 @@ class Gallery:
         """
         for shelf in shelves:
             if shelf.played and shelf.rows:
-                spoken = {row.sample: shelf.samples.get(row.sample, {}).get("language") for row in shelf.rows}
-                most = Counter(spoken.values()).most_common(1)[0][0]
-                row = max(
-                    shelf.rows,
-                    key=lambda row: (spoken[row.sample] == most, row.solved in (2, 3), row.solved or 0),  # noqa: B023
-                )
-                picture, asked = self.picture(shelf, row.sample), shelf.asked_text(row.sample)
-                label = short_name(shelf.label)
-                return {"run": shelf.name, "row": row, "picture": picture, "asked": asked, "label": label}
+                spoken = [str(shelf.samples.get(row.sample, {}).get("language")) for row in shelf.rows]
+                most = Counter(spoken).most_common(1)[0][0]
+                rows = [row for row, language in zip(shelf.rows, spoken, strict=True) if language == most]
+                row = max(rows, key=lambda row: (row.solved in (2, 3), row.solved or 0))
+                picture, label = self.picture(shelf, row.sample), short_name(shelf.label)
+                return {"shelf": shelf, "row": row, "picture": picture, "label": label}
         return None
 
     def _strip(self, shelf: Shelf) -> list[str]:
@@ -266,10 +261,6 @@ class Gallery:
         """
         place = shelf.at(file)
         links = {"said": f"../../said/{quote(shelf.name)}/{quote(file)}", "place": str(place + 1)}
-        for side, other in (("before", place - 1), ("after", place + 1)):
-            if 0 <= other < len(shelf.rows):
-                row = shelf.rows[other]
-                links |= {side: row.file, f"{side}_asks": shelf.asked_text(row.sample)}
         return self.episode_page(shelf, shelf.run.traces[place], "../../", "game", links)
 
     def said_page(self, shelf: Shelf, file: str) -> Served:
@@ -302,7 +293,7 @@ class Gallery:
             trace: The trace of the episode.
             up: The relative address of the site's root, seen from the page.
             template: The template for a game.
-            links: The addresses of related pages and what they ask, by name.
+            links: The address of the messages (`said`) and the place in the run (`place`); empty for a page that stands alone.
         """
         values = self.episode_values(shelf, trace) | {"links": links, "given_up": 0}
         used = {key: entry.reply.usage for key, entry in said.entries(shelf.run.path / CALLS, trace).items()}
@@ -418,8 +409,6 @@ def _boards(shelves: Sequence[Shelf]) -> tuple[list[home.Board], dict[str, str]]
 
 def _fault(error: Exception) -> str:
     """Return the reason why a run folder cannot be used, as text."""
-    return (
-        str(error)
-        if isinstance(error, LotbenchError)
-        else f"not a run folder ({type(error).__name__}: {error})"
-    )
+    if isinstance(error, LotbenchError):
+        return str(error)
+    return f"not a run folder ({type(error).__name__}: {error})"

@@ -191,11 +191,10 @@ def find(run: str, root: str | Path | None = None) -> Path:
 def called(path: Path) -> str:
     """Return what a command calls a run, quoted for a shell: its name if it is in runs/, else its path.
 
-    The path is relative if it is below the working directory.
+    The path is from the working directory or from the root, whichever is shorter.
     """
-    whole = path.resolve()
-    below = whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) else whole
-    return shlex.quote(path.name if below == Path(RUNS, path.name) else str(below))
+    shortest = min(os.path.relpath(path), os.path.abspath(path), key=len)
+    return shlex.quote(path.name if shortest == str(Path(RUNS, path.name)) else shortest)
 
 
 def read_json(path: Path) -> dict[str, Any]:
