@@ -247,7 +247,6 @@ class Gallery:
             "../../../",
             names=told_apart([(shelf.label, shelf.name) for shelf in shelves]),
             sides=sides,
-            line=lines[place],
             place=place,
             lines=lines,
             **values,
