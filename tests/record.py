@@ -7,6 +7,7 @@ recording is always the same but for its times.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import shutil
 import tempfile
@@ -48,10 +49,12 @@ def main() -> None:
     for name in RUNS:
         with tempfile.TemporaryDirectory() as folder:
             made = asyncio.run(record(name, Path(folder)))
+            # The report names the run, as it is called in runs/.
+            shutil.copytree(made, Path(folder, "runs", name))
+            with contextlib.chdir(folder):
+                lotbench(["score", name])
             shutil.rmtree(FOLDER / name)
-            shutil.copytree(made, FOLDER / name)
-        # The report names the folder.
-        lotbench(["score", str(FOLDER / name)])
+            shutil.copytree(Path(folder, "runs", name), FOLDER / name)
         print(name, json.loads((FOLDER / name / "summary.json").read_text("utf-8"))["outcomes"])
 
 

@@ -26,7 +26,7 @@ class Evidence:
         encoder: The name of the encoder.
         why: Why there are no vectors, with the command that helps; None if there are vectors.
         labels: Labels of people on the run's answers, one row each.
-        run: The name of the run's folder; "" if it has none.
+        run: What a command calls the run (`run_folder.called`); "" if it has no folder.
     """
 
     samples: Mapping[str, Any] = field(default_factory=dict)

@@ -73,6 +73,7 @@ class Facts:
         spent: The usage of each role.
         digests: The digests of data, prompts, code and all else that the scores depend on.
         wall_s: The seconds from the start of the run to its end, without pauses.
+        run: What a command calls the run; "" if it has no folder.
         notes: Notes to print under the scores.
         primary_metric: The metric by which runs are ranked; empty for the first one.
         words: What each metric says, in plain words, by metric.
@@ -97,6 +98,7 @@ class Facts:
     notes: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     check: str = ""
+    run: str = ""
     primary_metric: str = ""
     words: Mapping[str, str] = field(default_factory=dict)
 
@@ -279,8 +281,8 @@ def scores_table(report: Report) -> Table:
         columns["bounds"] = [bounds.in_words(metric.bounds) for metric in metrics]
     columns["n"] = [metric.n for metric in metrics]
     columns["better"] = [metric.better for metric in metrics]
-    if reference:
-        values = [_rounded(reference[name]) if name in reference else None for name in names]
+    values = [_rounded(reference[name]) if name in reference else None for name in names]
+    if any(value not in (None, ours) for value, ours in zip(values, columns["value"], strict=True)):
         columns[f"as {report.facts.preset} scores"] = list(values)
     known = (item for metric in metrics for item in metric.baselines.items())
     for baseline in dict.fromkeys(name for name, value in known if value is not None):
@@ -366,7 +368,7 @@ def describe_score(metric: Metric) -> str:
 def settings_table(report: Report) -> Table:
     """Return a table of all settings of the run and the reference preset, the differing ones first."""
     facts = report.facts
-    both = " (both values above)" if report.reference_scores else ""
+    both = " (both values above)" if f"as {facts.preset} scores" in scores_table(report).columns else ""
     rows: list[tuple[Cell, ...]] = []
     for name in sorted(facts.settings.keys() | facts.reference.keys()):
         ours, preset_value = _setting(facts.settings, name), _setting(facts.reference, name)

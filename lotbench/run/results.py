@@ -179,6 +179,7 @@ def _facts(plan: Plan, results: _Results, wall_s: float) -> Facts:
         n_episodes=sum(map(len, plan.sequences())),
         reasons=reasons,
         check=check_command(plan.experiment, reasons),
+        run=results.evidence.run,
         remarks=trust.remarks(case),
         settings=settings.model_dump(mode="json") | {"repeats": plan.experiment.repeats},
         preset=preset,
@@ -233,7 +234,7 @@ def gather_evidence(
         encoder=encoder,
         why=why,
         labels=_labels(path / LABELS, plan.benchmark),
-        run=path.name,
+        run=run_folder.called(path),
     )
 
 

@@ -162,13 +162,18 @@ class Gallery:
         )
 
     def _worth_reading(self, shelves: Sequence[Shelf]) -> dict[str, Any] | None:
-        """Return the first run's game that was solved last, or else its first game, for the home page; None without games."""
+        """Return a game of the first run for the home page, None without games.
+
+        Games in the language of most samples come first, of these the ones with two or three rounds, then those solved last.
+        """
         for shelf in shelves:
             if shelf.played and shelf.rows:
-                row = max(shelf.rows, key=lambda row: row.solved or 0)
-                picture, asked = self.picture(shelf, row.sample), shelf.asked_text(row.sample)
-                label = short_name(shelf.label)
-                return {"run": shelf.name, "row": row, "picture": picture, "asked": asked, "label": label}
+                spoken = [str(shelf.samples.get(row.sample, {}).get("language")) for row in shelf.rows]
+                most = Counter(spoken).most_common(1)[0][0]
+                rows = [row for row, language in zip(shelf.rows, spoken, strict=True) if language == most]
+                row = max(rows, key=lambda row: (row.solved in (2, 3), row.solved or 0))
+                picture, label = self.picture(shelf, row.sample), short_name(shelf.label)
+                return {"shelf": shelf, "row": row, "picture": picture, "label": label}
         return None
 
     def _strip(self, shelf: Shelf) -> list[str]:
@@ -242,11 +247,8 @@ class Gallery:
             "../../../",
             names=told_apart([(shelf.label, shelf.name) for shelf in shelves]),
             sides=sides,
-            line=lines[place],
             place=place,
-            total=len(lines),
-            before=lines[place - 1].file if place else None,
-            after=lines[place + 1].file if place + 1 < len(lines) else None,
+            lines=lines,
             **values,
         )
 
@@ -258,10 +260,6 @@ class Gallery:
         """
         place = shelf.at(file)
         links = {"said": f"../../said/{quote(shelf.name)}/{quote(file)}", "place": str(place + 1)}
-        for side, other in (("before", place - 1), ("after", place + 1)):
-            if 0 <= other < len(shelf.rows):
-                row = shelf.rows[other]
-                links |= {side: row.file, f"{side}_asks": shelf.asked_text(row.sample)}
         return self.episode_page(shelf, shelf.run.traces[place], "../../", "game", links)
 
     def said_page(self, shelf: Shelf, file: str) -> Served:
@@ -294,7 +292,7 @@ class Gallery:
             trace: The trace of the episode.
             up: The relative address of the site's root, seen from the page.
             template: The template for a game.
-            links: The addresses of related pages and what they ask, by name.
+            links: The address of the messages (`said`) and the place in the run (`place`); empty for a page that stands alone.
         """
         values = self.episode_values(shelf, trace) | {"links": links, "given_up": 0}
         used = {key: entry.reply.usage for key, entry in said.entries(shelf.run.path / CALLS, trace).items()}
@@ -410,8 +408,6 @@ def _boards(shelves: Sequence[Shelf]) -> tuple[list[home.Board], dict[str, str]]
 
 def _fault(error: Exception) -> str:
     """Return the reason why a run folder cannot be used, as text."""
-    return (
-        str(error)
-        if isinstance(error, LotbenchError)
-        else f"not a run folder ({type(error).__name__}: {error})"
-    )
+    if isinstance(error, LotbenchError):
+        return str(error)
+    return f"not a run folder ({type(error).__name__}: {error})"

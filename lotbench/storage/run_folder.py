@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -185,6 +186,15 @@ def find(run: str, root: str | Path | None = None) -> Path:
         return max(named, key=lambda path: path.stat().st_mtime).parent
     near = suggestion(run, ["latest", *(path.parent.name for path in runs)])
     raise RunFolderError(f"{run}: not a run folder (no run.json), nor one in {folder}{near}")
+
+
+def called(path: Path) -> str:
+    """Return what a command calls a run, quoted for a shell: its name if it is in runs/, else its path.
+
+    The path is from the working directory or from the root, whichever is shorter.
+    """
+    shortest = min(os.path.relpath(path), os.path.abspath(path), key=len)
+    return shlex.quote(path.name if shortest == str(Path(RUNS, path.name)) else shortest)
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -13,9 +13,12 @@ from tests.recorded import FOLDER, RUNS, benchmark_of, copied, cut_off, episodes
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_scoring_again_gives_the_same_summary_and_report(name: str, tmp_path: Path) -> None:
+def test_scoring_again_gives_the_same_summary_and_report(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = copied(name, tmp_path)
-    assert main(["score", str(run)]) == 0
+    monkeypatch.chdir(tmp_path)
+    assert main(["score", name]) == 0
     assert summary(run) == summary(FOLDER / name)
     assert (run / "report.md").read_text("utf-8") == (FOLDER / name / "report.md").read_text("utf-8")
     assert episodes(run) == episodes(FOLDER / name)

@@ -92,7 +92,7 @@ def test_a_game_in_a_browser_from_the_disk(tmp_path: Path, chromium: Browser) ->
         assert browsing.serious(page) == [] and browsing.overflow(page) == 0
         page.keyboard.type("Is it a person")
         page.keyboard.press("Enter")
-        assert "a question, not a guess. Nothing is used up." in page.inner_text("#problem")
+        assert "a question, not a guess. You can ask once after a miss" in page.inner_text("#problem")
         page.keyboard.press("ControlOrMeta+a")
         page.keyboard.type(item.key_text)
         page.keyboard.press("Enter")

@@ -16,7 +16,7 @@ import pytest
 
 from lotbench.errors import RunFolderError
 from lotbench.storage import atomic_write
-from lotbench.storage.run_folder import Folder, create, find, read_json
+from lotbench.storage.run_folder import Folder, called, create, find, read_json
 from lotbench.storage.traces import Traces, trace_line
 from lotbench.types import Score, Trace
 from tests.full_disk import full_disk
@@ -50,6 +50,13 @@ def held(path: Path) -> Iterator[subprocess.Popen[str]]:
             yield process
         finally:
             process.kill()
+
+
+def test_a_command_calls_a_run_by_a_name_that_finds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert [called(tmp_path / run) for run in ("runs/a", "other/a")] == ["a", "other/a"]
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def standing(declared: Validation, context: JudgeContext) -> JudgeQuality:
     if judge.rates is not None and own is not None:
         judge = replace(judge, rates=_in_the_field(judge.rates, _field(own)))
     if decides is None:
-        notes = [f"unchecked: {judge.who}"]
+        notes = [f"unchecked: {judge.who}", judge_standing.HOW]
     else:
         notes = [*_chained(decides, context), *(_fielded(own, context) if own else [_how_to_label(context)])]
         if unused := ", ".join(entry["run"] for entry in fields if entry is not own):

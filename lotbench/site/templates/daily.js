@@ -138,6 +138,7 @@ const outcome = () => {
   return ended === "given up" ? `Given up after ${tries.length} of ${told.rounds} guesses` : `Not solved in ${told.rounds} guesses`;
 };
 function draw(doubt = "") {
+  at("problem").textContent = "";
   const over = ended !== null, kept = remembered(), running = kept.last >= today() - 1 ? kept.streak ?? 0 : 0;
   at("game").classList.toggle("over", over);
   at("guessing").hidden = over || doubt === "own";
@@ -190,16 +191,19 @@ function draw(doubt = "") {
     at("shared").value = `lotbench #${number}  ${ended === "solved" ? tries.length : "X"}/${told.rounds}${own}\n${signs}\n“${game.joke.join("____")}”${address}`;
     at("next").textContent = number === today() ? `The next one comes in ${Math.ceil((DAY - Date.now() % DAY) / 3600000)} h.` : "";
     at("card").href = card(`The game of the day, #${number}`, outcome(), told.rounds, tries.map((one, place) => ({found: one.counts, miss: !one.counts, clue: !one.counts && clueAfter(place)})), at("picture"), game.joke.join("____"));
+    at("unhosted").hidden = Boolean(address);
     past(kept);
   } else if (doubt !== "own") {
     at("guess").focus({preventScroll: true});
     at("guess").select();
   }
   settle();
+  // What was said is read from its beginning once the game is over.
+  if (over) document.querySelector(".log").scrollTop = 0;
 }
 at("guessing").addEventListener("submit", (event) => {
   event.preventDefault();
-  const guess = at("guess").value.trim(), offered = at("picks").hidden ? "" : " Pick one of the questions below.";
+  const guess = at("guess").value.trim(), offered = at("picks").hidden ? " You can ask once after a miss, from the list." : " Pick one of the questions below.";
   at("problem").textContent = "";
   if (/[?？]|^(is|are|was|does|do|did|can|has) (it|he|she|they|this|that|there)\b/i.test(guess)) at("problem").textContent = `That cannot be used: a question, not a guess.${offered} Nothing is used up.`;
   else if (!rough(guess)) at("problem").textContent = "That cannot be used: no word in it. Nothing is used up.";
@@ -216,7 +220,9 @@ at("guessing").addEventListener("submit", (event) => {
     at("guess").value = "";
     took(guess, counts, false);
     if (ended === null) draw();
+    return;
   }
+  at("guess").select();
 });
 at("doubt").addEventListener("submit", (event) => {
   event.preventDefault();
