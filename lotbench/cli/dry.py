@@ -39,9 +39,10 @@ def show_plan(plan: Plan) -> int:
         f"{REPLY_TOKENS} tokens a reply: a model that reasons writes many times as many; a picture counts as "
         f"{picture_tokens(experiment.model):,} tokens for the candidate (1,024 pixels a side): some models bill more"
     )
-    print(wrapped(told), "settings", sep="\n")
+    print("settings")
     for name, value in plan.settings.model_dump().items():
         print(f"  {name:18} {value}")
+    print(wrapped(told))
     return 0
 
 
