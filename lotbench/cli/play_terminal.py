@@ -41,7 +41,7 @@ UNCLEAR = {"Unclear": "I can't tell"}
 QUITS, HELPS, YES_NO = ("quit", "q"), ("help", "?", "？"), ("yes", "no", "y", "n")
 FAILS = "After a guess that fails you may ask one yes/no question, or guess again at once; “quit” ends, the game waits."
 SHOW = "“show” is for a guess that I cannot judge; here, “give up” shows the answer."
-HELP = "During a game: “give up” ends it and shows the answer; “quit” ends, the game waits."
+HELP = "“give up” ends a game and shows the answer; “quit” leaves, and the game waits."
 Asks = Callable[[str], str]
 
 

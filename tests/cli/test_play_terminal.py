@@ -57,7 +57,7 @@ async def test_a_game_with_slips_a_question_left_out_and_one_given_up(
     assert shown.count("✕ not it: ") == 2 and "That asks what, who or how." in shown
     assert shown.count("You already tried that, in round 1. Nothing is used up.") == 2
     assert "no word in it. Nothing is used up. Type a question" in shown
-    assert "Here: Your question\n" in shown and "“quit” ends, the game waits" in shown
+    assert "Here: Your question\n" in shown and "“quit” leaves, and the game waits" in shown
     assert "“show” is for a guess that I cannot judge" in shown and "not it: help" not in shown
     assert "Not solved in 3 rounds" in shown and "Given up at once" in shown
     first = run.samples["lot-0001"]
