@@ -226,9 +226,7 @@ def _at_terminal(
     except NothingLeftError:
         if not day:
             raise
-        print(
-            f"Today's game is done; the next one is tomorrow, in {24 - time.gmtime().tm_hour} hours at most."
-        )
+        print(f"Today's game is done; the next one is tomorrow, in {24 - time.gmtime().tm_hour} hours.")
         return 0
 
 

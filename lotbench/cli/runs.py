@@ -185,11 +185,8 @@ def show(parsed: argparse.Namespace) -> int:
     experiment = config.load(file, parsed.sets, flags).experiment
     declared = benchmarks.get(experiment.benchmark)
     named = {"candidate", *experiment.roles}
-    humans = {
-        f"roles.{name}": ["human"]
-        for name, role in declared.roles.items()
-        if not (role.default or name in named)
-    }
+    open_roles = [name for name, role in declared.roles.items() if not (role.default or name in named)]
+    humans = {f"roles.{name}": ["human"] for name in open_roles}
     run_plan = plan.make(config.load(file, parsed.sets, flags | humans))
     for question in previewed(run_plan):
         print(f"=== {question.step}, to the {question.role}")
@@ -222,9 +219,7 @@ def listing(parsed: argparse.Namespace) -> int:
 
 def _print_messages(messages: tuple[Message, ...], schema: Any) -> None:
     for message in messages:
-        text = "".join(
-            part if isinstance(part, str) else f"[picture {part.sha256[:12]}]\n" for part in message.parts
-        )
-        print(f"--- {message.speaker}\n{visible(text)}")
+        parts = (one if isinstance(one, str) else f"[picture {one.sha256[:12]}]\n" for one in message.parts)
+        print(f"--- {message.speaker}\n{visible(''.join(parts))}")
     if schema is not None:
         print(f"--- schema\n{json.dumps(schema, ensure_ascii=False)}\n")

@@ -126,9 +126,8 @@ class Script:
         await asyncio.sleep(self._pace_s)
         guess, question, answer = ROUNDS[request.key.round - 1]
         said = {"respond": {"guess": guess}, "ask": {"question": question}, "answer": {"answer": answer}}
-        return Reply(
-            json.dumps(said[request.key.step]), "script" if request.key.step == "answer" else "example"
-        )
+        player = "script" if request.key.step == "answer" else "example"
+        return Reply(json.dumps(said[request.key.step]), player)
 
 
 class Live:

@@ -198,6 +198,5 @@ def _warn(status: Status, say: Callable[[str], object]) -> None:
 def damage(lines: Sequence[int]) -> str:
     """Return a text that names the unreadable lines of a journal by number, the first five of them."""
     numbers = ", ".join(map(str, lines[:5]))
-    return f"calls.jsonl is damaged in line {numbers}" + (
-        f" and {len(lines) - 5} more" if len(lines) > 5 else ""
-    )
+    more = f" and {len(lines) - 5} more" if len(lines) > 5 else ""
+    return f"calls.jsonl is damaged in line {numbers}{more}"

@@ -215,7 +215,9 @@ async def test_a_judge_that_leaves_fields_out_is_told_which_there_are(tmp_path: 
     def judge(messages: list[dict[str, Any]]) -> Any:
         return {"same_creative_point": True} if "same_function" in str(messages[0]) else said(messages)
 
-    told = r"intervened_chain: Field required; by default a judge returns intervened_chain, .*docs/recipes\.md"
+    told = (
+        r"intervened_chain: Field required; by default a judge returns intervened_chain, .*docs/recipes\.md"
+    )
     with pytest.raises(TooManyFailures, match=told):
         await evaluate(**small(tmp_path, roles={"judge": judge, "oracle": mine}))
 
