@@ -220,7 +220,8 @@ class Player:
             return why
         if asked and self.suggested and host.answer(episode.sample, text) == "Unclear":
             return f"{CANNOT_TELL} {player_view.FREE}"
-        unlisted = not asked and self._is_on_no_list(episode, name, text)
+        # A guess in the place of a question gives the question away, so a slip of the hand is none, whoever judges.
+        unlisted = not asked and (self.phase == "ask" or self._is_on_no_list(episode, name, text))
         no_word = unlisted and re.fullmatch(r"[a-zA-Z]|[\d\W]*", text)
         return f"That is no word. {player_view.FREE}" if no_word else None
 

@@ -51,11 +51,13 @@ async def played(
 async def test_a_game_with_slips_a_question_left_out_and_one_given_up(
     server: FakeServer, tmp_path: Path
 ) -> None:
-    lines = iter([*LINES, "give up"])
+    typed = "show|a spoon|what is it?||?|help|y|a  spoon|Is it big?|A Spoon!|a fork|a knife||give up"
+    lines = iter(typed.split("|"))
     run, shown, prompts = await played(server, tmp_path, lines)
     assert [trace.outcome for trace in run.traces] == ["unsolved", "unsolved"]
     assert shown.count("✕ not it: ") == 2 and "That asks what, who or how." in shown
     assert shown.count("You already tried that, in round 1. Nothing is used up.") == 2
+    assert "That is no word. Nothing is used up. Type a" in shown
     assert "no word in it. Nothing is used up. Type a question" in shown
     assert "Here: Your question\n" in shown and "“quit” leaves, and the game waits" in shown
     assert "“show” is for a guess that I cannot judge" in shown and "not it: help" not in shown
@@ -65,22 +67,6 @@ async def test_a_game_with_slips_a_question_left_out_and_one_given_up(
     assert prompts[0] == "Your guess > " and "Your question > " in prompts
     for word in ("WRONG-ANS", "<MASK>", "IMAGE CAPTION"):
         assert word not in shown
-
-
-LINES = [
-    "show",
-    "a spoon",
-    "what is it?",
-    "",
-    "?",
-    "help",
-    "a  spoon",
-    "Is it big?",
-    "A Spoon!",
-    "a fork",
-    "a knife",
-    "",
-]
 
 
 async def test_a_solve_is_said_with_how_others_did(server: FakeServer, tmp_path: Path) -> None:

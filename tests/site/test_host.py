@@ -298,5 +298,14 @@ def test_a_pipe_may_play_without_a_key_and_a_consent_is_short_until_more_is_aske
         and "may be published.\nDo you agree?" in shown
     )
 
+    for said in ("Given up at once", "Today's game is done; the next one is tomorrow, in "):
+        monkeypatch.setattr("sys.stdin", io.StringIO("give up\n"))
+        assert main(["play", "--daily", "--name", "Cy"]) == 0 and said in capsys.readouterr().out
+
+    async def stopped(*_: Any) -> None:
+        raise asyncio.CancelledError
+
     assert main(["play", "--name", "Ann", "--judge", "gpt-4o-mini"]) == 2
     assert "without a key: lotbench play" in capsys.readouterr().err
+    monkeypatch.setattr("lotbench.cli.play_terminal.play_here", stopped)
+    assert main(["play", "--name", "Ann"]) == 130 and "lotbench play --name Ann\n" in capsys.readouterr().out
