@@ -30,18 +30,18 @@ def show_plan(plan: Plan) -> int:
     episodes = sum(map(len, sequences))
     print(f"{plan.benchmark.name} version {plan.benchmark.version}: {plan.benchmark.about}")
     print(f"data      {plan.folder}: {len(plan.chosen)} of {plan.of} samples, digest {plan.digests['data']}")
-    print(
-        f"tasks     {episodes} ({experiment.repeats} repeats), {min(len(sequences), plan.limits.concurrency)} side by side"
-    )
+    together = min(len(sequences), plan.limits.concurrency)
+    print(f"tasks     {episodes} ({experiment.repeats} repeats), {together} side by side")
     dollars = _show_costs(plan, _at_most(plan, Counter(one.sample for group in sequences for one in group)))
     told = (
         f"cost at most, about: {dollars}; prices of {price_source()}, nothing cached, no task solved early, "
         f"{REPLY_TOKENS} tokens a reply: a model that reasons writes many times as many; a picture counts as "
         f"{picture_tokens(experiment.model):,} tokens for the candidate (1,024 pixels a side): some models bill more"
     )
-    print(wrapped(told), "settings", sep="\n")
+    print("settings")
     for name, value in plan.settings.model_dump().items():
         print(f"  {name:18} {value}")
+    print(wrapped(told))
     return 0
 
 
@@ -54,9 +54,8 @@ def show_check(check: Prepared) -> int:
     for sample in {probe.sample for probe in check.probes}:
         more = plan.benchmark.beyond(plan.by_id[sample], plan.settings, 0, models)
         calls = {role: count + more.get(role, 0) for role, count in calls.items()}
-    print(
-        f"{check.total:,} judgings of {len(check.probes):,} rows, each row {check.repeats} times in each variant"
-    )
+    often = f"each row {check.repeats} times in each variant"
+    print(f"{check.total:,} judgings of {len(check.probes):,} rows, {often}")
     dollars = _show_costs(plan, _costs(plan, calls))
     print(
         f"cost at most, about: {dollars}; prices of {price_source()}, nothing cached, {REPLY_TOKENS} tokens a reply"
@@ -71,9 +70,8 @@ def _show_costs(plan: Plan, costs: Iterable[tuple[str, Usage, int, float | None]
     for role, usage, calls, cost in most:
         shown = "unknown" if cost is None else f"{cost:.2f}"
         models = ", ".join(name.text for name in plan.names[role])
-        print(
-            f"{role:10} {calls:14,} {usage.input_tokens:14,} {usage.output_tokens:14,} {shown:>10}  {models}"
-        )
+        tokens = f"{usage.input_tokens:14,} {usage.output_tokens:14,}"
+        print(f"{role:10} {calls:14,} {tokens} {shown:>10}  {models}")
     if plan.limits.service_tier == "flex":
         print("half the price, slower: OpenAI's service tier flex")
     total = total_cost(cost for *_, cost in most)
@@ -81,9 +79,8 @@ def _show_costs(plan: Plan, costs: Iterable[tuple[str, Usage, int, float | None]
         return f"${total:.2f}"
     names = (name for role, *_, cost in most if cost is None for name in plan.names[role])
     unknown = next(name for name in names if price(name) is None)
-    return (
-        f"unknown (no price of {unknown.text} is known{suggestion(unknown.model, priced(unknown.provider))})"
-    )
+    near = suggestion(unknown.model, priced(unknown.provider))
+    return f"unknown (no price of {unknown.text} is known{near})"
 
 
 def _at_most(plan: Plan, episodes: Counter[str]) -> Iterator[tuple[str, Usage, int, float | None]]:

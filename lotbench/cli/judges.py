@@ -92,9 +92,8 @@ def _labels(files: Sequence[Path]) -> int:
     if labels.open:
         print(f"{labels.open} rows have no label yet, or as many for as against; they are left out")
     print(f"kept: {labels.stored}")
-    print(
-        f"lotbench report {labels.run} prints the corrected scores, the judge's error rates and how far people agree"
-    )
+    said = "prints the corrected scores, the judge's error rates and how far people agree"
+    print(f"lotbench report {labels.run} {said}")
     return 0
 
 

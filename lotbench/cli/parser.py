@@ -53,7 +53,8 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the error and the command that lists all flags, and exit with code 2."""
-        self.exit(2, f"{self.prog}: {message}\nusage: {self.prog} --help\n")
+        such = " (such as latest)" if message.endswith("required: RUN") else ""
+        self.exit(2, f"{self.prog}: {message}{such}\nusage: {self.prog} --help\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:

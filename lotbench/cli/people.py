@@ -100,9 +100,7 @@ def _serve(
     def ready(address: str) -> None:
         print(f"open {address}{first}")
         if parsed.host in EVERYWHERE:
-            print(
-                f"from other machines: the same, with the address of this one in the place of {parsed.host}"
-            )
+            print(f"from other machines: the address of this one in the place of {parsed.host}")
         print("end with Ctrl-C", flush=True)
         if not parsed.no_browser:
             webbrowser.open(f"{address}{first}")
@@ -145,9 +143,7 @@ def play(parsed: argparse.Namespace) -> int:
         asyncio.run(_refuse_missing(config))
     except UsageError as error:
         if not game or parsed.judge or parsed.oracle or parsed.role or parsed.config:
-            raise UsageError(
-                f"{error}; without a key: lotbench play, with neither --judge nor --config"
-            ) from None
+            raise UsageError(f"{error}; without a key: lotbench play, without --judge") from None
         # These games go to a folder that no leaderboard reads.
         config, out = _game(parsed, KEYLESS), out / "keyless"
         planned(config)
@@ -209,8 +205,8 @@ def _at_terminal(
     from rich.console import Console
 
     from lotbench.cli.evaluate import interruptible, print_result
-    from lotbench.cli.play_terminal import play_here
-    from lotbench.site.people_runs import of_the_day, person, planned, play_next
+    from lotbench.cli.play_terminal import play_here, waits
+    from lotbench.site.people_runs import NothingLeftError, of_the_day, person, planned, play_next
     from lotbench.site.player import Player
 
     name = person(player_name) if player_name else _asked_name()
@@ -222,7 +218,16 @@ def _at_terminal(
     chosen = of_the_day(config, day) if day else _order_of_today(config, name) if drawn else config
     player, is_game = Player("", name, private=private, day=day), planned(chosen).benchmark.graph == "game"
     work = play_here(chosen, out, player, Console()) if is_game else play_next(chosen, out, name)
-    return print_result(interruptible(work))
+    try:
+        return print_result(interruptible(work))
+    except KeyboardInterrupt:
+        print(f"\n{waits(player)}")
+        raise
+    except NothingLeftError:
+        if not day:
+            raise
+        print(f"Today's game is done; the next one is tomorrow, in {24 - time.gmtime().tm_hour} hours.")
+        return 0
 
 
 def _asked_name() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
@@ -37,8 +38,10 @@ TICK_S = 0.1
 GIVE_UP = "give up"
 SIGNS = {"found": "✓", "miss": "●", "none": "○"}
 UNCLEAR = {"Unclear": "I can't tell"}
-QUITS, YES_NO = ("quit", "q"), ("yes", "no", "y", "n")
+QUITS, HELPS, YES_NO = ("quit", "q"), ("help", "?", "？"), ("yes", "no", "y", "n")
 FAILS = "After a guess that fails you may ask one yes/no question, or guess again at once; “quit” ends, the game waits."
+SHOW = "“show” is for a guess that I cannot judge; here, “give up” shows the answer."
+HELP = "“give up” ends a game and shows the answer; “quit” leaves, and the game waits."
 Asks = Callable[[str], str]
 
 
@@ -116,9 +119,8 @@ class Terminal:
         for field in player.fields:
             typed = self._next_guess if field.name in GUESSES else ""
             picks = dict(enumerate(player.suggested, 1)) if field.name == "question" else {}
-            if picks:
-                listed = "   ".join(f"{number} {question}" for number, question in picks.items())
-                self._console.print(Text(f"  {listed}", style="blue"))
+            for number, question in picks.items():
+                self._console.print(Text(f"  {number} {question}", style="blue"))
             label = "Your question, a number, or your next guess" if picks else _ask_for(field.name)
             typed, self._next_guess = typed or await self._line(label, field.choices), ""
             typed = picks.get(int(typed), typed) if typed.strip() in map(str, picks) else typed
@@ -127,25 +129,25 @@ class Terminal:
                 player.give_up(version)
                 return
         question = str(answers.get("question", "")).strip()
-        if player.phase == "ask" and not player.is_question(question):
-            self._next_guess = question
-            player.skip(version)
-            return
+        kind = GUESSES[bool(player.view and player.view.whole)]
+        guessed = player.phase == "ask" and not player.is_question(question)
         try:
-            why = player.answer(version, answers)
+            why = player.objection(kind, question) if guessed else player.answer(version, answers)
         except UsageError as error:
             why = str(error)
         if why:
-            self._console.print(Text(why, style="red"))
+            self._console.print(Text(why + " Type a question or your next guess." * guessed, style="red"))
+        elif guessed:
+            self._next_guess = question
+            player.skip(version)
 
     async def doubts(self) -> None:
         """Let the person guess again after a guess on no list, or see the answer and say whether it counts."""
         player = self._player
         doubt = player.doubt
         assert doubt is not None
-        self._console.print(
-            Text(f"  ? I cannot tell: “{visible(doubt.guess)}” is not on my lists.", style="yellow")
-        )
+        told = f"  ? I cannot tell: “{visible(doubt.guess)}” is not on my lists."
+        self._console.print(Text(told, style="yellow"))
         line = (await self._line("Guess again, free; Enter: a miss; “show”: the answer", ())).strip()
         if line.lower() != "show":
             player.says("on" if line else "miss")
@@ -154,8 +156,8 @@ class Terminal:
         player.says("show")
         self._console.print(told_answer(doubt.sample.model_dump()))
         asked = f"Does “{visible(doubt.guess)}” count, the same idea and as good a joke?"
-        while line not in YES_NO:
-            line = (await self._line(asked, YES_NO[:2])).strip().lower()
+        while (line := (await self._line(asked, YES_NO[:2])).strip().lower()) not in (*YES_NO, GIVE_UP):
+            self._console.print(Text("Type yes or no.", style="red"))
         player.says("counts" if line[0] == "y" else "misses")
 
     async def ends(self) -> None:
@@ -168,21 +170,18 @@ class Terminal:
         trace = find_trace(folder.traces, ended.sample, ended.repeat)
         sample = folder.samples[trace.sample]
         outcome = result(trace, int(folder.config.settings.get("max_rounds", 1)))
-        panel_text = told_answer(sample)
-        around = masked(sample)
+        panel_text, around = Text(), masked(sample)
         if outcome.solved and around and outcome.guess != sample["key_text"]:
-            panel_text.append(f"\n{visible(in_blank(outcome.guess, around).join(around))}")
-            panel_text.append("  with your words\n", "dim")
+            panel_text.append(f"Yours: {visible(in_blank(outcome.guess, around).join(around))}\n\n")
+        panel_text.append_text(told_answer(sample))
         signs = (SIGNS[dot] + ("◆" if clue else "") for dot, clue in outcome.dots)
         panel_text.append(f"\n\n{' '.join(signs)}")
         same = await asyncio.to_thread(others, self._gallery, trace.sample, run[0])
         for name, round_ in [("you", outcome.solved), *((one.name or "people", one.round) for one in same)]:
-            panel_text.append(
-                f"\n{visible(name):24} " + ("not solved" if round_ is None else f"round {round_:g}")
-            )
-        self._console.print(
-            Panel(panel_text, title=outcome.words, border_style="green" if outcome.solved else "yellow")
-        )
+            how = "not solved" if round_ is None else f"round {round_:g}"
+            panel_text.append(f"\n{visible(name):24} {how}")
+        colour = "green" if outcome.solved else "yellow"
+        self._console.print(Panel(panel_text, title=outcome.words, border_style=colour))
         day = "" if player.day is None else f" #{(player.day - FIRST).days + 1}"
         shared = outcome.text(f"lotbench{day}").replace("\n", "  ")
         self._console.print(Text(f"to share: {shared}", style="dim"))
@@ -202,11 +201,7 @@ class Terminal:
             self._console.print(Text(f"picture: {path}", style="dim"))
         if view.caption:
             self._console.print(Text(f"In the picture: {visible(view.caption)}"))
-        what = (
-            "Write a funny caption."
-            if view.whole
-            else "Fill in the blank; the same idea in another way counts."
-        )
+        what = "Write a funny caption." if view.whole else "Fill in the blank; the same idea counts."
         often = len(view.clue_rounds) >= view.most - 1
         after = "each miss" if often else f"round {', '.join(map(str, view.clue_rounds))}"
         clues = f" Clues come after {after}." if view.clue_rounds else ""
@@ -225,27 +220,36 @@ class Terminal:
             return
         line = Text()
         if view.joke:
-            line.append(visible(view.joke[0])).append("______", style="bold underline blue").append(
-                visible(view.joke[1])
-            )
-        dots = [
-            "●" if number < view.round else "◉" if number == view.round else "○"
-            for number in range(1, view.most + 1)
-        ]
+            before, after = map(visible, view.joke)
+            line.append(before).append("______", style="bold underline blue").append(after)
+        dots = "●" * (view.round - 1) + "◉" + "○" * (view.most - view.round)
         clued = "".join(dot + ("◆" if at in view.clue_rounds else "") for at, dot in enumerate(dots, 1))
-        self._console.print(
-            Padding(line.append(f"\n{clued}  round {view.round} of {view.most}", style="dim"), (1, 0, 0, 0))
-        )
+        line.append(f"\n{clued}  round {view.round} of {view.most}", style="dim")
+        self._console.print(Padding(line, (1, 0, 0, 0)))
 
     async def _line(self, before: str, choices: tuple[str, ...]) -> str:
         options = f" ({', '.join(choices)})" if choices else ""
-        try:
-            line = await in_daemon_thread(partial(self._asks, f"{before}{options} > "))
-        except EOFError:
-            raise Unescapable("the terminal was closed; begin again with the same name to go on") from None
-        if line.strip().lower() in QUITS:
-            raise Unescapable("the game waits; begin again with the same name to go on")
-        return line
+        while True:
+            try:
+                line = await in_daemon_thread(partial(self._asks, f"{before}{options} > "))
+            except EOFError:
+                raise Unescapable(f"the terminal was closed; {waits(self._player)}") from None
+            word = line.strip().lower()
+            if word in QUITS:
+                raise Unescapable(waits(self._player))
+            if word in HELPS:
+                self._console.print(Text(f"Here: {before}{options}\n{HELP}", style="dim"))
+            elif word == "show" and "show" not in before:
+                self._console.print(Text(SHOW, style="dim"))
+            else:
+                return line
+
+
+def waits(player: Player) -> str:
+    """Return the sentence for a person who leaves a game, with the command that goes on."""
+    daily = ["--daily"] if player.day else []
+    command = shlex.join(["lotbench", "play", *daily, "--name", player.name])
+    return f"the game waits; go on, with any other flags that you gave: {command}"
 
 
 def news(view: View | None, printed: set[tuple[object, ...]], with_questions: bool = False) -> Iterator[Text]:
@@ -266,9 +270,8 @@ def news(view: View | None, printed: set[tuple[object, ...]], with_questions: bo
         if with_questions and turn.question:
             lines.append(("question", Text(f"  asks: {visible(turn.question)}")))
         if turn.answer:
-            lines.append(
-                ("answer", Text(f"  host: {visible(UNCLEAR.get(turn.answer, turn.answer))}", style="bold"))
-            )
+            said = visible(UNCLEAR.get(turn.answer, turn.answer))
+            lines.append(("answer", Text(f"  host: {said}", style="bold")))
         lines += [(clue, Text(f"  clue: {visible(clue)}", style="yellow")) for clue in turn.clues]
         if turn.frame:
             lines.append(("frame", Text(f"  part of the joke: {visible(turn.frame)}", style="yellow")))
@@ -297,8 +300,7 @@ def show_picture(console: Console, picture: bytes) -> None:
 
 def told_answer(sample: Mapping[str, Any]) -> Text:
     """Return the response of a sample, with its key text highlighted, and the explanation why it is funny."""
-    text = Text()
-    text.append(f"{visible(str(sample['response']))}\n\n", style="bold")
+    text = Text("The original: ").append(f"{visible(str(sample['response']))}\n\n", style="bold")
     text.highlight_words([visible(str(sample["key_text"]))], style="bold green")
     return text.append(f"{visible(str(sample['explanation']))}\n")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -158,7 +159,11 @@ def _keep_labels(run: Run, labels: Sequence[Path]) -> str:
 
 def replay(parsed: argparse.Namespace) -> int:
     """Carry out `lotbench replay`: print an episode of a run step by step, as text or as JSON; return exit code 0."""
-    replayed = load_run(parsed.run, parsed.runs_folder).replay(parsed.sample, parsed.repeat)
+    try:
+        replayed = load_run(parsed.run, parsed.runs_folder).replay(parsed.sample, parsed.repeat)
+    except RunFolderError as error:
+        sample = f"; a sample: lotbench replay latest --sample {parsed.run}"
+        raise RunFolderError(f"{error}{sample * bool(re.fullmatch('[a-z]+-[0-9]+', parsed.run))}") from None
     print(json.dumps(replayed.table, ensure_ascii=False, indent=2) if parsed.json else replayed)
     return 0
 
@@ -168,9 +173,8 @@ def show(parsed: argparse.Namespace) -> int:
     if parsed.call:
         from lotbench.run.rescore import find_request
 
-        request = asyncio.run(
-            find_request(load_run(parsed.what or "latest", parsed.runs_folder), parsed.call)
-        )
+        run = load_run(parsed.what or "latest", parsed.runs_folder)
+        request = asyncio.run(find_request(run, parsed.call))
         print(visible(f"--- {request.model}, {request.key}"))
         _print_messages(request.messages, request.schema)
         return 0
@@ -181,11 +185,8 @@ def show(parsed: argparse.Namespace) -> int:
     experiment = config.load(file, parsed.sets, flags).experiment
     declared = benchmarks.get(experiment.benchmark)
     named = {"candidate", *experiment.roles}
-    humans = {
-        f"roles.{name}": ["human"]
-        for name, role in declared.roles.items()
-        if not (role.default or name in named)
-    }
+    open_roles = [name for name, role in declared.roles.items() if not (role.default or name in named)]
+    humans = {f"roles.{name}": ["human"] for name in open_roles}
     run_plan = plan.make(config.load(file, parsed.sets, flags | humans))
     for question in previewed(run_plan):
         print(f"=== {question.step}, to the {question.role}")
@@ -218,9 +219,7 @@ def listing(parsed: argparse.Namespace) -> int:
 
 def _print_messages(messages: tuple[Message, ...], schema: Any) -> None:
     for message in messages:
-        text = "".join(
-            part if isinstance(part, str) else f"[picture {part.sha256[:12]}]\n" for part in message.parts
-        )
-        print(f"--- {message.speaker}\n{visible(text)}")
+        parts = (one if isinstance(one, str) else f"[picture {one.sha256[:12]}]\n" for one in message.parts)
+        print(f"--- {message.speaker}\n{visible(''.join(parts))}")
     if schema is not None:
         print(f"--- schema\n{json.dumps(schema, ensure_ascii=False)}\n")

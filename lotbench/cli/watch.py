@@ -109,7 +109,8 @@ def play(asked: Mapping[str, Any], console: Console, out: Path, own: Mapping[str
     objects = {HOST: Host(plan.by_id.__getitem__), **(own or {})}
     run = interruptible(begin(run_config, out=out, own=objects, watch=live.watched, check=False))
     live.ends(run.traces[0])
-    console.print(Text(f"\n{result(run.traces[0], plan.settings.max_rounds).words}", "bold"))
+    words = result(run.traces[0], plan.settings.max_rounds).words
+    console.print(Text(f"\n{words}: score {run.traces[0].score.value or 0:.2f}", "bold"))
     return run
 
 
@@ -126,9 +127,8 @@ class Script:
         await asyncio.sleep(self._pace_s)
         guess, question, answer = ROUNDS[request.key.round - 1]
         said = {"respond": {"guess": guess}, "ask": {"question": question}, "answer": {"answer": answer}}
-        return Reply(
-            json.dumps(said[request.key.step]), "script" if request.key.step == "answer" else "example"
-        )
+        player = "script" if request.key.step == "answer" else "example"
+        return Reply(json.dumps(said[request.key.step]), player)
 
 
 NAMED.add(Script)

@@ -95,7 +95,8 @@ class Models:
             try:
                 self._built[place] = self._build(role, name)
             except UsageError as error:
-                raise UsageError(f"{role}: {error}") from error
+                others = "; --judge and --oracle name others" if role in ("judge", "oracle") else ""
+                raise UsageError(f"{role}: {error}{others * ('is not set' in str(error))}") from error
         endpoint = name.url or name.text
         if endpoint not in self._rates:
             self._rates[endpoint] = (Bucket(self._limits.rpm), Bucket(self._limits.tpm))
@@ -148,9 +149,9 @@ class Models:
 
     def _own_model(self, role: str, name: ModelName) -> Model:
         if name.text not in self._own:
-            raise UsageError(
-                f'{name.text} is a Python object: run or resume it from Python (own={{"{name.text}": ...}})'
-            )
+            check = "" if role == "candidate" else "; lotbench.checks.judge_check.judge_check checks a judge"
+            how = f'from Python (own={{"{name.text}": ...}}){check}'
+            raise UsageError(f"{name.text} is a Python object: run or resume it {how}")
         own_model, picture, timeout_s = self._own[name.text], self._pictures.data_url, self._limits.timeout_s
         mark = "" if role == "candidate" else own_mark(own_model)
         if hasattr(own_model, "ainvoke"):

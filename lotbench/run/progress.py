@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, TextIO
 
 from lotbench.calls.caller import CallStats
@@ -44,10 +43,7 @@ def _in_pipe(stream: TextIO) -> Watch:
             news = counts(status), int((time.monotonic() - status.stats.replied) / STALL_S)
             if news != shown:
                 shown = news
-                failed = tally(status)["failed"]
-                print(
-                    lines(status, start) + (f"\n{failed} failed" if failed else ""), file=stream, flush=True
-                )
+                print(lines(status, start), file=stream, flush=True)
 
         try:
             while True:
@@ -123,10 +119,12 @@ def lines(status: Status, start: tuple[float, float]) -> str:
         start: The time at which this session began (monotonic seconds), and the share of the run that was done then.
     """
     now, retries = time.monotonic(), status.models.waiting.retries
+    failed = [str(trace.why) for trace in status.traces.values() if trace.outcome.endswith("_failed")]
     crowded = [pace for pace in status.models.paces.values() if pace.places < pace.most]
     return "\n".join(
         [
             line(status, now - start[0], start[1]),
+            *([f"{len(failed)} failed, the last: {visible(failed[-1])}"[:79]] if failed else []),
             *([f"{retries} waiting on retries"] if retries else []),
             *(f"an endpoint is crowded: {int(pace.places)} of {pace.most} places" for pace in crowded),
             *stalled(status.stats, now, "guess" if status.plan.benchmark.graph == "game" else "respond"),
@@ -145,18 +143,15 @@ def line(status: Status, seconds: float, before: float = 0.0) -> str:
 
 
 def timed(counts: str, seconds: float, left: float) -> str:
-    """Return counts with the seconds that are left, or with those that have passed if the former are unknown (0)."""
-    return f"{counts}, {f'~{duration(left)} left' if left >= 1 else duration(seconds)}"
+    """Return counts with the seconds that have passed, and those that are left if they are known (not 0)."""
+    return f"{counts}, {duration(seconds)} so far" + (f", ~{duration(left)} left" if left >= 1 else "")
 
 
 def counts(status: Status) -> str:
-    """Return the numbers of games or tasks, rounds and calls of a run so far, the mean score of its tasks, and its cost."""
+    """Return the numbers of games or tasks, rounds and calls of a run so far, and its cost."""
     traces = list(status.traces.values())
     what = "games" if status.plan.benchmark.graph == "game" else "tasks"
-    scores = [trace.score.value for trace in traces if trace.score.value is not None]
     parts = [f"{len(traces)}/{status.total} {what}"]
-    # Easy games end first, so an earlier mean would fall and fall.
-    parts += [f"score so far {fmean(scores):.2f}"] if scores and 2 * len(traces) >= status.total else []
     rounds: Any = [trace.score.parts.get("attempts") or 0 for trace in traces]
     rounds += status.latest.playing.values()
     parts += [f"{sum(rounds):,} rounds"] if what == "games" else []
@@ -203,6 +198,5 @@ def _warn(status: Status, say: Callable[[str], object]) -> None:
 def damage(lines: Sequence[int]) -> str:
     """Return a text that names the unreadable lines of a journal by number, the first five of them."""
     numbers = ", ".join(map(str, lines[:5]))
-    return f"calls.jsonl is damaged in line {numbers}" + (
-        f" and {len(lines) - 5} more" if len(lines) > 5 else ""
-    )
+    more = f" and {len(lines) - 5} more" if len(lines) > 5 else ""
+    return f"calls.jsonl is damaged in line {numbers}{more}"

@@ -203,19 +203,27 @@ class Player:
         self.doubt = self.own = None
         if episode is not None and self.model.asked is not None:
             for name, text in texts.items():
-                if (text or name in GUESSES) and (why := player_view.objection(episode, name, text)):
+                if (text or name in GUESSES) and (why := self.objection(name, text)):
                     return why
-                if name == "question" and self.suggested and host.answer(episode.sample, text) == "Unclear":
-                    return f"{CANNOT_TELL} {player_view.FREE}"
                 if name in GUESSES and self._is_on_no_list(episode, name, text):
-                    if re.fullmatch(r"[a-zA-Z]|[\d\W]*", text):
-                        return f"That is no word. {player_view.FREE}"
                     filled(self.model.waiting(version), fields)
                     self.doubt = Doubt(episode.sample, text, version, fields)
                     return None
         self.model.answer(version, fields)
         self._send(texts)
         return None
+
+    def objection(self, name: str, text: str) -> str | None:
+        """Return why the rules refuse a text of the form field `name` in the current game; None if they accept it."""
+        episode, asked = self._game, name == "question"
+        if why := player_view.objection(episode, name, text):
+            return why
+        if asked and self.suggested and host.answer(episode.sample, text) == "Unclear":
+            return f"{CANNOT_TELL} {player_view.FREE}"
+        # A guess in the place of a question gives the question away, so a slip of the hand is none, whoever judges.
+        unlisted = not asked and (self.phase == "ask" or self._is_on_no_list(episode, name, text))
+        no_word = unlisted and re.fullmatch(r"[a-zA-Z]|[\d\W]*", text)
+        return f"That is no word. {player_view.FREE}" if no_word else None
 
     is_question = staticmethod(player_view.is_question)
 

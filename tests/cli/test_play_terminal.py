@@ -51,11 +51,16 @@ async def played(
 async def test_a_game_with_slips_a_question_left_out_and_one_given_up(
     server: FakeServer, tmp_path: Path
 ) -> None:
-    lines = iter(["a spoon", "what is it?", "Is it big?", "A Spoon!", "a fork", "", "a knife", "", "give up"])
+    typed = "show|a spoon|what is it?||?|help|y|a  spoon|Is it big?|A Spoon!|a fork|a knife||give up"
+    lines = iter(typed.split("|"))
     run, shown, prompts = await played(server, tmp_path, lines)
     assert [trace.outcome for trace in run.traces] == ["unsolved", "unsolved"]
     assert shown.count("✕ not it: ") == 2 and "That asks what, who or how." in shown
-    assert "You already tried that, in round 1. Nothing is used up." in shown
+    assert shown.count("You already tried that, in round 1. Nothing is used up.") == 2
+    assert "That is no word. Nothing is used up. Type a" in shown
+    assert "no word in it. Nothing is used up. Type a question" in shown
+    assert "Here: Your question\n" in shown and "“quit” leaves, and the game waits" in shown
+    assert "“show” is for a guess that I cannot judge" in shown and "not it: help" not in shown
     assert "Not solved in 3 rounds" in shown and "Given up at once" in shown
     first = run.samples["lot-0001"]
     assert str(first["explanation"]).split()[0] in shown and "______" in shown and "◉" in shown
@@ -72,7 +77,7 @@ async def test_a_solve_is_said_with_how_others_did(server: FakeServer, tmp_path:
 
 
 async def test_who_closes_the_terminal_can_go_on_later(server: FakeServer, tmp_path: Path) -> None:
-    with pytest.raises(Unescapable, match="same name"):
+    with pytest.raises(Unescapable, match="lotbench play --name Ann"):
         await played(server, tmp_path, iter(["a spoon"]), limit=1)
     run, shown, _ = await played(server, tmp_path, iter(["Is it big?", "sunbathers"]), limit=1)
     assert run.traces[0].outcome == "solved" and "✕ not it: a spoon" in shown

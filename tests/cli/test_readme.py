@@ -113,6 +113,7 @@ def dry(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     """The largest number of calls that a dry run prints, and the cost in dollars."""
     assert main([*arguments, "--dry-run"]) == 0
     told = capsys.readouterr().out
+    assert told.rfind("cost at most") > told.find("\nsettings"), "the cost comes last"
     calls = sum(int(row.replace(",", "")) for row in re.findall(r"^[a-z]+ +([\d,]+)  ", told, re.MULTILINE))
     return calls, re.findall(r"about: \$([\d.]+)", told)[0]
 
@@ -129,9 +130,9 @@ def test_the_numbers_of_calls_and_dollars_are_those_of_a_dry_run(
         [dry(capsys, "evaluate", "--model", model, *more) for model in ("gpt-4o-mini", "gpt-4.1-mini")]
         for more in ([], ["--limit", "5"])
     )
-    assert f"at most {every[0][0]:,} calls." in told
+    assert f"at most {every[0][0]:,} calls, about" in told
     assert f"as {picture_tokens('gpt-4o-mini'):,} tokens" in told
-    costs = [f"${float(every[0][1]):.0f}", f"${five[0][1]}", f"${float(every[1][1]):.0f}", f"${five[1][1]}"]
+    costs = [*(f"${few}" for _, few in five), *(f"${float(all_105):.0f}" for _, all_105 in every)]
     assert re.findall(r"\$[\d.]*\d", told) == [*costs, f"${dollars}"]
     assert main(["evaluate", "--model", "gpt4o", "--dry-run"]) == 0
     assert "no price of gpt4o is known; did you mean gpt-4o?" in capsys.readouterr().out

@@ -508,6 +508,8 @@ async def test_a_model_object_that_is_not_there_any_more_is_named() -> None:
     async with models({}) as made:
         with pytest.raises(UsageError, match="python:mine is a Python object: run or resume it from Python"):
             made.role_models({"candidate": [parse("python:mine")]})
+        with pytest.raises(UsageError, match=r"lotbench\.checks\.judge_check\.judge_check checks a judge"):
+            made.role_models({"judge": [parse("python:mine")]})
 
 
 async def test_any_langchain_chat_model_answers() -> None:

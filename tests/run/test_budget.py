@@ -243,24 +243,27 @@ def drawn(one: Any) -> str:
 def test_a_line_of_progress_fits_a_terminal() -> None:
     last = status(119, 5678, playing={("lot-1", 1): 9})
     said = progress.line(last, 714.0)
-    assert said == "119/120 games, score so far 0.67, 1,199 rounds, 5,678 calls, $0.40, ~0:03 left"
+    assert said == "119/120 games, 1,199 rounds, 5,678 calls, $0.40, 11:54 so far, ~0:03 left"
     assert len(said) < 80 and "left" not in progress.line(status(0, 3), 10.0)
     assert drawn(last) == f"{'━' * 35}╸  119 solved"
     checked: Any = SimpleNamespace(done=30, total=120, stats=CallStats(calls=31, cost=0.4))
-    assert judges._line(checked, 60.0) == "30/120 judgings, 31 calls, $0.40, ~3:00 left"
+    assert judges._line(checked, 60.0) == "30/120 judgings, 31 calls, $0.40, 1:00 so far, ~3:00 left"
 
 
 def test_the_time_left_is_in_proportion_to_what_this_session_has_done() -> None:
     playing = {(f"lot-{number}", 1): 4 for number in range(20)}
     # 20 games in round 4, none ended: no time is told, and the bar shows 3.5 of 15 rounds of 20 of 120 games.
     early = status(0, 80, playing=playing)
-    assert progress.line(early, 60.0).endswith(", 1:00") and drawn(early) == "━"
-    assert "score" not in progress.line(status(59, 200), 10.0), "the easy games have ended"
+    assert progress.line(early, 60.0).endswith(", 1:00 so far") and drawn(early) == "━"
+    assert "score" not in progress.line(status(99, 200), 10.0), "the easy games have ended"
+    broken: Any = SimpleNamespace(outcome="judge_failed", why="Your credit is used up. " * 9, score=early)
+    early.traces[0] = SimpleNamespace(**vars(broken) | {"score": SimpleNamespace(value=None, parts={})})
+    assert progress.lines(early, (0.0, 0.0)).splitlines()[1].startswith("1 failed, the last: Your credit is")
     # 24.7 of 120 games in a minute; if 12 of them were done before, the other half of what is left takes twice as long.
     half = status(20, 200, playing=playing)
     assert progress.line(half, 60.0).endswith("~3:52 left")
     assert progress.line(half, 60.0, 0.1).endswith("~7:32 left")
-    assert progress.line(status(120, 200), 60.0).endswith(", 1:00")
+    assert progress.line(status(120, 200), 60.0).endswith(", 1:00 so far")
     # Two of three games of 15 rounds have ended, the last is in its last round.
     last = status(2, 200, playing={("lot-3", 1): 15})
     last.total = 3

@@ -223,6 +223,17 @@ def test_a_score_that_there_is_not_is_refused_by_name(tmp_path: Path) -> None:
         replace(run, summary={}).score("solve_rate")
 
 
+async def test_a_judge_that_leaves_fields_out_is_told_which_there_are(tmp_path: Path) -> None:
+    def judge(messages: list[dict[str, Any]]) -> Any:
+        return {"same_creative_point": True} if "same_function" in str(messages[0]) else said(messages)
+
+    told = (
+        r"intervened_chain: Field required; by default a judge returns intervened_chain, .*docs/recipes\.md"
+    )
+    with pytest.raises(TooManyFailures, match=told):
+        await evaluate(**small(tmp_path, roles={"judge": judge, "oracle": mine}))
+
+
 async def test_where_nothing_listens_a_run_ends_at_once_and_leaves_no_folder(tmp_path: Path) -> None:
     nobody = f"nobody@http://127.0.0.1:{free_port()}/v1"
     started = time.monotonic()

@@ -164,7 +164,7 @@ async def played(tmp_path: Path, lines: Iterator[str]) -> tuple[Run, str]:
 
 async def test_the_player_decides_where_the_lists_cannot_tell(tmp_path: Path) -> None:
     lines = io.StringIO(
-        "mountain climb\nIs it related to taxidermy?\n1\nsailing\njuggling\nkiting\nshow\nso\nyes"
+        "mountain climb\nIs it related to taxidermy?\n1\nsailing\njuggling\nkiting\nshow\n\nyes"
     )
     run, shown = await played(tmp_path, map(str.strip, lines))
     assert run.traces[0].outcome == "solved" and "Solved in round 2 of 6, by your own word" in shown
@@ -174,8 +174,14 @@ async def test_the_player_decides_where_the_lists_cannot_tell(tmp_path: Path) ->
         and f"1 {suggested(SLOPE, [])[0]}" in flat
         and f"host: {answer(SLOPE, suggested(SLOPE, [])[0])}" in flat
     )
-    assert "a splendid one for kiting. with your words" in flat.replace("│ ", "").replace(" │", "")
-    assert "not it: sailing" not in shown and "“juggling” is not on my lists" in flat
+    assert "Yours: A terrible year for sales, but a splendid one for kiting." in flat.replace(
+        "│ ", ""
+    ).replace(" │", "")
+    assert (
+        "Type yes or no." in shown
+        and "not it: sailing" not in shown
+        and "“juggling” is not on my lists" in flat
+    )
     assert "✕ not it: mountain climb" in shown and "clue: It is something" in shown
     assert run.summary["rankable"] is False
     checks = [step["value"] for step in run.traces[0].steps if step["step"] == "check"]
@@ -183,9 +189,9 @@ async def test_the_player_decides_where_the_lists_cannot_tell(tmp_path: Path) ->
 
 
 async def test_a_word_of_the_caption_fails_and_quit_ends_anywhere(tmp_path: Path) -> None:
-    with pytest.raises(Unescapable, match="same name"):
+    with pytest.raises(Unescapable, match="lotbench play --daily --name Ann"):
         await played(tmp_path, iter(["screen", "q"]))
-    with pytest.raises(Unescapable, match="same name"):
+    with pytest.raises(Unescapable, match="lotbench play --daily --name Ann"):
         await played(tmp_path, iter(["", "quit"]))
     run, shown = await played(tmp_path, iter(["", "", "to ski"]))
     assert "That cannot be used: no word in it. Nothing is used up." in shown
@@ -194,9 +200,9 @@ async def test_a_word_of_the_caption_fails_and_quit_ends_anywhere(tmp_path: Path
 
 
 async def test_a_guess_in_the_place_of_a_question_is_one_and_a_letter_is_none(tmp_path: Path) -> None:
-    run, shown = await played(tmp_path, iter(["chess", "banana", "它是动物吗", "n", "2", "to ski"]))
+    run, shown = await played(tmp_path, iter(["chess", "y", "4", "banana", "它是动物吗", "n", "2", "to ski"]))
     assert "✕ not it: banana" in shown and "not a yes/no question" not in shown
-    assert shown.count("That is no word. Nothing is used up.") == 2
+    assert shown.count("That is no word. Nothing is used up.") == 4
     assert "to share: lotbench #3  Solved in round 3 of 6" in shown and run.summary["scores"]
 
 
@@ -292,5 +298,14 @@ def test_a_pipe_may_play_without_a_key_and_a_consent_is_short_until_more_is_aske
         and "may be published.\nDo you agree?" in shown
     )
 
+    for said in ("Given up at once", "Today's game is done; the next one is tomorrow, in "):
+        monkeypatch.setattr("sys.stdin", io.StringIO("give up\n"))
+        assert main(["play", "--daily", "--name", "Cy"]) == 0 and said in capsys.readouterr().out
+
+    async def stopped(*_: Any) -> None:
+        raise asyncio.CancelledError
+
     assert main(["play", "--name", "Ann", "--judge", "gpt-4o-mini"]) == 2
     assert "without a key: lotbench play" in capsys.readouterr().err
+    monkeypatch.setattr("lotbench.cli.play_terminal.play_here", stopped)
+    assert main(["play", "--name", "Ann"]) == 130 and "lotbench play --name Ann\n" in capsys.readouterr().out

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lotbench.benchmarks.lotbench import encore, judge, whole, words
 from lotbench.benchmarks.lotbench.chain import Chains, causal_chain
+from lotbench.benchmarks.lotbench.forms import Causal
 from lotbench.benchmarks.lotbench.settings import GameEpisode
 from lotbench.errors import EpisodeFailed, Unread
 from lotbench.harness.episode import AskResult
@@ -126,7 +127,9 @@ async def first_readable(
         reading = await ask(index, index != indexes[0])
         if reading.value is not None:
             return index, reading.value
-    raise EpisodeFailed("judge", f"judge {index + 1}: {reading.reason}")
+    fields = f"; by default a judge returns {', '.join(Causal.model_fields)}: see docs/recipes.md"
+    missing = fields if reading.reason.endswith("Field required") else ""
+    raise EpisodeFailed("judge", f"judge {index + 1}: {reading.reason}{missing}")
 
 
 def settled(state: State, episode: GameEpisode, ruled: Ruling) -> Update:

@@ -119,7 +119,7 @@ def objection(episode: GameEpisode, name: str, text: str) -> str | None:
         name: The kind of the text: `question`, `guess` or `response`.
         text: The text.
     """
-    settings, history = episode.settings, episode.state["history"]
+    settings, history = episode.settings, [*episode.state["history"], episode.state["turn"]]
     try:
         if name == "question":
             question(text, [past["question"] for past in history if past.get("question")])
