@@ -1,4 +1,4 @@
-"""Learn from accepted and refused answers: TRL's DPOTrainer on `lotbench export --preferences`. See README.md."""
+"""Learn from accepted and refused answers: TRL's DPOTrainer on the rows of pairs.py. See README.md."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import pairs
 import small
 import torch
 from datasets import Image, List, load_dataset
@@ -22,14 +23,13 @@ from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, Auto
 from trl import DPOConfig, DPOTrainer
 
 import lotbench
-from lotbench.cli import main as command
 from lotbench.types import Reply, Request
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train on the rows; writes the adapter and curve.jsonl."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("rows", type=Path, nargs="?", help="what `lotbench export RUN --preferences` wrote")
+    parser.add_argument("rows", type=Path, nargs="?", help="what pairs.py wrote")
     parser.add_argument("--model", help="name on the hub or folder")
     parser.add_argument("--out", type=Path, default=Path("runs/dpo"))
     parser.add_argument("--steps", type=int, default=40)
@@ -88,7 +88,7 @@ def _smoke(out: Path) -> tuple[Path, str]:
                   "confirm": "never"},
     )  # fmt: skip
     rows = out / "preferences.jsonl"
-    if command(["export", str(run.path), "--preferences", "--out", str(rows)]):
+    if pairs.main([str(run.path), "--out", str(rows)]):
         raise SystemExit("no rows")
     words = rows.read_text(encoding="utf-8").replace("\\", " ").split()
     bare = {part for word in words for part in "".join(c if c.isalnum() else " " for c in word).split()}

@@ -271,8 +271,7 @@ def _inside(command: Declare) -> None:
         "export = runs:export",
         "the tasks of a run as a table, or its answers to label",
         RUNS,
-        flag("runs RUN", f"{A_RUN}; several with --preferences", nargs="+"),
-        flag("--per-sample N", "preferences: rows of a sample, at most (default: 16)", type=int, default=16),
+        RUN,
         flag("--to TOOL", "for another tool, into the folder --out: huggingface"),
         flag("--out FILE", "where rows are written: .csv, else a JSON line each (default: here)"),
     )
@@ -280,7 +279,6 @@ def _inside(command: Declare) -> None:
     for option in (
         flag("--for-review", "answers for people to label, nothing judged"),
         flag("--steps", "one row a step, not one a task"),
-        flag("--preferences", "games: accepted beside refused answers, as rows for TRL's DPOTrainer"),
     ):
         rows.add_argument(option.name, **option.how)
     command(

@@ -93,15 +93,9 @@ def export(parsed: argparse.Namespace) -> int:
     from lotbench.checks import answer_labels
     from lotbench.report import trace_rows
 
-    runs = [load_run(name, parsed.runs_folder) for name in parsed.runs]
+    run = load_run(parsed.run, parsed.runs_folder)
     if parsed.out:
-        for run in runs:
-            run_folder.refuse_way_out(run.path, Path(parsed.out))
-    if parsed.preferences:
-        return _preferences(runs, parsed)
-    run, *others = runs
-    if others:
-        raise UsageError("export takes one run; several with --preferences")
+        run_folder.refuse_way_out(run.path, Path(parsed.out))
     if parsed.for_review and Path(parsed.out or "").suffix == ".csv":
         raise UsageError("--for-review: labels come back as JSON lines, and not as a table: --out NAME.jsonl")
     if parsed.to:
@@ -111,15 +105,6 @@ def export(parsed: argparse.Namespace) -> int:
         answer_labels.rows(run) if parsed.for_review else list(table(run.traces, run.path.name, run.answered))
     )
     return _write_rows(rows, parsed.out)
-
-
-def _preferences(runs: Sequence[Run], parsed: argparse.Namespace) -> int:
-    """Write rows that pair an accepted with a refused answer to the same sample, and return exit code 0."""
-    from lotbench.integrations.preferences import preferences
-
-    if parsed.to:
-        raise UsageError("--preferences goes without --to")
-    return _write_rows(preferences(runs, parsed.per_sample), parsed.out)
 
 
 def _write_rows(rows: Sequence[Mapping[str, JSON]], out: str | None) -> int:

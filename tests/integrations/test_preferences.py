@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import runpy
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,14 +15,15 @@ import pytest
 
 from lotbench import evaluate
 from lotbench.benchmarks.lotbench.games import game
-from lotbench.cli import main
 from lotbench.run.loading import Run
 from lotbench.types import Request
 from tests.fakes import RuleModel
 from tests.judging import PlantedJudge, data_set, shipped
+from tests.pages import ROOT
 from tests.rules import hear
 from tests.tiny import saved_llama
 
+main = runpy.run_path(str(ROOT / "examples/dpo/pairs.py"))["main"]
 ITEMS = shipped(3)
 BY_ID = {item.id: item for item in ITEMS}
 
@@ -63,7 +65,7 @@ def run(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def exported(out: Path, *runs: Run, most: int = 16) -> list[dict[str, Any]]:
     names = [str(one.path) for one in runs]
-    assert main(["export", *names, "--preferences", "--per-sample", str(most), "--out", str(out)]) == 0
+    assert main([*names, "--per-sample", str(most), "--out", str(out)]) == 0
     return [json.loads(line) for line in out.read_text("utf-8").splitlines()]
 
 
@@ -124,16 +126,14 @@ def test_pictures_stand_by_path_where_the_game_shows_them(run: Run, data: Path, 
         assert row["images"] == [(data / BY_ID[row["sample"]].image).as_posix()]
         kinds = [part["type"] for turn in row["prompt"] for part in turn["content"]]
         assert kinds.count("image") == 1
-    assert main(["export", str(run.path), str(shown.path), "--preferences"]) == 2
+    assert main([str(run.path), str(shown.path), "--out", str(tmp_path / "both.jsonl")]) == 2
 
 
 def test_what_gives_no_rows_is_refused(run: Run, data: Path, tmp_path: Path, capsys: Any) -> None:
     never = played(tmp_path / "runs", data, PlantedJudge([]))
-    assert main(["export", str(never.path), "--preferences"]) == 2
+    assert main([str(never.path)]) == 2
     assert "no sample has an answer that was accepted" in capsys.readouterr().err
-    assert main(["export", str(run.path), str(run.path)]) == 2
-    assert "several with --preferences" in capsys.readouterr().err
-    assert main(["export", str(run.path), "--preferences", "--per-sample", "0"]) == 2
+    assert main([str(run.path), "--per-sample", "0"]) == 2
     assert "--per-sample: at least 1" in capsys.readouterr().err
 
 

@@ -1,4 +1,6 @@
-"""Pairs of accepted and refused answers of finished games, as rows for TRL's DPOTrainer.
+"""Write pairs of accepted and refused answers of finished games, as rows for TRL's DPOTrainer.
+
+    python examples/dpo/pairs.py RUN... --out preferences.jsonl
 
 The prompt of a row is the first prompt of a game on the sample in the same arm (variant of the game). Prompts of later
 rounds contain clues that differ between games, so they are not used; answers of later rounds are.
@@ -6,19 +8,23 @@ rounds contain clues that differ between games, so they are not used; answers of
 
 from __future__ import annotations
 
+import argparse
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import lcm
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from lotbench.benchmarks.lotbench.games import Game, Round, game
 from lotbench.benchmarks.lotbench.words import same
 from lotbench.config.experiment import Limits
-from lotbench.errors import UsageError
-from lotbench.run.loading import Run, planned
+from lotbench.errors import LotbenchError, UsageError
+from lotbench.run.loading import Run, load_run, planned
 from lotbench.run.plan import Plan
 from lotbench.run.preview import first_question
+from lotbench.storage import export
 from lotbench.types import Image, Message
 
 Row: TypeAlias = dict[str, Any]
@@ -51,6 +57,24 @@ class _Scene:
             # After a full cycle of both sides the second is shifted by one, so no pair repeats.
             chosen, rejected = good[n % len(good)], bad[(n + n // lcm(len(good), len(bad))) % len(bad)]
             yield {**self.about, **_side("chosen", chosen), **_side("rejected", rejected)}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the rows of some runs, and return the exit code: 0 done, 2 usage."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="a path, a folder name in runs/, or latest")
+    parser.add_argument("--out", type=Path, default=Path("preferences.jsonl"))
+    parser.add_argument("--per-sample", type=int, default=16, help="rows of a sample, at most")
+    asked = parser.parse_args(arguments)
+    try:
+        count = export.write(preferences([load_run(run) for run in asked.runs], asked.per_sample), asked.out)
+    except LotbenchError as error:
+        print(error, file=sys.stderr)
+        return 2
+    print(f"{asked.out}: {count} rows")
+    return 0
 
 
 def preferences(runs: Sequence[Run], per_sample: int) -> list[Row]:
@@ -128,3 +152,7 @@ def _message(message: Message, in_parts: bool) -> Row:
 def _side(name: str, answer: Mapping[str, Any]) -> Row:
     place = {key: value for key, value in answer.items() if key != "content"}
     return {name: [{"role": "assistant", "content": answer["content"]}], f"{name}_from": place}
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
