@@ -125,7 +125,7 @@ class Models:
             return self._recorded(role, Path(name.model))
         if name.kind == "human" and name.text not in self._own:
             return PersonModel(self._pictures.path)
-        if name.kind == "human" and type(self._own[name.text]) is not PageModel:
+        if name.kind == "human" and role != "candidate" and type(self._own[name.text]) is not PageModel:
             raise UsageError(f"{name.text} is a person: name a Python object python:NAME")
         return self._own_model(role, name)
 
