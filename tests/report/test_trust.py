@@ -143,14 +143,8 @@ def checks(*found: Check) -> Case:
             "the judge's FPR on hard negatives may be as high as 0.060",
         ),
         (
-            checks(
-                replace(GAME, rates=replace(GOOD, most_fpr=wilson(0, 72)[1], hard=72)),
-                TRUSTED.checks[1],
-            ),
-            checks(
-                replace(GAME, rates=replace(GOOD, most_fpr=wilson(0, 73)[1], hard=73)),
-                TRUSTED.checks[1],
-            ),
+            checks(replace(GAME, rates=replace(GOOD, most_fpr=wilson(0, 72)[1], hard=72)), TRUSTED.checks[1]),
+            checks(replace(GAME, rates=replace(GOOD, most_fpr=wilson(0, 73)[1], hard=73)), TRUSTED.checks[1]),
             "(95 % interval, n = 72), above max_fpr 0.05; even a judge without an error takes at least 73",
         ),
         # Kinship.

@@ -23,11 +23,7 @@ def test_failing_is_never_trusted_and_never_clear(
 
 @pytest.mark.parametrize(
     "world",
-    [
-        lambda rng: errors.silent(rng, 0.04),
-        lambda rng: errors.withheld(rng, 0.04),
-        errors.keywords_withheld,
-    ],
+    [lambda rng: errors.silent(rng, 0.04), lambda rng: errors.withheld(rng, 0.04), errors.keywords_withheld],
 )
 def test_an_answer_that_did_not_come_may_have_been_the_worst(
     world: Callable[..., tuple[errors.Told, errors.Told]],

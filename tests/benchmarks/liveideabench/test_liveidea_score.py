@@ -202,7 +202,7 @@ def test_length_and_reasoning_go_with_each_dimension_verdict_by_verdict() -> Non
     rows = {row[:2]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
 
     assert {other for one, other in rows if one == "length of the reasoning"} == {
-        *("judged quality", "originality", "feasibility", "fluency", "quality and fluency"),
+        *("judged quality", "originality", "feasibility", "fluency", "quality and fluency")
     }
     assert {row["verdicts"] for row in rows.values()} == {len(verdicts)} == {25}
     reasoning = [float(idea.reasoning) for _, idea, _ in verdicts]

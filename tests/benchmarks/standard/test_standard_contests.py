@@ -15,15 +15,7 @@ from scipy import stats
 
 from lotbench.benchmarks.standard.oogiri import Row
 from lotbench.benchmarks.standard.oogiri.problems import Problem
-from lotbench.benchmarks.standard.score import (
-    CHOICES,
-    Answered,
-    accuracy,
-    answered,
-    ndcg,
-    spearman,
-    top1,
-)
+from lotbench.benchmarks.standard.score import CHOICES, Answered, accuracy, answered, ndcg, spearman, top1
 from lotbench.benchmarks.standard.settings import Settings
 from lotbench.benchmarks.standard.task import benchmark
 from lotbench.storage import datasets
