@@ -194,9 +194,7 @@ def parsers(one: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
                 yield from parsers(below)
 
 
-PAGES: Mapping[str, Callable[[], str]] = {
-    "docs/reference.md": reference,
-}
+PAGES: Mapping[str, Callable[[], str]] = {"docs/reference.md": reference}
 
 
 def _benchmark(one: Benchmark) -> list[str]:

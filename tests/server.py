@@ -38,8 +38,7 @@ async def serving(service: Service, port: int = 0) -> AsyncIterator[int]:
     runner = web.ServerRunner(server, shutdown_timeout=0.1)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, "127.0.0.1", port, backlog=1024)
-        await site.start()
+        await web.TCPSite(runner, "127.0.0.1", port, backlog=1024).start()
         yield int(runner.addresses[0][1])
     finally:
         await runner.cleanup()

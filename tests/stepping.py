@@ -72,5 +72,4 @@ async def play(game: Game) -> Trace:
 
 def timeless(trace: Trace) -> str:
     """A trace as its line on disk, but for the times of its calls."""
-    steps = tuple({**step, "seconds": 0.0} for step in trace.steps)
-    return trace_line(replace(trace, steps=steps))
+    return trace_line(replace(trace, steps=tuple({**step, "seconds": 0.0} for step in trace.steps)))

@@ -67,9 +67,7 @@ def test_a_skip_is_allowed_by_a_line_with_a_reason(listed: str, left: list[str])
         ("skips or no_keys", ("skipped, and not in allowed_skips.txt: test_it.py", "no such device")),
     ],
 )
-def test_a_run_in_ci_fails_on_warnings_skips_and_attempts(
-    tmp_path: Path, chosen: str, told: tuple[str, ...]
-) -> None:
+def test_ci_fails_on_warnings_skips_and_attempts(tmp_path: Path, chosen: str, told: tuple[str, ...]) -> None:
     (tmp_path / "test_it.py").write_text(HOUSE, encoding="utf-8")
     (tmp_path / "conftest.py").write_text("from tests.conftest import *\n", encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(tmp_path)]

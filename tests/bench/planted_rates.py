@@ -72,11 +72,7 @@ def rinobench(name: Naming = "s{}".format) -> list[Any]:
     """120 justifications of five claims on 60 ideas, two of the five without ground."""
     claims = tuple(
         Claim(
-            kind="known",
-            text=f"claim {n}",
-            grounded=n < 3,
-            how="" if n < 3 else "contradicts",
-            planted="x",
+            kind="known", text=f"claim {n}", grounded=n < 3, how="" if n < 3 else "contradicts", planted="x"
         )
         for n in range(5)
     )

@@ -100,8 +100,7 @@ async def test_a_reply_is_journaled_and_counted(room: Any) -> None:
 
 
 async def test_what_the_journal_has_costs_nothing(room: Any) -> None:
-    first = room(Model(GOOD))
-    await first.desk.ask(run_episodes(), asking())
+    await room(Model(GOOD)).desk.ask(run_episodes(), asking())
     model = Model(AssertionError("asked again"))
     second = room(model, limits=Limits(token_limit=0))
 
@@ -302,8 +301,7 @@ async def test_closing_gives_up_what_nobody_waits_for(room: Any) -> None:
 
 
 async def test_the_store_is_asked_when_it_is_known_who_would_answer(room: Any, tmp_path: Path) -> None:
-    first = room(Model(GOOD))
-    await first.desk.ask(run_episodes(), asking(shared=True))
+    await room(Model(GOOD)).desk.ask(run_episodes(), asking(shared=True))
     (tmp_path / "calls.jsonl").unlink()
 
     second = room(Model(AssertionError("asked again")), seed=9)
@@ -321,8 +319,7 @@ async def test_the_store_is_asked_when_it_is_known_who_would_answer(room: Any, t
 
 
 async def test_a_question_that_is_not_shared_knows_no_store(room: Any, tmp_path: Path) -> None:
-    first = room(Model(GOOD))
-    await first.desk.ask(run_episodes(), asking())
+    await room(Model(GOOD)).desk.ask(run_episodes(), asking())
     assert list((tmp_path / "home").rglob("*.json")) == []
 
 

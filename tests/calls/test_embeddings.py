@@ -85,9 +85,7 @@ def test_damaged_vectors_are_made_again(tmp_path: Path, damage: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", ["minilm", "some/model", "some/model#pooler"])
-def test_a_missing_package_is_told_with_the_command_that_installs_it(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_missing_package_is_told_with_the_way_to_it(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(embeddings, "find_spec", lambda package: None)
     with pytest.raises(UsageError, match=r"torch.*pip install -e .*embed"):
         embeddings.load_encoder(name)

@@ -143,9 +143,7 @@ def test_prices_of_ones_own_are_checked(
         price_source()
 
 
-def test_prices_of_ones_own_go_before_the_shipped_ones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_prices_of_ones_own_go_before_shipped_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "prices.toml"
     path.write_text('date = "2026-11-01"\n[usd_per_million]\n"gpt-4o" = [1, 2, 3]\n', encoding="utf-8")
     before = price(parse("gpt-4o-mini"))

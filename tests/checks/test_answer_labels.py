@@ -17,9 +17,7 @@ def test_there_is_a_judge_set_where_there_are_judges(name: str) -> None:
     assert one.judged is (one.validation is not None)
 
 
-def test_standard_evaluation_has_no_judge_and_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_standard_says_that_it_has_no_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = RuleModel(lambda request: "A", model_id="candidate")
     run = evaluate_sync(
         "standard", model=model, out=tmp_path, limit=1, settings={"kind": "2t1", "arm": "blind"}

@@ -100,9 +100,7 @@ def counted(checked: Checked, what: str, model: str) -> tuple[int, int]:
     return one.groups["all"].fpr.hits, one.groups["all"].fnr.hits
 
 
-async def test_planted_errors_come_out_exactly_by_language_and_kind(
-    data: Path, rows: Path, tmp_path: Path
-) -> None:
+async def test_planted_errors_come_out_by_language_and_kind(data: Path, rows: Path, tmp_path: Path) -> None:
     judge = PlantedJudge(ITEMS, fpr=0.1, fnr=0.2)
     own = players(judge)
     checked = await judge_check(wanted(data, rows, tmp_path, oracle=True), own=own)
@@ -167,9 +165,7 @@ async def test_a_judge_that_wavers_flips(data: Path, rows: Path, tmp_path: Path)
     assert 0.2 < flipped / pairs < 0.45  # 2 x .2 x .8 = .32
 
 
-async def test_a_check_that_was_stopped_goes_on_without_paying_twice(
-    data: Path, rows: Path, tmp_path: Path
-) -> None:
+async def test_a_stopped_check_goes_on_without_paying_twice(data: Path, rows: Path, tmp_path: Path) -> None:
     own = players(PlantedJudge(ITEMS, 0.1, 0.1))
     with pytest.raises(LimitReached):
         await judge_check(wanted(data, rows, tmp_path, limits=Limits(token_limit=60_000)), own=own)
@@ -297,8 +293,7 @@ async def test_a_check_on_the_shipped_judge_set_counts_whatever_is_played(
     run = await game(second, tmp_path, judge)
     assert "the judge was never checked (unchecked: judge-0)" in run.summary["reasons"]
 
-    check = on_shipped(data, rows, tmp_path, monkeypatch)
-    await judge_check(check, own=players(judge))
+    await judge_check(on_shipped(data, rows, tmp_path, monkeypatch), own=players(judge))
     run = await game(second, tmp_path, judge)
     assert run.summary["reasons"] == []
     assert "about the samples of lotbench_easy, not on those that were played" in section(run)
@@ -347,8 +342,7 @@ async def test_the_chance_line_is_what_the_checked_fpr_lets_wrong_guesses_get(
     easy = checked.measures[0].groups["easy"].fpr
     assert easy.value is not None and easy.value > 0
     line = sum(easy.value * (1 - easy.value) ** k * math.exp(-0.2 * k) for k in range(6))
-    score = run.summary["scores"]["creativity_score"]
-    assert score["baselines"] == {"chance": pytest.approx(line)}
+    assert run.summary["scores"]["creativity_score"]["baselines"] == {"chance": pytest.approx(line)}
     text = run.report.read_text(encoding="utf-8")
     assert f"expected from the judge's checked FPR on easy negatives, {easy.value:.3f} (0." in text
     assert f"(n = {easy.n}): {line:.3f} (0." in text
@@ -369,9 +363,7 @@ class Foreign(Player):
     names_itself = True
 
 
-async def test_a_check_of_an_object_counts_for_no_other_of_its_id(
-    data: Path, rows: Path, tmp_path: Path
-) -> None:
+async def test_a_check_of_an_object_counts_for_no_namesake(data: Path, rows: Path, tmp_path: Path) -> None:
     one, other = (Foreign(PlantedJudge(ITEMS), "judge-0") for _ in range(2))
     await judge_check(wanted(data, rows, tmp_path), own={"python:j0": one})
     runs = [await game(data, tmp_path, judge) for judge in (one, other)]
@@ -419,8 +411,7 @@ def labelled_rightly(file: Path) -> list[dict[str, Any]]:
 
 
 async def test_people_label_guesses_of_a_run_and_its_scores_are_corrected(data: Path, tmp_path: Path) -> None:
-    judge = PlantedJudge(ITEMS, 0.15, 0.3)
-    run = await game(data, tmp_path, judge, repeats=3)
+    run = await game(data, tmp_path, PlantedJudge(ITEMS, 0.15, 0.3), repeats=3)
     file = draw(run, 120, tmp_path)
     seen = lines_of(file)
     assert len(seen) == 120 and all(row["label"] is None for row in seen)
@@ -526,9 +517,7 @@ async def test_labels_that_are_none_are_faults(data: Path, tmp_path: Path) -> No
         labelled(file)
 
 
-async def test_contested_rows_and_other_splits_are_left_out_and_only_test_is_kept(
-    data: Path, tmp_path: Path
-) -> None:
+async def test_contested_rows_and_splits_other_than_test_are_left_out(data: Path, tmp_path: Path) -> None:
     rows = filled(ITEMS[:4], "tune") + filled(ITEMS[4:8], "test")
     contested = {**rows[-1], "guess": "something in between", "labels": [True, False], "contested": True}
     folder = write(tmp_path / "set", daeso=[*rows, contested])
@@ -621,8 +610,7 @@ def test_the_command_checks_over_http_and_says_so(
         paid = server.log()["finished"]
         assert main(["judge-check", *flags, *places]) == 0
         assert server.log()["finished"] == paid
-    told = capsys.readouterr().out
-    assert "kept in the store: 4 of 4 checks" in told
+    assert "kept in the store: 4 of 4 checks" in capsys.readouterr().out
     assert main(["judge-check", "--out", str(tmp_path)]) == 2
     assert "nobody to check" in capsys.readouterr().err
 
@@ -647,7 +635,7 @@ def test_a_check_at_one_address_is_none_of_another(
         assert there.log()["finished"] > paid
 
 
-def test_marks_on_exported_chains_are_read_back_as_success_rates(
+def test_marks_on_exported_chains_become_success_rates(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def line(sample: int, stage: str, mark: bool | None, judge: str = "gpt-4o-mini") -> dict[str, Any]:

@@ -220,9 +220,7 @@ def test_an_answer_that_stands_twice_is_named_with_its_line(tmp_path: Path) -> N
         read_set(tmp_path)
 
 
-async def test_a_set_of_ones_own_counts_for_data_of_ones_own(
-    tmp_path: Path,
-) -> None:
+async def test_a_set_of_ones_own_counts_for_data_of_ones_own(tmp_path: Path) -> None:
     """A kind set of one's own replaced the shipped check of a judge, for all data."""
     own = Path(shutil.copytree(SETS / "hicbench", tmp_path / "own"))
     data = Path(shutil.copytree(datasets.shipped("data", "hicbench"), tmp_path / "hicbench"))

@@ -130,9 +130,7 @@ def test_every_command_shown_parses(page: str, capsys: pytest.CaptureFixture[str
             usable(configuration(parsed), shown)
 
 
-def test_every_command_of_the_training_page_parses_and_its_settings_are_there(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_commands_of_the_training_page_parse_and_settings_exist(capsys: pytest.CaptureFixture[str]) -> None:
     shown = [words for words in commands("docs/training.md", "clot") if len(words) > 1]
     commands_shown = {words[0] for words in shown}
     assert commands_shown == {"instructions", "tune", "explore", "refine", "synthesize", "report"}

@@ -48,12 +48,9 @@ async def played(
     return run, written.getvalue(), prompts
 
 
-async def test_a_game_with_slips_a_question_left_out_and_one_given_up(
-    server: FakeServer, tmp_path: Path
-) -> None:
+async def test_a_game_with_slips_left_out_and_given_up_questions(server: FakeServer, tmp_path: Path) -> None:
     typed = "show|a spoon|what is it?||?|help|y|a  spoon|Is it big?|A Spoon!|a fork|a knife||give up"
-    lines = iter(typed.split("|"))
-    run, shown, prompts = await played(server, tmp_path, lines)
+    run, shown, prompts = await played(server, tmp_path, iter(typed.split("|")))
     assert [trace.outcome for trace in run.traces] == ["unsolved", "unsolved"]
     assert shown.count("✕ not it: ") == 2 and "That asks what, who or how." in shown
     assert shown.count("You already tried that, in round 1. Nothing is used up.") == 2
@@ -70,8 +67,7 @@ async def test_a_game_with_slips_a_question_left_out_and_one_given_up(
 
 
 async def test_a_solve_is_said_with_how_others_did(server: FakeServer, tmp_path: Path) -> None:
-    lines = iter(["sunbathers", ""])
-    run, shown, _ = await played(server, tmp_path, lines, limit=1)
+    run, shown, _ = await played(server, tmp_path, iter(["sunbathers", ""]), limit=1)
     assert run.traces[0].outcome == "solved" and "Solved in round 1 of 3" in shown
     assert "you" in shown and "round 1" in shown
 

@@ -61,11 +61,7 @@ ITEMS = {
 """What each paper has; a figure of two halves may have a row for each (`Fig. 15 left`)."""
 
 SMALLER = {
-    "clot ": [
-        "--set=tune.trainer.max_steps=2",
-        "--set=explore.keep_rule=one_order",
-        "--set=report.limit=2",
-    ],
+    "clot ": ["--set=tune.trainer.max_steps=2", "--set=explore.keep_rule=one_order", "--set=report.limit=2"],
     "lotbench evaluate --config paper/lotbench": ["--limit", "2", "--repeats", "1", "--max-rounds", "2"],
     # The paper's encoder lies on a hub.
     "lotbench evaluate --config paper/hicbench": ["--limit", "2", "--set", "encoder=minilm"],

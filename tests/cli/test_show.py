@@ -20,9 +20,7 @@ def test_the_prompts_of_a_preset_are_shown(preset: str, capsys: pytest.CaptureFi
     assert "=== respond, to the candidate" in capsys.readouterr().out
 
 
-def test_the_settings_of_a_file_are_those_of_the_prompts(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_settings_of_a_file_are_those_of_prompts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(
         'benchmark = "hicbench"\n[settings]\nstrategy = "rag"\nanswer_tokens = 33\n', encoding="utf-8"

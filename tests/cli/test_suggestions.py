@@ -50,9 +50,7 @@ def test_out_is_where_results_are_put_in_every_command() -> None:
     "command",
     [*(f"{one} {'x' * 300}" for one in ("evaluate --config", "evaluate --data", "show")), "data import oogiri-go FILE OUT"],
 )  # fmt: skip
-def test_a_file_that_cannot_be_used_is_named(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unusable_file_is_named(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "FILE").touch()
     words = [str(tmp_path / word) if word in ("FILE", "OUT") else word for word in command.split()]
     assert main(words) == 2

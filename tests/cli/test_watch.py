@@ -56,9 +56,7 @@ WRONG = ["chess", "cheese", "chess", "telly"]
         ),
     ],
 )
-async def test_a_live_game_is_printed_to_its_last_guess(
-    tmp_path: Path, guesses: list[str], shown: list[str]
-) -> None:
+async def test_a_live_game_is_shown_to_its_end(tmp_path: Path, guesses: list[str], shown: list[str]) -> None:
     left = iter([*guesses, *["again"] * 4])
 
     async def player(messages: list[dict[str, Any]]) -> str:

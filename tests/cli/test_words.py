@@ -29,8 +29,7 @@ TEMPLATES = sorted(
     path.relative_to(ROOT).as_posix() for path in (ROOT / "lotbench").rglob("*.html") if path.is_file()
 )
 OLD = re.compile(
-    r"\b(episodes?|arms?|censor(ed|ing)|(un)?rankable|told apart|tells? .{1,30} apart|DAESOs?|HHCR)\b",
-    re.I,
+    r"\b(episodes?|arms?|censor(ed|ing)|(un)?rankable|told apart|tells? .{1,30} apart|DAESOs?|HHCR)\b", re.I
 )
 CODE = re.compile(r"```.*?```|`[^`\n]*`|\]\([^)]*\)|https?://\S+|<!--.*?-->", re.DOTALL)
 SENT = frozenset(

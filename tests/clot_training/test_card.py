@@ -47,12 +47,7 @@ def test_only_the_card_of_an_adapter_says_that_others_lack_its_base(tmp_path: Pa
 
 def card_of(base: str, tmp_path: Path, *, merged: bool = False) -> tuple[dict[str, Any], str]:
     """Head and body of the card of a stage whose base has this name."""
-    about = {
-        "versions": {"peft": "0.1"},
-        "loss": {"before": 2.0, "after": 1.0},
-        "examples": 5,
-        "steps": 9,
-    }
+    about = {"versions": {"peft": "0.1"}, "loss": {"before": 2.0, "after": 1.0}, "examples": 5, "steps": 9}
     stage = tmp_path / "stage1"
     (stage / "adapter").mkdir(parents=True, exist_ok=True)
     (stage / "tune.json").write_text(json.dumps(about), "utf-8")

@@ -191,14 +191,11 @@ def test_a_rewriter_that_says_nothing_leaves_its_problems_out_of_the_report(
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    code = main(arguments)
-    return code, capsys.readouterr().err
+    return main(arguments), capsys.readouterr().err
 
 
 @pytest.mark.parametrize("step", ["instructions", "tune", "explore", "refine", "synthesize", "report"])
-def test_every_step_names_a_wrong_setting(
-    step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_step_names_bad_settings(step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "run.toml"
     file.write_text('model = "m"\nout = "o"\n[tune]\nrang = 4\n', encoding="utf-8")
     code, error = told(capsys, step, "--config", str(file))
@@ -210,9 +207,7 @@ def test_every_step_names_a_wrong_setting(
 
 
 @pytest.mark.parametrize("step", [pytest.param("refine", marks=pytest.mark.slow), "synthesize"])
-def test_a_step_names_the_one_that_has_to_come_before(
-    step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_step_names_its_forerunner(step: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "run.toml"
     file.write_text(f'model = "m"\nout = "{tmp_path / "o"}"\n', encoding="utf-8")
     code, error = told(capsys, step, "--config", str(file))

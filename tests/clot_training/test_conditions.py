@@ -46,8 +46,7 @@ def test_the_sentence_drops_from_both_ends_what_it_says(n: int, alpha: int, beta
     places = conditions.kept_ranks(n, alpha, beta, "sentence")
     assert places.start * 100 <= alpha * n < (places.start + 1) * 100
     assert (n - places.stop) * 100 <= beta * n < (n - places.stop + 1) * 100
-    inner = set(places)
-    assert inner <= set(conditions.kept_ranks(n, alpha, beta, "equation")) <= set(range(n))
+    assert set(places) <= set(conditions.kept_ranks(n, alpha, beta, "equation")) <= set(range(n))
 
 
 def test_weak_conditions_are_the_middle_of_those_drawn() -> None:

@@ -237,8 +237,7 @@ def test_without_any_keyword_the_empty_condition_is_left(tmp_path: Path) -> None
     rows = [row(n, f"g{n}", text=f"{n}!") for n in range(4)]
     for how in ("weak", "random"):
         run = random_run(tmp_path / how, rows, conditions=how, held_out=0.01)
-        summary = step.explore(run, HashPolicy)
-        assert summary["keywords"] == {"en": 0}
+        assert step.explore(run, HashPolicy)["keywords"] == {"en": 0}
         assert [one.condition for one in lines(run)] == [None] * 4
 
 
@@ -251,9 +250,7 @@ def test_two_processes_do_not_explore_into_one_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_questions_are_compared_by_the_sentence_encoder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_questions_are_compared_by_sentence_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from lotbench.calls.embeddings import load_encoder
 
     monkeypatch.setenv("LOTBENCH_HOME", str(tmp_path / "home"))

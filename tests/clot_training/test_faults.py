@@ -84,9 +84,7 @@ def test_an_error_in_reading_is_no_full_disk(said: str) -> None:
     assert not LIBRARIES.search(said)
 
 
-def test_a_folder_that_is_none_ends_a_step_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_non_folder_ends_a_step_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = configured(tmp_path)
     (tmp_path / "out").write_text("")
     assert main(["instructions", *arguments]) == 2

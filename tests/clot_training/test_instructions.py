@@ -32,8 +32,7 @@ def made(run: Config) -> list[Instruction]:
 
 def run_on(folder: Path, rows: Sequence[dict[str, Any]], own: Any = None, **fields: Any) -> tuple[Any, Any]:
     run = config(folder, data_set(folder, rows), **fields)
-    manifest = step.make(run, own)
-    return manifest, made(run)
+    return step.make(run, own), made(run)
 
 
 def picture(number: int, group: str, folder: Path, **fields: Any) -> dict[str, Any]:
@@ -235,9 +234,7 @@ def test_the_wordings_of_a_language_are_told_apart() -> None:
         ('model = "m"\nout = "o"\n', ["model.x=1"], "model is not a table"),
     ],
 )
-def test_a_configuration_that_is_wrong_is_refused(
-    tmp_path: Path, text: str, sets: list[str], told: str
-) -> None:
+def test_a_wrong_configuration_is_refused(tmp_path: Path, text: str, sets: list[str], told: str) -> None:
     path = tmp_path / "run.toml"
     path.write_text(text)
     with pytest.raises(UsageError, match=told):

@@ -15,9 +15,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_every_step_runs_with_pictures_in_one_command(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_steps_run_with_pictures_in_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from tests.vision_smoke import main
 
     assert main([str(tmp_path), "--clip-steps", "2"]) == 0

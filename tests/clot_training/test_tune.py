@@ -131,9 +131,7 @@ def test_the_loss_sees_the_response_and_its_end_alone(
     assert seen == ["blue<|im_end|>\n"] * 2
 
 
-def test_the_tokens_of_a_picture_count_to_the_length(
-    seeing_base: str, pictures: dict[str, str], tmp_path: Path
-) -> None:
+def test_picture_tokens_count_as_length(seeing_base: str, pictures: dict[str, str], tmp_path: Path) -> None:
     """What is counted before training is what the collator makes, for a picture and for none."""
     from clot_training.tuning import examples
     from clot_training.tuning.weights import base_model
@@ -259,9 +257,7 @@ def test_a_stage_says_what_it_was_made_of(tuned: Path, seeing_base: str, picture
     assert all(len(digest) == 64 for digest in frozen["data"].values())
 
 
-def test_a_finished_stage_is_not_tuned_again_and_never_mixed_with_another(
-    tuned: Path, seeing_base: str
-) -> None:
+def test_a_finished_stage_is_not_tuned_again_nor_mixed_with_another(tuned: Path, seeing_base: str) -> None:
     from clot_training.tuning.tune import tune
 
     files = sorted(tuned.glob("train-*.jsonl"))

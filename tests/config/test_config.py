@@ -64,9 +64,7 @@ def test_a_fault_is_named_for_where_it_stands(tmp_path: Path) -> None:
         ("a = 1\n" * 200_000, "larger than 1,000,000"),
     ],
 )
-def test_a_file_that_would_be_read_for_minutes_is_refused_at_once(
-    tmp_path: Path, text: str, said: str
-) -> None:
+def test_a_file_that_would_take_minutes_is_refused_at_once(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         read_toml(toml(tmp_path, text))
 

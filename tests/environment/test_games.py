@@ -59,8 +59,7 @@ async def test_stepped_games_leave_the_traces_of_evaluate(arm: str, tmp_path: Pa
     run = await evaluate(model=player, roles=judges(), out=tmp_path / "run", repeats=4, **asked)
     async with lotbench.games(out=tmp_path / "stepped", fresh=True, **judges(), **asked) as games:
         names = [(trace.sample, trace.repeat) for trace in run.traces]
-        stepped = [await games.new(*name) for name in names]
-        traces = await asyncio.gather(*map(play, stepped))
+        traces = await asyncio.gather(*map(play, [await games.new(*name) for name in names]))
     assert list(map(timeless, traces)) == list(map(timeless, run.traces))
     # A guess counts by its digest: in this arm each game has one that does.
     assert "unsolved" in {trace.outcome for trace in traces} or arm == "encore, frame earned"
@@ -109,8 +108,7 @@ async def test_an_observation_is_what_the_candidate_would_be_sent(tmp_path: Path
 
 async def test_a_step_tells_what_came_of_it(tmp_path: Path) -> None:
     async with lotbench.games(out=tmp_path, **judges(), **small(max_rounds=1)) as games:
-        sample = next(iter(games.samples))
-        game = await games.new(sample)
+        game = await games.new(next(iter(games.samples)))
         assert game.observation is not None
         assert (game.observation.round, game.reward, game.done) == (1, None, False)
         observation, reward, done, info = await game.step(game.observation.answer("a blue kettle"))

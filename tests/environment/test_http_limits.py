@@ -123,9 +123,7 @@ async def test_half_a_request_is_shown_out_also_after_a_whole_one(before: bytes,
         ("Content-Length: 14\r\n", b'{"a":"\\ud800"}', b"400"),
     ],
 )
-async def test_a_body_is_bounded_in_size_and_time(
-    head: str, body: bytes, status: bytes, limits: None
-) -> None:
+async def test_a_body_is_bounded_in_size_or_time(head: str, body: bytes, status: bytes, limits: None) -> None:
     async with served() as connect:
         asked = f"POST / HTTP/1.1\r\nHost: here\r\n{KEY}{head}\r\n".encode()
         assert status in await answer(await connect(), asked, body)

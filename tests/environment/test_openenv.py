@@ -230,8 +230,7 @@ def test_the_released_package_serves_its_own_client(tmp_path: Path) -> None:
     programs = server_environment(tmp_path)
     one = ("--sessions", "1", "--sample", "lot-0034")
     with serving() as models, command(programs / "python", tmp_path, models.url, *one) as address:
-        port = int(address.rpartition(":")[2])
-        half = socket.create_connection(("127.0.0.1", port))
+        half = socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])))
         half.sendall(b"GET /health HTTP/1.1\r\nHost: ")
         client = [str(programs / "python"), "-c", CLIENT, address, KEY]
         done = subprocess.run(client, capture_output=True, text=True, timeout=120, check=False)

@@ -89,9 +89,7 @@ ARMS: tuple[dict[str, Any], ...] = (
 
 
 @pytest.mark.parametrize("arm", ARMS, ids=str)
-async def test_the_studio_comes_to_what_a_run_comes_to(
-    temporary: Path, tmp_path: Path, arm: dict[str, Any]
-) -> None:
+async def test_the_studio_ends_as_a_run_does(temporary: Path, tmp_path: Path, arm: dict[str, Any]) -> None:
     settings = {"max_rounds": 4, "clue_interval": 2, "arm": "caption"} | arm
     with FakeServer(game_rule(solve=0.4)) as server:
         run = await play(server, tmp_path / "runs", limit=2, repeats=2, settings=settings)
@@ -126,7 +124,7 @@ async def test_an_episode_taken_again_from_the_middle_pays_for_no_reply_twice(te
         ({"model": "gpt-4o-mini"}, "OPENAI_API_KEY"),
     ],
 )
-async def test_what_does_not_fit_is_said_at_the_first_node(
+async def test_what_is_unfit_is_said_at_the_first_node(
     temporary: Path, changed: dict[str, Any], word: str
 ) -> None:
     with pytest.raises(StudioError, match=word):

@@ -79,9 +79,7 @@ def test_named_samples_are_played_as_they_are_named() -> None:
         ("rinobench", 5, {"novelty_score": 1}),
     ],
 )
-def test_the_shipped_benchmarks_are_drawn_over_what_they_say(
-    name: str, limit: int, each: dict[str, object]
-) -> None:
+def test_shipped_benchmarks_are_drawn_as_they_say(name: str, limit: int, each: dict[str, object]) -> None:
     roles = {role: ("human",) for role in benchmarks.get(name).roles if role == "judge"}
     data = "lotbench_easy" if name == "lotbench" else ""
     experiment = Experiment(benchmark=name, data=data, model="human", roles=roles, limit=limit)

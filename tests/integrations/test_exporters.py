@@ -59,8 +59,7 @@ def test_the_hub_gets_an_entry_episodes_and_a_card_that_can_be_read(name: str, t
     # The hub refuses an entry whose source has no address.
     assert entry[0].keys() == {"dataset", "value", "notes"}
     [folder] = tmp_path.glob("episodes-*")
-    card = (folder / "README.md").read_text()
-    head = yaml.safe_load(card.split("---\n")[1])
+    head = yaml.safe_load((folder / "README.md").read_text().split("---\n")[1])
     assert [one["data_files"] for one in head["configs"]] == ["episodes.jsonl", "steps.jsonl"]
     run = load_run(FOLDER / name)
     rows = lines(folder / "episodes.jsonl")
@@ -110,9 +109,7 @@ JUDGED = "A text of a judge that tells what nobody may read."
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_what_is_made_to_be_published_tells_no_reference_and_has_the_canary(
-    name: str, tmp_path: Path
-) -> None:
+def test_what_is_to_be_published_tells_no_reference_and_has_the_canary(name: str, tmp_path: Path) -> None:
     copy = tmp_path / name
     shutil.copytree(FOLDER / name, copy)
     rows = lines(copy / "traces.jsonl")

@@ -250,9 +250,7 @@ for folder, options in json.loads(sys.argv[1]):
 """
 
 
-def test_inspects_limits_end_a_sample_and_its_retries_pay_for_no_reply_twice(
-    tool: Tool, tmp_path: Path
-) -> None:
+def test_inspects_limits_end_a_sample_and_retries_pay_for_no_reply_twice(tool: Tool, tmp_path: Path) -> None:
     folders = [tmp_path / "limited", tmp_path / "retried"]
     options = [{"token_limit": 300}, {"retry_on_error": 1}]
     rule = game_rule(solve=0.0)

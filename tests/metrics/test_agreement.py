@@ -61,8 +61,7 @@ def test_trials_that_are_alike_are_worth_fewer() -> None:
     assert None not in (alone.low, alone.high, alike.low, alike.high)
     assert alike.high - alike.low > 2.5 * (alone.high - alone.low)  # type: ignore[operator]
     assert rate([]) == Rate(None, None, None, 0, 0)
-    one_sample = rate([(False, "a")] * 20)
-    assert one_sample == Rate(0.0, None, None, 0, 20)
+    assert rate([(False, "a")] * 20) == Rate(0.0, None, None, 0, 20)
 
 
 @pytest.mark.parametrize("clusters", [3, 6])
@@ -85,9 +84,7 @@ def test_verdicts_that_chance_alone_would_give_have_no_kappa() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("fpr", "fnr", "alike"), [(0.03, 0.15, 0.0), (0.1, 0.2, 0.0), (0.1, 0.2, 0.15)])
-def test_95_percent_intervals_hold_the_truth_in_93_to_97_percent(
-    fpr: float, fnr: float, alike: float
-) -> None:
+def test_95_percent_intervals_hold_the_truth_in_93_to_97(fpr: float, fnr: float, alike: float) -> None:
     truth = {"accuracy": 1 - (5 * fpr + 3 * fnr) / 8, "fpr": fpr, "fnr": fnr, "kappa": true_kappa(fpr, fnr)}
     held = dict.fromkeys(truth, 0)
     for seed in range(500):

@@ -46,13 +46,11 @@ def test_spearman_with_an_interval_over_clusters() -> None:
 
 
 def test_severities_are_told_from_what_was_judged() -> None:
-    rng = np.random.default_rng(0)
-    worth, effects = rng.normal(size=40), np.array([-1.5, -0.5, 0.25, 1.75])
+    worth, effects = np.random.default_rng(0).normal(size=40), np.array([-1.5, -0.5, 0.25, 1.75])
     items = [n for n in range(40) for _ in range(2)]
     raters = [(n + place) % 4 for n in range(40) for place in range(2)]
     scores = [worth[n] + effects[r] for n, r in zip(items, raters, strict=True)]
-    found = severities(items, raters, scores)
-    assert found == pytest.approx(effects)
+    assert severities(items, raters, scores) == pytest.approx(effects)
     assert severities([0, 0, 1, 1], [0, 1, 2, 3], [1, 2, 3, 4]) is None
     assert severities([0], [0], [1]) is None and severities([], [], []) is None
 

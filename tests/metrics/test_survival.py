@@ -52,8 +52,7 @@ def test_a_hand_worked_curve() -> None:
 def test_nobody_left_to_watch_is_not_a_number_but_nobody_left_at_all_is_zero() -> None:
     cut = curve(counts([Span(1, True), Span(1, False)], 3))
     assert cut[1] == 0.5 and math.isnan(cut[2]) and math.isnan(restricted_mean(cut))
-    done = curve(counts([Span(1, True), Span(1, True)], 3))
-    assert done.tolist() == [1, 0, 0, 0]
+    assert curve(counts([Span(1, True), Span(1, True)], 3)).tolist() == [1, 0, 0, 0]
 
 
 @pytest.mark.parametrize("span", [Span(4, False), Span(4, True), Span(0, True), Span(-1, False)])

@@ -178,9 +178,7 @@ def set_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Pictures, l
     return Pictures(tmp_path, [Row("a"), Row("b")], 32), calls
 
 
-async def test_pictures_go_out_as_data_urls_and_are_encoded_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_pictures_are_data_urls_encoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pictures, encoded = set_of(tmp_path, monkeypatch)
     with FakeServer(keep_bodies=True) as server:
         async with asked(server.url, picture=pictures.data_url) as model:
@@ -196,9 +194,7 @@ async def test_pictures_go_out_as_data_urls_and_are_encoded_once(
 
 
 @pytest.mark.parametrize("structured", [{"json_schema"}, set()])
-async def test_a_model_without_picture_input_stops_the_run_and_names_the_way_out(
-    structured: set[str],
-) -> None:
+async def test_a_model_without_picture_input_stops_the_run_and_names_a_way_out(structured: set[str]) -> None:
     with FakeServer(pictures=False, structured=structured) as server:
         async with asked(server.url) as model:
             with pytest.raises(Unescapable, match="--set arm=caption") as caught:
@@ -288,9 +284,7 @@ async def test_models_of_a_run_share_their_connections() -> None:
     assert len(peers) == 1
 
 
-async def test_openais_key_goes_to_openai_or_to_the_address_that_replaces_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_openais_key_goes_to_openai_or_the_address_set_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in PRIVATE.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("OPENAI_CUSTOM_HEADERS")
@@ -309,9 +303,7 @@ async def test_openais_key_goes_to_openai_or_to_the_address_that_replaces_it(
     assert heard[1]["authorization"] == "Bearer none"
 
 
-async def test_a_proxy_of_the_environment_is_gone_through_where_it_is_meant(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_proxy_of_the_environment_is_used_where_it_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
     async with listening() as (proxy, heard), listening() as (direct, alone):
         monkeypatch.setenv("http_proxy", proxy.removeprefix("http://").removesuffix("/v1"))
         monkeypatch.setenv("no_proxy", "127.0.0.1")
@@ -336,9 +328,7 @@ async def test_this_machine_is_reached_without_a_proxy(monkeypatch: pytest.Monke
     assert (len(heard), len(alone)) == (0, 2)
 
 
-async def test_a_proxy_that_speaks_no_http_is_refused_and_hears_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_proxy_without_http_is_refused_and_hears_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A SOCKS proxy was sent the prompt and the key, as if it were an HTTP one."""
     async with listening() as (proxy, heard):
         socks = proxy.replace("http://", "socks5://me:sesame@").removesuffix("/v1")
@@ -372,9 +362,7 @@ def test_a_missing_key_is_named_with_a_way_to_try_without(name: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["sk-…abc", "sk-a\nb", "sk-\x00"])
-def test_a_key_that_no_header_can_hold_is_refused_and_not_repeated(
-    monkeypatch: pytest.MonkeyPatch, value: str
-) -> None:
+def test_a_key_no_header_can_hold_is_refused_unrepeated(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setattr("os.environ", {"OPENAI_API_KEY": value})
 
     with pytest.raises(UsageError, match=r"\$OPENAI_API_KEY holds characters that no key has") as caught:
@@ -421,9 +409,7 @@ async def test_an_async_callable_hears_messages_and_says_text() -> None:
         (GeneratorExit("bye"), CallFailed, "python:mine: GeneratorExit: bye"),
     ],
 )
-async def test_what_goes_wrong_in_a_callable_is_a_failed_call(
-    said: Any, error: type[Exception], message: str
-) -> None:
+async def test_a_fault_in_a_callable_fails_a_call(said: Any, error: type[Exception], message: str) -> None:
     async def mine(messages: list[dict[str, Any]]) -> Any:
         for _ in range(2 if said == "hang" else 0):
             with suppress(asyncio.CancelledError):
@@ -616,9 +602,7 @@ class Listening(AsyncCallbackHandler):
         self.failed.append(error)
 
 
-async def test_callbacks_hear_of_each_call_which_it_is_and_never_the_key(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_callbacks_hear_which_call_it_is_and_never_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOTBENCH_API_KEY", "sk-sesame-123")
     listening = Listening()
     monkeypatch.setattr(

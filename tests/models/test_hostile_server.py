@@ -79,9 +79,7 @@ def written_and_read(reply: Reply, folder: Path) -> Reply:
         return found.reply
 
 
-async def test_a_body_that_unpacks_to_more_than_any_answer_is_not_unpacked(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_body_larger_than_any_answer_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     """1 MB of gzip took 2.9 GB."""
     unpacked = 0
     whole = zlib.decompressobj
@@ -212,7 +210,7 @@ async def test_an_id_is_no_page_and_never_our_key(monkeypatch: pytest.MonkeyPatc
     "told", ["sk-sesame-123", "sk-se\u200bsame-123", "s\u200bk\u2060-\ufe0fsesame-1\n23"]
 )
 @pytest.mark.parametrize("before", [0, 190, 198])
-async def test_no_part_of_our_key_is_in_an_id_or_an_error(
+async def test_no_id_or_error_has_part_of_our_key(
     told: str, before: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOTBENCH_API_KEY", "sk-sesame-123")
@@ -371,9 +369,7 @@ async def test_an_answer_that_stops_after_its_head_is_counted(
 @pytest.mark.parametrize(
     ("head", "counted"), [(b"", [None, None]), (b"HTTP/1.1 500 Bad\r\nContent-Length: 99\r\n\r\n", [])]
 )
-async def test_a_request_that_was_sent_and_not_answered_in_time_is_counted(
-    head: bytes, counted: list[None]
-) -> None:
+async def test_a_request_sent_and_not_answered_in_time_is_counted(head: bytes, counted: list[None]) -> None:
     """A server that was slow billed 17 replies, and the limit on money saw none of them."""
     seen: list[Usage | None] = []
 
@@ -408,9 +404,7 @@ async def test_no_escape_sequence_of_a_server_reaches_the_terminal() -> None:
     assert not {"\x1b", "\x07"} & set(str(caught.value))
 
 
-def test_replay_prints_no_escape_sequence_of_a_model(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_replay_prints_no_escapes_of_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (name,) = (path.name for path in FOLDER.glob("2026*-lotbench-*"))
     run = Path(shutil.copytree(FOLDER / name, tmp_path / name))
     traces = re.sub(r',"crc":"\w+"', "", (run / "traces.jsonl").read_text(encoding="utf-8"))
@@ -421,7 +415,7 @@ def test_replay_prints_no_escape_sequence_of_a_model(
     assert "\x1b" not in out
 
 
-def test_replay_is_printed_in_an_encoding_that_lacks_its_characters(
+def test_replay_is_printed_without_what_an_encoding_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (name,) = (path.name for path in FOLDER.glob("2026*-lotbench-*"))

@@ -113,8 +113,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Tiny:
         + f"{reply}<|im_end|>"
         for asked, reply in LEARNT.items()
     ]
-    batch = words(texts, padding=True, return_tensors="pt")
-    teach(tuned, dict(batch), 150, words.pad_token_id)
+    teach(tuned, dict(words(texts, padding=True, return_tensors="pt")), 150, words.pad_token_id)
     tuned.save_pretrained(adapter)
     return Tiny(str(base), str(adapter))
 
@@ -260,9 +259,7 @@ async def test_what_waits_together_is_one_batch(random: TransformersModel, count
 
 
 @pytest.mark.slow
-async def test_what_comes_during_a_batch_waits_for_the_next(
-    random: TransformersModel, counted: Counted
-) -> None:
+async def test_what_comes_in_a_batch_waits_for_the_next(random: TransformersModel, counted: Counted) -> None:
     first = asyncio.create_task(random(request("the cat", max_tokens=60)))
     await asyncio.sleep(0.02)
     await together(random, *(request(f"cat {n}") for n in range(3)))

@@ -50,8 +50,7 @@ def test_a_picture_is_a_part_of_its_own() -> None:
 
 
 def test_a_line_of_emptied_fields_is_dropped_and_any_other_line_stays() -> None:
-    nothing = user(label=None, image=None, tips="", again=None)
-    assert nothing == ("FRAME: x and x\nOUTPUT:",)
+    assert user(label=None, image=None, tips="", again=None) == ("FRAME: x and x\nOUTPUT:",)
     assert user(label=None, image=None, frame="", tips=None, again=None) == ("FRAME:  and \nOUTPUT:",)
 
 

@@ -112,10 +112,7 @@ def test_bounds_stand_beside_the_score_in_every_primary_metric_place(
 
 
 def test_rankings_have_bounds_too(informative: list[Trace]) -> None:
-    runs = [
-        entry("broken", informative),
-        entry("whole", failing(np.random.default_rng(4), 60, 0.0)),
-    ]
+    runs = [entry("broken", informative), entry("whole", failing(np.random.default_rng(4), 60, 0.0))]
     ranking = sections(board(runs))[0]
     place = next(row for row in ranking.tables[0].rows if row[0] == "broken")
     shown = bounds.in_words(metrics(informative, Rules())["creativity_score"].bounds)

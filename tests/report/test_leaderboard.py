@@ -60,8 +60,7 @@ def test_a_samples_value_is_the_mean_of_its_scored_episodes() -> None:
 
 
 def test_means_are_over_shared_samples_and_pairs_over_their_own() -> None:
-    short = one("short", 0.3, 4, values=scored(0.3, 4, n=10), failed=2)
-    made = board([*THREE, short])
+    made = board([*THREE, one("short", 0.3, 4, values=scored(0.3, 4, n=10), failed=2)])
     assert made.shared == 10
     both = [pair for pair in made.pairs if "short" not in (pair.better, pair.other)]
     assert {pair.difference.n for pair in both} == {30}

@@ -30,9 +30,7 @@ async def played(folder: Path) -> Run:
     )
 
 
-async def test_a_panel_episode_is_told_step_by_step(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_a_panel_episode_is_told_by_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = await played(tmp_path)
     assert main(["replay", str(run.path), "--sample", "idea-2"]) == 0
     told = capsys.readouterr().out
@@ -59,9 +57,7 @@ async def test_a_panel_episode_is_told_step_by_step(
     assert told.rstrip().endswith("scored, score 0.0000")
 
 
-async def test_it_is_there_as_json_and_without_its_data(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_it_is_there_as_json_without_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = await played(tmp_path)
     assert main(["replay", str(run.path), "--json"]) == 0
     table = json.loads(capsys.readouterr().out)

@@ -38,8 +38,7 @@ def judged(**rates: Any) -> Case:
 
 
 def answered(**rates: Any) -> Case:
-    found = replace(TRUSTED.checks[1], rates=replace(GOOD, **rates))
-    return case(checks=(JUDGE, found))
+    return case(checks=(JUDGE, replace(TRUSTED.checks[1], rates=replace(GOOD, **rates))))
 
 
 def test_a_run_of_which_all_is_known_is_trusted() -> None:
@@ -143,14 +142,8 @@ def checks(*found: Check) -> Case:
             "the judge's FPR on hard negatives may be as high as 0.060",
         ),
         (
-            checks(
-                replace(GAME, rates=replace(GOOD, most_fpr=wilson(0, 72)[1], hard=72)),
-                TRUSTED.checks[1],
-            ),
-            checks(
-                replace(GAME, rates=replace(GOOD, most_fpr=wilson(0, 73)[1], hard=73)),
-                TRUSTED.checks[1],
-            ),
+            checks(replace(GAME, rates=replace(GOOD, most_fpr=wilson(0, 72)[1], hard=72)), TRUSTED.checks[1]),
+            checks(replace(GAME, rates=replace(GOOD, most_fpr=wilson(0, 73)[1], hard=73)), TRUSTED.checks[1]),
             "(95 % interval, n = 72), above max_fpr 0.05; even a judge without an error takes at least 73",
         ),
         # Kinship.
@@ -194,8 +187,7 @@ def test_an_id_is_what_a_server_says_and_no_name_of_ours(said: str) -> None:
 @pytest.mark.parametrize("mark", ["#a1b2c3d4", "#a1b2c3d4@python"])
 @pytest.mark.parametrize("said", ["mixtral", "gemma", "command-r", "python:bot"])
 def test_the_mark_of_a_python_object_hides_no_family(said: str, mark: str) -> None:
-    judge = Player(("python:M-judge-0",), answered=(said + mark,))
-    others = {**TRUSTED.others, "judge": judge}
+    others = {**TRUSTED.others, "judge": Player(("python:M-judge-0",), answered=(said + mark,))}
     found = reasons(case(candidate=Player(("python:M",), answered=(said,)), others=others))
     assert "the candidate and the judge are of one family of models" in found
 

@@ -11,9 +11,7 @@ from tests.bench.truth.arrays import clear, entry
 
 
 @pytest.mark.parametrize("world", [errors.failed_games, errors.withheld, errors.silent])
-def test_failing_is_never_trusted_and_never_clear(
-    world: Callable[..., tuple[errors.Told, errors.Told]],
-) -> None:
+def test_failing_is_never_trusted_or_clear(world: Callable[..., tuple[errors.Told, errors.Told]]) -> None:
     for seed in range(3):
         (honest, case), (other, told) = world(np.random.default_rng(seed), 1.0)
         assert reasons(case) == () and any(" of the " in why or " of 198 " in why for why in reasons(told))
@@ -23,11 +21,7 @@ def test_failing_is_never_trusted_and_never_clear(
 
 @pytest.mark.parametrize(
     "world",
-    [
-        lambda rng: errors.silent(rng, 0.04),
-        lambda rng: errors.withheld(rng, 0.04),
-        errors.keywords_withheld,
-    ],
+    [lambda rng: errors.silent(rng, 0.04), lambda rng: errors.withheld(rng, 0.04), errors.keywords_withheld],
 )
 def test_an_answer_that_did_not_come_may_have_been_the_worst(
     world: Callable[..., tuple[errors.Told, errors.Told]],

@@ -44,9 +44,7 @@ def test_the_address_of_a_judge_is_the_one_in_run_json(
     assert here.url in line and there.url in line
 
 
-def test_an_id_that_is_the_configured_name_is_compared_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_id_like_the_configured_name_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeServer() as players:
         with FakeServer(suffix="") as judge:
             run = played(tmp_path / "said", players, judge, monkeypatch)

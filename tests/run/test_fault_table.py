@@ -286,8 +286,7 @@ def signalled(how: signal.Signals, tmp_path: Path) -> tuple[int, str, str, tuple
             before = stop_at(process, out, AT, how)
             told = process.stdout.read() if process.stdout else ""
         code = process.returncode
-        log = server.log()
-        assert lost(log) == 0
+        assert lost(server.log()) == 0
         finish(home, "cli", "resume", str(the_run(out)))
         # Only what was in flight is asked again.
         assert lost(server.log()) <= 1

@@ -192,9 +192,7 @@ CHECK: dict[str, Any] = {
         (("chains", "accepted"), [[[0.5, 0.5]], [[0.5, 0.5]] * 2]), (("key", "criterion"), []),
     ],
 )  # fmt: skip
-def test_a_number_of_a_check_that_is_none_is_named(
-    path: tuple[Any, ...], value: object, tmp_path: Path
-) -> None:
+def test_a_checks_number_that_is_none_is_named(path: tuple[Any, ...], value: object, tmp_path: Path) -> None:
     """A report of such a run ended in a TypeError."""
     table: Any = json.loads(json.dumps({"schema": 2, "records": [CHECK]}))
     (tmp_path / "judge.json").write_text(json.dumps(table))

@@ -109,8 +109,7 @@ async def test_too_many_failures_say_which_run_and_it_can_be_resumed(tmp_path: P
     assert where is not None
     assert load_run(where).config.model == "python:flaky"
     broken = False
-    own = {"python:flaky": flaky, "python:mine": mine}
-    run = await resume(where, own=own)
+    run = await resume(where, own={"python:flaky": flaky, "python:mine": mine})
     assert {"solved", "unsolved"} >= set(outcomes(run).values())
     assert outcomes(run) == outcomes(await evaluate(**small(tmp_path / "whole")))
 
@@ -265,9 +264,7 @@ def test_the_api_is_six_names() -> None:
         lotbench.judge_everything  # noqa: B018
 
 
-def test_the_notebook_runs_from_its_first_cell_to_its_last(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_notebook_runs_from_first_cell_to_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = Path(lotbench.__file__).parents[1] / "examples" / "notebook.ipynb"
     cells = [cell for cell in json.loads(file.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"]
     monkeypatch.chdir(tmp_path)
@@ -281,8 +278,7 @@ def test_the_notebook_runs_from_its_first_cell_to_its_last(
     head = str(table).splitlines()[0].split()
     assert (head[:2], head[-2:]) == (["sample", "guess"], ["parts.attempts", "score"])
     assert len(slow.steps_frame()) == sum(len(trace.steps) for trace in slow.traces)
-    ranked = known["compared"].to_frame()
-    assert list(ranked["model"]) == ["python:keen", "python:slow"]
+    assert list(known["compared"].to_frame()["model"]) == ["python:keen", "python:slow"]
     compared = known["compared"]
     stored = json.dumps([cell["outputs"] for cell in cells], ensure_ascii=False)
     said = [

@@ -187,9 +187,7 @@ def test_a_run_on_a_read_only_disk_is_read(
         assert first in said
 
 
-def test_what_wants_to_write_to_a_read_only_disk_says_so(
-    tmp_path: Path, read_only: Callable[[Path], None]
-) -> None:
+def test_writing_to_a_read_only_disk_is_told(tmp_path: Path, read_only: Callable[[Path], None]) -> None:
     run = copied(GAME, tmp_path)
     read_only(run)
 

@@ -172,9 +172,7 @@ def test_what_was_sent_is_shown_whatever_becomes_of_the_data_set(
     assert call_with_a_picture(run, capsys) == before
 
 
-def test_a_sample_changed_in_the_run_refuses_by_name(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_sample_changed_in_the_run_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = copied(LOTBENCH, tmp_path)
     table = rows(run)
     table[0]["explanation"] = "another"

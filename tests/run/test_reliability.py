@@ -59,9 +59,7 @@ async def test_a_passing_trouble_is_met_again_and_never_shown(fault: str, waits:
 
 
 @pytest.mark.parametrize("fault", PASSING)
-async def test_a_trouble_that_does_not_pass_fails_the_call_after_the_last_retry(
-    fault: str, waits: list[float]
-) -> None:
+async def test_a_lasting_trouble_fails_the_call_after_the_last_retry(fault: str, waits: list[float]) -> None:
     with FakeServer(faults=always(fault)) as server:
         with pytest.raises(CallFailed, match=r"tries: 4") as caught:
             await answer(server, retries=3)
@@ -158,9 +156,7 @@ async def test_a_cancelled_wait_is_no_longer_counted() -> None:
 
 
 @pytest.mark.parametrize("fault", [Wire("hang", 60.0), Wire("drip", 3.0)])
-async def test_an_attempt_that_takes_too_long_is_given_up_and_tried_again(
-    fault: Wire, waits: list[float]
-) -> None:
+async def test_an_attempt_that_takes_too_long_is_ended_and_retried(fault: Wire, waits: list[float]) -> None:
     """A drip keeps each byte within any read timeout; the attempt as a whole is timed."""
     with FakeServer(faults=[fault]) as server:
         found = await answer(server, timeout_s=0.3)
@@ -219,9 +215,7 @@ async def test_a_refusal_of_one_body_fails_that_call_only(status: int, waits: li
         (Status(403, "Your input was flagged", "content_policy_violation"), "content_filter"),
     ],
 )
-async def test_a_prompt_that_does_not_fit_or_may_not_be_is_a_reply_of_its_kind(
-    fault: Status, finish: Finish
-) -> None:
+async def test_a_prompt_too_long_or_banned_is_a_reply_of_its_kind(fault: Status, finish: Finish) -> None:
     with FakeServer(faults=[fault]) as server:
         found = await answer(server)
     assert (found.text, found.finish, found.model) == ("", finish, "m")
@@ -342,9 +336,7 @@ FIRST = [name for name, _ in CAPTIONS]
 """The samples that are played here; `--limit` would draw others."""
 
 
-async def test_one_sample_whose_calls_always_fail_does_not_stop_the_others(
-    tmp_path: Path, waits: list[float]
-) -> None:
+async def test_one_sample_whose_calls_all_fail_stops_no_others(tmp_path: Path, waits: list[float]) -> None:
     name, caption = CAPTIONS[1]
     with FakeServer(faults=troubled(caption)) as server:
         run = await play(server, tmp_path, samples=FIRST, max_failed=0.5)
@@ -360,9 +352,7 @@ async def test_one_sample_whose_calls_always_fail_does_not_stop_the_others(
 
 
 @pytest.mark.parametrize("role", ["judge", "oracle"])
-async def test_a_call_that_fails_is_its_own_roles_failure(
-    tmp_path: Path, role: str, waits: list[float]
-) -> None:
+async def test_a_failed_call_is_its_own_roles_failure(tmp_path: Path, role: str, waits: list[float]) -> None:
     name, caption = CAPTIONS[0]
     with FakeServer(rule=game_rule(solve=0), faults=troubled(caption, "503", role)) as server:
         run = await play(server, tmp_path, samples=FIRST, max_failed=0.5)
@@ -372,9 +362,7 @@ async def test_a_call_that_fails_is_its_own_roles_failure(
     assert set(ends.values()) == {"unsolved"}
 
 
-async def test_more_failures_than_allowed_stop_the_run_which_can_be_resumed(
-    tmp_path: Path, waits: list[float]
-) -> None:
+async def test_more_failures_than_allowed_stop_the_run_resumably(tmp_path: Path, waits: list[float]) -> None:
     with FakeServer() as server:
         server.change(faults=lambda index, body: "500" if index >= 3 else None)
         with pytest.raises(
@@ -428,9 +416,7 @@ def own(models: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("fault", REPLIES)
-async def test_a_guess_that_came_and_cannot_be_read_is_a_used_round_of_its_kind(
-    tmp_path: Path, fault: str
-) -> None:
+async def test_a_guess_that_cannot_be_read_is_a_used_round_of_its_kind(tmp_path: Path, fault: str) -> None:
     def plan(index: int, body: Mapping[str, Any]) -> str | None:
         asks_for = json.dumps(body.get("response_format", {}))
         return fault if body["model"] == "candidate" and '"guess"' in asks_for else None
@@ -470,9 +456,7 @@ async def test_a_verdict_that_came_and_cannot_be_read_is_a_judge_failure_and_nev
 
 
 @pytest.mark.parametrize("fault", REPLIES)
-async def test_an_answer_that_came_and_cannot_be_read_costs_that_rounds_answer(
-    tmp_path: Path, fault: str
-) -> None:
+async def test_an_answer_that_cannot_be_read_costs_that_rounds_answer(tmp_path: Path, fault: str) -> None:
     with FakeServer(
         rule=game_rule(solve=0),
         faults=lambda index, body: fault if body["model"] == "oracle" and index > 2 else None,
@@ -558,9 +542,7 @@ async def test_servers_whose_ids_are_half_a_character_pair_leave_every_file_read
     assert main(["report", str(run.path)]) == 0
 
 
-async def test_nothing_is_left_running_after_a_run_that_was_stopped(
-    tmp_path: Path, waits: list[float]
-) -> None:
+async def test_nothing_is_left_running_after_a_stopped_run(tmp_path: Path, waits: list[float]) -> None:
     before = asyncio.all_tasks()
     with FakeServer(faults=lambda index, body: "401" if index > 5 else None, latency=0.01) as server:
         with pytest.raises(Unescapable):

@@ -138,9 +138,7 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
 
 
 @pytest.mark.slow
-def test_three_kills_cost_the_calls_in_flight_and_nothing_else(
-    tmp_path: Path, unbroken: tuple[Path, int]
-) -> None:
+def test_three_kills_cost_the_calls_in_flight_alone(tmp_path: Path, unbroken: tuple[Path, int]) -> None:
     """And this among faults, of which the unbroken run had none."""
     options = ("--latency", "0.005-0.03", "--faults", "mixed", "--rate", "0.05", "--seed", "1")
     first, port = unbroken
@@ -247,9 +245,7 @@ async def test_another_picture_refuses_to_be_gone_on_with(tmp_path: Path, data: 
         (("roles", "judge"), ["python:judge-9"]),
     ],
 )
-async def test_another_experiment_refuses_to_be_gone_on_with(
-    tmp_path: Path, place: tuple[str, ...], value: Any
-) -> None:
+async def test_another_experiment_is_not_resumed(tmp_path: Path, place: tuple[str, ...], value: Any) -> None:
     with FakeServer() as server:
         run = await stopped(server, tmp_path)
         change_json(run / "run.json", "experiment", *place, value=value)
@@ -282,9 +278,7 @@ def judged(body: Any) -> bool:
     return "same_creative_point" in json.dumps(body.get("response_format", {}))
 
 
-async def test_episodes_whose_last_call_never_arrived_are_played_again(
-    tmp_path: Path, waits: list[float]
-) -> None:
+async def test_episodes_whose_last_call_was_lost_are_played_again(tmp_path: Path, waits: list[float]) -> None:
     with FakeServer(
         rule=game_rule(solve=0), faults=lambda index, body: "500" if judged(body) else None
     ) as server:
@@ -299,9 +293,7 @@ async def test_episodes_whose_last_call_never_arrived_are_played_again(
     assert len(done.traces) == len(run.traces) == 3
 
 
-async def test_episodes_that_ended_on_unreadable_replies_stand_until_they_are_wanted_anew(
-    tmp_path: Path,
-) -> None:
+async def test_episodes_that_ended_on_unreadable_replies_stand_until_wanted_anew(tmp_path: Path) -> None:
     with FakeServer(
         rule=game_rule(solve=0), faults=lambda index, body: "garbage" if judged(body) else None
     ) as server:
@@ -360,9 +352,7 @@ async def test_what_a_run_takes_from_the_store_is_in_its_journal(tmp_path: Path)
     assert steps(first, "chain")[0] == steps(second, "chain")[0]
 
 
-async def test_a_run_folder_is_complete_without_store_and_server(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_run_folder_is_complete_in_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with FakeServer(rule=game_rule(solve=0)) as server:
         await play(server, tmp_path / "1")
         run = await play(server, tmp_path / "2", seed=1)

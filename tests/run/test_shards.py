@@ -157,9 +157,7 @@ async def test_a_person_cannot_be_in_several_processes(threads: None, tmp_path: 
 
 
 @pytest.mark.parametrize("at", ["shards", "shards/0"])
-async def test_shards_that_are_links_are_refused_and_nothing_behind_them_is_touched(
-    at: str, tmp_path: Path
-) -> None:
+async def test_linked_shards_are_refused_and_nothing_behind_them_is_touched(at: str, tmp_path: Path) -> None:
     with FakeServer() as server:
         run = await played(server, tmp_path / "runs", 1)
         elsewhere = tmp_path / "elsewhere"
@@ -210,13 +208,8 @@ def test_a_signal_ends_a_run_on_ray_in_order(number: int, tmp_path: Path) -> Non
     """It ignored Ctrl-C for 7,950 calls, and died of SIGTERM with a stack trace of Ray's."""
     with serving(0, "--latency", "0.1-0.2") as server:
         cast = [f"--model=c@{server.url}", f"--judge=j@{server.url}", f"--oracle=o@{server.url}"]
-        options = [
-            "--set=arm=caption",
-            "--limit=12",
-            "--shards=2",
-            "--concurrency=8",
-            f"--out={tmp_path / 'runs'}",
-        ]
+        options = ["--set=arm=caption", "--limit=12", "--shards=2", "--concurrency=8"]
+        options.append(f"--out={tmp_path / 'runs'}")
         with running(tmp_path / "home", "cli", "evaluate", *cast, *options) as process:
             until = time.monotonic() + 120
             while server.log()["finished"] < 30:

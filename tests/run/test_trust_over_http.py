@@ -38,8 +38,7 @@ def few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     """Six samples are enough, and 20 rows of a check."""
     monkeypatch.setattr(trust, "MIN_SAMPLES", 6)
     for name, bounds in trust.BOUNDS.items():
-        few = replace(bounds, min_negatives=20, min_positives=20)
-        monkeypatch.setitem(trust.BOUNDS, name, few)
+        monkeypatch.setitem(trust.BOUNDS, name, replace(bounds, min_negatives=20, min_positives=20))
 
 
 def summary(out: Path) -> dict[str, Any]:

@@ -52,9 +52,7 @@ async def test_a_run_with_judges_that_were_never_checked_is_not_rankable(
     assert f"the judge was never checked (unchecked: {', '.join(judges)})" in found["reasons"]
 
 
-async def test_scores_that_need_no_judge_need_no_check(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_scores_without_a_judge_need_no_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {"justification": False}
     few = await run("rinobench", tmp_path, settings=settings)
     assert few["reasons"] == ["the run is of 3 samples, fewer than 50"]
@@ -70,8 +68,7 @@ async def test_a_candidate_of_the_writers_maker_is_not_rankable(
     candidate: str, barred: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trust, "MIN_SAMPLES", 3)
-    settings = {"justification": False}
-    found = await run("rinobench", tmp_path, candidate, settings=settings)
+    found = await run("rinobench", tmp_path, candidate, settings={"justification": False})
     assert found["reasons"] == (
         ["the candidate is of the family that wrote 3 of the 3 samples or their gold (claude)"]
         if barred
@@ -157,8 +154,7 @@ def test_ideas_of_one_block_and_problems_of_one_question_count_once(tmp_path: Pa
 
 def test_a_problem_is_seen_if_a_response_that_people_liked_in_it_was_trained_on(tmp_path: Path) -> None:
     adapter_texts.write(tmp_path, [])
-    problems = planned("standard", tmp_path).chosen
-    chosen = problems[0]
+    chosen = planned("standard", tmp_path).chosen[0]
     right, wrong = chosen.options[0], chosen.options[-1]
     adapter_texts.write(tmp_path, [right.text])
     assert chosen.id in (planned("standard", tmp_path).seen or ())
@@ -167,8 +163,7 @@ def test_a_problem_is_seen_if_a_response_that_people_liked_in_it_was_trained_on(
 
 
 def test_what_an_adapter_began_from_is_among_what_it_has_seen(tmp_path: Path) -> None:
-    before = frozenset({adapter_texts.fingerprint("one")})
-    adapter_texts.write(tmp_path, ["two"], before)
+    adapter_texts.write(tmp_path, ["two"], frozenset({adapter_texts.fingerprint("one")}))
     assert adapter_texts.read_digests(tmp_path) == {
         adapter_texts.fingerprint(text) for text in ("One.", "two")
     }

@@ -181,8 +181,7 @@ def test_runs_that_name_one_duel_are_a_duel_and_others_with_one_order_are_none(
         asked = {"samples": ("lot-0070", "lot-0001", "lot-0003")}
         return [
             replace(
-                shelf,
-                run=replace(shelf.run, duel=duel, config=shelf.run.config.model_copy(update=asked)),
+                shelf, run=replace(shelf.run, duel=duel, config=shelf.run.config.model_copy(update=asked))
             )
             for shelf, duel in zip(shelves, duels, strict=True)
         ]

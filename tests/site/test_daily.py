@@ -50,18 +50,13 @@ def test_the_page_holds_its_pictures_and_no_answer_in_the_open(tmp_path: Path) -
 
 def test_no_text_of_a_sample_breaks_out_of_the_page() -> None:
     """Quotes, an end of the script, and line ends that only JavaScript knows."""
-    hostile = "</script><script>x()</script>\u2028\u2029'\"`<!--\ud83d"
-    fields = {
-        "id": "lot-0001</script>",
-        "caption": hostile,
-        "frame": f"{hostile}<MASK>{hostile}",
-        "key_text": "ski",
-    }
-    item = EASY[0].model_copy(update=fields | {"response": f"{hostile}ski{hostile}", "explanation": hostile})
+    evil = "</script><script>x()</script>\u2028\u2029'\"`<!--\ud83d"
+    fields = {"id": "lot-0001</script>", "caption": evil, "frame": f"{evil}<MASK>{evil}", "key_text": "ski"}
+    item = EASY[0].model_copy(update=fields | {"response": f"{evil}ski{evil}", "explanation": evil})
     told = json.dumps({"first": "2026-01-01", "rounds": 6, "games": [_game(item)]})
     page = screen("daily", rounds=6, games=told).body.decode()
     [data] = re.findall(r'<script type="application/json" id="games">(.*?)</script>', page, re.DOTALL)
-    assert json.loads(data)["games"][0]["joke"] == [hostile, hostile]
+    assert json.loads(data)["games"][0]["joke"] == [evil, evil]
     assert page.count("</script>") == 2 and not re.search("[\u2028\u2029]", data)
 
 

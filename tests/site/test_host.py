@@ -97,16 +97,9 @@ def test_each_english_easy_sample_has_likely_guesses_of_both_kinds_and_none_of_b
         for counts, of in zip((True, False), lists(EASY[name]), strict=True):
             both = [text for text in of if stems(text) in accepted & refused]
             assert {verdict(EASY[name], text)[0] for text in both} <= {counts}, name
-    no_women = [
-        ("lot-0042", "butler"),
-        ("lot-0042", "father"),
-        ("lot-0050", "grandma"),
-        ("lot-0031", "customer"),
-    ]
-    assert {verdict(EASY[name], guess)[0] for name, guess in no_women} == {False}, "tapping her foot"
-    assert [verdict(EASY["lot-0017"], guess)[0] for guess in ("donkey milk bath", "bath of lava")] == [
-        True
-    ] * 2
+    men = [("lot-0042", "butler"), ("lot-0042", "father"), ("lot-0050", "grandma"), ("lot-0031", "customer")]
+    assert {verdict(EASY[name], guess)[0] for name, guess in men} == {False}, "tapping her foot"
+    assert {verdict(EASY["lot-0017"], guess)[0] for guess in ("donkey milk bath", "bath of lava")} == {True}
 
 
 def test_each_easy_sample_has_facts_in_known_words_and_questions_to_pick() -> None:
@@ -177,11 +170,8 @@ async def test_the_player_decides_where_the_lists_cannot_tell(tmp_path: Path) ->
     assert "Yours: A terrible year for sales, but a splendid one for kiting." in flat.replace(
         "│ ", ""
     ).replace(" │", "")
-    assert (
-        "Type yes or no." in shown
-        and "not it: sailing" not in shown
-        and "“juggling” is not on my lists" in flat
-    )
+    assert "Type yes or no." in shown and "not it: sailing" not in shown
+    assert "“juggling” is not on my lists" in flat
     assert "✕ not it: mountain climb" in shown and "clue: It is something" in shown
     assert run.summary["rankable"] is False
     checks = [step["value"] for step in run.traces[0].steps if step["step"] == "check"]

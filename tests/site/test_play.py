@@ -66,9 +66,7 @@ def test_who_is_told_nothing_sees_no_turns_and_no_verdict() -> None:
         ("question", "Is it small?", None),
     ],
 )
-def test_what_cannot_be_used_is_said_before_anything_is_used_up(
-    field: str, said: str, why: str | None
-) -> None:
+def test_what_cannot_be_used_is_said_before_any_is_used_up(field: str, said: str, why: str | None) -> None:
     found = objection(seen([PAST]), field, said)
     assert (found is None) if why is None else (why in str(found) and "Nothing is used up." in str(found))
 

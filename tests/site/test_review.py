@@ -219,9 +219,7 @@ def test_the_command_writes_beside_the_data_set(
     assert shown(sites[1].get("").body.decode())[0]["before"] == "accept"
 
 
-def test_decisions_are_never_written_into_the_data_set(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_decisions_never_go_into_the_data_set(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = folder(tmp_path, EN)
     assert main(["data", "review", str(path), "--out", str(path / "review.jsonl")]) == 2
     assert "never written" in capsys.readouterr().err

@@ -48,8 +48,7 @@ async def test_every_call_of_an_episode_has_its_messages_and_its_reply(name: str
 @pytest.mark.parametrize("name", WHOLE)
 def test_each_step_is_one_click_from_what_was_asked_and_said(name: str) -> None:
     root = OLD
-    gallery = Gallery(root)
-    shelf = gallery.shelf(name)
+    shelf = Gallery(root).shelf(name)
     file, trace = shelf.rows[0].file, shelf.run.traces[0]
     page = read(root, f"game/{name}/{file}")
     linked = {int(at) for at in re.findall(rf'href="../../said/{name}/{re.escape(file)}#c(\d+)"', page)}

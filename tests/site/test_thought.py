@@ -40,8 +40,7 @@ def test_a_chain_is_read_into_nodes() -> None:
 def test_what_the_intervention_changed_is_marked() -> None:
     before = ("clock rings", "sleeper wakes", "it is a rhythm")
     after = ("Drum rings", "Sleeper wakes", "it is a rhythm", "people dance")
-    marked = [one.changed for one in intervened(before, after)]
-    assert marked == [True, False, False, True]
+    assert [one.changed for one in intervened(before, after)] == [True, False, False, True]
     assert intervened((), ("a",)) == (Node("a", False),)
     # Comparing these takes minutes.
     assert not any(one.changed for one in intervened(("a", "b") * 5_000, ("a", "c") * 5_000))

@@ -361,9 +361,7 @@ async def joined(browser: TestClient[Any, Any], name: str) -> str:
     return str(told["go"]).removesuffix("/index.html")
 
 
-async def test_no_more_people_play_at_once_than_there_are_places(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_more_people_play_than_have_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(play_site, "MOST_PLAYING", 2)
     now = [0.0]
     with FakeServer(game_rule(solve=0.0)) as server:
@@ -429,8 +427,7 @@ async def test_of_a_game_that_is_over_its_page_keeps_how_it_ended_and_nothing_th
 ) -> None:
     monkeypatch.setattr(play_site, "HELD", 1)
     with FakeServer(game_rule(solve=0.0)) as server:
-        asked = game(server, **{"settings.max_rounds": 1, "limit": 1})
-        table = PlaySite(asked, tmp_path)
+        table = PlaySite(game(server, **{"settings.max_rounds": 1, "limit": 1}), tmp_path)
         files = []
         async with client(table) as browser:
             for name in ("Ann", "Bob", "Cleo"):
@@ -461,9 +458,7 @@ class Ready:
         return Reply('{"guess": "sunbathers", "question": "Is it alive?"}', request.model)
 
 
-async def test_a_comparison_has_the_lines_of_people(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+async def test_a_comparison_has_lines_of_people(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with FakeServer(game_rule(solve=0.0)) as server:
         one = {"settings.max_rounds": 1}
         for name in ("Ann", "Bob", "Cleo"):

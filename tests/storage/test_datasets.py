@@ -126,9 +126,7 @@ def huge(width: int, height: int) -> bytes:
         ("nul\0.png", None, "cannot be read as a picture (ValueError)"),
     ],
 )
-def test_a_bad_picture_is_named_with_its_line(
-    tmp_path: Path, name: str, content: bytes | None, fault: str
-) -> None:
+def test_a_bad_picture_is_named_by_line(tmp_path: Path, name: str, content: bytes | None, fault: str) -> None:
     (tmp_path / "secret.png").write_bytes(png())
     given = {} if content is None else {name: content}
     folder = put(tmp_path / "set", {"id": "a"}, {"id": "b", "image": name}, pictures=given)
@@ -238,9 +236,7 @@ def test_a_recorded_picture_lies_in_its_data_set_and_has_a_digest(tmp_path: Path
             Pictures(folder, items, 32, digests)["0"]
 
 
-def test_a_picture_is_in_memory_once_however_many_runs_send_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_picture_is_in_memory_once_for_all_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of people who play at once, each has a run: 72 of them once had 72 times the pictures, and 1.6 GB."""
     folder, found = rows(tmp_path)
     calls: list[str] = []
@@ -255,8 +251,7 @@ def test_a_picture_is_in_memory_once_however_many_runs_send_it(
         urls |= {id(pictures.data_url(pictures[name].sha256)) for name in ("0", "2")}
     assert sorted(calls) == ["0.png", "2.png"] and len(urls) == 2
 
-    other = png((31, 9))
-    (folder / "0.png").write_bytes(other)
+    (folder / "0.png").write_bytes(png((31, 9)))
     assert (
         Pictures(folder, found, 32)["0"].sha256 == hashlib.sha256(encoded(folder / "0.png", 32)).hexdigest()
     )
@@ -311,8 +306,7 @@ def test_prompts_come_from_the_benchmark_or_from_a_folder(tmp_path: Path) -> Non
 def test_a_photograph_is_sent_as_jpeg_and_a_drawing_as_the_png_that_it_is(tmp_path: Path) -> None:
     photograph = Pillow.effect_noise((600, 400), 60).convert("RGB").resize((900, 600))
     photograph.save(tmp_path / "photo.jpg", quality=95)
-    drawing = Pillow.new("P", (300, 200), 3)
-    drawing.save(tmp_path / "drawing.png")
+    Pillow.new("P", (300, 200), 3).save(tmp_path / "drawing.png")
     items = [SimpleNamespace(id=name, language="en", image=name) for name in ("photo.jpg", "drawing.png")]
     pictures = datasets.Pictures(tmp_path, items, 768)
     sent = {name: pictures.data_url(pictures[name].sha256) for name in ("photo.jpg", "drawing.png")}

@@ -89,8 +89,7 @@ def test_what_is_skipped_is_counted_by_reason_and_what_is_broken_named_by_line(t
 
 @pytest.mark.parametrize("stem", ["../evil", "a/b", "..", ".hidden", "nul\0byte", ""])
 def test_a_row_cannot_name_a_file_elsewhere(stem: str, tmp_path: Path) -> None:
-    source = go(tmp_path / "go", {}, en=[row(image=stem), asked()])
-    done = bring(source, tmp_path / "made")
+    done = bring(go(tmp_path / "go", {}, en=[row(image=stem), asked()]), tmp_path / "made")
     assert dict(done.skipped) == {"the picture's name is no file's": 1}
     assert not list((tmp_path / "made").rglob("*.jpg"))
 
@@ -190,9 +189,7 @@ def test_a_file_that_is_no_summary_and_a_contest_with_two(tmp_path: Path) -> Non
         bring(tmp_path / "nowhere", tmp_path / "other", caption_contest)
 
 
-def test_the_command_prints_what_was_kept_and_skipped(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_the_kept_and_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = go(tmp_path / "go", en=[row(star=3), row(star=None), row(text=""), "{"])
     assert main(["data", "import", "oogiri-go", str(source), str(tmp_path / "made")]) == 0
     out = capsys.readouterr().out
@@ -213,9 +210,7 @@ def test_a_caption_that_comes_twice_is_named_and_the_data_set_can_be_read(tmp_pa
     assert [one.text for one in brought(tmp_path / "made")] == ["fine"]
 
 
-def test_a_cell_that_no_reader_takes_is_named_by_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cell_no_reader_takes_is_named_by_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "CDID.csv"
     head = "ID,Field,Question,Principle,Challenge,Knowledge Base,Source\n"
     source.write_text(f"{head}1,a,b,c,d,{'x' * 200_000},e\n", encoding="utf-8")

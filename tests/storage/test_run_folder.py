@@ -52,9 +52,7 @@ def held(path: Path) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def test_a_command_calls_a_run_by_a_name_that_finds_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_command_names_a_run_so_that_it_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert [called(tmp_path / run) for run in ("runs/a", "other/a")] == ["a", "other/a"]
 

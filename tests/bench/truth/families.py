@@ -12,8 +12,7 @@ GAMES = 3
 
 def chances(pictures: int, samples: int, rng: np.random.Generator) -> Floats:
     """Of each game on each picture; two samples of one picture are nearly one."""
-    own = of_pictures(PLAYERS["strong"], pictures, samples, rng)
-    return np.repeat(own, GAMES, axis=1)
+    return np.repeat(of_pictures(PLAYERS["strong"], pictures, samples, rng), GAMES, axis=1)
 
 
 def error(models: int, pictures: int, samples: int, sims: int, seed: int = 0) -> int:

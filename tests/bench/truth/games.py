@@ -16,15 +16,7 @@ from tests.games import check, respond, trace, unread
 
 STRONG, WEAK, NEVER = PLAYERS.values()
 VERDICTS = {accepted: (Opinion("check", 0, accepted, "judge", "ok", {}, {}),) for accepted in (True, False)}
-__all__ = [
-    "NEVER",
-    "STRONG",
-    "WEAK",
-    "Errors",
-    "Player",
-    "played",
-    "traces",
-]
+__all__ = ["NEVER", "STRONG", "WEAK", "Errors", "Player", "played", "traces"]
 
 
 def traces(games: Sequence[Game]) -> list[Trace]:

@@ -281,9 +281,7 @@ def test_rows_without_a_label_are_no_labels(tmp_path: Path, capsys: pytest.Captu
 # Comparison.
 
 
-def test_runs_that_differ_in_two_settings_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_with_two_differences_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = [play(tmp_path), play(tmp_path, settings={"strategy": "rcp", "w1": 0.5})]
     assert main(["report", *(str(run.path) for run in runs)]) == 2
     told = capsys.readouterr().err

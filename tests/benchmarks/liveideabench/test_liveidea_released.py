@@ -74,9 +74,7 @@ def put(folder: Path, table: Sequence[Mapping[str, Any]], categories: str = CATE
     return folder / "view.csv"
 
 
-def test_released_rows_become_a_run_a_model_that_compare(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_released_rows_become_comparable_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         main(["data", "import", "liveideabench-ideas", str(put(tmp_path, rows())), str(tmp_path / "v2")]) == 0
     )

@@ -60,13 +60,8 @@ def rule(asked: Any) -> Any:
         (_, one), (_, other) = ideas
         return {"grade": "A" if int(one) < int(other) else "C"}
     ((keyword, _),) = ideas
-    severity = SEVERITY[heard.model]
-    return {
-        "analysis": "well",
-        "originality": worth(keyword) + severity,
-        "feasibility": 5 - severity,
-        "clarity": 8,
-    }
+    harsh = SEVERITY[heard.model]
+    return {"analysis": "well", "originality": worth(keyword) + harsh, "feasibility": 5 - harsh, "clarity": 8}
 
 
 def played(
@@ -168,9 +163,7 @@ def test_a_killed_run_makes_no_new_idea_for_a_judged_one_and_keeps_its_judges(tm
     assert summary["scores"] == others["scores"]
 
 
-def test_labels_of_people_come_back_into_the_report(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_labels_of_people_come_into_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with FakeServer(rule) as server:
         run = played(server, tmp_path, limit=6)
     rows = tmp_path / "rows.jsonl"

@@ -62,8 +62,7 @@ async def test_the_dimensions_by_hand() -> None:
 
 async def test_the_percentile_of_a_draw_is_numpys() -> None:
     keywords = [read_keyword(trace, V2) for trace in (await by_place(8)).traces]
-    rng = np.random.default_rng(1)
-    weights = rng.multinomial(8, np.full(8, 1 / 8), size=50).astype(float)
+    weights = np.random.default_rng(1).multinomial(8, np.full(8, 1 / 8), size=50).astype(float)
     for unit in ("keyword", "idea", "row"):
         table = sheet(keywords, V2, unit)
         drawn = [np.repeat(table.composites, row[table.owner].astype(int)) for row in weights]
@@ -202,7 +201,7 @@ def test_length_and_reasoning_go_with_each_dimension_verdict_by_verdict() -> Non
     rows = {row[:2]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
 
     assert {other for one, other in rows if one == "length of the reasoning"} == {
-        *("judged quality", "originality", "feasibility", "fluency", "quality and fluency"),
+        *("judged quality", "originality", "feasibility", "fluency", "quality and fluency")
     }
     assert {row["verdicts"] for row in rows.values()} == {len(verdicts)} == {25}
     reasoning = [float(idea.reasoning) for _, idea, _ in verdicts]

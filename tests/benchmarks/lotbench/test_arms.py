@@ -82,8 +82,7 @@ async def encore() -> Any:
 
 
 async def test_a_replay_tells_leaps_ideas_and_a_key_text_that_came_too_late() -> None:
-    told = replay(POINTED.model_dump(mode="json"), await encore())
-    text = told.text
+    text = replay(POINTED.model_dump(mode="json"), await encore()).text
     assert "no other idea: not it" in text and "accepted; another idea" in text
     assert "not it (the key text itself, which was met before)" in text
     assert "after 0 failed attempts" in text and "after 2 failed attempts" in text
@@ -149,7 +148,7 @@ def by_words(request: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("frame", "ideas"), [("hidden", 6), ("earned", 6)])
-async def test_a_check_of_a_hidden_encore_reads_responses_and_their_ideas(
+async def test_a_check_of_a_hidden_encore_reads_responses_and_ideas(
     frame: Any, ideas: int, tmp_path: Path
 ) -> None:
     rows = write(tmp_path / "set", hidden=RESPONSES, different=IDEAS)

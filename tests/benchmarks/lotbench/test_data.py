@@ -196,9 +196,7 @@ CONTRADICTED = {
 }
 
 
-def test_guesses_that_their_own_explanation_contradicts_are_neither_accepted_nor_rows(
-    items: tuple[Item, ...],
-) -> None:
+def test_guesses_their_explanation_contradicts_are_neither_accepted_nor_rows(items: tuple[Item, ...]) -> None:
     listed = [(item.id, text) for item in items for text in item.accept]
     listed += [(row["sample"], row["guess"]) for row in judge_set("daeso") if not row["contested"]]
     assert [one for one in listed if one[1] in CONTRADICTED.get(one[0], "")] == []

@@ -31,9 +31,7 @@ from tests.play import (
     ("arm", "picture", "caption"),
     [("image+caption", True, True), ("image", True, False), ("caption", False, True)],
 )
-async def test_the_arm_says_what_the_candidate_sees_of_the_scene(
-    arm: str, picture: bool, caption: bool
-) -> None:
+async def test_the_arm_says_what_the_player_sees_of_the_scene(arm: str, picture: bool, caption: bool) -> None:
     player = candidate()
     await play(player, max_rounds=2, arm=arm)
     for text in (*said_to_candidate(player), *said_to_candidate(player, "ask")):
@@ -145,9 +143,7 @@ async def test_reasoning_that_is_too_long_is_cut_and_no_fault_of_the_guess() -> 
         ([GARBAGE, "drum", SORRY], "drum"),
     ],
 )
-async def test_cot_sc_takes_the_guess_that_most_votes_agree_on_the_first_in_a_tie(
-    votes: list[str], chosen: str
-) -> None:
+async def test_cot_sc_takes_the_guess_of_most_votes_the_first_in_a_tie(votes: list[str], chosen: str) -> None:
     guesses = [reasoned(vote) if vote not in (GARBAGE, SORRY) else vote for vote in votes]
     player, checker = candidate(*guesses), judge(NO)
     game = await play(player, checker, framework="cot_sc", votes=len(votes), max_rounds=1)

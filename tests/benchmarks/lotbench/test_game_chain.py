@@ -104,13 +104,7 @@ def test_a_chinese_chain_has_the_point_if_it_has_its_characters(said: str, has: 
 
 @pytest.mark.parametrize(
     "trial",
-    [
-        (NO, NO, NO, NO),
-        (YES, YES, NO, NO),
-        (YES, NO, NO, YES),
-        (GARBAGE, NO, NO, NO),
-        (YES, NO, GARBAGE, NO),
-    ],
+    [(NO, NO, NO, NO), (YES, YES, NO, NO), (YES, NO, NO, YES), (GARBAGE, NO, NO, NO), (YES, NO, GARBAGE, NO)],
 )
 async def test_a_chain_with_which_the_judge_errs_is_rebuilt(trial: tuple[Any, ...]) -> None:
     checker = judge(NO, chains=[CHAIN, ANOTHER], trial=[*trial, *TRIAL])

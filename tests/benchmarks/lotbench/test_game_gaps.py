@@ -70,9 +70,7 @@ async def test_an_error_that_ends_the_run_goes_before_one_that_ends_the_game(tmp
         await room.games(("lot-1", 1))
 
 
-async def test_a_state_key_that_is_not_declared_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_undeclared_state_key_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def respond(state: Any, runtime: Any) -> dict[str, Any]:
         return {"turn": {"status": "ok", "guess": "bell"}, "colour": "red"}
 

@@ -287,9 +287,7 @@ async def test_answers_are_told_in_the_language_of_the_sample() -> None:
 
 
 @pytest.mark.parametrize("said", ["Perhaps.", SORRY, GARBAGE, FILTERED, '{"answer": "Yes and No"}'])
-async def test_an_answer_that_cannot_be_read_is_missing_told_to_nobody_and_the_game_goes_on(
-    said: Any,
-) -> None:
+async def test_an_answer_that_cannot_be_read_is_missing_told_to_nobody_and_play_goes_on(said: Any) -> None:
     player, checker, teller = candidate(), judge(NO), oracle(said, "Yes")
     game = await play(player, checker, teller, max_rounds=3)
     assert game.read("answer", "answer") == [None, "Yes"]

@@ -134,9 +134,7 @@ async def test_the_static_part_comes_first_so_that_prefixes_can_be_cached(framew
 
 
 @pytest.mark.parametrize(("sample", "told"), [(SAMPLE, "A: Unclear"), (CHINESE, "答：不清楚")])
-async def test_an_oracle_that_cannot_decide_says_so_and_the_candidate_is_told(
-    sample: Item, told: str
-) -> None:
+async def test_an_oracle_that_cannot_decide_says_so_and_the_player_is_told(sample: Item, told: str) -> None:
     player, teller = candidate("one", "two"), oracle("Unclear")
     game = await play(player, oracles=teller, sample=sample, max_rounds=2)
     assert game.read("answer", "answer") == ["Unclear"]

@@ -40,12 +40,8 @@ def test_a_round_says_all_that_came_of_it() -> None:
     first, second = read_rounds(steps)
     assert (first.guess, first.status, first.language_mismatch) == ("horn", "ok", True)
     assert [one.accepted for one in first.opinions] == [None, True, False]
-    assert (first.decision, first.asked, first.question, first.leak) == (
-        "overturned",
-        "ok",
-        "Is it alive?",
-        True,
-    )
+    assert (first.decision, first.asked) == ("overturned", "ok")
+    assert (first.question, first.leak) == ("Is it alive?", True)
     assert (first.answered, first.answer, first.clues) == (True, None, ("It is loud.",))
     assert (second.status, second.decision, second.asked, second.answered) == ("", "none", None, False)
     assert game(trace("s", 1, "candidate_failed", steps)).unsolved_through == 1

@@ -36,14 +36,11 @@ def passes(text: str) -> bool:
 
 def test_the_guess_rule_stops_what_is_no_phrase() -> None:
     assert len(CASES) == 60
-    through = [case["text"] for case in CASES if passes(case["text"])]
-    assert through == PHRASES
+    assert [case["text"] for case in CASES if passes(case["text"])] == PHRASES
 
 
 @pytest.mark.parametrize(("text", "phrase"), [(case["text"], case["phrase"]) for case in GUESSES])
-def test_orders_and_many_things_are_no_phrase_and_what_looks_like_them_is_one(
-    text: str, phrase: bool
-) -> None:
+def test_orders_and_many_things_are_no_phrase_and_what_looks_so_is_one(text: str, phrase: bool) -> None:
     assert passes(text) is phrase
 
 

@@ -70,8 +70,7 @@ def source(folder: Path, *rows: dict[str, Any]) -> Path:
     (folder / "rows" / "images").mkdir(parents=True, exist_ok=True)
     for name in {row["image"] for row in rows}:
         Image.new("RGB", (64, 48), (hash(name) % 200, 80, 90)).save(folder / "rows" / name)
-    lines = "".join(f"{json.dumps(row)}\n" for row in rows)
-    (folder / "rows" / "samples.jsonl").write_text(lines)
+    (folder / "rows" / "samples.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return folder / "rows"
 
 
@@ -157,9 +156,7 @@ def test_lower_bounds_are_those_of_scipy() -> None:
     assert liked(0).low == 0.0
 
 
-async def test_what_breaks_a_rule_of_samples_is_asked_for_once_more_with_the_reason_then_dropped(
-    tmp_path: Path,
-) -> None:
+async def test_what_breaks_a_rule_is_asked_for_again_with_the_reason_then_dropped(tmp_path: Path) -> None:
     wrong = PUZZLE | {"clues": "It wants a bigger tank."}
     model = writer(puzzle=lambda request: wrong if request.key.attempt == 0 else PUZZLE)
     made = await built(tmp_path, model=model)
@@ -174,9 +171,7 @@ async def test_what_breaks_a_rule_of_samples_is_asked_for_once_more_with_the_rea
     assert row["stage"] == "quality" and "key_text: stands in the response 0 times" in row["reason"]
 
 
-async def test_a_picture_that_cannot_be_played_or_has_few_votes_is_dropped_with_the_reason(
-    tmp_path: Path,
-) -> None:
+async def test_a_picture_that_cannot_be_played_or_has_few_votes_is_dropped_and_why(tmp_path: Path) -> None:
     unseen = contest("unseen", ("Nobody voted.", (1, 1, 1)))
     model = writer(
         puzzle={"usable": False, "why": "It names a mayor."}
@@ -205,8 +200,7 @@ async def test_a_second_build_asks_nothing_again_and_after_a_review_it_makes_the
     assert main(["data", "check", str(made.dataset)]) == 0
     decide(made, decision="reject", **edit)
     assert (await built(tmp_path, model=model)).accepted == 0
-    card = json.loads((tmp_path / "out" / "card.json").read_text())
-    assert card["left_out"] == {"rejected": 1}
+    assert json.loads((tmp_path / "out" / "card.json").read_text())["left_out"] == {"rejected": 1}
     decide(made, decision="perhaps", **edit)
     with pytest.raises(DataError, match=r"proposals\.review\.jsonl:1: decision"):
         await built(tmp_path, model=model)
@@ -258,9 +252,7 @@ async def test_likes_and_chinese_rows_are_built_of_too(tmp_path: Path) -> None:
     assert any("这只猫在想什么" in text_of(request) for request in model.asked)
 
 
-async def test_a_decision_names_no_place_to_write_to_and_nothing_is_written_through_a_link(
-    tmp_path: Path,
-) -> None:
+async def test_a_decision_names_no_place_to_write_and_no_link_is_written_through(tmp_path: Path) -> None:
     made = await built(tmp_path)
     away = tmp_path / "away.png"
     Image.new("RGB", (3, 3), "red").save(away)

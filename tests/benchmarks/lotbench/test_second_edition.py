@@ -54,9 +54,7 @@ def test_every_response_has_the_point_that_its_author_fixed(folder: Path) -> Non
 
 
 @pytest.mark.parametrize("folder", [FOLDER, EXTRA], ids=lambda folder: folder.name)
-def test_every_sample_has_a_near_miss_of_each_line_and_three_guesses_that_its_mask_lets_fail(
-    folder: Path,
-) -> None:
+def test_every_sample_has_a_near_miss_a_line_and_three_guesses_that_its_mask_lets_fail(folder: Path) -> None:
     for item in datasets.samples(folder, Item):
         missed = Counter(guess.fails for guess in item.reject if guess.difficulty == "hard")
         assert missed["likeness"] == missed["effect"] == 1, item.id
@@ -72,9 +70,7 @@ def test_the_extra_samples_are_others_of_pictures_that_the_game_shows(items: tup
     assert {play["sample"] for _, play in tables(EXTRA / "calibration.jsonl")} <= {item.id for item in extra}
 
 
-def test_every_sample_has_what_the_game_needs_and_leaves_its_tier_to_blind_plays(
-    items: tuple[Item, ...],
-) -> None:
+def test_every_sample_has_what_a_game_needs_and_leaves_tiers_to_blind_plays(items: tuple[Item, ...]) -> None:
     for item in items:
         assert len(item.clues) == 4, item.id
         assert len(item.accept) >= 2 and len(item.reject) >= 4 and len(item.near) >= 3, item.id
@@ -84,9 +80,7 @@ def test_every_sample_has_what_the_game_needs_and_leaves_its_tier_to_blind_plays
     assert sum(bool(item.points) for item in items) > len(items) / 2
 
 
-def test_no_response_is_one_of_the_first_edition_and_no_prompt_gives_one_away(
-    items: tuple[Item, ...],
-) -> None:
+def test_no_response_is_of_the_first_edition_and_no_prompt_gives_one_away(items: tuple[Item, ...]) -> None:
     first = {words.same(item.response) for item in datasets.samples(FIRST, Item)}
     pack = datasets.prompts("lotbench")
     for item in items:

@@ -377,9 +377,7 @@ LEAKS = [
 
 
 @pytest.mark.parametrize(("question", "secret", "leak"), LEAKS)
-def test_a_question_leaks_a_secret_that_it_holds_as_whole_words(
-    question: str, secret: str, leak: bool
-) -> None:
+def test_a_question_leaks_a_secret_it_holds_as_whole_words(question: str, secret: str, leak: bool) -> None:
     assert words.leaks(question, ["nothing", secret]) is leak
 
 
@@ -427,7 +425,5 @@ OVERLAPS = [
 
 
 @pytest.mark.parametrize(("guess", "key", "kind"), OVERLAPS)
-def test_a_guess_that_contains_or_shortens_the_key_text_is_told_apart(
-    guess: str, key: str, kind: str | None
-) -> None:
+def test_a_guess_that_contains_or_shortens_the_key_text_shows(guess: str, key: str, kind: str | None) -> None:
     assert words.overlap(guess, key) == kind

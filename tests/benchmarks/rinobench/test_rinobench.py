@@ -134,9 +134,7 @@ async def test_long_related_works_are_cut_evenly_marked_and_counted() -> None:
     st.lists(st.lists(st.sampled_from(["A few words.", "Why?", "one two three"]), max_size=30), min_size=1),
     st.integers(0, 2000),
 )
-def test_related_works_stay_within_the_budget_and_every_cut_is_marked(
-    abstracts: list[list[str]], budget: int
-) -> None:
+def test_related_works_stay_in_budget_and_cuts_are_marked(abstracts: list[list[str]], budget: int) -> None:
     texts = [" ".join(parts) for parts in abstracts]
     limit = works.even(list(map(len, texts)), budget)
     kept = [works.shortened(text, limit) for text in texts]
@@ -152,8 +150,7 @@ def test_related_works_stay_within_the_budget_and_every_cut_is_marked(
 
 
 def test_the_starter_set_has_every_class_and_gives_no_score_away() -> None:
-    folder = datasets.shipped("data", "rinobench_easy")
-    items = datasets.samples(folder, Item)
+    items = datasets.samples(datasets.shipped("data", "rinobench_easy"), Item)
 
     assert len(items) >= 60
     assert min(sum(one.novelty_score == label for one in items) for label in range(1, 6)) >= 10

@@ -133,9 +133,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-async def test_a_conference_becomes_two_splits_and_every_paper_left_out_has_its_reason(
-    tmp_path: Path,
-) -> None:
+async def test_a_conference_becomes_two_splits_and_each_paper_left_out_has_its_reason(tmp_path: Path) -> None:
     made, _, judge = await built(tmp_path)
 
     dropped = {
@@ -258,8 +256,7 @@ async def test_the_writer_reads_reviews_in_words_without_their_ratings(tmp_path:
     ],
 )
 def test_a_rating_is_the_number_before_the_words(given: Any, said: int | None) -> None:
-    reply = construction.Reply(content={TECHNICAL: given})
-    assert construction.rating(reply, TECHNICAL) == said
+    assert construction.rating(construction.Reply(content={TECHNICAL: given}), TECHNICAL) == said
 
 
 def test_only_works_that_introduction_or_related_work_cite_count_once() -> None:
@@ -286,8 +283,7 @@ def test_scores_are_cut_at_edges_closed_on_the_right() -> None:
 def test_edges_stand_between_quantiles_and_bins_of_equal_width() -> None:
     means = [1.0, 1.0, 1.0, 2.0, 2.5, 3.0, 3.5]
     assert construction.cut(means, Rules(quantile_share=0)) == pytest.approx((1, 1.5, 2, 2.5, 3, 3.5))
-    quantiles = np.quantile(means, np.linspace(0, 1, 6))
-    blend = 0.7 * quantiles + 0.3 * np.linspace(1, 3.5, 6)
+    blend = 0.7 * np.quantile(means, np.linspace(0, 1, 6)) + 0.3 * np.linspace(1, 3.5, 6)
     assert construction.cut(means, Rules()) == pytest.approx(tuple(blend))
     papers = [
         Paper.model_validate(paper(f"{venue}{low}", (low, low), venue=venue))
@@ -358,9 +354,7 @@ def test_the_command_builds_from_recorded_replies(tmp_path: Path, capsys: pytest
     assert len(test) >= 9
 
 
-def test_the_command_names_what_is_wrong_with_a_rule(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_names_what_a_rule_has_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "c.json").write_text(json.dumps(conference()), encoding="utf-8")
     command = [
         "data", "build-rinobench", str(tmp_path / "c.json"), "--out", str(tmp_path / "out"), "--writer", "local",

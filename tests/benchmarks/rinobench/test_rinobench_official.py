@@ -131,18 +131,14 @@ async def test_predictions_find_their_idea_by_id(tmp_path: Path) -> None:
         (["x"], {}, "neither a line of calls.jsonl nor of traces.jsonl"),
     ],
 )
-async def test_predictions_that_cannot_be_joined_are_refused(
-    tmp_path: Path, rows: Any, settings: Any, fault: str
-) -> None:
+async def test_unjoinable_predictions_fail(tmp_path: Path, rows: Any, settings: Any, fault: str) -> None:
     data = imported(tmp_path, official((1, 1, 1, 1, 1)))
     with pytest.raises(UsageError, match=fault):
         await play(predictions(tmp_path, rows), data, tmp_path / "runs", justification=False, **settings)
     assert not (tmp_path / "runs").exists()
 
 
-def test_joining_by_position_is_said_where_people_look(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_joining_by_position_is_said_in_sight(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = imported(tmp_path, official((1, 1, 1, 1, 1)))
     rows = predictions(tmp_path, [answer(item.novelty_score) for item in datasets.samples(data, Item)])
     code = main(
@@ -242,9 +238,7 @@ def released() -> Path:
 
 
 @pytest.mark.parametrize("model", RELEASED)
-async def test_released_predictions_load_and_give_the_whole_table(
-    tmp_path: Path, released: Path, model: str
-) -> None:
+async def test_released_predictions_give_the_whole_table(tmp_path: Path, released: Path, model: str) -> None:
     data = imported(tmp_path)
     path = released / f"novelty_predictions-{model}.json"
     run = await play(f"file:{path}", data, tmp_path, join="position")

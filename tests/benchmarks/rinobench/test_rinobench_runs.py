@@ -78,9 +78,7 @@ async def test_the_judge_writes_the_steps_of_alignment_once_or_for_each_idea(
     assert run.score("alignment") == pytest.approx(0.6)
 
 
-async def test_a_judge_that_could_not_be_read_is_asked_anew_when_a_run_is_gone_on_with(
-    tmp_path: Path,
-) -> None:
+async def test_a_judge_that_could_not_be_read_is_asked_anew_when_a_run_is_resumed(tmp_path: Path) -> None:
     run = await play(
         tmp_path, judge(["a"], ["b"], CHECKS, scores=(6,), ground_novelty=["mumble"] * 2), ideas=1
     )

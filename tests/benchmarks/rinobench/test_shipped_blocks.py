@@ -25,9 +25,7 @@ def test_the_rows_stand_in_whole_blocks_with_all_classes_equally_often(items: tu
     assert all(8 <= len(item.related_works) <= 10 for item in items)
 
 
-def test_each_idea_and_each_list_of_a_block_stands_in_two_rows_with_two_scores(
-    items: tuple[Item, ...],
-) -> None:
+def test_each_idea_and_list_of_a_block_stands_in_two_rows_with_two_scores(items: tuple[Item, ...]) -> None:
     ideas: dict[tuple[str, str], list[int]] = {}
     lists: dict[tuple[str, frozenset[str]], list[int]] = {}
     for item in items:

@@ -318,9 +318,7 @@ def test_a_pair_is_of_two_and_an_id_of_one(tmp_path: Path, capsys: pytest.Captur
     assert "no prompt 'q/1'" in capsys.readouterr().err
 
 
-def test_no_escape_sequence_of_a_key_reaches_the_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_escape_of_a_key_reaches_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     key = {"models": {"p/1": {"A": "ada\x1b]0;owned\x07", "B": "bob\u202e"}}}
     assert main(put(tmp_path, key)) == 0
     assert not set("\x1b\x07\u202e") & set(capsys.readouterr().out)

@@ -166,11 +166,7 @@ async def test_the_gain_changes_the_score_and_not_the_episode() -> None:
 async def test_the_report_has_spearman_what_is_misplaced_and_the_papers_average() -> None:
     played = await play(by_lot, [row for row in SHIPPED if row.language == "ja"])
     ranking = played.section("ranking")
-    assert [row[0] for row in ranking.tables[0].rows] == [
-        "top-1",
-        "NDCG",
-        "Spearman",
-    ]
+    assert [row[0] for row in ranking.tables[0].rows] == ["top-1", "NDCG", "Spearman"]
     assert [row[0] for row in ranking.tables[1].rows] == [1, 2, 3, 4, 5]
     assert len(ranking.plots) == 1
     for row in (one for one in played.section("by type and language").tables[0].rows if one[0] != "all"):
@@ -236,11 +232,7 @@ def test_a_run_is_scored_again_from_its_folder_and_shows_what_was_sent(tmp_path:
 @pytest.mark.slow
 def test_the_embedded_model_answers_on_the_shipped_rows(tmp_path: Path) -> None:
     run = evaluate_sync(
-        "standard",
-        model="local",
-        out=tmp_path,
-        samples=ONE_OF_EACH,
-        settings={"arm": "caption"},
+        "standard", model="local", out=tmp_path, samples=ONE_OF_EACH, settings={"arm": "caption"}
     )
     assert [trace.outcome for trace in run.traces] == ["scored"] * 5
     assert {trace.score.parts["kind"] for trace in run.traces} == set(KINDS)
