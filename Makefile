@@ -25,7 +25,7 @@ evaluate: $(VENV)/local.done   ## watch a tiny model at a joke, and a good playe
 	echo "It took $$((end - $(START))) s: $$((ready - $(START))) s to install, $$((end - ready)) s for the games."
 
 demo: $(VENV)/local.done       ## a leaderboard of three scripted players in the browser, without a key
-	@test -d demo || { rm -rf build/demo && $(BIN)/python -m tests.bench.pictures --runs build/demo && mv build/demo demo; }
+	@test -d demo || $(BIN)/python -m tests.bench.pictures --runs demo || { rm -rf demo; exit 1; }
 	@$(BIN)/lotbench view demo
 
 quick: $(VENV)/dev.done        ## the fast tests, under two minutes

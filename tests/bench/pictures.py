@@ -1,7 +1,7 @@
 """The pictures of the README: a leaderboard and a game, photographed in Chromium from runs that this script plays.
 
     python -m tests.bench.pictures [--out docs/pictures] [--samples 24]
-    python -m tests.bench.pictures --runs build/demo  # keep the runs and take no pictures (`make demo`)
+    python -m tests.bench.pictures --runs demo  # keep the runs and take no pictures (`make demo`)
 
 The players are scripted, and no model: each guesses what the lists of the samples call right and wrong, with a chance of
 its own, and asks what the facts answer; judge and oracle go by the same lists and facts. What is seen are lotbench's own pages on real run folders.

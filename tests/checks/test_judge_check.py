@@ -372,9 +372,10 @@ async def test_a_check_of_an_object_counts_for_no_namesake(data: Path, rows: Pat
 
 async def test_a_function_is_no_person(data: Path, tmp_path: Path) -> None:
     roles = dict.fromkeys(("judge", "oracle"), ("human:bob",))
-    asked = Experiment(benchmark="lotbench", model="human:bob", roles=roles, data=str(data))
+    asked = Experiment(benchmark="lotbench", model="python:c", roles=roles, data=str(data))
+    own = dict.fromkeys(("python:c", "human:bob"), candidate)
     with pytest.raises(UsageError, match="human:bob is a person: name a Python object python:NAME"):
-        await begin(Config(experiment=asked, limits=Limits()), out=tmp_path, own={"human:bob": candidate})
+        await begin(Config(experiment=asked, limits=Limits()), out=tmp_path, own=own)
 
 
 @pytest.mark.parametrize(

@@ -149,4 +149,4 @@ def test_the_leaderboard_is_that_of_the_demo(tmp_path: Path, capsys: pytest.Capt
     assert len(runs) == len(rows) == 3 and told.splitlines()[0] in page and "lotbench view " in told
     assert [row for row in rows if " ".join(f"| {' | '.join(row)} |".split()) not in page] == []
     makefile = (ROOT / "Makefile").read_text("utf-8")
-    assert "-m tests.bench.pictures --runs build/demo" in makefile and "lotbench view demo" in makefile
+    assert "-m tests.bench.pictures --runs demo" in makefile and "lotbench view demo" in makefile
