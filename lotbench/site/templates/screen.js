@@ -27,7 +27,7 @@ function step(place, move = true) {
   if (!move) return;
   if (current) {
     current.focus({preventScroll: true});
-    current.scrollIntoView({block: "start"});
+    current.scrollIntoView({block: "nearest"});
     history.replaceState(null, "", `#${current.id}`);
   } else {
     const first = rounds.find((one) => one.dataset.round === number && one.offsetParent);
