@@ -30,6 +30,7 @@ from lotbench.storage.datasets import config_file, data_folder, data_sets
 T = TypeVar("T")
 LIMITS = ("concurrency", "rpm", "tpm", "cost_limit", "token_limit", "time_limit")
 PATIENCE_S = 10.0
+"""How long a second Ctrl-C is ignored, in seconds; see `interruptible`."""
 FIELDS = {
     **{name: name for name in ("benchmark", "model", "data", "limit", "repeats", "seed")},
     "sample": "samples",

@@ -52,13 +52,17 @@ def by_criterion(
     Empty if there was no check, or if the replies of a judge have no model id, or several.
     """
     judges = judged_by(context.ids.get(role, ()), context.addresses.get(role, ()), indexes)
-    wanted = declared.key(role, settings, context.prompts, context.sampling.get(role), context.data)
+    if judges is None:
+        return {}
+    key_of_role = declared.key(role, settings, context.prompts, context.sampling.get(role), context.data)
+    # A check on a judge set of one's own names its data set even if verdicts do not depend on it.
+    data = {"data": context.data}
+    wanted = {**data, **key_of_role, **judges}
     checks: dict[str, Record] = {}
-    for record in context.records if judges is not None else ():
-        # A check on a judge set of one's own names its data set even if verdicts do not depend on it.
-        key = {"data": context.data, **record["key"]}
+    for record in context.records:
+        key = {**data, **record["key"]}
         criterion = key.pop("criterion", "")
-        if key == {"data": context.data, **wanted, **(judges or {})}:
+        if key == wanted:
             checks.setdefault(criterion, record)
     return checks
 
