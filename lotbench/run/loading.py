@@ -129,9 +129,12 @@ class Run:
 
         Raises:
             UsageError: There is no such finished game or task.
+            RunFolderError: The run has not recorded its sample.
         """
         trace = find_trace(self.traces, sample, repeat)
-        fields, own = self.samples[trace.sample], benchmarks.get(self.config.benchmark).replay
+        if (fields := self.samples.get(trace.sample)) is None:
+            raise RunFolderError(f"{self.path / 'samples.jsonl'}: has no sample {trace.sample}")
+        own = benchmarks.get(self.config.benchmark).replay
         return own(fields, trace) if own else replay(fields, trace, readings(self, trace))
 
     @property

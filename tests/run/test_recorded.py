@@ -114,6 +114,15 @@ def test_scoring_and_replay_want_no_data_set(
     assert capsys.readouterr().out
 
 
+def test_a_replay_of_a_sample_that_the_run_lacks_names_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = copied(LOTBENCH, tmp_path)
+    (run / "samples.jsonl").write_text("", "utf-8")
+    assert main(["replay", str(run)]) == 2
+    assert "samples.jsonl: has no sample lot-" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("change", [renamed, grown, gone])
 @pytest.mark.parametrize(
     ("benchmark", "fields"),

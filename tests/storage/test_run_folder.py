@@ -133,7 +133,10 @@ WRONG = {
 }  # fmt: skip
 
 
-STEPS = [{"step": 3}, {"step": "x", "round": []}, {"step": "x", "draw": "y"}, {"step": "x", "seconds": [1]}]
+STEPS = [
+    {"step": 3}, {"step": "x", "round": []}, {"step": "x", "draw": "y"}, {"step": "x", "seconds": [1]}, {"round": 1},
+    {"step": "respond", "value": {"guess": ["a"]}}, {"step": "check", "value": {"judge": "1"}},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("step", STEPS, ids=str)
