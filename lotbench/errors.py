@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -127,6 +128,23 @@ def file_errors(path: Path | str, kind: type[UsageError] = UsageError, advice: s
         yield
     except OSError as error:
         raise kind(f"{path}: {error.strerror or error}{advice}") from None
+
+
+@contextmanager
+def shape_errors(*runs: Path) -> Iterator[None]:
+    """Turn an error that a trace of another shape causes in the block into one that names the runs and the place in the code.
+
+    Raises:
+        RunFolderError: A step or a score lacks a field, or has one of another type.
+    """
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        *_, (frame, line) = walk_tb(error.__traceback__)
+        place = f"{type(error).__name__} in {Path(frame.f_code.co_filename).name}:{line}"
+        files = " or ".join(str(run / "traces.jsonl") for run in runs)
+        message = f"a trace has another shape than its benchmark writes ({place}: {error})"
+        raise RunFolderError(f"{files}: {message}") from error
 
 
 def install_hint(extra: str) -> str:

@@ -6,6 +6,7 @@ The module of a command is imported when the command runs, so that `--help` is i
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import logging
 import os
@@ -27,10 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Raises:
         SystemExit: The arguments cannot be parsed (code 2), or ask for help (code 0).
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # A terminal or pipe may be set to an encoding that lacks characters of what is printed.
-            stream.reconfigure(errors="backslashreplace")
+    _prepare_streams()
     if arguments is None and not sys.warnoptions:
         _keep_libraries_quiet()
     parsed = parser().parse_args(arguments)
@@ -63,6 +61,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _name_file(error)
 
 
+def _prepare_streams() -> None:
+    """Replace standard streams that the caller has closed by empty ones, and let no character fail to be printed."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - it stays open as long as the process
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal or pipe may be set to an encoding that lacks characters of what is printed.
+            stream.reconfigure(errors="backslashreplace")
+
+
 def _name_command(parsed: argparse.Namespace, run: object) -> None:
     """Print the command that goes on with a stopped run, or with the duel whose runs are in `parsed.folders`."""
     folders = getattr(parsed, "folders", ())
@@ -76,11 +85,13 @@ def _name_file(error: OSError) -> int:
     Raises:
         OSError: The error names no file: it is a bug, or of the network.
     """
-    if not isinstance(error.filename, str | bytes | os.PathLike):
+    # Writing to standard output names no file.
+    place = "the output" if error.errno == errno.ENOSPC and error.filename is None else error.filename
+    if not isinstance(place, str | bytes | os.PathLike):
         raise error
     from lotbench.report.markdown import visible
 
-    print(f"lotbench: {visible(os.fsdecode(error.filename))}: {error.strerror}", file=sys.stderr)
+    print(f"lotbench: {visible(os.fsdecode(place))}: {error.strerror}", file=sys.stderr)
     return 2
 
 

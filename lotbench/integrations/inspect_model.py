@@ -6,9 +6,11 @@ the sample come from the journal.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from inspect_ai.model import (
     ChatMessage,
@@ -23,13 +25,20 @@ from inspect_ai.model import (
     ModelOutput,
     ResponseSchema,
 )
+from inspect_ai.model._generate_config import active_generate_config
 from inspect_ai.util import JSONSchema
 
-from lotbench.config.model_names import PROVIDERS
+from lotbench.config.model_names import PROVIDERS, parse
+from lotbench.errors import UsageError
 from lotbench.types import Finish, Image, Message, Reply, Request, Usage
 
 OURS = {"google": "gemini"}
 """Our names of providers, by inspect's."""
+TRANSPORT = {
+    *("max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "max_connections"),
+    *("adaptive_connections", "cache", "batch"),
+}
+"""Options of inspect that change no request; all others would change what is measured, and no run folder has them."""
 FINISHES: dict[str, Finish] = {
     "stop": "stop",
     "max_tokens": "length",
@@ -60,6 +69,7 @@ class InspectModel:
 
     async def __call__(self, request: Request) -> Reply:
         """Return the model's reply; exceptions of inspect pass through."""
+        refuse_options(self._model)
         started = time.monotonic()
         messages = [self._message(message) for message in request.messages]
         output = await self._model.generate(messages, config=self._config(request))
@@ -96,10 +106,35 @@ class InspectModel:
 
 
 def name(model: Model) -> str:
-    """Return lotbench's name for a model of inspect (`gemini/NAME`); `python:NAME` if lotbench has no such provider."""
+    """Return lotbench's name for a model of inspect, such as `gemini/NAME`.
+
+    It is `python:NAME` if lotbench has no such provider, or inspect asks another server than lotbench would.
+    """
     provider, _, rest = str(model).partition("/")
     ours = OURS.get(provider, provider)
-    return f"{ours}/{rest}" if ours in PROVIDERS and rest else f"python:{model}"
+    if ours not in PROVIDERS or not rest:
+        return f"python:{model}"
+    # A service after the provider (openai/azure/NAME) has an address of its own.
+    urls = [
+        model.api.base_url,
+        *map(os.environ.get, (f"{provider.upper()}_BASE_URL", "INSPECT_EVAL_MODEL_BASE_URL")),
+    ]
+    there, here = {urlsplit(url).netloc for url in urls if url}, urlsplit(parse(f"{ours}/{rest}").url).netloc
+    direct = there <= {here} and ("/" not in rest or ours not in ("openai", "anthropic", "gemini"))
+    return f"{ours}/{rest}" if direct else f"python:{model}"
+
+
+def refuse_options(model: Model) -> None:
+    """Refuse options of inspect that would change prompts or sampling.
+
+    Raises:
+        UsageError: There are such options; the message names them.
+    """
+    options = [*active_generate_config(), *model.config]
+    if changed := sorted({key for key, value in options if value is not None} - TRANSPORT):
+        raise UsageError(
+            f"{', '.join(changed)}: the benchmark sets prompts and sampling (-T sampling.ROLE.NAME=...)"
+        )
 
 
 def inspects(model_name: str) -> str:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
-from itertools import count, takewhile
+from itertools import chain, count, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -38,7 +38,7 @@ from lotbench.config.model_names import address
 from lotbench.errors import LotbenchError, UsageError
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.episode import AnyEpisode
-from lotbench.integrations.inspect_model import SPEAKERS, InspectModel, inspects, name
+from lotbench.integrations.inspect_model import SPEAKERS, InspectModel, inspects, name, refuse_options
 from lotbench.run import plan, recorded, results
 from lotbench.run.calling import journaled
 from lotbench.run.loading import Run, load_run, planned
@@ -217,6 +217,8 @@ def _cast(benchmark: Benchmark) -> dict[str, list[Model]]:
             f"--model-role {', '.join(bound)}: the roles of {benchmark.name} are {', '.join(others)}, "
             "and their indexes ROLE, ROLE2, ROLE3..."
         )
+    for model in chain.from_iterable(cast.values()):
+        refuse_options(model)
     return {role: models for role, models in cast.items() if models}
 
 

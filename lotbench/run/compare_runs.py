@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lotbench import benchmarks
 from lotbench.config.experiment import validate
+from lotbench.errors import shape_errors
 from lotbench.report.comparison import Comparison, compare
 from lotbench.report.sections import Section
 from lotbench.run import results
@@ -34,7 +35,8 @@ def compare_runs(runs: Sequence[Run], table: Path | None = None) -> Comparison:
             label: (run.traces, validate(declared.Settings, run.config.settings))
             for label, run in played.items()
         }
-        return declared.across(traces)
+        with shape_errors(*(run.path for run in played.values())):
+            return declared.across(traces)
 
     entries = [results.entry(run, answers=True) for run in runs]
     return compare(entries, across, read_published_scores(table) if table else None)

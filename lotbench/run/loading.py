@@ -16,7 +16,7 @@ from lotbench.calls.journal import Totals, read_totals
 from lotbench.calls.prices import Price
 from lotbench.config.experiment import DEFAULT_BENCHMARK, Config, Experiment, Limits, validate
 from lotbench.config.model_names import parse
-from lotbench.errors import RunFolderError, UsageError, among
+from lotbench.errors import RunFolderError, UsageError, among, shape_errors
 from lotbench.harness.evidence import Evidence
 from lotbench.regular_file import is_file
 from lotbench.report import bounds, trace_rows, trust
@@ -251,7 +251,8 @@ def readings(run: Run, trace: Trace) -> tuple[Excerpt, ...]:
     data = Evidence(
         run_plan.by_id, run_plan.names["candidate"][0].text, why="no texts are embedded for one task"
     )
-    sections = run_plan.benchmark.sections([trace], run_plan.settings, data)
+    with shape_errors(run.path):
+        sections = run_plan.benchmark.sections([trace], run_plan.settings, data)
     every = (reading for section in sections for reading in section.readings)
     return tuple(each for each in every if (each.sample, each.repeat) == (trace.sample, trace.repeat))
 

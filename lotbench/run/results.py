@@ -24,7 +24,7 @@ from lotbench.calls.prices import price
 from lotbench.config.arm import arm, score_settings
 from lotbench.config.experiment import Experiment, Limits, validate
 from lotbench.config.model_names import ModelName, Servers, address, identity, parse
-from lotbench.errors import DataError, RunFolderError, UsageError
+from lotbench.errors import DataError, RunFolderError, UsageError, shape_errors
 from lotbench.harness import judge_standing
 from lotbench.harness.benchmark import Benchmark
 from lotbench.harness.evidence import Evidence
@@ -369,10 +369,12 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
     servers = record.get("servers", {})
     called = {role for role, used in run.summary["usage"]["by_role"].items() if used.get("calls")}
     digests = {name: run.digests.get(name) for name in ("data", "prompts")}
-    means, failed = sample_means(run.traces)
     declared = benchmarks.get(config.benchmark)
     settings = validate(declared.Settings, config.settings)
-    primary_metric = declared.primary_metric(run.traces, settings)
+    with shape_errors(run.path):
+        means, failed = sample_means(run.traces)
+        primary_metric = declared.primary_metric(run.traces, settings)
+        said = _answers(run.path, run.traces, declared, settings) if answers else likeness.Replies()
     checks = read_checks(run.path)
     return Entry(
         name=run.path.name,
@@ -396,7 +398,7 @@ def entry(run: Run, *, answers: bool = False) -> Entry:
         checked=next(
             (judge_standing.fpr(record) for record in checks if _decides(record, declared, settings)), None
         ),
-        answers=_answers(run.path, run.traces, declared, settings) if answers else likeness.Replies(),
+        answers=said,
         complete=run.summary["complete"],
         data_set=recorded.home(config).name,
     )
@@ -428,7 +430,7 @@ def rewritten(run: Run, *, full: bool = False) -> tuple[Run, Report]:
     """Write the report of a run folder again, unless the folder is read-only; return the run and the report."""
     plan, wall_s = planned(run, Limits()), run.summary.get("wall_s", 0.0)
     prices = {name.text: price(name) for panel in plan.names.values() for name in panel}
-    with run_folder.opened(run.path) as out:
+    with run_folder.opened(run.path) as out, shape_errors(run.path):
         return write(run, plan, out, wall_s, run.totals(prices), full=full)
 
 

@@ -17,9 +17,6 @@ from lotbench.storage.jsonl import fields, sealed, unsealed
 from lotbench.types import RUN_SCHEMA, Trace
 
 LINE = TypeAdapter(Trace)
-_NUMBERS = ("round", "draw", "judge", "target", "failed", "index")
-_TEXTS = ("step", "role", "call", "guess", "question", "status", "how")
-"""Fields of steps and their values that have one type in every benchmark."""
 
 
 class Traces(Sequence[Trace]):
@@ -83,12 +80,11 @@ class Traces(Sequence[Trace]):
 
 
 def _is_step(step: Mapping[str, Any]) -> bool:
-    """Return whether a step, which may be somebody else's, has a name, and numbers and texts where it has any."""
-    value = step.get("value")
-    held = {**value, **step} if isinstance(value, dict) else step
-    counts = all(isinstance(held.get(name), int | None) for name in _NUMBERS)
-    texts = all(isinstance(held.get(name), str | None) for name in _TEXTS)
-    return counts and texts and "step" in step and isinstance(step.get("seconds"), int | float | None)
+    """Return whether a step, which may be somebody else's, has a name and numbers where it has any."""
+    counts = all(isinstance(step.get(name), int | None) for name in ("round", "draw"))
+    return (
+        counts and isinstance(step.get("step"), str) and isinstance(step.get("seconds"), int | float | None)
+    )
 
 
 def trace_line(trace: Trace) -> str:

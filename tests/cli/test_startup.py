@@ -69,3 +69,11 @@ def test_a_run_of_the_game_does_without_scipys_statistics_until_its_report() -> 
         [sys.executable, "-c", loaded], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert done.stdout == "0\n"
+
+
+@pytest.mark.parametrize(("streams", "code"), [(">/dev/full", 2), (">&-", 0), ("<&- >&- 2>&-", 0)])
+def test_an_output_that_is_full_or_closed_gives_no_traceback(streams: str, code: int) -> None:
+    script = f"'{sys.executable}' -c 'from lotbench.cli import main; raise SystemExit(main())' list {streams}"
+    done = subprocess.run(script, shell=True, capture_output=True, text=True, cwd=ROOT, check=False)
+    said = "lotbench: the output: No space left on device\n" if code else ""
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", said)

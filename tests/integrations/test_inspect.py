@@ -272,6 +272,30 @@ def test_inspects_limits_end_a_sample_and_retries_pay_for_no_reply_twice(tool: T
     assert retried[0].summary["complete"] and retried[0].summary["outcomes"] == {"unsolved": 2}
 
 
+NAMES = """
+from inspect_ai.model import get_model
+from lotbench.integrations.inspect_model import name
+for url in (None, "http://127.0.0.1:1/v1"):
+    for model in ("openrouter/x/y", "openai/gpt-4o", "openai/azure/gpt-4o"):
+        print(name(get_model(model, base_url=url)), end=" ")
+"""
+
+
+def test_a_model_at_another_address_is_not_the_public_one(tool: Tool) -> None:
+    """A check of the public model counts for the public model alone."""
+    keys = {
+        **dict.fromkeys(("OPENROUTER_API_KEY", "OPENAI_API_KEY", "AZUREAI_OPENAI_API_KEY"), "none"),
+        "AZUREAI_OPENAI_BASE_URL": "http://127.0.0.1:2/v1",
+    }
+    there = "python:openrouter/x/y python:openai/gpt-4o python:openai/azure/gpt-4o"
+    plain = f"openrouter/x/y openai/gpt-4o python:openai/azure/gpt-4o {there}"
+    assert tool.run("python", "-c", NAMES, **keys).stdout.splitlines()[-1].split() == plain.split()
+    moved = tool.run(
+        "python", "-c", NAMES, **keys, OPENROUTER_BASE_URL="http://127.0.0.1:3/v1"
+    ).stdout.splitlines()[-1]
+    assert moved.split() == plain.replace("openrouter", "python:openrouter", 1).split()
+
+
 def test_what_inspect_cannot_play_is_said_before_anything_is_asked(tool: Tool) -> None:
     mine = ["inspect", "eval", "--model", "mockllm/model"]
     for flags, said in (
@@ -282,6 +306,11 @@ def test_what_inspect_cannot_play_is_said_before_anything_is_asked(tool: Tool) -
         ),
         (["lotbench/lotbench", "-Tmax_round=3"], "max_round"),
         (["lotbench/lotbench", "-Tconcurrency=3"], "inspect has its own"),
+        (["lotbench/lotbench", "--system-message=Say yes."], "system_message: the benchmark sets prompts"),
+        (
+            ["lotbench/lotbench", "--model-role=judge={model: mockllm/model, top_k: 3}"],
+            "top_k: the benchmark",
+        ),
     ):
         done = tool.run(*mine, *flags, code=1, OPENAI_API_KEY="none")
         assert said in done.stdout + done.stderr, done

@@ -123,6 +123,33 @@ def test_a_replay_of_a_sample_that_the_run_lacks_names_it(
     assert "samples.jsonl: has no sample lot-" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("command", ["report", "compare"])
+@pytest.mark.parametrize(
+    ("name", "at", "field", "value"),
+    [(LOTBENCH, 0, "guess", ["a"]), (LIVEIDEA, 1, "characters", {}), (STANDARD, -1, "answers", [["a"]])],
+)
+def test_a_trace_of_another_shape_is_named(
+    name: str,
+    at: int,
+    field: str,
+    value: object,
+    command: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run, other = copied(name, tmp_path), copied(name, tmp_path / "b").rename(tmp_path / "other")
+    first, *others = (run / "traces.jsonl").read_text("utf-8").splitlines(keepends=True)
+    table = json.loads(first)
+    del table["crc"]
+    (table["score"]["parts"] if at < 0 else table["steps"][at]["value"])[field] = value
+    (run / "traces.jsonl").write_text("".join([json.dumps(table) + "\n", *others]), "utf-8")
+    assert main([command, str(run), *[str(other)] * (command == "compare")]) == 2
+    assert (
+        "traces.jsonl: a trace has another shape than its benchmark writes (TypeError in "
+        in capsys.readouterr().err
+    )
+
+
 @pytest.mark.parametrize("change", [renamed, grown, gone])
 @pytest.mark.parametrize(
     ("benchmark", "fields"),
