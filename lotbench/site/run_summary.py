@@ -17,7 +17,7 @@ from typing import Any
 from lotbench import benchmarks
 from lotbench.benchmarks.lotbench.games import read_rounds
 from lotbench.config.experiment import Experiment, validate
-from lotbench.errors import UsageError
+from lotbench.errors import UsageError, shape_errors
 from lotbench.report.leaderboard import Entry
 from lotbench.run import recorded, results
 from lotbench.run.folder_shapes import read_run_json
@@ -204,7 +204,8 @@ def read_run(path: Path) -> Shelf:
     """
     rows: list[EpisodeRow] = []
     answers = _answers(path)
-    run = load_run(path, seen=lambda trace: rows.append(episode_row(trace, answers(trace))))
+    with shape_errors(path):
+        run = load_run(path, seen=lambda trace: rows.append(episode_row(trace, answers(trace))))
     return Shelf(run, run.samples, rows)
 
 
