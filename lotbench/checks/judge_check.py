@@ -6,6 +6,7 @@ Calls pass through the same caller, journal and store as in a run, so the same c
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -222,8 +223,8 @@ def _export_stages(place: Path, rows: Sequence[JudgedProbe], names: Mapping[str,
 def _keep_records(prepared: Prepared, checked: Checked, totals: Totals) -> Checked:
     """Write a complete check on the test split to the store, and return it with the paths of its records.
 
-    A measure is left out if the store has a later record, or one with more verdicts on the same judge set, or if a model's id
-    is unknown. `totals` are those of the journal.
+    A measure is left out if the store has a later record, or one with more verdicts on the same judge set (a note says so), or
+    if a model's id is unknown. `totals` are those of the journal.
     """
     if prepared.order.split != "test" or prepared.done != prepared.total or not prepared.counts:
         return checked
@@ -234,7 +235,8 @@ def _keep_records(prepared: Prepared, checked: Checked, totals: Totals) -> Check
         "shipped": prepared.on_shipped,
         "limit": prepared.order.limit,
     }
-    paths, ids, began = [], totals.ids(), datetime.fromtimestamp(totals.began, UTC).isoformat()
+    paths, notes, ids = [], [*checked.notes], totals.ids()
+    began, now = (datetime.fromtimestamp(at, UTC).isoformat() for at in (totals.began, time.time()))
     for measure in checked.measures:
         key = key_of(prepared.plan, measure.panel.role, measure.panel.indexes, measure.panel.settings, ids)
         if key is None:
@@ -243,10 +245,12 @@ def _keep_records(prepared: Prepared, checked: Checked, totals: Totals) -> Check
         key |= {"criterion": measure.criterion} if measure.criterion else {}
         key |= {} if prepared.on_shipped else {"data": prepared.plan.digests["data"]}
         before = judge_records.find(key)
-        # Older records have only the day on which they were kept.
-        if before and before["of"] and before.get("began", before.get("kept", "")) > began:
-            continue
-        if before and before["set"].get("digest") == prepared.rows.digest and before["of"] > measure.of:
+        # Older records have only the day on which they were kept; one from the future was written by a wrong clock.
+        date = before.get("began", before.get("kept", "")) if before and before["of"] else ""
+        more = before and before["set"].get("digest") == prepared.rows.digest and before["of"] > measure.of
+        if more or began < date <= now:
+            which = "with more verdicts" if more else "that began later"
+            notes.append(f"Not kept: the store has a check of {' and '.join(names)} {which}, of {date[:19]}.")
             continue
         record: dict[str, Any] = {
             "schema": 1,
@@ -261,4 +265,4 @@ def _keep_records(prepared: Prepared, checked: Checked, totals: Totals) -> Check
         if new_chains := (prepared.chains if of_panel else {}) or (before or {}).get("chains"):
             record["chains"] = new_chains
         paths.append(judge_records.keep(record))
-    return replace(checked, stored=tuple(paths))
+    return replace(checked, stored=tuple(paths), notes=tuple(notes))

@@ -325,8 +325,13 @@ async def test_reading_an_old_check_again_does_not_replace_a_newer_one(data: Pat
     await judge_check(wanted(data, rows, tmp_path / "new", fresh=True), own=players(PlantedJudge(ITEMS, 0.9)))
     again = await judge_check(wanted(data, rows, tmp_path / "old"), own=players(PlantedJudge(ITEMS)))
     assert again.stored == () and again.measures[0].groups["all"].fpr.value == 0.0
+    assert "Not kept: the store has a check of python:j0 that began later, of 20" in again.notes[-1]
     (kept,) = judge_records.every()
     assert kept["groups"]["all"]["fpr"]["value"] > 0.0
+    # A clock that was once ahead does not keep all later checks out.
+    judge_records.keep({**kept, "began": "2999-01-01"})
+    again = await judge_check(wanted(data, rows, tmp_path / "old"), own=players(PlantedJudge(ITEMS)))
+    assert len(again.stored) == 1 and judge_records.every()[0]["groups"]["all"]["fpr"]["value"] == 0.0
 
 
 def renamed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
