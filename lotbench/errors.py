@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from traceback import walk_tb
+from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -140,8 +140,8 @@ def shape_errors(*runs: Path) -> Iterator[None]:
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        *_, (frame, line) = walk_tb(error.__traceback__)
-        place = f"{type(error).__name__} in {Path(frame.f_code.co_filename).name}:{line}"
+        last = extract_tb(error.__traceback__)[-1]
+        place = f"{type(error).__name__} in {Path(last.filename).name}:{last.lineno}"
         files = " or ".join(str(run / "traces.jsonl") for run in runs)
         message = f"a trace has another shape than its benchmark writes ({place}: {error})"
         raise RunFolderError(f"{files}: {message}") from error
