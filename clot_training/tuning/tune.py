@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
+from pickle import UnpicklingError
 from statistics import fmean
 from typing import Any
 
@@ -81,9 +82,15 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
     # The adapter, and a base that is a merged model, have been trained before.
     before = map(adapter_texts.read_digests, filter(None, (Path(loaded.id), adapter)))
     seen = adapter_texts.digests(_trained_on(config, files)).union(*filter(None, before))
-    trainer.add_callback(Watch(seen))
-    began = time.monotonic()
-    trainer.train(resume_from_checkpoint=_last_checkpoint(Path(args.output_dir)))
+    trainer.add_callback(watch := Watch(seen))
+    began, last = time.monotonic(), _last_checkpoint(Path(args.output_dir))
+    try:
+        trainer.train(resume_from_checkpoint=last)
+    except (EOFError, OSError, RuntimeError, UnpicklingError, ValueError) as error:
+        if last is None or watch.stepped:
+            raise
+        fault = f"cannot be read ({type(error).__name__})"
+        raise UsageError(f"{last}: {fault}; without this folder, tune goes on from the one before") from error
     seconds = time.monotonic() - began
     if trainer.is_world_process_zero():
         # Written before the weights, so that no adapter exists without its list of training texts.
@@ -168,6 +175,12 @@ class Watch(transformers.TrainerCallback):  # type: ignore[misc]
 
     def __init__(self, seen: frozenset[str]) -> None:
         self._seen = seen
+        self.stepped = False
+        """Whether a step has begun in this process: the last checkpoint, if any, has been read."""
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        """Note that a step has begun."""
+        self.stepped = True
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
         """Write the loss that the trainer logs to standard error; standard output is for the result of the step."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import datetime
+import sys
 import time
 import webbrowser
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,6 +16,7 @@ from urllib.parse import quote
 
 from lotbench.config.experiment import DEFAULT_BENCHMARK, Config
 from lotbench.errors import UsageError
+from lotbench.report.markdown import visible
 from lotbench.site import serve
 from lotbench.site.host import HOST
 from lotbench.site.people_runs import DAILY_LANGUAGE, of_a_day
@@ -56,7 +58,9 @@ def view(parsed: argparse.Namespace) -> int:
     if first and parsed.export:
         raise UsageError(f"--export writes the pages of a folder of runs: lotbench view {root} --export ...")
     if parsed.export:
-        count, size = export(Gallery(root), Path(parsed.export))
+        count, size, faults = export(Gallery(root), Path(parsed.export))
+        for fault in faults:
+            print(f"left out: {visible(fault)}", file=sys.stderr)
         print(
             f"{parsed.export}: {count} files, {size / 1e6:.1f} MB; open {Path(parsed.export) / 'index.html'}"
         )

@@ -349,26 +349,30 @@ class Gallery:
         yield from [f"{size}/{name}.png" for size in SIZES for name in self._pictures]
 
 
-def export(gallery: Gallery, out: Path) -> tuple[int, int]:
+def export(gallery: Gallery, out: Path) -> tuple[int, int, list[str]]:
     """Write the pages and pictures of a gallery as files, without comparisons of two runs; sets `gallery.live` to False.
 
     Returns:
-        The number of files and their bytes.
+        The number of files, their bytes, and the pages that cannot be made, each with the reason.
 
     Raises:
         UsageError: The folder is not empty.
         OSError: It cannot be written to.
     """
-    count = size = 0
+    count, size, faults = 0, 0, []
     if out.exists() and any(out.iterdir()):
         raise UsageError(f"--export {out}: is not empty")
     # Each two runs would need a file of their own, which would be too many.
     gallery.live = False
     for path in gallery.addresses():
-        body = gallery.get(path).body
+        try:
+            body = gallery.get(path).body
+        except Exception as error:  # noqa: BLE001 - as in `readable_runs`
+            faults.append(f"{path}: {_fault(error)}")
+            continue
         atomic_write.write(out / path, body)
         count, size = count + 1, size + len(body)
-    return count, size
+    return count, size, faults
 
 
 def _rows(shelf: Shelf, what: str, kind: str) -> Served:

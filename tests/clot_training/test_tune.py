@@ -355,6 +355,12 @@ def test_a_killed_stage_goes_on_where_it_was(
     # Killed once more, in the middle of writing a checkpoint.
     whole, half = (tmp_path / "broken" / "checkpoints" / f"checkpoint-{step}" for step in (5, 6))
     shutil.copytree(whole, half, ignore=shutil.ignore_patterns("trainer_state.json", "optimizer.pt"))
+    # A power cut lost the end of another.
+    shutil.copytree(whole, damaged := whole.with_name("checkpoint-7"))
+    (damaged / "optimizer.pt").write_bytes(b"half")
+    with pytest.raises(UsageError, match=r"checkpoint-7: cannot be read \(\w+\); without this folder"):
+        module.tune(chosen, files, tmp_path / "broken")
+    shutil.rmtree(damaged)
     module.tune(config(text_base, tmp_path, lora, **settings, **after), files, tmp_path / "broken")
     whole, broken = (
         load_file(tmp_path / stage / "adapter" / "adapter_model.safetensors") for stage in ("whole", "broken")

@@ -213,13 +213,13 @@ async def test_a_run_that_others_wrote_leads_nowhere(played: Path, tmp_path: Pat
     file.write_text(lines.replace('"sample":"lot-0001"', '"sample":"../../../../x"'), "utf-8")
     (root / "worse").mkdir()
     (root / "worse" / "run.json").write_text(f'{{"schema": {RUN_SCHEMA}, "experiment": {{}}}}', "utf-8")
-    count, _ = export(Gallery(root), tmp_path / "out")
+    count, _, faults = export(Gallery(root), tmp_path / "out")
     assert (
         count
         == len([one for one in (tmp_path / "out").rglob("*") if one.is_file()])
         == 1 + 1 + 4 + 3 + 3 + 3 + 3 + 1
     )
-    assert not list(tmp_path.glob("x*"))
+    assert not faults and not list(tmp_path.glob("x*"))
     async with client(Gallery(root)) as browser:
         index = await text(browser, "")
         assert "no part of an address" in index and "run.json: digests: Field required" in index
@@ -227,12 +227,25 @@ async def test_a_run_that_others_wrote_leads_nowhere(played: Path, tmp_path: Pat
         assert "lot-0002" in await text(browser, run)
 
 
+def test_pages_of_a_trace_of_another_shape_say_so(tmp_path: Path) -> None:
+    [game] = (name for name in RUNS if "-lotbench-" in name)
+    for name, field in (("game", "guess"), ("task", "novelty")):
+        source = game if field == "guess" else next(name for name in RUNS if "-rinobench-" in name)
+        file = shutil.copytree(FOLDER / source, tmp_path / "runs" / name) / "traces.jsonl"
+        lines = re.sub(r',"crc":"[0-9a-f]{8}"', "", file.read_text("utf-8"))
+        file.write_text(re.sub(rf'"{field}":("[^"]*"|{{[^}}]*}})', f'"{field}":["a"]', lines), "utf-8")
+    *_, faults = export(Gallery(tmp_path / "runs"), tmp_path / "out")
+    said = "a trace has another shape than its benchmark writes"
+    assert said in (tmp_path / "out" / "index.html").read_text("utf-8")
+    assert faults and all(fault.startswith("game/task/") and said in fault for fault in faults)
+
+
 def test_an_export_has_every_page_and_no_way_to_write(played: Path, tmp_path: Path) -> None:
-    count, size = export(Gallery(played), tmp_path / "out")
+    count, size, faults = export(Gallery(played), tmp_path / "out")
     files = [file for file in (tmp_path / "out").rglob("*") if file.is_file()]
     # The home page; of each run its page, its games, what was said in them, its report, its rows and steps in two forms; of each sample two pictures.
     assert len(files) == count == 1 + 2 * (1 + 3 + 3 + 1 + 4) + 3 + 3
-    assert sum(file.stat().st_size for file in files) == size
+    assert sum(file.stat().st_size for file in files) == size and not faults
     for file in files:
         if file.suffix == ".html":
             page = file.read_text("utf-8")
