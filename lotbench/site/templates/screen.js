@@ -6,7 +6,7 @@ const rounds = all("[data-round]:not(form)");
 const shownRows = () => all("a[data-row]").filter((row) => row.offsetParent);
 const numbers = [...new Set(rounds.map((one) => Number(one.dataset.round)))].sort((a, b) => a - b);
 let now = -1;
-const live = document.querySelector(".live"), watch = document.querySelector("[data-watch]"), pace = 2000;
+const live = document.querySelector(".live"), watch = document.querySelector("[data-watch]"), pace = 2500;
 let watching = 0;
 
 function step(place, move = true) {
@@ -78,6 +78,8 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
   } else if (!numbers.length && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
     if (along(event.key === "ArrowDown" ? 1 : -1)) event.preventDefault();
+  } else if (event.key === "Escape") {
+    stop();
   } else if (event.key === "/" && search) {
     search.focus();
     event.preventDefault();
