@@ -6,7 +6,7 @@ const rounds = all("[data-round]:not(form)");
 const shownRows = () => all("a[data-row]").filter((row) => row.offsetParent);
 const numbers = [...new Set(rounds.map((one) => Number(one.dataset.round)))].sort((a, b) => a - b);
 let now = -1;
-const live = document.querySelector(".live"), watch = document.querySelector("[data-watch]"), pace = 2500;
+const live = document.querySelector(".live"), playback = document.querySelector("[data-watch]"), pace = 2500;
 let watching = 0;
 
 function step(place, move = true) {
@@ -51,20 +51,20 @@ function along(by) {
   return true;
 }
 
-function stop() {
+function stopPlayback() {
   clearInterval(watching);
   watching = 0;
   document.body.classList.remove("watching");
-  if (watch) [watch.textContent, watch.ariaLabel] = ["▶", "Watch"];
+  if (playback) [playback.textContent, playback.ariaLabel] = ["▶", "Watch"];
 }
-watch?.addEventListener("click", () => {
-  if (watching) return stop();
+playback?.addEventListener("click", () => {
+  if (watching) return stopPlayback();
   step(0);
   document.body.classList.add("watching");
-  [watch.textContent, watch.ariaLabel] = ["■", "Stop"];
+  [playback.textContent, playback.ariaLabel] = ["■", "Stop"];
   watching = setInterval(() => {
     step(now + 1);
-    if (now === numbers.length - 1) stop();
+    if (now === numbers.length - 1) stopPlayback();
   }, pace);
 });
 
@@ -73,13 +73,13 @@ document.addEventListener("keydown", (event) => {
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
   const moves = {ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: numbers.length - 1};
   if (numbers.length && event.key in moves) {
-    stop();
+    stopPlayback();
     step(moves[event.key]);
     event.preventDefault();
   } else if (!numbers.length && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
     if (along(event.key === "ArrowDown" ? 1 : -1)) event.preventDefault();
   } else if (event.key === "Escape") {
-    stop();
+    stopPlayback();
   } else if (event.key === "/" && search) {
     search.focus();
     event.preventDefault();
@@ -90,14 +90,14 @@ document.addEventListener("keydown", (event) => {
 for (const button of all("[data-by], [data-watch]")) button.hidden = false;
 for (const button of all("[data-by]")) {
   button.addEventListener("click", () => {
-    stop();
+    stopPlayback();
     step(now + Number(button.dataset.by));
   });
 }
 for (const link of all("[data-step]")) {
   link.addEventListener("click", (event) => {
     event.preventDefault();
-    stop();
+    stopPlayback();
     step(numbers.indexOf(Number(link.dataset.step)));
   });
 }
