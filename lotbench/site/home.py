@@ -212,9 +212,10 @@ def variant(entry: Entry) -> str | None:
     return None if value is None else str(value)
 
 
-def badge(reasons: Sequence[str]) -> Badge:
-    """Return whether a run is trusted, and every reason why it is not."""
-    return Badge("not trusted" if reasons else "trusted", tuple(reasons))
+def badge(reasons: Sequence[str] | None) -> Badge:
+    """Return whether a run is trusted, and every reason why it is not; `reasons` is None for a run that has not ended."""
+    name = "not ended" if reasons is None else "not trusted" if reasons else "trusted"
+    return Badge(name, tuple(reasons or ()))
 
 
 def _group(group: Sequence[Entry], summaries: Mapping[str, Mapping[str, Any]]) -> Group:

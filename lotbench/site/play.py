@@ -320,7 +320,6 @@ class PlaySite:
             title=title,
             result=outcome,
             alike=alike,
-            in_blank=game_rounds.in_blank,
             thought=game_rounds.thought(trace, {}),
             others=others(self._gallery, sample, player.run[0]),
             about=title if player.day else "One picture, one joke, a part of it missing",

@@ -183,16 +183,15 @@ class Gallery:
 
     def run_page(self, shelf: Shelf) -> Served:
         """Return the page of a run: its score, trust and cost, and its episodes."""
-        summary, count = shelf.run.summary, len(shelf.rows)
+        summary = shelf.run.summary
         name, cost = summary.get("primary_metric"), summary.get("usage", {}).get("cost_usd")
         score = summary.get("scores", {}).get(name)
-        trust = home.badge(summary["reasons"]) if summary else None
+        badge = home.badge(summary.get("reasons"))
         games: dict[str, list[EpisodeRow]] = {}
         for row in shelf.rows:
             games.setdefault(row.sample, []).append(row)
         if shelf.played:
-            worst = sorted(games, key=lambda sample: sum(row.score or 0.0 for row in games[sample]))
-            games = {sample: games[sample] for sample in worst}
+            games = dict(sorted(games.items(), key=lambda game: sum(row.score or 0.0 for row in game[1])))
         boards: Sequence[home.Board] = ()
         with suppress(LotbenchError):
             boards = home.boards([shelf.entry])
@@ -205,13 +204,12 @@ class Gallery:
             words=benchmarks.metric_words(shelf.run.config.benchmark).get(str(name), ""),
             score=score,
             bounds=in_words(score.get("bounds", {})) if score else None,
-            badge=trust or home.Badge("not ended"),
+            badge=badge,
             board=boards[0] if boards else None,
-            commands={why: check_command(shelf.run.config, [why]) for why in (trust.why if trust else ())},
+            commands={why: check_command(shelf.run.config, [why]) for why in badge.why},
             solved=dict(sorted(Counter(row.solved for row in shelf.rows if row.solved).items())),
             tally=sorted(Counter(row.outcome for row in shelf.rows).items()),
             cost=cost,
-            each=cost / count if cost is not None and count else None,
             date=home.start_time(shelf.name),
             most=int(shelf.run.config.settings.get("max_rounds") or 15),
             report=_report(shelf) is not None,
@@ -280,6 +278,8 @@ class Gallery:
             "around": thought.masked(sample),
             "fields": thought.fields(sample, ("id", "image", "canary")),
             "picture": self.picture(shelf, trace.sample),
+            "badge": home.badge(shelf.run.summary.get("reasons")),
+            "in_blank": thought.in_blank,
         }
 
     def episode_page(

@@ -18,7 +18,7 @@ import pytest
 from lotbench.run.loading import load_run
 from lotbench.site import compared
 from lotbench.site.compared import duels
-from lotbench.site.game_rounds import until_given_up
+from lotbench.site.game_rounds import thought, until_given_up
 from lotbench.site.home import badge
 from lotbench.site.run_summary import EpisodeRow, Shelf
 from lotbench.site.runs import Gallery
@@ -137,6 +137,26 @@ def test_words_that_only_we_know_are_gone(root: Path) -> None:
 def test_rounds_after_giving_up_are_none() -> None:
     rounds: Any = [SimpleNamespace(status=status) for status in ("ok", "refused", "ok", "refused", "refused")]
     assert until_given_up(rounds) == 3 and until_given_up(rounds[-2:]) == 0
+
+
+def test_a_game_says_how_it_ended_who_judged_it_and_why_each_guess_missed(root: Path) -> None:
+    shelf = Gallery(root).shelf("one")
+    for row, trace in zip(shelf.rows, shelf.run.traces, strict=True):
+        page = text(Gallery(root), f"game/one/{row.file}")
+        ended = f"Solved in round {row.solved} of 7" if row.solved else f"Not solved in {row.rounds} rounds"
+        assert (
+            f">{ended}</h1>" in page
+            and "judged by judge-0, judge-1" in page
+            and ">not trusted</span>" in page
+        )
+        for leap in thought(trace, {}).leaps:
+            shown = page.partition(f' id="r{leap.round.number}"')[2].partition("</section>")[0]
+            [why] = re.findall('<p class="reason quiet" dir="auto">([^<]+)', shown) or [""]
+            last, _, reasons = leap.opinions[-1] if leap.opinions else (None, (), ())
+            if last and last.how == "judge" and last.accepted is not None:
+                assert (why, last.accepted) in [(told, ": no" not in name) for name, told in reasons]
+            else:
+                assert why == ("guessed before" if last and last.how == "repeat" else "")
 
 
 def test_a_persons_game_ends_in_one_line_where_they_gave_up(root: Path, tmp_path: Path) -> None:

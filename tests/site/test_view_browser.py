@@ -79,6 +79,37 @@ def test_from_the_leaderboard_to_round_fifteen_by_keyboard(chromium: Browser, ru
         assert here(faults, address) == []
 
 
+@pytest.mark.parametrize("look", [{"width": 1280, "height": 800}, {"width": 390, "height": 844}])
+def test_a_guess_is_read_in_its_sentence_and_a_round_in_its_order(
+    chromium: Browser, runs: Path, look: dict[str, Any]
+) -> None:
+    gallery = Gallery(runs)
+    shelf = next(one for one in gallery.readable_runs()[0] if "ember" in one.name)
+    path = f"game/{shelf.name}/{shelf.rows[0].file}"
+    with serving(gallery) as address, opened(chromium, address + path, viewport=look) as (page, faults):
+        sentence, picture = page.locator(".frame").first, page.locator(".scene img")
+        assert sentence.evaluate(IN_SIGHT) and picture.evaluate(IN_SIGHT), "nobody has to scroll"
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        assert sentence.evaluate(IN_SIGHT) and picture.evaluate(IN_SIGHT) is (look["width"] > 1000)
+        page.locator("#r5 > details > summary").click()
+        parts = ("[data-guess]", ".badge", ".reason", "p.talk", ".clue", ".opinion")
+        boxes = [page.locator(f"#r5 {part}").first.bounding_box() for part in parts]
+        ends = [box["y"] + box["height"] for box in boxes if box]
+        assert len(ends) == len(parts) and ends[2:] == sorted(ends[2:]) and max(ends[:2]) < ends[2]
+        page.get_by_role("button", name="Watch").click()
+        assert page.locator("#r1").is_visible() and not page.locator("#r2").is_visible()
+        assert not page.locator(".original").is_visible()
+        page.locator("#r2").wait_for()
+        box, head = page.locator("#r2").bounding_box(), sentence.bounding_box()
+        assert box and head and (look["width"] > 1000 or box["y"] >= head["y"] + head["height"])
+        assert page.locator("#guess").text_content() == page.locator("#r2 [data-guess]").text_content()
+        page.keyboard.press("Escape")
+        assert page.locator("#r15").is_visible() and page.locator(".original").is_visible()
+        page.get_by_role("button", name="→").click()
+        assert page.locator("[aria-current]").text_content() == "3"
+        assert serious(page) == [] and here(faults, address) == []
+
+
 def test_a_board_of_three_models_is_searched_sorted_and_filtered(chromium: Browser, tmp_path: Path) -> None:
     root = tmp_path / "runs"
     for name, solve in (("ace", 0.9), ("mid", 0.2), ("dud", 0.0)):

@@ -6,26 +6,32 @@ const rounds = all("[data-round]:not(form)");
 const shownRows = () => all("a[data-row]").filter((row) => row.offsetParent);
 const numbers = [...new Set(rounds.map((one) => Number(one.dataset.round)))].sort((a, b) => a - b);
 let now = -1;
-// What stands beside the rounds stays in sight from its lower end, if it is taller than the window.
-addEventListener("load", () => {
-  const scene = document.querySelector(".scene");
-  if (scene) scene.style.top = `${Math.min(0, innerHeight - scene.offsetHeight)}px`;
-});
+const live = document.querySelector(".live"), playback = document.querySelector("[data-watch]"), pace = 2500;
+let watching = 0;
 
 function step(place, move = true) {
   now = Math.max(0, Math.min(numbers.length - 1, place));
   const number = String(numbers[now]);
   for (const one of rounds) one.classList.toggle("now", one.dataset.round === number);
   for (const link of all("[data-step]")) {
-    if (link.dataset.step === number) link.setAttribute("aria-current", "step");
-    else link.removeAttribute("aria-current");
+    if (link.dataset.step === number) {
+      link.setAttribute("aria-current", "step");
+      const strip = link.closest("ol");
+      strip.scrollLeft = link.offsetLeft - strip.offsetLeft - strip.clientWidth / 2;
+    } else link.removeAttribute("aria-current");
   }
   const current = document.querySelector(`.leap[data-round="${number}"]`);
   const guess = document.getElementById("guess");
   const said = current?.querySelector("[data-guess]");
-  if (guess && said) guess.textContent = said.querySelector("i") ? "____" : said.textContent;
+  if (guess && said) {
+    guess.textContent = said.dataset.guess || "____";
+    guess.className = current.dataset.verdict;
+  }
+  for (const button of all("[data-by]")) button.disabled = !(now + Number(button.dataset.by) in numbers);
   if (!move) return;
   if (current) {
+    // On a phone the sentence stays above the rounds, and must not cover the one that is scrolled to.
+    if (live && getComputedStyle(live).position === "sticky") current.style.scrollMarginTop = `${live.offsetHeight + 8}px`;
     current.focus({preventScroll: true});
     current.scrollIntoView({block: "nearest"});
     history.replaceState(null, "", `#${current.id}`);
@@ -45,15 +51,35 @@ function along(by) {
   return true;
 }
 
+function stopPlayback() {
+  clearInterval(watching);
+  watching = 0;
+  document.body.classList.remove("watching");
+  if (playback) [playback.textContent, playback.ariaLabel] = ["▶", "Watch"];
+}
+playback?.addEventListener("click", () => {
+  if (watching) return stopPlayback();
+  step(0);
+  document.body.classList.add("watching");
+  [playback.textContent, playback.ariaLabel] = ["■", "Stop"];
+  watching = setInterval(() => {
+    step(now + 1);
+    if (now === numbers.length - 1) stopPlayback();
+  }, pace);
+});
+
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input, textarea, select");
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
   const moves = {ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: numbers.length - 1};
   if (numbers.length && event.key in moves) {
+    stopPlayback();
     step(moves[event.key]);
     event.preventDefault();
   } else if (!numbers.length && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
     if (along(event.key === "ArrowDown" ? 1 : -1)) event.preventDefault();
+  } else if (event.key === "Escape") {
+    stopPlayback();
   } else if (event.key === "/" && search) {
     search.focus();
     event.preventDefault();
@@ -61,16 +87,25 @@ document.addEventListener("keydown", (event) => {
     document.querySelector(`a[data-key="${event.key}"]`)?.click();
   }
 });
+for (const button of all("[data-by], [data-watch]")) button.hidden = false;
+for (const button of all("[data-by]")) {
+  button.addEventListener("click", () => {
+    stopPlayback();
+    step(now + Number(button.dataset.by));
+  });
+}
 for (const link of all("[data-step]")) {
   link.addEventListener("click", (event) => {
     event.preventDefault();
+    stopPlayback();
     step(numbers.indexOf(Number(link.dataset.step)));
   });
 }
 if (numbers.length && document.querySelector(".leap")) {
   const asked = numbers.indexOf(Number(document.getElementById(location.hash.slice(1))?.dataset.round ?? NaN));
-  // A game opens on its last round, which the sentence beside it has.
-  step(asked >= 0 ? asked : document.querySelector("[data-step]") ? numbers.length - 1 : 0, asked >= 0);
+  // A game opens on its last round, which the sentence beside it has; other pages begin at the first key.
+  if (asked >= 0) step(asked);
+  else if (document.getElementById("guess")) step(numbers.length - 1, false);
 }
 
 // What is shown of a page's tables, and in which order, stands in its address.
