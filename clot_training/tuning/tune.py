@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-from pickle import UnpicklingError
 from statistics import fmean
 from typing import Any
 
@@ -86,7 +85,7 @@ def _train(config: Config, files: Sequence[Path], out: Path, adapter: Path | Non
     began, last = time.monotonic(), _last_checkpoint(Path(args.output_dir))
     try:
         trainer.train(resume_from_checkpoint=last)
-    except (EOFError, OSError, RuntimeError, UnpicklingError, ValueError) as error:
+    except Exception as error:  # damaged bytes raise anything
         if last is None or watch.stepped:
             raise
         fault = f"cannot be read ({type(error).__name__})"

@@ -7,10 +7,12 @@ second marker itself, and a verdict after it.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import islice
 
-from lotbench.prompting.normal_form import letters
+from lotbench.prompting.normal_form import INVISIBLE, letters
 from lotbench.prompting.prompt import Prompt, Value
 
 _MARKER = re.compile(r"^[A-Z][A-Z' ]*[A-Z](?=:|$)", re.MULTILINE)
@@ -48,14 +50,22 @@ def _blocks(text: str) -> Mapping[str, tuple[tuple[str, ...], frozenset[str]]]:
     }
 
 
+@lru_cache(maxsize=16)  # The judges of a panel get the same text.
 def _quote(value: str, starts: tuple[str, ...], ends: frozenset[str]) -> str:
-    lines = ((line, letters(line).translate(_DIGITS)) for line in value.splitlines(keepends=True))
+    lines = ((line, letters(_head(line)).translate(_DIGITS)) for line in value.splitlines(keepends=True))
     return "".join(
         f"> {line}"
         if f"{_words(plain)} ".startswith(starts) or _words(plain.partition(":")[0]).casefold() in ends
         else line
         for line, plain in lines
     )
+
+
+def _head(line: str) -> str:
+    """Return the first 300 characters of a line that show; only they can be a marker, and a character may stand for 18 letters."""
+    if line.isascii():
+        return line[:300]
+    return "".join(islice((each for each in line if unicodedata.category(each) not in INVISIBLE), 300))
 
 
 def _words(text: str) -> str:

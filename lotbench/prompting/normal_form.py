@@ -15,6 +15,9 @@ _LOOKALIKES = str.maketrans(
 _ALSO_MARKS = "\u0f73\u0f75\u0f81\uff9e\uff9f"
 """Characters that decompose to combining marks, but are none: Tibetan vowels and halfwidth sound marks."""
 
+INVISIBLE = ("Cf", "Mn", "Me")
+"""The categories of characters that `letters` drops: formats and marks."""
+
 
 def normal(form: Literal["NFC", "NFKC", "NFKD"], text: str) -> str:
     """Return a text in a normal form of Unicode, with at most 30 combining marks in a row.
@@ -44,4 +47,4 @@ def letters(text: str) -> str:
     if text.isascii():
         return text
     plain = normal("NFKD", text).translate(_LOOKALIKES)
-    return "".join(each for each in plain if unicodedata.category(each) not in ("Cf", "Mn", "Me"))
+    return "".join(each for each in plain if unicodedata.category(each) not in INVISIBLE)
