@@ -41,7 +41,7 @@ def folder(name: str) -> Path:
 
 
 def metric_words(name: str) -> dict[str, str]:
-    """Return what each metric of a benchmark says, in plain words, by metric; empty without a file metrics.txt."""
+    """Return what metrics, roles and settings of a benchmark mean, in plain words, by name; empty without a file metrics.txt."""
     file = folder(name) / "metrics.txt"
     lines = file.read_text("utf-8").splitlines() if file.is_file() else []
     return dict(line.split(": ", 1) for line in lines)

@@ -169,15 +169,14 @@ def print_result(run: Run) -> int:
     summary = run.summary
     name = summary["primary_metric"]
     result = summary["scores"].get(name) or {}
-    model, score, *spent = run.facts
-    rows = [("model", model), ("score", score), ("played", ", ".join(spent))]
+    rows = list(run.result.items())
     if moving := bounds.moving(name, result.get("bounds", {}), result.get("low"), result.get("high")):
         rows.append((" ", moving))
     # Metrics without a value that a command can compute.
     whys = [str(metric.get("why")) for metric in summary["scores"].values()]
     rows += [(" ", why) for why in dict.fromkeys(whys) if "lotbench score" in why]
     # A person plays for fun, not for a place.
-    said, check = ("", "") if model.startswith("human") else _trust(run)
+    said, check = ("", "") if run.config.model.startswith("human") else _trust(run)
     rows += [("trust", said)] if said else []
     for label, text in rows:
         print(wrapped(text, label))

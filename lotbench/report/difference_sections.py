@@ -9,7 +9,7 @@ from lotbench.metrics.compare import smallest_p
 from lotbench.report import what_it_shows
 from lotbench.report.leaderboard import Board, Pair
 from lotbench.report.markdown import interval
-from lotbench.report.sections import Section, Table
+from lotbench.report.sections import Cell, Section, Table
 
 
 def sections(ranking: Board) -> list[Section]:
@@ -26,21 +26,11 @@ def detectable(pair: Pair) -> float | None:
 
 
 def _differences(ranking: Board) -> Section:
-    rows = tuple(
-        (
-            pair.better,
-            pair.other,
-            pair.difference.n,
-            pair.difference.mean,
-            pair.difference.low,
-            pair.difference.high,
-            pair.difference.p,
-            pair.p,
-            "yes" if pair.apart else "no",
-            detectable(pair),
-        )
-        for pair in ranking.pairs
-    )
+    rows: list[tuple[Cell, ...]] = []
+    for pair in ranking.pairs:
+        seen, apart = pair.difference, "yes" if pair.apart else "no"
+        measured = seen.n, seen.mean, seen.low, seen.high, seen.p
+        rows.append((pair.better, pair.other, *measured, pair.p, apart, detectable(pair)))
     columns = (
         "better", "than", "samples", "difference", "low", "high", "p", "p (Holm)", "clearly different", "detectable",
     )  # fmt: skip
@@ -52,7 +42,7 @@ def _differences(ranking: Board) -> Section:
         "smallest p that so few samples can have does not pass.",
         *_judge(ranking),
     ]
-    return Section("Differences", tuple(notes), (Table(columns, rows),))
+    return Section("Differences", tuple(notes), (Table(columns, tuple(rows)),))
 
 
 def _judge(ranking: Board) -> list[str]:

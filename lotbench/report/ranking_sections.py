@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import fmean
 
 from lotbench.metrics import people
-from lotbench.metrics.correlation import Correlation, coefficient
+from lotbench.metrics.correlation import coefficient
 from lotbench.report import bounds, difference_sections, trust
 from lotbench.report.leaderboard import Board, Entry, Place, labels_of
 from lotbench.report.markdown import counted, number, places
@@ -37,7 +37,8 @@ def correlations(
     models = sorted(x[1].keys() & y[1].keys())
     ours, second = [x[1][name] for name in models], [y[1][name] for name in models]
     coefficients = (coefficient("pearson", ours, second), coefficient("spearman", ours, second))
-    rows = tuple(map(_correlation, ("Pearson", "Spearman"), coefficients))
+    named = zip(("Pearson", "Spearman"), coefficients, strict=True)
+    rows = tuple((name, each.n, each.value, each.low, each.high, each.p) for name, each in named)
     plot = Plot(
         "scatter", x[0], y[0], {"models": tuple(zip(ours, second, strict=True))},
         f"{y[0]} by {x[0]}, a point a model", labels={"models": tuple(models)},
@@ -55,21 +56,13 @@ def correlations(
 def _ranking(ranking: Board) -> Section:
     means = {place.label: place.mean for place in ranking.places}
     broken = any(mean.bounds for mean in means.values())
-    rows = tuple(
-        (
-            place.label,
-            place.mean.value,
-            place.mean.low,
-            place.mean.high,
-            place.ties,
-            place.mean.n,
-            place.entry.metric.unanswered,
-            place.entry.failed,
-            *([bounds.in_words(place.mean.bounds)] if broken else []),
-            ", ".join(trust.in_short(place.entry.reasons)) or None,
-        )
-        for place in ranking.places
-    )
+    rows: list[tuple[Cell, ...]] = []
+    for place in ranking.places:
+        mean, run = place.mean, place.entry
+        counts = place.ties, mean.n, run.metric.unanswered, run.failed
+        limits = [bounds.in_words(mean.bounds)] if broken else []
+        why = ", ".join(trust.in_short(run.reasons)) or None
+        rows.append((place.label, mean.value, mean.low, mean.high, *counts, *limits, why))
     points = tuple((float(at), place.mean.value or 0.0) for at, place in enumerate(ranking.places))
     bands = tuple(band(place.mean) for place in ranking.places)
     plot = Plot(
@@ -95,7 +88,7 @@ def _ranking(ranking: Board) -> Section:
         "model", ranking.metric, "low", "high", "ties", "samples", "unanswered", "failed tasks",
         *(["bounds"] if broken else []), REASONS,
     )  # fmt: skip
-    return Section("Ranking", notes, (Table(columns, rows),), (plot,))
+    return Section("Ranking", notes, (Table(columns, tuple(rows)),), (plot,))
 
 
 def summed_up(ranking: Board) -> str:
@@ -161,7 +154,3 @@ def _people(ranking: Board) -> Section:
         ("third", "mean", "low", "high", "n", "why none"), rows, "What people reach; n counts people"
     )
     return Section("People", (note,), (table,))
-
-
-def _correlation(name: str, result: Correlation) -> tuple[Cell, ...]:
-    return (name, result.n, result.value, result.low, result.high, result.p)

@@ -76,7 +76,7 @@ class Facts:
         run: What a command calls the run; "" if it has no folder.
         notes: Notes to print under the scores.
         primary_metric: The metric by which runs are ranked; empty for the first one.
-        words: What each metric says, in plain words, by metric.
+        words: What metrics, roles and settings mean, in plain words, by name.
         footprint: The estimated energy and CO2e by role, with the library that estimated them; None without it.
     """
 
@@ -193,7 +193,7 @@ def brief(report: Report) -> Report:
     warnings: list[str] = []
     for section in report.sections:
         if section.brief:
-            sections.append(replace(section, method=()))
+            sections.append(section)
         elif section.readings and room:
             sections.append(replace(section, readings=section.readings[:room]))
             room -= len(section.readings[:room])
@@ -206,7 +206,7 @@ def brief(report: Report) -> Report:
 def to_markdown(report: Report) -> str:
     """Return the content of report.md; if the run is not trusted, the first line says why."""
     facts, settings = report.facts, settings_table(report)
-    shown = report.sections if report.whole else map(_shortened, report.sections)
+    shown = (section if report.whole else _shortened(section, facts.run) for section in report.sections)
     blocks = [*_head(report), *(block for section in shown for block in laid_out(section))]
     blocks.append("## Settings")
     if report.whole:
@@ -219,15 +219,16 @@ def to_markdown(report: Report) -> str:
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _shortened(section: Section) -> Section:
-    """Return a section with each text of its readings on one line of at most `SHORT` characters."""
-    readings = [
-        replace(
-            reading, texts=tuple((name, " ".join(cut(text, SHORT).split())) for name, text in reading.texts)
-        )
-        for reading in section.readings
-    ]
-    return replace(section, readings=tuple(readings))
+def _shortened(section: Section, run: str) -> Section:
+    """Return a section without its method, each text of its readings on one line of at most `SHORT` characters."""
+    readings = []
+    for reading in section.readings:
+        texts = [(name, " ".join(cut(text, SHORT).split())) for name, text in reading.texts[: reading.shown]]
+        if left := len(reading.texts) - len(texts):
+            command = f"lotbench replay {run or 'RUN'} --sample {reading.sample} --repeat {reading.repeat}"
+            texts.append((f"{left} more", command))
+        readings.append(replace(reading, texts=tuple(texts)))
+    return replace(section, readings=tuple(readings), method=())
 
 
 def _head(report: Report) -> list[str]:
@@ -240,7 +241,9 @@ def _head(report: Report) -> list[str]:
     if facts.check:
         blocks.insert(1, f"This checks it: `{facts.check}`")
     scores = scores_table(report)
-    words = [f"{name}: {facts.words[name]}" for name in report.scores if name in facts.words]
+    equal = twins(report)
+    words = [f"{name}: {facts.words[name]}" for name in report.scores if name in facts.words.keys() - equal]
+    words += [f"{' and '.join(equal)}: the same as {report.primary_metric} in this run"] if equal else []
     notes = bullets([*words, *score_notes(report)])
     return [*blocks, _outcome_text(report), "## Scores", plain(scores.caption), table(scores), notes]
 
@@ -249,6 +252,9 @@ def _outcome_text(report: Report) -> str:
     """Return a Markdown list of the benchmark, the models, the outcomes of the episodes, time and cost."""
     facts = report.facts
     lines = [f"{role}: {', '.join(models) or 'none'}" for role, models in facts.models.items()]
+    spent = total(facts.spent)
+    cost = "no price known" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
+    assumed = f" (assumed: {spent.assumed_tokens:,} tokens)" if spent.assumed_tokens else ""
     ended = ", ".join(f"{count} {outcome}" for outcome, count in report.outcomes.items()) or "none"
     return bullets(
         [
@@ -256,21 +262,14 @@ def _outcome_text(report: Report) -> str:
             *([f"variant: {facts.arm}"] if facts.arm is not None else []),
             *lines,
             f"{report.n_traces} of {counted(facts.n_episodes, 'task')} on {counted(facts.n_samples, 'sample')}: {ended}",
-            f"time: {facts.wall_s:.1f} s{_total_cost(total(facts.spent))}",
+            f"time: {facts.wall_s:.1f} s; {spent.calls:,} calls, {cost}{assumed}",
         ]
     )
 
 
-def _total_cost(spent: RoleUsage) -> str:
-    """Return the calls and the cost of a run as text."""
-    cost = "no price known" if spent.cost_usd is None else f"{spent.cost_usd:.4f} USD"
-    assumed = f" (assumed: {spent.assumed_tokens:,} tokens)" if spent.assumed_tokens else ""
-    return f"; {spent.calls:,} calls, {cost}{assumed}"
-
-
 def scores_table(report: Report) -> Table:
     """Return a table of the metrics with the reference scoring and known baselines: the primary first."""
-    names = sorted(report.scores, key=lambda name: name != report.primary_metric)
+    names = sorted(report.scores.keys() - twins(report), key=[report.primary_metric, *report.scores].index)
     metrics, reference = [report.scores[name] for name in names], report.reference_scores
     columns: dict[str, list[Cell]] = {
         "metric": [f"{name} ({report.scores[name].instrument})".removesuffix(" ()") for name in names],
@@ -290,6 +289,18 @@ def scores_table(report: Report) -> Table:
     variant = f"variant {report.facts.arm}; " if report.facts.arm else ""
     caption = f"{variant}{report.n_scored} of {counted(report.facts.n_episodes, 'task')} with a score"
     return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)), caption)
+
+
+def twins(report: Report) -> list[str]:
+    """Return the variants of the primary metric, named after it, that equal it in this run: a table needs one row for all."""
+
+    def values(name: str) -> list[object]:
+        given, reference = report.scores[name], report.reference_scores.get(name)
+        return [(m.value, m.low, m.high, m.n, m.bounds, m.baselines) for m in (given, reference) if m]
+
+    first = report.primary_metric
+    variants = [name for name in report.scores if name.startswith(f"{first}_")]
+    return [name for name in variants if values(name) == values(first)]
 
 
 def _rounded(metric: Metric) -> float | None:
@@ -321,10 +332,9 @@ def score_notes(report: Report) -> list[str]:
 
 def moving(report: Report) -> list[str]:
     """Return warnings that the first metric, or its corrected form, may move further than its interval."""
-    first = next(iter(report.scores), "")
-    metrics = {name: report.scores.get(name) for name in (first, f"{first}_corrected")}
-    sentences = [bounds.moving(name, m.bounds, m.low, m.high) for name, m in metrics.items() if m]
-    return list(filter(None, sentences))
+    names = next(iter(report.scores), ""), f"{next(iter(report.scores), '')}_corrected"
+    metrics = [(name, report.scores[name]) for name in names if name in report.scores]
+    return [said for name, m in metrics if (said := bounds.moving(name, m.bounds, m.low, m.high))]
 
 
 def laid_out(section: Section, page: str = "report.html") -> list[str]:
@@ -380,18 +390,21 @@ def settings_table(report: Report) -> Table:
 
 def usage_table(spent: Mapping[str, RoleUsage]) -> Table:
     """Return a table of the calls, tokens and cost of each role, and of all roles together."""
-    spent = {**spent, "all": total(spent)}
-    costs = [use.cost_usd for use in spent.values()]
-    columns: dict[str, list[Cell]] = {
-        "role": list(spent),
-        "calls": [use.calls for use in spent.values()],
-        "input tokens": [use.input_tokens for use in spent.values()],
-        "of these cached": [use.cached_input_tokens for use in spent.values()],
-        "output tokens": [use.output_tokens for use in spent.values()],
-        "cost (USD)": ["no price known" if cost is None else f"{cost:.4f}" for cost in costs],
-        "tokens assumed": [use.assumed_tokens for use in spent.values()],
-    }
-    return Table(tuple(columns), tuple(zip(*columns.values(), strict=True)))
+    columns = (
+        "role",
+        "calls",
+        "input tokens",
+        "of these cached",
+        "output tokens",
+        "cost (USD)",
+        "tokens assumed",
+    )
+    rows: list[tuple[Cell, ...]] = []
+    for role, use in {**spent, "all": total(spent)}.items():
+        tokens = use.input_tokens, use.cached_input_tokens, use.output_tokens
+        cost = "no price known" if use.cost_usd is None else f"{use.cost_usd:.4f}"
+        rows.append((role, use.calls, *tokens, cost, use.assumed_tokens))
+    return Table(columns, tuple(rows))
 
 
 def footprint_table(facts: Facts) -> Table | None:

@@ -62,12 +62,17 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Texts of models to read: a title and named texts, and the episode that they are from, if it is one."""
+    """Texts of models to read: a title and named texts, and the episode that they are from, if it is one.
+
+    Attributes:
+        shown: The number of texts to show at first.
+    """
 
     title: str
     texts: tuple[tuple[str, str], ...]
     sample: str | None = None
     repeat: int | None = None
+    shown: int = 1_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,8 +43,8 @@ def section(primary_metric: PrimaryMetric) -> Section:
         f"{n} {units} show {seen} in {primary_metric.name} to another model on the same {units}, with a power of {POWER:.0%} at the "
         f"level of {ALPHA:.0%} (paired t test).",
         f"A gap of {number(gap)} takes {takes:,} {units}.",
-        f"Taken for that: the other model's scores vary as these do (standard deviation {sd:.2g} over {units}), and are "
-        "independent of them. Pairing helps where both find the same samples easy: lotbench compare says what two runs show.",
+        f"This assumes that the other model's scores vary as these do (standard deviation {sd:.2g} over {units}) and are "
+        "independent of them. If both find the same samples easy, smaller gaps show too: see lotbench compare.",
     )
     numbers |= {"detectable": difference, "samples_needed": takes, "sd": sd}
     return Section(TITLE, notes, name="shows", numbers=numbers, brief=True)

@@ -73,7 +73,7 @@ async def evaluate(
         fresh: Whether to ignore stored replies.
         check: Whether to test each model with one call first.
         watch: A coroutine that runs during the run, called with its status.
-        progress: Whether standard error shows the progress of the run: live on a terminal, else lines; `watch` replaces it.
+        progress: Whether standard error shows the progress of the run, live on a terminal, and its result; `watch` replaces it.
         callbacks: LangChain callback handlers for every episode, node and call, with sample and repeat as metadata.
         **fields: Fields of Experiment and Limits by name (`repeats=1`, `settings={"max_rounds": 5}`,
             `concurrency=50`).
@@ -85,12 +85,15 @@ async def evaluate(
         UsageError: An argument is missing, unknown or not valid.
         LotbenchError: The run was stopped; `.run` is its folder, and `resume` continues it.
     """
-    if watch is None and progress:
-        watch = progress_on(sys.stderr)
+    shown = progress_on(sys.stderr) if watch is None and progress else None
     read, own = configured(benchmark, model, roles, config_file, **fields)
-    return await begin(
-        read, out=Path(out), own=own, fresh=fresh, check=check, watch=watch, callbacks=callbacks
+    run = await begin(
+        read, out=Path(out), own=own, fresh=fresh, check=check, watch=watch or shown, callbacks=callbacks
     )
+    if shown:
+        told = {**run.result, "report": run.path / "report.html"}
+        sys.stderr.writelines(f"{label:8}{text}\n" for label, text in told.items())
+    return run
 
 
 def configured(

@@ -20,7 +20,7 @@ from lotbench.errors import RunFolderError, UsageError, among, shape_errors
 from lotbench.harness.evidence import Evidence
 from lotbench.regular_file import is_file
 from lotbench.report import bounds, trace_rows, trust
-from lotbench.report.markdown import duration, visible
+from lotbench.report.markdown import counted, duration, visible
 from lotbench.report.replay import Replay, find_trace, replay
 from lotbench.report.sections import Excerpt
 from lotbench.run import plan, recorded
@@ -74,7 +74,7 @@ class Run:
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """The result of an ended run: model; primary metric; games or tasks; cost, if it is known; time."""
+        """The result of an ended run: model; primary metric; games or tasks; mean rounds of a game; cost, if it is known; time."""
         name, outcomes = self.summary["primary_metric"], self.summary["outcomes"]
         score, cost = self.summary["scores"].get(name) or {}, self.summary["usage"]["cost_usd"]
         known = score.get("value") is not None
@@ -82,8 +82,19 @@ class Run:
         game = {"solved", "unsolved"} & outcomes.keys()
         total = self.summary["n_traces"]
         played = f"{outcomes.get('solved', 0)}/{total} solved" if game else f"{total} played"
+        rounds = (self.summary["scores"].get("mean_rounds") or {}).get("value")
+        mean = () if rounds is None else (f"{rounds:.1f} rounds a game",)
         spent = () if cost is None else (f"${cost:.2f}",)
-        return self.config.model, f"{name} {text}", played, *spent, duration(self.summary["wall_s"])
+        return self.config.model, f"{name} {text}", played, *mean, *spent, duration(self.summary["wall_s"])
+
+    @property
+    def result(self) -> dict[str, str]:
+        """The lines of a terminal on an ended run, by label: model, score with what its interval is, what was played and spent."""
+        model, score, *spent = self.facts
+        metric = self.summary["scores"].get(self.summary["primary_metric"]) or {}
+        if metric.get("low") is not None and metric.get("high") is not None:
+            score += f", 95 % interval over {counted(metric['n'], 'sample')}"
+        return {"model": model, "score": score, "played": ", ".join(spent)}
 
     def score(self, name: str | None = None) -> float | None:
         """Return the value of a metric, by default the first one; None if it has no value (`summary` has the reason).

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from lotbench.calls.caller import CallStats
-from lotbench.report.markdown import duration, visible
+from lotbench.report.markdown import counted, duration, visible
 from lotbench.run.session import Status, Watch
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ SHOWN = 5
 BAR = 36
 """The columns of the bar on a terminal."""
 COLOURS = {"solved": "green", "done": "green", "unsolved": "yellow", "failed": "bold red"}
+STEPS = {"respond": "guessing", "ask": "asking", "answer": "the oracle answers"}
+"""What is done in a step of a round; in all others a judge decides."""
 ENDING = "writing the report"
 """What a session does after its last game or task, for some seconds if the run is large."""
 
@@ -70,12 +72,12 @@ def _on_terminal(stream: TextIO) -> Watch:
         with Live(console=console, auto_refresh=False, transient=False) as live:
 
             def draw(last: Sequence[str]) -> None:
-                shown = Text("\n".join([lines(status, start), *last]))
+                shown = Text("\n".join([lines(status, start), *last]), no_wrap=True, overflow="ellipsis")
                 live.update(Group(bar(status), shown), refresh=True)
 
             try:
                 while True:
-                    draw(guessed(status))
+                    draw(doing(status))
                     await asyncio.sleep(TERMINAL_S)
             finally:
                 draw([ENDING] if status.traces else [])
@@ -136,15 +138,17 @@ def line(status: Status, seconds: float, before: float = 0.0) -> str:
     """Return the progress of a run in one line of about 80 columns, `seconds` after this session began.
 
     The time left is that of the share of the run that was done since, in proportion; `before` is the share at the beginning.
+    Until a game has ended it is a maximum, as for games that use all their rounds, and told after the first round.
     """
     share = done(status)
-    left = seconds * (1 - share) / (share - before) if status.traces and share > before else 0.0
-    return timed(counts(status), seconds, left)
+    known = status.traces or max(status.latest.playing.values(), default=1) > 1
+    left = seconds * (1 - share) / (share - before) if known and share > before else 0.0
+    return timed(counts(status), seconds, left, "~" if status.traces else "at most ~")
 
 
-def timed(counts: str, seconds: float, left: float) -> str:
-    """Return counts with the seconds that have passed, and those that are left if they are known (not 0)."""
-    return f"{counts}, {duration(seconds)} so far" + (f", ~{duration(left)} left" if left >= 1 else "")
+def timed(counts: str, seconds: float, left: float, about: str = "~") -> str:
+    """Return counts with the seconds that have passed, and `about` those that are left if they are known (not 0)."""
+    return f"{counts}, {duration(seconds)} so far" + (f", {about}{duration(left)} left" if left >= 1 else "")
 
 
 def counts(status: Status) -> str:
@@ -154,7 +158,7 @@ def counts(status: Status) -> str:
     parts = [f"{len(traces)}/{status.total} {what}"]
     rounds: Any = [trace.score.parts.get("attempts") or 0 for trace in traces]
     rounds += status.latest.playing.values()
-    parts += [f"{sum(rounds):,} rounds"] if what == "games" else []
+    parts += [counted(sum(rounds), "round")] if what == "games" else []
     return ", ".join([*parts, spent(status.stats)])
 
 
@@ -163,11 +167,19 @@ def spent(stats: CallStats) -> str:
     return f"{stats.calls:,} calls" + (f", ${stats.cost:.2f}" if stats.cost else "")
 
 
-def guessed(status: Status) -> list[str]:
-    """Return a line with the latest guess of a game; none before the first and for other tasks."""
-    state = status.latest.episode.state if status.latest.episode else {}
-    guess = state.get("turn", {}).get("guess")
-    return [f"latest guess: {visible(str(guess))[:60]}"] if guess else []
+def doing(status: Status) -> list[str]:
+    """Return a line with the step under way in the game that asked last, and its last judged guess; none for other tasks."""
+    episode, question = status.latest.episode, status.latest.question
+    if not episode or not question or "turn" not in episode.state or status.plan.benchmark.graph != "game":
+        return []
+    most = getattr(status.plan.settings, "max_rounds", 1)
+    step = STEPS.get(question.step, "judging")
+    told = f"{episode.sample.id}: round {max(question.round, 1)} of {most}, {step}"
+    turns = enumerate([*episode.state["history"], episode.state["turn"]], 1)
+    for number, turn in [(number, turn) for number, turn in turns if "verdict" in turn][-1:]:
+        guess = f"“{visible(turn['guess'])[:30]}”" if turn.get("guess") else "no guess"
+        told += f"; round {number}: {guess} {'counted' if turn['verdict'] else 'missed'}"
+    return [told]
 
 
 def stalled(stats: CallStats, now: float, respond: str = "guess") -> list[str]:

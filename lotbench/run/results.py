@@ -35,7 +35,6 @@ from lotbench.regular_file import is_file
 from lotbench.report import likeness, trust, what_it_shows
 from lotbench.report.leaderboard import Entry, sample_means
 from lotbench.report.report import READINGS, Facts, Report, RoleUsage, brief, build, to_markdown, to_summary
-from lotbench.report.sections import Section
 from lotbench.run import recorded
 from lotbench.run.folder_shapes import read_checks, read_run_json
 from lotbench.run.loading import Run, check_command, planned
@@ -151,10 +150,12 @@ def _build_report(
         scores[name] = replace(scored[name], baselines=baselines)
     preset = reference(benchmark)[1]
     rescored = settings.model_copy(update={name: getattr(preset, name) for name in score_settings(settings)})
+    own = benchmark.sections(traces, settings, results.evidence)
     report = build(
         traces,
         {**scores, **(quality.scores or {})},
-        _sections(plan, results),
+        # The judges, the power, and the benchmark's own sections.
+        [*quality.sections, what_it_shows.section(results.primary_metric), *own],
         _facts(plan, results, wall_s),
         scored if rescored == settings else benchmark.metrics(traces, rescored, results.evidence),
     )
@@ -193,12 +194,6 @@ def _facts(plan: Plan, results: _Results, wall_s: float) -> Facts:
         digests=plan.digests,
         wall_s=round(wall_s, 1),
     )
-
-
-def _sections(plan: Plan, results: _Results) -> Sequence[Section]:
-    """Return the sections of a run's report: judges, power, and the benchmark's own."""
-    own = plan.benchmark.sections(results.traces, plan.settings, results.evidence)
-    return [*results.quality.sections, what_it_shows.section(results.primary_metric), *own]
 
 
 def gather_evidence(

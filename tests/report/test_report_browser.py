@@ -60,8 +60,8 @@ def test_no_serious_fault_nothing_runs_and_nothing_overflows(
         assert page.evaluate("document.scripts.length") == 0
         page.evaluate("document.querySelectorAll('details').forEach((one) => one.open = true)")
         assert overflow(page) == 0 and serious(page) == []
-        at = """(cell) => { const box = cell.closest(".scroll"); box.scrollLeft = 90;
-          return cell.getBoundingClientRect().left - box.getBoundingClientRect().left; }"""
+        at = """(cell) => { const before = cell.getBoundingClientRect().left; cell.closest(".scroll").scrollLeft = 90;
+          return cell.getBoundingClientRect().left - before; }"""
         assert page.eval_on_selector(".scroll tbody th", at) == 0, "the first column stays"
         page.mouse.move(100, 300)
         page.mouse.wheel(0, 5000)

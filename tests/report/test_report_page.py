@@ -9,14 +9,18 @@ from html.parser import HTMLParser
 
 import pytest
 
+from lotbench.benchmarks.lotbench.games import game
+from lotbench.benchmarks.lotbench.readings import worth_reading
+from lotbench.harness.evidence import Evidence
 from lotbench.report import markdown
 from lotbench.report.html.page import LONGEST, files
 from lotbench.report.html.run_report import drawings, lines, page
 from lotbench.report.markdown import visible
-from lotbench.report.report import build
+from lotbench.report.report import brief, build, to_markdown, twins
 from lotbench.report.sections import Section, Table
 from lotbench.types import Metric
 from tests import hostile
+from tests.games import unsolved, won
 from tests.hostile import HOSTILE, LONG
 from tests.report.test_report import FACTS, report
 
@@ -25,7 +29,7 @@ ALLOWED = frozenset(
         r"\w+",
         "html head meta title style body header main footer nav section article h1 h2 h3 p ul li dl dt dd div a "
         "table caption thead tbody tr th td small span figure figcaption details summary wbr "
-        "svg g path line use text desc defs clippath rect circle code",
+        "svg g path line use text desc defs clippath rect circle code b",
     )
 )
 ATTRIBUTES = re.compile(r"^(on.*|style|src|srcset|action|formaction|xlink:href|poster|background|ping)$")
@@ -123,6 +127,39 @@ def test_a_run_without_a_value_says_why() -> None:
     assert "No value" in text and "no <b>games</b>" in text
     assert lines(empty) is None and list(drawings(empty)) == []
     assert "lotbench" in page(build([], {}, (), FACTS))
+
+
+def test_a_report_begins_with_its_verdict_in_one_sentence() -> None:
+    text = " ".join(Read(page(report(replace(FACTS, reasons=("the run is of 2 samples",))))).text)
+    said = " ".join(text[text.index("creativity score 0.56") :].split())
+    assert said.startswith(
+        "creativity score 0.56 , no interval; 2 of 4 games solved; $0.75; not trusted : few"
+    )
+    assert said.index(": few samples.") < said.index("Why it is not trusted")
+
+
+def test_variants_equal_to_the_score_are_folded_and_named() -> None:
+    shown = report(replace(FACTS, words={"creativity_score_unconfirmed": "if every yes had counted"}))
+    rest = {name: metric for name, metric in shown.scores.items() if name == "creativity_score_unconfirmed"}
+    assert twins(shown) == list(rest), "the cap is worth more"
+    made, text = page(shown), to_markdown(shown)
+    assert "The same as creativity_score in this run: creativity_score_unconfirmed</summary>" in made
+    assert "creativity_score_unconfirmed: the same as creativity_score in this run" in text
+    assert "| creativity_score_unconfirmed |" not in text and "| creativity_score_cap |" in text
+    other = {name: replace(metric, high=0.9) for name, metric in rest.items()}
+    assert "The same as" not in page(replace(shown, scores={**shown.scores, **other}))
+
+
+def test_a_game_is_folded_after_three_rounds_and_its_command_is_named() -> None:
+    games = [game(won("a", 1, 5)), game(unsolved("b", 1, 5))]
+    shown = brief(
+        replace(report(replace(FACTS, run="mine")), sections=(worth_reading(games, Evidence(samples={})),))
+    )
+    made, text = page(shown), to_markdown(shown)
+    assert made.count('<summary dir="auto">round 4 to round 5</summary>') == 2
+    assert '<code dir="auto">lotbench replay mine --sample a --repeat 1</code>' in made
+    assert "- 2 more: lotbench replay mine --sample a --repeat 1" in text and "- round 4" not in text
+    assert "- round 4" in to_markdown(replace(shown, whole=True))
 
 
 def test_drawings_become_pictures_with_their_data() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -252,9 +253,10 @@ def test_a_line_of_progress_fits_a_terminal() -> None:
 
 def test_the_time_left_is_in_proportion_to_what_this_session_has_done() -> None:
     playing = {(f"lot-{number}", 1): 4 for number in range(20)}
-    # 20 games in round 4, none ended: no time is told, and the bar shows 3.5 of 15 rounds of 20 of 120 games.
+    # 20 games in round 4, none ended: the time left is a maximum, and the bar shows 3.5 of 15 rounds of 20 of 120 games.
     early = status(0, 80, playing=playing)
-    assert progress.line(early, 60.0).endswith(", 1:00 so far") and drawn(early) == "━"
+    assert progress.line(early, 60.0).endswith(", at most ~24:43 left") and drawn(early) == "━"
+    assert "left" not in progress.line(status(0, 9, playing={("lot-1", 1): 1}), 60.0), "no round has ended"
     assert "score" not in progress.line(status(99, 200), 10.0), "the easy games have ended"
     broken: Any = SimpleNamespace(outcome="judge_failed", why="Your credit is used up. " * 9, score=early)
     early.traces[0] = SimpleNamespace(**vars(broken) | {"score": SimpleNamespace(value=None, parts={})})
@@ -268,6 +270,37 @@ def test_the_time_left_is_in_proportion_to_what_this_session_has_done() -> None:
     last = status(2, 200, playing={("lot-3", 1): 15})
     last.total = 3
     assert progress.line(last, 450.0).endswith("~0:05 left")
+
+
+def test_the_step_under_way_and_the_last_verdict_are_told_in_one_line() -> None:
+    past = [{"guess": "chess", "verdict": False}, {"guess": "skiing \x1b", "verdict": False}]
+    tried = {"guess": "ice skating"}
+    for step, turn, said in (
+        ("respond", {}, "guessing; round 2: “skiing \ufffd” missed"),
+        ("check", tried, "judging; round 2: “skiing \ufffd” missed"),
+        ("ask", {**tried, "verdict": True}, "asking; round 3: “ice skating” counted"),
+        ("ask", {"guess": None, "verdict": False}, "asking; round 3: no guess missed"),
+    ):
+        episode: Any = SimpleNamespace(
+            sample=SimpleNamespace(id="lot-1"), state={"history": past, "turn": turn}
+        )
+        asked: Any = SimpleNamespace(step=step, round=3)
+        assert progress.doing(status(0, 9, episode=episode, question=asked)) == [
+            f"lot-1: round 3 of 15, {said}"
+        ]
+    assert progress.doing(status(0, 0)) == []
+
+
+async def test_no_line_of_the_display_is_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    screen = io.StringIO()
+    screen.isatty = lambda: True  # type: ignore[method-assign]
+    task = asyncio.create_task(progress.watch(screen)(status(119, 5678)))
+    await asyncio.sleep(0.3)
+    task.cancel()
+    await asyncio.wait({task})
+    shown = re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", screen.getvalue()).replace("\r", "\n").splitlines()
+    assert max(map(len, shown)) == 50 and "119/120 games, 1,190 rounds, 5,678 calls, $0.40, …" in shown
 
 
 async def test_a_pipe_gets_a_line_where_something_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:

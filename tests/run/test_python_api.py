@@ -305,6 +305,10 @@ def test_a_terminal_or_a_log_shows_the_progress_unless_it_is_turned_off(
         monkeypatch.setattr("sys.stderr", stream)
         evaluate_sync(**small(tmp_path, progress=progress))
         assert ("2/2 games" in stream.getvalue()) is progress
+        *_, model, score, played, told = stream.getvalue().splitlines() or [""] * 4
+        assert told.endswith("/report.html") is Path(told[8:]).is_file() is progress
+        assert model.endswith("model   python:mine") is score.endswith("interval over 2 samples") is progress
+        assert played.startswith("played  2/2 solved, 1.5 rounds a game, ") is progress
 
 
 async def thread() -> int:

@@ -10,7 +10,11 @@ from collections.abc import Callable, Sequence
 from lotbench.benchmarks.lotbench.games import Game
 from lotbench.benchmarks.lotbench.replay import verdict
 from lotbench.harness.evidence import Evidence
+from lotbench.report.markdown import counted
 from lotbench.report.sections import Excerpt, Section
+
+SHOWN = 3
+"""The number of rounds of a game that a brief report shows at first."""
 
 
 def worth_reading(games: Sequence[Game], evidence: Evidence) -> Section:
@@ -36,24 +40,24 @@ def worth_reading(games: Sequence[Game], evidence: Evidence) -> Section:
         _, best = max(ranked, key=lambda pair: pair[0])
         if (best.sample, best.repeat) not in chosen:
             chosen[best.sample, best.repeat] = _make_reading(title, best, evidence)
-    command = next((f"--sample {sample} --repeat {repeat}" for sample, repeat in chosen), "")
-    notes = (f"A whole game: lotbench replay {evidence.run or 'RUN'} {command}",) if command else ()
-    return Section("Worth reading", notes, readings=tuple(chosen.values()))
+    return Section("Worth reading", readings=tuple(chosen.values()))
 
 
 def _make_reading(title: str, game: Game, evidence: Evidence) -> Excerpt:
     texts = []
     if (item := evidence.samples.get(game.sample)) is not None:
-        texts = [("scene", item.caption), ("response", item.response), ("key text", item.key_text)]
+        texts = [("scene", item.caption), ("response", item.response), ("hidden words", item.key_text)]
         guesses = [round_.guess for round_ in game.rounds if round_.guess]
         texts += [("with the last guess", item.rebuilt(guess)) for guess in guesses[-1:]]
+    texts.append(("end", f"{game.outcome} after {counted(len(game.rounds), 'round')}"))
+    shown = len(texts) + SHOWN
     for round_ in game.rounds:
         if round_.status:
             end = round_.status if round_.status != "ok" else verdict(round_)
             lines = [f"{round_.guess or 'nothing'} ({end})"]
             lines += [f"{round_.question} – {round_.answer or 'no answer'}"] if round_.question else []
             texts.append((f"round {round_.number}", "\n".join(lines)))
-    return Excerpt(title, (*texts, ("end", game.outcome)), game.sample, game.repeat)
+    return Excerpt(title, tuple(texts), game.sample, game.repeat, shown)
 
 
 def _overturned(game: Game) -> int | None:

@@ -7,25 +7,18 @@ from collections.abc import Iterator, Mapping
 
 from markupsafe import Markup
 
+from lotbench.report import report as tables
 from lotbench.report.bounds import in_words
 from lotbench.report.html.page import rendered, section_drawings
-from lotbench.report.report import (
-    Report,
-    footprint_table,
-    moving,
-    score_notes,
-    scores_table,
-    settings_table,
-    total,
-    usage_table,
-)
+from lotbench.report.report import Report
 from lotbench.report.sections import Grid, Plot, Table, band
+from lotbench.report.trust import in_short
 from lotbench.types import Metric
 
 
 def page(report: Report, pictures: Mapping[str, str] | None = None) -> str:
     """Return the report as one self-contained HTML file; `pictures` are data URLs by sample id, shown beside readings."""
-    settings, name = settings_table(report), report.primary_metric
+    settings, name = tables.settings_table(report), report.primary_metric
     solved = next((section.solved for section in report.sections if section.solved), ())
     differing = (
         (*row[:3], str(row[3]).removeprefix("yes, changes ")) for row in settings.rows if row[3] != "no"
@@ -34,23 +27,17 @@ def page(report: Report, pictures: Mapping[str, str] | None = None) -> str:
         "report.html",
         {
             "report": report,
+            "tables": tables,
             "pictures": {name: Markup(url) for name, url in (pictures or {}).items()},
             "facts": report.facts,
             "solved": dict(enumerate(solved, 1)),
-            "most": len(solved),
-            "broken": sum(count for outcome, count in report.outcomes.items() if outcome.endswith("_failed")),
             "candidate": ", ".join(report.facts.models.get("candidate", ())) or "no candidate",
             "primary_metric": (name, report.scores[name]) if name else None,
             "lines": lines(report),
             "bounds": next((in_words(metric.bounds) for metric in report.scores.values()), None),
-            "moving": moving(report),
-            "total": total(report.facts.spent),
-            "scores": scores_table(report),
-            "notes": score_notes(report),
+            "in_short": in_short(report.facts.reasons),
             "differing": Table((*settings.columns[:3], "changes"), tuple(differing)),
             "settings": settings,
-            "usage": usage_table(report.facts.spent),
-            "footprint": footprint_table(report.facts),
             "digests": Table(("of", "digest"), tuple(sorted(report.facts.digests.items()))),
         },
     )
