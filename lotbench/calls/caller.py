@@ -156,7 +156,7 @@ class Caller:
                 self.journal.ask(request.key)
             role_model = self.role_models[question.role][question.index]
             if (entry := self.journal.get(request.key)) is not None:
-                role_model.model_id = entry.reply.model
+                role_model.model_id = entry.reply.model or role_model.model_id
                 return entry.reply
             return await self._fetch(question, request, role_model)
         finally:
@@ -205,7 +205,7 @@ class Caller:
             if uncounted := role_model.billed and _uncounted(reply):
                 count(None)
             used, spent = reply.usage, cost(price, reply)
-            role_model.model_id = reply.model
+            role_model.model_id = reply.model or role_model.model_id
             self.journal.put(entry("call", started, reply))
             stats.replied = time.monotonic()
         finally:

@@ -57,7 +57,8 @@ class Entry:
 class Origin:
     """The origin of the replies in one `Total`: role, index, `asked` and source as in `Entry`, and the returned model id.
 
-    `model` is the requested name if the replies have no id, since two models without an id are not one.
+    `model` is the requested name if the replies have no id, since two models without an id are not one. It is "" for empty
+    replies without an id: a server that refuses a request names no model.
     """
 
     role: str
@@ -95,7 +96,8 @@ class Totals:
         """Add a line to the sums."""
         if line.source == "call":
             self.began = min(line.started, self.began or line.started)
-        origin = Origin(line.role, line.index, line.asked, line.source, line.reply.model or line.asked)
+        model = line.reply.model or (line.asked if line.reply.text else "")
+        origin = Origin(line.role, line.index, line.asked, line.source, model)
         total = self.by_origin.setdefault(origin, Total())
         total.calls += line.source in CAME
         total.usage += line.reply.usage
@@ -106,7 +108,7 @@ class Totals:
         """Return for each role the model ids that were returned, a sorted list for each index."""
         by_role: dict[str, dict[int, set[str]]] = {}
         for origin in self.by_origin:
-            if origin.source in CAME:
+            if origin.source in CAME and origin.model:
                 by_role.setdefault(origin.role, {}).setdefault(origin.index, set()).add(origin.model)
         return {
             role: [sorted(indexes.get(index, ())) for index in range(max(indexes) + 1)]

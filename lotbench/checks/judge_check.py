@@ -239,9 +239,10 @@ def _keep_records(prepared: Prepared, checked: Checked, totals: Totals) -> Check
     began, now = (datetime.fromtimestamp(at, UTC).isoformat() for at in (totals.began, time.time()))
     for measure in checked.measures:
         key = key_of(prepared.plan, measure.panel.role, measure.panel.indexes, measure.panel.settings, ids)
-        if key is None:
-            continue
         names = [checked.names[measure.panel.role][index] for index in measure.panel.indexes]
+        if key is None:
+            notes.append(f"Not kept: the replies of {' and '.join(names)} have no id, or more than one.")
+            continue
         key |= {"criterion": measure.criterion} if measure.criterion else {}
         key |= {} if prepared.on_shipped else {"data": prepared.plan.digests["data"]}
         before = judge_records.find(key)

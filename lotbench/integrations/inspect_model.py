@@ -108,20 +108,21 @@ class InspectModel:
 def name(model: Model) -> str:
     """Return lotbench's name for a model of inspect, such as `gemini/NAME`.
 
-    It is `python:NAME` if lotbench has no such provider, or inspect asks another server than lotbench would.
+    It is `python:NAME` if lotbench has no such provider, and `python:NAME@HOST` if inspect asks another server than lotbench
+    would.
     """
     provider, _, rest = str(model).partition("/")
     ours = OURS.get(provider, provider)
     if ours not in PROVIDERS or not rest:
         return f"python:{model}"
+    variables = (f"{provider.upper()}_BASE_URL", "INSPECT_EVAL_MODEL_BASE_URL")
+    urls = [model.api.base_url, *map(os.environ.get, variables)]
+    own = urlsplit(parse(f"{ours}/{rest}").url).netloc
+    if elsewhere := sorted({urlsplit(url).netloc for url in urls if url} - {own}):
+        return f"python:{model}@{'+'.join(elsewhere)}"
     # A service after the provider (openai/azure/NAME) has an address of its own.
-    urls = [
-        model.api.base_url,
-        *map(os.environ.get, (f"{provider.upper()}_BASE_URL", "INSPECT_EVAL_MODEL_BASE_URL")),
-    ]
-    there, here = {urlsplit(url).netloc for url in urls if url}, urlsplit(parse(f"{ours}/{rest}").url).netloc
-    direct = there <= {here} and ("/" not in rest or ours not in ("openai", "anthropic", "gemini"))
-    return f"{ours}/{rest}" if direct else f"python:{model}"
+    service = "/" in rest and ours in ("openai", "anthropic", "gemini")
+    return f"python:{model}" if service else f"{ours}/{rest}"
 
 
 def refuse_options(model: Model) -> None:

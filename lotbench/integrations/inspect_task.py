@@ -143,7 +143,8 @@ class TaskRun:
                     model_name.text,
                     InspectModel(self._cast[role, model_name.text], picture, forms=self._forms),
                     price(model_name),
-                    address=address(model_name),
+                    # Chains in the store are those of one server.
+                    address=model_name.text if model_name.kind == "python" else address(model_name),
                 )
                 for model_name in names
             )

@@ -142,8 +142,8 @@ class ChatModel:
         """Turn a response with a status other than 200 into an empty reply, reduced abilities or an error.
 
         Returns:
-            An empty reply if a content filter refused the request or the prompt is too long; the abilities without the
-            refused parameter if the response names one.
+            An empty reply without an id if a content filter refused the request or the prompt is too long; the abilities
+            without the refused parameter if the response names one.
 
         Raises:
             PassingError: Another try may succeed.
@@ -153,13 +153,13 @@ class ChatModel:
         status, text, message = refusal.status, refusal.text, f"{self.name.text}: {refusal}"
         sent = chat_format.sent_parameters(body, able)
         if status in (400, 403) and chat_format.withheld(text):
-            return Reply("", body["model"], "content_filter", sent=sent)
+            return Reply("", "", "content_filter", sent=sent)
         self._stop_if_hopeless(status, text, message, body)
         if status in (400, 413, 422):
             if (less := chat_format.lessened(able, text, body)) is not None:
                 return less
             if chat_format.too_long(text):
-                return Reply("", body["model"], "length", sent=sent)
+                return Reply("", "", "length", sent=sent)
         if chat_format.no_pictures(text, body) and not self._sees:
             raise Unescapable(f"{message} (no picture input: to play without, --set arm=caption)")
         if status in CROWDED:

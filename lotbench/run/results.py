@@ -278,7 +278,7 @@ def usage_tables(
     works: dict[str, dict[tuple[str, str], Work]] = {role: {} for role in names}
     by_text = {name.text: name for panel in names.values() for name in panel}
     for origin, total in totals.by_origin.items():
-        if origin.source in CAME:
+        if origin.source in CAME and origin.model:
             ids.setdefault(origin.role, set()).add(origin.model)
         if origin.source == "store" or origin.role not in spending:
             continue

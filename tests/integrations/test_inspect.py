@@ -287,13 +287,17 @@ def test_a_model_at_another_address_is_not_the_public_one(tool: Tool) -> None:
         **dict.fromkeys(("OPENROUTER_API_KEY", "OPENAI_API_KEY", "AZUREAI_OPENAI_API_KEY"), "none"),
         "AZUREAI_OPENAI_BASE_URL": "http://127.0.0.1:2/v1",
     }
-    there = "python:openrouter/x/y python:openai/gpt-4o python:openai/azure/gpt-4o"
+    at = "@127.0.0.1:1"
+    there = f"python:openrouter/x/y{at} python:openai/gpt-4o{at} python:openai/azure/gpt-4o{at}"
     plain = f"openrouter/x/y openai/gpt-4o python:openai/azure/gpt-4o {there}"
     assert tool.run("python", "-c", NAMES, **keys).stdout.splitlines()[-1].split() == plain.split()
     moved = tool.run(
         "python", "-c", NAMES, **keys, OPENROUTER_BASE_URL="http://127.0.0.1:3/v1"
     ).stdout.splitlines()[-1]
-    assert moved.split() == plain.replace("openrouter", "python:openrouter", 1).split()
+    assert moved.split() == [
+        "python:openrouter/x/y@127.0.0.1:3", *plain.split()[1:3], "python:openrouter/x/y@127.0.0.1:1+127.0.0.1:3",
+        *plain.split()[4:],
+    ]  # fmt: skip
 
 
 def test_what_inspect_cannot_play_is_said_before_anything_is_asked(tool: Tool) -> None:

@@ -218,7 +218,7 @@ async def test_a_refusal_of_one_body_fails_that_call_only(status: int, waits: li
 async def test_a_prompt_too_long_or_banned_is_a_reply_of_its_kind(fault: Status, finish: Finish) -> None:
     with FakeServer(faults=[fault]) as server:
         found = await answer(server)
-    assert (found.text, found.finish, found.model) == ("", finish, "m")
+    assert (found.text, found.finish, found.model) == ("", finish, "")
 
 
 REPLIES = {
@@ -273,6 +273,21 @@ async def test_a_run_through_transport_troubles_ends_as_one_without(
     assert waits
     assert rough.summary["scores"] == calm.summary["scores"]
     assert outcomes(rough) == outcomes(calm)
+
+
+async def test_a_refused_call_gives_its_role_no_second_id(tmp_path: Path) -> None:
+    """The server names the model in replies; in a refusal it names none."""
+    refused = Status(400, "The response was filtered", "content_filter")
+    with FakeServer(faults=lambda index, body: refused if index % 5 == 4 else None) as server:
+        run = await play(server, tmp_path, max_failed=1.0)
+    roles = {
+        entry.role
+        for entry in read_journal(run.path / "calls.jsonl")
+        if entry.reply.finish == "content_filter"
+    }
+    assert len(roles) > 1
+    assert {len(ids) for ids in run.summary["models"].values()} == {1}
+    assert not any("candidate" in ids for ids in run.summary["models"].values())
 
 
 async def test_a_wrong_key_costs_one_call_a_role(
