@@ -78,9 +78,9 @@ class Facts:
         return None if fact in self.unsure | self.near else False
 
 
-def known(key: str) -> bool:
-    """Return whether there are facts about a key text."""
-    return key in _facts()
+def about(key: str) -> Facts | None:
+    """Return the facts about a key text; None if there are none."""
+    return _facts().get(key)
 
 
 def truth(key: str, question: str) -> bool | None:
@@ -109,16 +109,6 @@ def truth(key: str, question: str) -> bool | None:
     truths = [_of_part(facts, part.split(), way) for part in parts]
     said = True if True in truths else None if None in truths else False
     return said if said is None else said != bool(opening["no"])
-
-
-def is_other_kind(key: str, guess: str) -> bool:
-    """Return whether a guess is a known word for something of another of the `KINDS` than a key text ("banana" for skiing)."""
-    facts, phrase = _facts().get(key), _phrases().get(words.same(guess))
-    if facts is None or phrase is None:
-        return False
-    own, kinds = (each.intersection(KINDS) for each in (facts.itself, _with_implied([phrase.fact])))
-    linked = {phrase.fact, phrase.word} & (facts.itself | facts.near | facts.unsure)
-    return bool(own and kinds) and not linked and own.isdisjoint(kinds)
 
 
 def best_questions(key: str, asked: Sequence[str]) -> list[str]:

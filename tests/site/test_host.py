@@ -26,7 +26,7 @@ from lotbench.config.experiment import Config
 from lotbench.errors import Unescapable
 from lotbench.run import results
 from lotbench.run.loading import Run
-from lotbench.site import facts
+from lotbench.site import facts, nouns
 from lotbench.site.game_rounds import in_blank
 from lotbench.site.host import OWN_WORD, answer, lists, stems, suggested, verdict
 from lotbench.site.people_runs import ANSWERED, of_a_day, planned
@@ -57,11 +57,27 @@ def test_the_lists_of_every_sample_are_told_apart(name: str) -> None:
     [
         ("to ski", True), ("Snow boarding!", True), ("downhill skiing", True), ("sking", True),
         ("mountain climb", False), ("an ice fishing trip", False), ("banana", False),
-        ("a large screen", False), ("sailing", None),
+        ("a large screen", False), ("sailing", None), ("My angry girlfriends", False), ("vampire party", False),
+        ("a qwertic mother", None), ("kitesurfing", None),
     ],
 )  # fmt: skip
 def test_near_forms_of_a_guess(guess: str, counts: bool | None) -> None:
     assert verdict(SLOPE, guess)[0] is counts
+
+
+def test_a_noun_of_another_kind_is_refused_and_hardly_ever_a_right_guess_that_was_on_no_list() -> None:
+    common = "mother girlfriend vampire noodle pizza wedding".split()
+    english = [sample for sample in EASY.values() if sample.language == "en"]
+    decided = [verdict(sample, word)[0] for sample in english for word in common]
+    assert decided.count(None) < 0.2 * len(decided)
+    refused: dict[bool, list[bool]] = {True: [], False: []}
+    for sample in EASY.values():
+        right, wrong = lists(sample)
+        for counts, texts in ((True, [*right][1::12]), (False, [*wrong][::24])):
+            for text in texts:
+                others = [other for other in right if stems(other) != stems(text)]
+                refused[counts].append(nouns.is_other_kind(sample.key_text, text, others))
+    assert sum(refused[True]) < 0.02 * len(refused[True]) and sum(refused[False]) > 0.3 * len(refused[False])
 
 
 @pytest.mark.parametrize(
