@@ -149,6 +149,7 @@ const outcome = () => {
   const last = tries[tries.length - 1];
   if (ended === "solved") return `Solved with guess ${tries.length} of ${told.rounds}${last.own ? ", by your own word" : ""}`;
   if (last?.looked) return "Not solved: you looked at the answer";
+  if (!tries.length) return "Given up at once";
   return ended === "given up" ? `Given up after ${tries.length} of ${told.rounds} guesses` : `Not solved in ${told.rounds} guesses`;
 };
 function draw(doubt = "") {
@@ -180,7 +181,7 @@ function draw(doubt = "") {
   at("miss").textContent = clueAfter(tries.length) ? "Call it a miss: a clue" : "Call it a miss";
   at("round").textContent = `Guess ${tries.length + 1} of ${told.rounds}`;
   at("streak").textContent = running ? `· streak ${running}` : "";
-  at("rules").open = !Object.values(kept.games ?? {}).some((one) => one.over);
+  at("rules").open = matchMedia("(min-width: 60rem)").matches && !Object.values(kept.games ?? {}).some((one) => one.over);
   at("dots").replaceChildren(...Array.from({length: told.rounds}, (_, place) => {
     const dot = document.createElement("li"), name = document.createElement("span"), one = tries[place];
     dot.className = one ? (one.counts ? "found" : "miss") : place === tries.length && !over ? "now" : "ahead";
@@ -220,7 +221,7 @@ at("guessing").addEventListener("submit", (event) => {
   const guess = at("guess").value.trim(), offered = at("picks").hidden ? " You can ask once after a miss, from the list." : " Pick one of the questions below.";
   at("problem").textContent = "";
   if (/[?？]|^(is|are|was|does|do|did|can|has) (it|he|she|they|this|that|there)\b/i.test(guess)) at("problem").textContent = `That cannot be used: a question, not a guess.${offered} Nothing is used up.`;
-  else if (!rough(guess)) at("problem").textContent = "That cannot be used: no word in it. Nothing is used up.";
+  else if (!rough(guess)) at("problem").textContent = "Type a word or two, or give up at the top right to see the answer.";
   else if (tries.some((one) => rough(one.guess) === rough(guess))) at("problem").textContent = "You already tried that. Nothing is used up.";
   else {
     const counts = verdict(game, guess);
