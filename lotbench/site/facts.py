@@ -28,7 +28,7 @@ KINDS = ("person", "object", "activity", "animal", "food", "event", "place")
 LONGEST = 300
 """The longest question that is read, in characters; the game takes no longer one."""
 _OPENING = re.compile(
-    r"(?P<verb>is|are|was|were|does|do|did|can|could|would|will|has|have|might|may) (?P<subject>it|they|(?<=is )this|he|she"
+    r"(?P<verb>is|are|was|were|does|do|did|can|could|would|will|has|have|might|may)(?:nt)? (?P<subject>it|they|(?<=is )this|he|she"
     r"|(?:the|this) (?:answer|blank|thing|person|word|phrase|(?:missing|hidden) \w+)|people|one|you|we)(?P<no> not)? (?P<rest>.+)"
 )
 _EMPTY = re.compile(
@@ -76,6 +76,12 @@ class Facts:
         if fact in self.itself or (fact in self.near and way == "linked" and not (of_verb and fact in verbs)):
             return None if phrase.word else True
         return None if fact in self.unsure | self.near else False
+
+
+def may_ask(text: str) -> bool:
+    """Return whether a text in the place of a guess may be a question: "is it red" may, "did the dishes" may not."""
+    marked = words.CJK.search(text) or text.rstrip().endswith("?")
+    return bool(marked or _OPENING.fullmatch(words.same(text)))
 
 
 def about(key: str) -> Facts | None:

@@ -18,7 +18,7 @@ from lotbench.models.person import PageModel
 from lotbench.prompting.person_form import Field, filled, interview
 from lotbench.run.loading import Run
 from lotbench.run.session import Status
-from lotbench.site import host
+from lotbench.site import facts, host
 from lotbench.storage import atomic_write
 from lotbench.types import Trace
 
@@ -230,8 +230,9 @@ class Player:
 
     def _asks(self, text: str) -> bool:
         """Return whether a text is a question and no guess; a guess on the lists of what counts is none."""
-        is_right = host.verdict(self._game.sample, text)[0]
-        return not is_right and player_view.is_question(text, self.phase == "ask")
+        if not (self.phase == "ask" or facts.may_ask(text)) or host.verdict(self._game.sample, text)[0]:
+            return False
+        return player_view.is_question(text)
 
     def _guess_instead(self, version: int, guess: str) -> str | None:
         """Leave out the question that is due, and keep a guess for the next round; return why the rules refuse the guess."""

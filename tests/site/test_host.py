@@ -223,7 +223,7 @@ async def test_a_guess_in_the_place_of_a_question_is_one_and_a_letter_is_none(tm
 def test_a_question_needs_no_question_mark_and_a_guess_may_begin_like_one(
     text: str, is_question: bool
 ) -> None:
-    assert player_view.is_question(text, due=False) is is_question
+    assert (facts.may_ask(text) and player_view.is_question(text)) is is_question
 
 
 async def test_the_field_of_the_question_takes_a_guess_too_and_enter_leaves_the_question_out(

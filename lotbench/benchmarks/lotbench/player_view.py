@@ -6,7 +6,6 @@ clues come.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -26,14 +25,6 @@ _REASONS: Mapping[str, str] = {
     "not a question that Yes or No answers": "That is not a yes/no question: begin it with Is, Does, Can or the like.",
     "not exactly one question": "Ask exactly one question.",
 }
-
-
-_ASKS = re.compile(
-    r"(?:is|are|was|were|does|do|did|can|could|would|will|has|have)n?['’]?t? (?:it|they|this|that|there|he|she|people|you|we|one"
-    r"|some\w+|any\w+|the (?:answer|blank|thing|person|word|missing \w+)) \w",
-    re.IGNORECASE,
-)
-"""The beginning of a question that has no question mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +89,9 @@ class View:
     def clues_come(self) -> str:
         """The sentence on when clues come; "" if none do."""
         rounds, count = self.clue_rounds, len(self.clue_rounds)
-        if rounds and rounds == tuple(range(1, count + 1)):
-            return (
-                f"A clue comes after {'each' if count > 1 else 'the'} of your first {count} misses."
-                if count < self.most - 1
-                else "A clue comes after each miss."
-            )
-        return f"Clues come after round {' and '.join(map(str, rounds))}." if rounds else ""
+        if rounds == tuple(range(1, count + 1)):
+            return f"A clue comes after each of your first {count} misses." if rounds else ""
+        return f"Clues come after round {' and '.join(map(str, rounds))}."
 
 
 def view(episode: GameEpisode) -> View:
@@ -160,15 +147,8 @@ def objection(episode: GameEpisode, name: str, text: str) -> str | None:
     return None
 
 
-def is_question(text: str, due: bool = True) -> bool:
-    """Return whether a text is a question, usable or not, so that it is no guess.
-
-    Args:
-        text: The text.
-        due: Whether a question is due. If not, "did the dishes" is a guess, and "is it red" is a question.
-    """
-    if not (due or words.CJK.search(text) or text.rstrip().endswith("?") or _ASKS.match(text)):
-        return False
+def is_question(text: str) -> bool:
+    """Return whether a text is a question, usable or not, so that it is no guess."""
     try:
         question(text, [])
     except Unread as error:
