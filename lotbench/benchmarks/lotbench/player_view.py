@@ -24,6 +24,7 @@ _REASONS: Mapping[str, str] = {
     "asked before": "You asked that before.",
     "not a question that Yes or No answers": "That is not a yes/no question: begin it with Is, Does, Can or the like.",
     "not exactly one question": "Ask exactly one question.",
+    "no word in it": "Type a word or two.",
 }
 
 
