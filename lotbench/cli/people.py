@@ -214,9 +214,9 @@ def _at_terminal(
     from lotbench.site.player import Player
 
     name = person(player_name) if player_name else _asked_name()
-    if private:
+    if private and name:
         print(f"What you type stays on this machine, in {out}.")
-    elif not _agrees(config, out):
+    elif not name or not _agrees(config, out):
         print("Nothing was kept.")
         return 0
     chosen = of_the_day(config, day) if day else _order_of_today(config, name) if drawn else config
@@ -235,14 +235,16 @@ def _at_terminal(
 
 
 def _asked_name() -> str:
-    """Ask at the terminal for a name until it can be stored, and return it."""
+    """Ask at the terminal for a name until it can be stored, and return it; "" if the person quits."""
+    from lotbench.cli.play_terminal import HELPS, QUITS
     from lotbench.site.people_runs import NAME_RULE, person
 
-    while True:
-        typed = _line("Your name (Enter: you): ").strip()
+    while (typed := _line("Your name (Enter: you): ").strip()).lower() not in QUITS:
         with suppress(UsageError):
-            return person(typed or "you")
-        print(NAME_RULE)
+            if typed.lower() not in HELPS:
+                return person(typed or "you")
+        print(f"{NAME_RULE}; “quit” leaves")
+    return ""
 
 
 def _agrees(config: Config, out: Path) -> bool:

@@ -39,7 +39,7 @@ GIVE_UP = "give up"
 SIGNS = {"found": "✓", "miss": "●", "none": "○"}
 UNCLEAR = {"Unclear": "I can't tell"}
 QUITS, HELPS, YES_NO = ("quit", "q"), ("help", "?", "？"), ("yes", "no", "y", "n")
-FAILS = "After a guess that fails you may ask one yes/no question, or guess again at once; “quit” ends, the game waits."
+FAILS = "After a miss you may ask one yes/no question, or guess again at once."
 SHOW = "“show” is for a guess that I cannot judge; here, “give up” shows the answer."
 HELP = "“give up” ends a game and shows the answer; “quit” leaves, and the game waits."
 Asks = Callable[[str], str]
@@ -90,7 +90,6 @@ class Terminal:
         self._gallery = Gallery(out)
         self._drawn: set[tuple[object, ...]] = set()
         self._game: object = None
-        self._next_guess = ""
 
     async def waits(self, run: asyncio.Future[Run]) -> None:
         """Wait until it is the person's turn or the run ends, and show whom the game waits for and how long."""
@@ -117,41 +116,46 @@ class Terminal:
         self._joke()
         version, answers = player.model.version, dict[str, object]()
         for field in player.fields:
-            typed = self._next_guess if field.name in GUESSES else ""
             picks = dict(enumerate(player.suggested, 1)) if field.name == "question" else {}
             for number, question in picks.items():
                 self._console.print(Text(f"  {number} {question}", style="blue"))
-            label = "Your question, a number, or your next guess" if picks else _ask_for(field.name)
-            typed, self._next_guess = typed or await self._line(label, field.choices), ""
+            label = f"Your question{', a number' * bool(picks)}, or your next guess (Enter: go on)"
+            label = label if field.name == "question" else _ask_for(field.name)
+            typed = player.next_guess if field.name in GUESSES else ""
+            typed, player.next_guess = typed or await self._line(label, field.choices), ""
             typed = picks.get(int(typed), typed) if typed.strip() in map(str, picks) else typed
             answers[field.name] = typed
             if typed.strip().lower() == GIVE_UP:
-                player.give_up(version)
-                return
-        question = str(answers.get("question", "")).strip()
-        kind = GUESSES[bool(player.view and player.view.whole)]
-        guessed = player.phase == "ask" and not player.is_question(question)
+                break
+        self._send(version, answers)
+
+    def _send(self, version: int, answers: dict[str, object]) -> None:
+        """Send what the person typed, or print why it is refused."""
+        if GIVE_UP in (str(typed).strip().lower() for typed in answers.values()):
+            self._player.give_up(version)
+            return
         try:
-            why = player.objection(kind, question) if guessed else player.answer(version, answers)
+            why = self._player.answer(version, answers)
         except UsageError as error:
             why = str(error)
         if why:
-            self._console.print(Text(why + " Type a question or your next guess." * guessed, style="red"))
-        elif guessed:
-            self._next_guess = question
-            player.skip(version)
+            self._console.print(Text(why, style="red"))
 
     async def doubts(self) -> None:
         """Let the person guess again after a guess on no list, or see the answer and say whether it counts."""
         player = self._player
         doubt = player.doubt
         assert doubt is not None
+        self._news()
         told = f"  ? I cannot tell: “{visible(doubt.guess)}” is not on my lists."
         self._console.print(Text(told, style="yellow"))
         line = (await self._line("Guess again, free; Enter: a miss; “show”: the answer", ())).strip()
         if line.lower() != "show":
-            player.says("on" if line else "miss")
-            self._next_guess = line
+            guessed = {name: line for name in GUESSES if name in doubt.fields}
+            if line:
+                self._send(doubt.version, {**doubt.fields, **guessed})
+            else:
+                player.says("miss")
             return
         player.says("show")
         self._console.print(told_answer(doubt.sample.model_dump()))
@@ -202,10 +206,7 @@ class Terminal:
         if view.caption:
             self._console.print(Text(f"In the picture: {visible(view.caption)}"))
         what = "Write a funny caption." if view.whole else "Fill in the blank; the same idea counts."
-        often = len(view.clue_rounds) >= view.most - 1
-        after = "each miss" if often else f"round {', '.join(map(str, view.clue_rounds))}"
-        clues = f" Clues come after {after}." if view.clue_rounds else ""
-        rules = f"{what} {view.most} rounds. {FAILS}{clues} Type “{GIVE_UP}” to give up."
+        rules = f"{what} {view.most} rounds. {FAILS} {view.clues_come} {HELP}"
         self._console.print(Text(rules, style="dim"))
 
     def _news(self) -> None:

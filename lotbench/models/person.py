@@ -91,6 +91,7 @@ class PageModel:
     Attributes:
         asked: The waiting request; None if there is none.
         version: A number that increases when a request begins to wait and when its wait ends.
+        begins: Called when a request begins to wait; it may answer it.
     """
 
     takes_requests = True
@@ -98,6 +99,7 @@ class PageModel:
     def __init__(self) -> None:
         self.asked: Request | None = None
         self.version = 0
+        self.begins: Callable[[], None] = lambda: None
         self._turn = asyncio.Lock()
         self._reply: asyncio.Future[tuple[str, str | None]]
         self._given_up: set[tuple[str, int]] = set()
@@ -113,6 +115,7 @@ class PageModel:
             self.asked = request
             self.version += 1
             try:
+                self.begins()
                 text, refusal = await self._reply
             finally:
                 self.asked = None

@@ -17,7 +17,7 @@ from lotbench.benchmarks.lotbench.player_view import around_blank
 from lotbench.config.experiment import Config
 from lotbench.errors import file_errors
 from lotbench.run.plan import Plan
-from lotbench.site import facts, host
+from lotbench.site import facts, host, nouns
 from lotbench.site.page import screen
 from lotbench.site.people_runs import FIRST, daily_order, planned
 from lotbench.storage import atomic_write
@@ -44,22 +44,29 @@ def export(config: Config, place: Path) -> tuple[int, Path]:
     with file_errors(f"--export {place}"):
         file.parent.mkdir(parents=True, exist_ok=True)
         games = [_game(item) | {"picture": _picture(plan, item.id)} for item in items]
-        games_json = json.dumps(
-            {"first": FIRST.isoformat(), "rounds": ROUNDS, "games": games}, separators=(",", ":")
-        )
-        page = screen("daily", rounds=ROUNDS, games=games_json)
+        page = screen("daily", rounds=ROUNDS, games=_told(games))
         atomic_write.write(file, page.body)
     return len(items), file
+
+
+def _told(games: list[dict[str, Any]]) -> str:
+    """Return the data of the page as JSON."""
+    every = dict(nouns.table())
+    plain = sorted(nouns.PLAIN.union(every.pop("plain")))
+    told = {"first": FIRST.isoformat(), "rounds": ROUNDS, "games": games, "plain": plain}
+    return json.dumps(told | {"nouns": [*every.values()]}, separators=(",", ":"))
 
 
 def _game(item: Any) -> dict[str, Any]:
     """Return a sample as data for the page: the joke with its blank, and masked all that tells the answer."""
     right, wrong = host.lists(item)
+    others = nouns.other_rows(item.key_text, right)
     questions = facts.best_questions(item.key_text, ())
     answers = [(question, host.answer(item, question)) for question in questions]
     texts = {
         "right": list(right),
         "wrong": list(wrong),
+        "others": [at for at, row in enumerate(nouns.table()) if row in others],
         "answers": answers,
         "answered": {text: facts.mentioned(text) for text in [*questions, *item.clues]},
         "clues": item.clues,

@@ -28,7 +28,7 @@ KINDS = ("person", "object", "activity", "animal", "food", "event", "place")
 LONGEST = 300
 """The longest question that is read, in characters; the game takes no longer one."""
 _OPENING = re.compile(
-    r"(?P<verb>is|are|was|were|does|do|did|can|could|would|will|has|have|might|may) (?P<subject>it|they|(?<=is )this|he|she"
+    r"(?P<verb>is|are|was|were|does|do|did|can|could|would|will|has|have|might|may)(?:nt)? (?P<subject>it|they|(?<=is )this|he|she"
     r"|(?:the|this) (?:answer|blank|thing|person|word|phrase|(?:missing|hidden) \w+)|people|one|you|we)(?P<no> not)? (?P<rest>.+)"
 )
 _EMPTY = re.compile(
@@ -78,9 +78,15 @@ class Facts:
         return None if fact in self.unsure | self.near else False
 
 
-def known(key: str) -> bool:
-    """Return whether there are facts about a key text."""
-    return key in _facts()
+def may_ask(text: str) -> bool:
+    """Return whether a text in the place of a guess may be a question: "is it red" may, "did the dishes" may not."""
+    marked = words.CJK.search(text) or text.rstrip().endswith("?")
+    return bool(marked or _OPENING.fullmatch(words.same(text)))
+
+
+def about(key: str) -> Facts | None:
+    """Return the facts about a key text; None if there are none."""
+    return _facts().get(key)
 
 
 def truth(key: str, question: str) -> bool | None:
@@ -109,16 +115,6 @@ def truth(key: str, question: str) -> bool | None:
     truths = [_of_part(facts, part.split(), way) for part in parts]
     said = True if True in truths else None if None in truths else False
     return said if said is None else said != bool(opening["no"])
-
-
-def is_other_kind(key: str, guess: str) -> bool:
-    """Return whether a guess is a known word for something of another of the `KINDS` than a key text ("banana" for skiing)."""
-    facts, phrase = _facts().get(key), _phrases().get(words.same(guess))
-    if facts is None or phrase is None:
-        return False
-    own, kinds = (each.intersection(KINDS) for each in (facts.itself, _with_implied([phrase.fact])))
-    linked = {phrase.fact, phrase.word} & (facts.itself | facts.near | facts.unsure)
-    return bool(own and kinds) and not linked and own.isdisjoint(kinds)
 
 
 def best_questions(key: str, asked: Sequence[str]) -> list[str]:

@@ -12,14 +12,13 @@ import tomllib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import cache
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from lotbench.benchmarks.lotbench import words
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.models.python_models import NAMED
 from lotbench.regular_file import read_text
-from lotbench.site import facts
+from lotbench.site import facts, nouns
 from lotbench.storage.datasets import shipped
 from lotbench.storage.jsonl import rows
 from lotbench.types import Reply, Request
@@ -39,8 +38,6 @@ ALIKE = 0.88
 """The similarity of letters (`alike`) from which two phrases count as the same phrase with a typing error."""
 MORE = 2
 """The maximum number of further words in a guess that contains a phrase of the lists."""
-PLAIN = frozenset(Path(__file__).with_name("plain_words.txt").read_text("utf-8").split())
-"""Words without content, which are left out when texts are compared."""
 _QUOTED = re.compile(r"^[^\n:：\"“]+[:：]\s*[\"“](.*)[\"”]\s*$", re.MULTILINE)
 """A line of a prompt with a label, a colon and a quoted text; the last such line has the guess or the question."""
 SUGGESTED = 3
@@ -55,7 +52,7 @@ def lists(sample: Item) -> tuple[Mapping[str, str], Mapping[str, str]]:
     right = dict.fromkeys(sample.accept, "It is on the list of what counts.")
     wrong = dict.fromkeys(sample.near, "It is near, but it makes another joke.")
     wrong |= {rejected.text: rejected.why for rejected in sample.reject}
-    for guess, counts in _guesses().get(sample.id, {}).items() if facts.known(sample.key_text) else ():
+    for guess, counts in _guesses().get(sample.id, {}).items() if facts.about(sample.key_text) else ():
         if guess not in right.keys() | wrong.keys():
             (right if counts else wrong)[guess] = "It is on the list of likely guesses."
     return {sample.key_text: "It is the very words.", **right}, wrong
@@ -97,7 +94,7 @@ def verdict(sample: Item, guess: str) -> tuple[bool | None, str]:
     literal = words.overlap(guess, sample.caption) == "shortens"
     if literal:
         return False, "That is in the picture already."
-    other = facts.is_other_kind(sample.key_text, guess)
+    other = nouns.is_other_kind(sample.key_text, guess, right)
     return (False, "That is another kind of thing.") if other else (None, "")
 
 
@@ -147,7 +144,7 @@ def _stems(text: str) -> Iterable[str]:
     folded = words.same(text)
     if words.CJK.search(folded):
         return [folded]
-    return [words.stem(word) for word in folded.split() if word not in PLAIN]
+    return [words.stem(word) for word in folded.split() if word not in nouns.PLAIN]
 
 
 class Host:

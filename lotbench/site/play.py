@@ -283,6 +283,7 @@ class PlaySite:
             wait=round(player.waited_s),
             waiting=player.waiting,
             doubt=player.doubt,
+            next_guess=player.next_guess,
             private=player.private,
             in_blank=game_rounds.in_blank,
             around=game_rounds.masked(player.doubt.sample.model_dump()) if player.doubt else None,

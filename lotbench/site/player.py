@@ -18,23 +18,28 @@ from lotbench.models.person import PageModel
 from lotbench.prompting.person_form import Field, filled, interview
 from lotbench.run.loading import Run
 from lotbench.run.session import Status
-from lotbench.site import host
+from lotbench.site import facts, host
 from lotbench.storage import atomic_write
 from lotbench.types import Trace
 
 View: TypeAlias = player_view.View
 Phase: TypeAlias = Literal["start", "guess", "ask", "other", "judge", "host", "unknown", "own"]
-SAID = {False: ("miss", "on", "show"), True: ("counts", "misses")}
+SAID = {False: ("miss", "show"), True: ("counts", "misses")}
 """The words of a player on a guess that is on no list.
 
-Before the answer is shown (False): `miss` to take it as a miss, which earns a clue, `on` to guess again, `show` to see the answer.
-After that (True): whether it `counts`.
+Before the answer is shown (False): `miss` to take it as a miss, which earns a clue, `show` to see the answer. After that (True): whether
+it `counts`.
 """
 CONSENT = (
     "What you type, how long you take and the name that you give are written into a folder on the machine that "
     "runs this game, read by its judge and its host, and may be published in that form."
 )
-CANNOT_TELL = "I can't tell. Ask me in simpler words, or pick a question that I can answer."
+CANNOT_TELL = (
+    "I can't tell. Ask me in simpler words, or pick a question that I can answer.",
+    "I can't tell that either. Pick one of my questions, or leave the question out and guess again.",
+)
+"""What the host says to a question that it cannot answer: the first time in a game, and after that."""
+IS_QUESTION = f"That is a question. Guess first; after a miss you may ask one. {player_view.FREE}"
 GUESSES = ("guess", "response")
 """The form fields with a guess: the words for the blank, or a whole response."""
 
@@ -74,6 +79,8 @@ class Player:
         day: The day whose game they play; None if it is not the game of a day.
         doubt: The guess that waits for their decision; None if there is none.
         own: Their decision on the guess that they sent last, and its reason; None without one.
+        next_guess: The guess that they typed in the place of a question; "" without one.
+        unclear: The samples in whose games the host could not answer a question of theirs.
         private: Whether they play for themselves, and were asked for no consent.
     """
 
@@ -92,7 +99,13 @@ class Player:
     day: datetime.date | None = None
     doubt: Doubt | None = None
     own: tuple[bool, str] | None = None
+    next_guess: str = ""
+    unclear: set[str] = field(default_factory=set)
     private: bool = False
+
+    def __post_init__(self) -> None:
+        """Let the model call this player back."""
+        self.model.begins = self._send_next_guess
 
     @property
     def playing(self) -> bool:
@@ -197,13 +210,15 @@ class Player:
             UsageError: The request no longer waits, or a field is missing or too long.
         """
         texts = {name: str(value).strip() for name, value in fields.items()}
+        if self.phase == "ask" and self._game and not self._asks(texts.get("question", "")):
+            return self._guess_instead(version, texts.get("question", ""))
         episode: Any = self._game
         if self.doubt is not None and self.doubt.shown:
             raise UsageError("this was answered already: load the page again")
         self.doubt = self.own = None
         if episode is not None and self.model.asked is not None:
             for name, text in texts.items():
-                if (text or name in GUESSES) and (why := self.objection(name, text)):
+                if (text or name in GUESSES) and (why := self._objection(name, text)):
                     return why
                 if name in GUESSES and self._is_on_no_list(episode, name, text):
                     filled(self.model.waiting(version), fields)
@@ -213,19 +228,43 @@ class Player:
         self._send(texts)
         return None
 
-    def objection(self, name: str, text: str) -> str | None:
+    def _asks(self, text: str) -> bool:
+        """Return whether a text is a question and no guess; a guess on the lists of what counts is none."""
+        if not (self.phase == "ask" or facts.may_ask(text)) or host.verdict(self._game.sample, text)[0]:
+            return False
+        return player_view.is_question(text)
+
+    def _guess_instead(self, version: int, guess: str) -> str | None:
+        """Leave out the question that is due, and keep a guess for the next round; return why the rules refuse the guess."""
+        kind = GUESSES[bool(self.view and self.view.whole)]
+        if guess and (why := self._objection(kind, guess)):
+            return f"{why} Type a question or your next guess."
+        self.skip(version)
+        self.next_guess = guess
+        self.sent = {"guess": guess} if guess else {}
+        return None
+
+    def _send_next_guess(self) -> None:
+        """Send the guess that was typed in the place of a question, when the next round asks for a guess and nothing else."""
+        if self.next_guess and [field.name for field in self.fields] in ([name] for name in GUESSES):
+            guess, self.next_guess = self.next_guess, ""
+            self.answer(self.model.version, {self.fields[0].name: guess})
+
+    def _objection(self, name: str, text: str) -> str | None:
         """Return why the rules refuse a text of the form field `name` in the current game; None if they accept it."""
         episode, asked = self._game, name == "question"
         if why := player_view.objection(episode, name, text):
             return why
+        if name == "guess" and self._asks(text):
+            return IS_QUESTION
         if asked and self.suggested and host.answer(episode.sample, text) == "Unclear":
-            return f"{CANNOT_TELL} {player_view.FREE}"
+            again = episode.sample.id in self.unclear
+            self.unclear.add(episode.sample.id)
+            return f"{CANNOT_TELL[again]} {player_view.FREE}"
         # A guess in the place of a question gives the question away, so a slip of the hand is none, whoever judges.
         unlisted = not asked and (self.phase == "ask" or self._is_on_no_list(episode, name, text))
         no_word = unlisted and re.fullmatch(r"[a-zA-Z]|[\d\W]*", text)
         return f"That is no word. {player_view.FREE}" if no_word else None
-
-    is_question = staticmethod(player_view.is_question)
 
     def skip(self, version: int) -> None:
         """Leave out the question that is due; raises UsageError if none is. `version` as in `answer`."""
@@ -253,8 +292,6 @@ class Player:
             doubt.shown = True
             return
         self.doubt = None
-        if word == "on":
-            return
         self.own = word == "counts", host.SEEN if doubt.shown and word == "misses" else host.OWN_WORD
         if word == "misses":
             self.model.ends(doubt.sample.id, 1)

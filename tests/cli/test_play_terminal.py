@@ -49,19 +49,21 @@ async def played(
 
 
 async def test_a_game_with_slips_left_out_and_given_up_questions(server: FakeServer, tmp_path: Path) -> None:
-    typed = "show|a spoon|what is it?||?|help|y|a  spoon|Is it big?|A Spoon!|a fork|a knife||give up"
+    typed = "show|a spoon|what is it?|?|help|y|a  spoon|Is it big?|A Spoon!|a fork|a knife||give up"
     run, shown, prompts = await played(server, tmp_path, iter(typed.split("|")))
     assert [trace.outcome for trace in run.traces] == ["unsolved", "unsolved"]
     assert shown.count("✕ not it: ") == 2 and "That asks what, who or how." in shown
     assert shown.count("You already tried that, in round 1. Nothing is used up.") == 2
     assert "That is no word. Nothing is used up. Type a" in shown
-    assert "no word in it. Nothing is used up. Type a question" in shown
-    assert "Here: Your question\n" in shown and "“quit” leaves, and the game waits" in shown
+    assert (
+        "Here: Your question, or your next guess (Enter: go on)\n" in shown
+        and "“quit” leaves, and the game waits" in shown
+    )
     assert "“show” is for a guess that I cannot judge" in shown and "not it: help" not in shown
     assert "Not solved in 3 rounds" in shown and "Given up at once" in shown
     first = run.samples["lot-0001"]
     assert str(first["explanation"]).split()[0] in shown and "______" in shown and "◉" in shown
-    assert prompts[0] == "Your guess > " and "Your question > " in prompts
+    assert prompts[0] == "Your guess > " and "Your question, or your next guess (Enter: go on) > " in prompts
     for word in ("WRONG-ANS", "<MASK>", "IMAGE CAPTION"):
         assert word not in shown
 

@@ -14,7 +14,7 @@ from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.cli import main
 from lotbench.config.experiment import Config, Experiment, Limits
 from lotbench.site.daily import _game
-from lotbench.site.host import answer
+from lotbench.site.host import answer, verdict
 from lotbench.site.page import screen
 from lotbench.site.people_runs import FIRST, of_the_day
 from lotbench.storage import datasets
@@ -72,6 +72,15 @@ def test_a_game_in_a_browser_from_the_disk(tmp_path: Path, chromium: Browser) ->
         refused = [*item.near, *(one.text for one in item.reject)]
         assert set(page.evaluate(judged, refused)) == {False}
         assert page.evaluate("verdict(game, 'xylophonic zeppelin')") is None
+        nouns = ["vampires", "My angry girlfriend", "noodle soup", "a hospital", "twelve pizzas", "cherries"]
+        assert page.evaluate(judged, nouns) == [verdict(item, noun)[0] for noun in nouns]
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert page.evaluate("scrollY") == 0 and "type the words that are missing" in page.inner_text(
+            "#intro"
+        )
+        for shown_at_once in ("#picture", "#guess", "#said .rules"):
+            box = page.locator(shown_at_once).bounding_box()
+            assert box and box["y"] + box["height"] < 844, shown_at_once
         said = page.evaluate("['The Soap-Operas!', 'a soap opera', 'skiing', 'to ski', 'sing'].map(rough)")
         assert said == ["soap opera", "soap opera", "ski", "ski", "sing"]
         page.fill("#guess", refused[0])
@@ -113,4 +122,9 @@ def test_a_game_in_a_browser_from_the_disk(tmp_path: Path, chromium: Browser) ->
         page.click("button[value=counts]")
         assert "1/6, by my own word\n🟡\n" in page.input_value("#shared")
         assert page.is_visible("#mine") and page.inner_text("#yours mark") == "xylophonic zeppelin"
+        page.click("#another")
+        page.click("#menu summary")
+        page.click("#give-up")
+        assert "Given up at once" in page.inner_text("#words") and "A clue" not in page.inner_text("#said")
+        assert page.inner_text("#response") and page.inner_text("#why")
         assert [one for one in faults if one != address] == []

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from lotbench.benchmarks.lotbench import player_view
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.cli import main
 from lotbench.cli.people import KEYLESS
@@ -26,7 +27,7 @@ from lotbench.config.experiment import Config
 from lotbench.errors import Unescapable
 from lotbench.run import results
 from lotbench.run.loading import Run
-from lotbench.site import facts
+from lotbench.site import facts, nouns
 from lotbench.site.game_rounds import in_blank
 from lotbench.site.host import OWN_WORD, answer, lists, stems, suggested, verdict
 from lotbench.site.people_runs import ANSWERED, of_a_day, planned
@@ -57,11 +58,27 @@ def test_the_lists_of_every_sample_are_told_apart(name: str) -> None:
     [
         ("to ski", True), ("Snow boarding!", True), ("downhill skiing", True), ("sking", True),
         ("mountain climb", False), ("an ice fishing trip", False), ("banana", False),
-        ("a large screen", False), ("sailing", None),
+        ("a large screen", False), ("sailing", None), ("My angry girlfriends", False), ("vampire party", False),
+        ("a qwertic mother", None), ("kitesurfing", None),
     ],
 )  # fmt: skip
 def test_near_forms_of_a_guess(guess: str, counts: bool | None) -> None:
     assert verdict(SLOPE, guess)[0] is counts
+
+
+def test_a_noun_of_another_kind_is_refused_and_hardly_ever_a_right_guess_that_was_on_no_list() -> None:
+    common = ["mother", "girlfriend", "vampire", "noodle", "pizza", "wedding"]
+    english = [sample for sample in EASY.values() if sample.language == "en"]
+    decided = [verdict(sample, word)[0] for sample in english for word in common]
+    assert decided.count(None) < 0.2 * len(decided)
+    refused: dict[bool, list[bool]] = {True: [], False: []}
+    for sample in EASY.values():
+        right, wrong = lists(sample)
+        for counts, texts in ((True, [*right][1::12]), (False, [*wrong][::24])):
+            for text in texts:
+                others = [other for other in right if stems(other) != stems(text)]
+                refused[counts].append(nouns.is_other_kind(sample.key_text, text, others))
+    assert sum(refused[True]) < 0.02 * len(refused[True]) and sum(refused[False]) > 0.2 * len(refused[False])
 
 
 @pytest.mark.parametrize(
@@ -184,7 +201,7 @@ async def test_a_word_of_the_caption_fails_and_quit_ends_anywhere(tmp_path: Path
     with pytest.raises(Unescapable, match="lotbench play --daily --name Ann"):
         await played(tmp_path, iter(["", "quit"]))
     run, shown = await played(tmp_path, iter(["", "", "to ski"]))
-    assert "That cannot be used: no word in it. Nothing is used up." in shown
+    assert "Type a word or two. Nothing is used up." in shown
     assert "✕ not it: screen (that is in the picture already)" in shown
     assert run.traces[0].outcome == "solved" and "Solved in round 2 of 6" in shown
 
@@ -194,6 +211,49 @@ async def test_a_guess_in_the_place_of_a_question_is_one_and_a_letter_is_none(tm
     assert "✕ not it: banana" in shown and "not a yes/no question" not in shown
     assert shown.count("That is no word. Nothing is used up.") == 4
     assert "to share: lotbench #3  Solved in round 3 of 6" in shown and run.summary["scores"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_question"),
+    [
+        ("is it something red", True), ("Does the answer fly", True), ("can you eat it", True), ("它是动物吗", True),
+        ("isn't it red", True), ("is broke", False), ("can opener", False), ("did the dishes", False),
+    ],
+)  # fmt: skip
+def test_a_question_needs_no_question_mark_and_a_guess_may_begin_like_one(
+    text: str, is_question: bool
+) -> None:
+    assert (facts.may_ask(text) and player_view.is_question(text)) is is_question
+
+
+async def test_the_field_of_the_question_takes_a_guess_too_and_enter_leaves_the_question_out(
+    tmp_path: Path,
+) -> None:
+    table = PlaySite(keyless(samples=["lot-0034"]), tmp_path)
+    async with client(table) as browser:
+        index = await joined(browser, "Ann")
+        await until(browser, index, 'name="guess"')
+        assert "That is a question." in str(await given(browser, index, guess="is it red"))
+        await given(browser, index, guess="mother")
+        await until(browser, index, "Ask a yes/no question, or type your next guess")
+        first = await given(browser, index, question="is it qwertic")
+        assert "Ask me in simpler words" in str(first)
+        assert "can't tell that either" in str(await given(browser, index, question="is it blorby"))
+        assert "Type a question or your next guess." in str(await given(browser, index, question="mother"))
+        await given(browser, index, question="vampire")
+        page = await until(browser, index, "Round 2 of 6")
+        page = await until(browser, index, 'name="question"')
+        assert page.count(">not it<") == 2 and ">vampire<" in page and SLOPE.clues[0] in page
+        await given(browser, index, question="")
+        await until(browser, index, "Round 3 of 6")
+        await given(browser, index, guess="noodle")
+        await until(browser, index, 'name="question"')
+        await given(browser, index, question="kiting")
+        page = await until(browser, index, "not on my lists")
+        assert "Round 4 of 6" in page, "a guess that nobody can judge is free there, too"
+        await given(browser, index, guess="to ski")
+        await until(browser, index, "Solved in round 4")
+        await table.close()
 
 
 async def test_who_is_shown_the_answer_and_says_no_has_ended_the_game(tmp_path: Path) -> None:
@@ -231,7 +291,7 @@ async def test_on_a_page_the_answer_comes_only_when_it_is_asked_for(tmp_path: Pa
         index = await joined(browser, "Ann")
         await given(browser, index, guess="sailing")
         page = await until(browser, index, "I cannot tell: it is not on my lists.")
-        assert "Clues come after rounds 1, 2, 3, 4." in page, "six rounds, four clues"
+        assert "A clue comes after each of your first 4 misses." in page, "six rounds, four clues"
         assert "for skiing" not in page and "See the answer and decide" in page
         assert page.index('name="guess"') < page.index("Call it a miss"), "the next guess is the free one"
         await given(browser, index, guess="kiting")
@@ -279,6 +339,9 @@ def test_a_pipe_may_play_without_a_key_and_a_consent_is_short_until_more_is_aske
     assert "human:you" in shown and "name: 1 to 40 letters" in shown and "not trusted" not in shown
     assert "the lists of the samples judge" in shown and "stays on this machine" in shown
     assert "Do you agree?" not in shown and not list(tmp_path.rglob("consent.json"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("help\nQuit\n"))
+    assert main(["play", "--sample", "lot-0034"]) == 0
+    assert capsys.readouterr().out.count("“quit” leaves") == 1, "neither is a name"
     monkeypatch.setattr("sys.stdin", io.StringIO("Bob\nmore\nyes\nto ski\n"))
     assert main(["play", "--sample", "lot-0034", "--host", "0.0.0.0"]) == 0
     shown = capsys.readouterr().out

@@ -303,10 +303,10 @@ async def until(browser: TestClient[Any, Any], player: str, wanted: str) -> str:
     raise AssertionError(page.split("<main")[1].split("<script>")[0])
 
 
-async def given(browser: TestClient[Any, Any], player: str, **fields: str) -> None:
+async def given(browser: TestClient[Any, Any], player: str, **fields: str) -> Any:
     page = await until(browser, player, f'name="{next(iter(fields))}"')
     version = re.findall(r'name="version" value="(\d+)"', page)[0]
-    await sent(browser, f"{player}/answer", {**fields, "version": version})
+    return await sent(browser, f"{player}/answer", {**fields, "version": version})
 
 
 async def test_a_person_plays_pauses_and_goes_on(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ _REASONS: Mapping[str, str] = {
     "asked before": "You asked that before.",
     "not a question that Yes or No answers": "That is not a yes/no question: begin it with Is, Does, Can or the like.",
     "not exactly one question": "Ask exactly one question.",
+    "no word in it": "Type a word or two.",
 }
 
 
@@ -84,6 +85,14 @@ class View:
     def next_clue(self) -> int | None:
         """The next round, from the current one on, after which something is revealed; None if nothing is left."""
         return next((number for number in self.clue_rounds if number >= self.round), None)
+
+    @property
+    def clues_come(self) -> str:
+        """The sentence on when clues come; "" if none do."""
+        rounds, count = self.clue_rounds, len(self.clue_rounds)
+        if rounds == tuple(range(1, count + 1)):
+            return f"A clue comes after each of your first {count} misses." if rounds else ""
+        return f"Clues come after round {' and '.join(map(str, rounds))}."
 
 
 def view(episode: GameEpisode) -> View:

@@ -2,8 +2,8 @@
 const told = JSON.parse(document.getElementById("games").textContent), DAY = 86400000;
 const at = (id) => document.getElementById(id);
 const quiet = new Set("a an the to of some my your his her its our their".split(" "));
-const rough = (text) => text.normalize("NFKC").toLowerCase().replace(/[-‐‑–—_]/g, " ").replace(/[^\p{L}\p{N}\p{M}_\s]/gu, "")
-  .split(/\s+/).filter((word) => word && !quiet.has(word)).map((word) => word.replace(/(?<=[\p{L}\p{N}_]{3})(?:ing|ers?|ed|es|s)$/u, "")).join(" ");
+const simple = (text) => text.normalize("NFKC").toLowerCase().replace(/[-‐‑–—_]/g, " ").replace(/[^\p{L}\p{N}\p{M}_\s]/gu, "").split(/\s+/).filter(Boolean);
+const rough = (text) => simple(text).filter((word) => !quiet.has(word)).map((word) => word.replace(/(?<=[\p{L}\p{N}_]{3})(?:ing|ers?|ed|es|s)$/u, "")).join(" ");
 const slipped = (text) => text.length < 5 ? [] : [...text].map((_, place, every) => every.filter((_, other) => other !== place).join(""));
 function unmasked(key, text) {
   return new TextDecoder().decode(Uint8Array.from(atob(text), (one, place) => one.charCodeAt(0) ^ key.charCodeAt(place % key.length)));
@@ -30,9 +30,23 @@ function verdict(game, guess) {
   // A milk bath is a bath: phrases with the last word of the guess go before the others.
   for (const some of [parts.filter((text) => parts[0].endsWith(text)), parts])
     for (const [list, counts] of [[wrong, false], [right, true]]) if (some.some((text) => list.has(text))) return counts;
-  return inScene(guess) ? false : null;
+  return inScene(guess) || isOtherKind(guess) ? false : null;
 }
 const inScene = (guess) => ` ${rough(game.scene)} `.includes(` ${rough(guess)} `);
+
+// Common nouns by their rows, and words without a row that say nothing, as in site/nouns.py.
+const rows = new Map(told.plain.map((word) => [word, []]));
+told.nouns.forEach((nouns, row) => nouns.forEach((noun) => new Set([noun, `${noun}s`, `${noun}es`, noun.replace(/y$/, "ies")]).forEach((form) => rows.set(form, [...rows.get(form) ?? [], row]))));
+// Whether all words of a guess are nouns for other kinds of things than the answer.
+function isOtherKind(guess) {
+  const same = simple(guess).join(" ").replace(/^(an?|the) /, ""), [space, named] = [/\p{Script=Han}/u.test(same) ? "" : " ", []];
+  for (let left = same.split(space); left.length;) {
+    const size = [4, 3, 2, 1].find((most) => rows.has(left.slice(0, most).join(space))) ?? 1;
+    named.push(...rows.get(left.slice(0, size).join(space)) ?? [-1]);
+    left = left.slice(size);
+  }
+  return named.length > 0 && named.every((row) => texts.others.includes(row));
+}
 
 const clueAfter = (place) => place < told.rounds - 1 ? texts.clues[place] : undefined;
 let number, game, texts, tries, shown, ended;
@@ -135,6 +149,7 @@ const outcome = () => {
   const last = tries[tries.length - 1];
   if (ended === "solved") return `Solved with guess ${tries.length} of ${told.rounds}${last.own ? ", by your own word" : ""}`;
   if (last?.looked) return "Not solved: you looked at the answer";
+  if (!tries.length) return "Given up at once";
   return ended === "given up" ? `Given up after ${tries.length} of ${told.rounds} guesses` : `Not solved in ${told.rounds} guesses`;
 };
 function draw(doubt = "") {
@@ -166,7 +181,7 @@ function draw(doubt = "") {
   at("miss").textContent = clueAfter(tries.length) ? "Call it a miss: a clue" : "Call it a miss";
   at("round").textContent = `Guess ${tries.length + 1} of ${told.rounds}`;
   at("streak").textContent = running ? `· streak ${running}` : "";
-  at("rules").open = !Object.values(kept.games ?? {}).some((one) => one.over);
+  at("rules").open = matchMedia("(min-width: 60rem)").matches && !Object.values(kept.games ?? {}).some((one) => one.over);
   at("dots").replaceChildren(...Array.from({length: told.rounds}, (_, place) => {
     const dot = document.createElement("li"), name = document.createElement("span"), one = tries[place];
     dot.className = one ? (one.counts ? "found" : "miss") : place === tries.length && !over ? "now" : "ahead";
@@ -206,7 +221,7 @@ at("guessing").addEventListener("submit", (event) => {
   const guess = at("guess").value.trim(), offered = at("picks").hidden ? " You can ask once after a miss, from the list." : " Pick one of the questions below.";
   at("problem").textContent = "";
   if (/[?？]|^(is|are|was|does|do|did|can|has) (it|he|she|they|this|that|there)\b/i.test(guess)) at("problem").textContent = `That cannot be used: a question, not a guess.${offered} Nothing is used up.`;
-  else if (!rough(guess)) at("problem").textContent = "That cannot be used: no word in it. Nothing is used up.";
+  else if (!rough(guess)) at("problem").textContent = "Type a word or two, or give up at the top right to see the answer.";
   else if (tries.some((one) => rough(one.guess) === rough(guess))) at("problem").textContent = "You already tried that. Nothing is used up.";
   else {
     const counts = verdict(game, guess);

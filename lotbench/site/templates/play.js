@@ -57,7 +57,11 @@ document.addEventListener("submit", async (event) => {
     const got = await fetch(form.dataset.send, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(sent)});
     const told = await got.json();
     if (!got.ok) throw new Error(told.error);
-    if (told.why) status.textContent = told.why;
+    if (told.why) {
+      status.textContent = told.why;
+      document.querySelector(".composer .picks")?.classList.add("now");
+      form.querySelector("input[type=text]")?.select();
+    }
     else if (table()) await renew();
     else location.reload();
   } catch (error) {

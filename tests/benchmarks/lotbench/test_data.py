@@ -288,6 +288,7 @@ def test_nothing_else_lies_beside_the_samples() -> None:
         "SOURCE.md",
         "facts.toml",
         "guesses.toml",
+        "nouns.toml",
         "images",
         "samples.jsonl",
     }
