@@ -242,6 +242,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put first what one worker takes together, then files with slow tests: the end has small pieces."""
+    assert "torch" not in sys.modules, "a file of tests that imports torch costs every worker 8 s"
     if any(hasattr(item.config, "workerinput") for item in items[:1]):
         slow = {together(item.nodeid) for item in items if item.get_closest_marker("slow")}
         items.sort(

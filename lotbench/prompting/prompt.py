@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias, cast
 
 from lotbench.errors import UsageError
@@ -148,6 +149,7 @@ def _with_partials(path: str, text: str, files: Mapping[str, str]) -> str:
     return PARTIAL.sub(section, text)
 
 
+@cache
 def _fields(*texts: str) -> frozenset[str]:
     return frozenset(name for text in texts for name in FIELD.findall(text))
 
