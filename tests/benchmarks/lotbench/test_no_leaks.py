@@ -229,7 +229,9 @@ SETTINGS = st.builds(
 
 @settings(max_examples=200)
 @given(samples(), SETTINGS, st.integers(0, 14))
-async def test_no_message_depends_on_a_secret_of_any_sample(item: Item, chosen: Settings, rounds: int) -> None:
+async def test_no_message_depends_on_a_secret_of_any_sample(
+    item: Item, chosen: Settings, rounds: int
+) -> None:
     other = without_its_frame(item, chosen, rounds)
     assert await shown(item, chosen, rounds) == await shown(other, chosen, rounds)
 
