@@ -70,8 +70,6 @@ class Prompt:
         return FIELD.sub(lambda match: values[match[1]], text)
 
     def _check(self, names: Set[str], fields: Set[str]) -> None:
-        if names == fields:
-            return
         if missing := sorted(fields - names):
             raise UsageError(f"prompt {self.name!r}: no value for {', '.join(missing)}")
         if unknown := sorted(names - fields):
