@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import itertools
 import os
 import pathlib
 import socket
 import ssl
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
@@ -97,19 +98,25 @@ _drawings: dict[str, bytes] = {}
 
 
 @pytest.fixture(autouse=True)
-def plots_drawn_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plot takes 80 ms of CPU, and runs of tests end with the same few; tests of reports draw each anew."""
-    plots = sys.modules.get("lotbench.report.html.plots")
-    if plots is None or request.path.parent.name == "report":
+def drawn_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plot takes 80 ms of CPU and a small picture 150; runs of tests end with the same few. Tests of reports draw anew."""
+    if request.path.parent.name == "report":
         return
-    draw = plots.rendered
+    for name, drawing in (("lotbench.report.html.plots", "rendered"), ("lotbench.run.results", "encoded")):
+        if (module := sys.modules.get(name)) is not None:
+            monkeypatch.setattr(module, drawing, once(getattr(module, drawing)))
 
-    def drawn_once(*plot: object) -> bytes:
-        if (key := repr(plot)) not in _drawings:
-            _drawings[key] = draw(*plot)
+
+def once(draw: Callable[..., bytes]) -> Callable[..., bytes]:
+    """Draw what was not drawn before; a picture is known by its bytes, wherever it is."""
+
+    def drawn(*what: object, **how: object) -> bytes:
+        known = [one.read_bytes() if isinstance(one, pathlib.Path) and one.is_file() else one for one in what]
+        if (key := hashlib.sha256(repr((known, how)).encode()).hexdigest()) not in _drawings:
+            _drawings[key] = draw(*what, **how)
         return _drawings[key]
 
-    monkeypatch.setattr(plots, "rendered", drawn_once)
+    return drawn
 
 
 @pytest.fixture(autouse=True)
@@ -221,9 +228,10 @@ def not_allowed(names: Iterable[str], listed: str) -> list[str]:
 # ---- Several workers (-n 2): a file is one worker's, so that what it sets up is set up once ----
 
 TOGETHER = {
-    "torch": ("tests/clot_training/", "tests/calls/test_embeddings.py", "tests/models/test_transformers")
+    "torch": ("tests/clot_training/", "tests/calls/test_embeddings.py", "tests/models/test_transformers"),
+    "openenv": ("tests/environment/test_openenv.py", "tests/environment/test_verifiers.py"),
 }
-"""Files that one worker takes, by the library that takes 10 s to import and both cores to run."""
+"""Files that one worker takes, by what it imports or makes once: torch takes 10 s, and openenv's environment 20 s."""
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -242,6 +250,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put first what one worker takes together, then files with slow tests: the end has small pieces."""
+    assert "torch" not in sys.modules, "a file of tests that imports torch costs every worker 8 s"
     if any(hasattr(item.config, "workerinput") for item in items[:1]):
         slow = {together(item.nodeid) for item in items if item.get_closest_marker("slow")}
         items.sort(

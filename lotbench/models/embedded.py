@@ -4,8 +4,8 @@ The server runs in its own process and exits when its standard input closes: aft
 parent's process llama.cpp would take over SIGINT, block in its destructor while a request is open, and abort the run.
 
 On two cores, two threads wrote 39-54 tokens/s on an idle machine and 4-9 beside a busy process, because OpenMP threads
-spin while they wait. With a short spin they wrote 20 on a machine with twice as much work as cores, where one thread
-wrote 18; so the spin count is reduced.
+spin while they wait, even if for a short time only. One thread takes half the CPU time, and is faster on a busy machine:
+OMP_NUM_THREADS=1 gives the server one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ENTRY = "import sys; sys.path[:] = sys.argv[1:]; from lotbench.models.embedded i
 SPIN = {"GOMP_SPINCOUNT": "1000"}
 """Environment that limits the spinning of OpenMP threads."""
 
-THREADS = min(2, os.cpu_count() or 1)
+THREADS = 1 if os.environ.get("OMP_NUM_THREADS") == "1" else min(2, os.cpu_count() or 1)
 CACHE_MIB = 256
 """Memory for cached prompts; llama.cpp's default is up to 8 GiB."""
 

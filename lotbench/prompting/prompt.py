@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
+from functools import cache
 from typing import TypeAlias, cast
 
 from lotbench.errors import UsageError
@@ -69,8 +70,6 @@ class Prompt:
         return FIELD.sub(lambda match: values[match[1]], text)
 
     def _check(self, names: Set[str], fields: Set[str]) -> None:
-        if names == fields:
-            return
         if missing := sorted(fields - names):
             raise UsageError(f"prompt {self.name!r}: no value for {', '.join(missing)}")
         if unknown := sorted(names - fields):
@@ -148,6 +147,7 @@ def _with_partials(path: str, text: str, files: Mapping[str, str]) -> str:
     return PARTIAL.sub(section, text)
 
 
+@cache
 def _fields(*texts: str) -> frozenset[str]:
     return frozenset(name for text in texts for name in FIELD.findall(text))
 

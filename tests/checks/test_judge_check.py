@@ -284,6 +284,7 @@ def on_shipped(data: Path, rows: Path, out: Path, patched: pytest.MonkeyPatch) -
     return replace(wanted(Path(), rows, out, oracle=True, fresh=True, experiment={"data": ""}), judge_set="")
 
 
+@pytest.mark.slow
 async def test_a_check_on_the_shipped_judge_set_counts_whatever_is_played(
     data: Path, rows: Path, second: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -353,6 +354,7 @@ async def test_the_chance_line_is_what_the_checked_fpr_lets_wrong_guesses_get(
     assert f"(n = {easy.n}): {line:.3f} (0." in text
 
 
+@pytest.mark.slow
 async def test_a_check_counts_for_its_settings_only(data: Path, rows: Path, tmp_path: Path) -> None:
     judge = PlantedJudge(ITEMS)
     await judge_check(wanted(data, rows, tmp_path), own=players(judge))
@@ -368,6 +370,7 @@ class Foreign(Player):
     names_itself = True
 
 
+@pytest.mark.slow
 async def test_a_check_of_an_object_counts_for_no_namesake(data: Path, rows: Path, tmp_path: Path) -> None:
     one, other = (Foreign(PlantedJudge(ITEMS), "judge-0") for _ in range(2))
     await judge_check(wanted(data, rows, tmp_path), own={"python:j0": one})
@@ -481,6 +484,7 @@ async def test_the_file_of_a_person_who_labelled_another_draw_is_refused(data: P
     assert labelled(mine, bare).open == 0
 
 
+@pytest.mark.slow
 async def test_labels_of_one_run_never_correct_another(data: Path, tmp_path: Path) -> None:
     judge = PlantedJudge(ITEMS, 0.15, 0.3)
     one = await game(data, tmp_path, judge, repeats=2)
@@ -500,6 +504,7 @@ async def test_labels_of_one_run_never_correct_another(data: Path, tmp_path: Pat
     assert not [name for name in load_run(there).summary["scores"] if name.endswith("_corrected")]
 
 
+@pytest.mark.slow
 async def test_labels_of_a_run_do_not_freeze_the_shipped_check(
     data: Path, rows: Path, second: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -680,6 +685,7 @@ class OfChains(PlantedJudge):
         return {name: not value if name.startswith("same") else value for name, value in said.items()}
 
 
+@pytest.mark.slow
 async def test_new_chains_say_how_far_verdicts_and_the_score_depend_on_the_kept_one(
     data: Path, rows: Path, tmp_path: Path
 ) -> None:

@@ -71,6 +71,7 @@ def unknown(run: Path) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_every_command_of_the_readme_runs(
     providers: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

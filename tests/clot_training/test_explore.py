@@ -18,7 +18,6 @@ from clot_training.config import Config
 from clot_training.exploring import explore as step
 from clot_training.exploring import vocabulary
 from clot_training.records import Candidate, Prompt, Work, read_records
-from clot_training.tuning import refine
 from lotbench.errors import RunFolderError, UsageError
 from lotbench.storage.run_folder import Folder
 from tests.leaping import HashPolicy, config, data_set, plain, row, split_words
@@ -86,9 +85,12 @@ def test_an_exploration_waits_for_the_screener_that_is_named(tmp_path: Path) -> 
         step.explore(run, HashPolicy)
 
 
+@pytest.mark.slow
 def test_candidates_of_rows_that_are_screened_out_later_are_refined_on_by_nobody_and_not_gone_on_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from clot_training.tuning import refine
+
     run = random_run(tmp_path)
     step.explore(run, HashPolicy)
     left_out = screened(run, "otter")

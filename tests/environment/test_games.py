@@ -53,7 +53,12 @@ def keys(run: Path) -> Counter[str]:
     return Counter(str(entry.key) for entry in read_journal(run / "calls.jsonl"))
 
 
-@pytest.mark.parametrize("arm", ARMS)
+FAST = ("the paper's", "conversation, frame earned", "several draws")
+
+
+@pytest.mark.parametrize(
+    "arm", [*FAST, *(pytest.param(arm, marks=pytest.mark.slow) for arm in ARMS if arm not in FAST)]
+)
 async def test_stepped_games_leave_the_traces_of_evaluate(arm: str, tmp_path: Path) -> None:
     asked = small(**ARMS[arm])
     run = await evaluate(model=player, roles=judges(), out=tmp_path / "run", repeats=4, **asked)

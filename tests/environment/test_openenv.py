@@ -22,7 +22,6 @@ from lotbench.environment.openenv import WITHHELD, ClientGame
 from lotbench.errors import LotbenchError, Unescapable, UsageError
 from lotbench.run.evaluate import evaluate
 from lotbench.types import Finish
-from tests.environments import environment
 from tests.killing import serving
 from tests.pages import ROOT
 from tests.stepping import Counted, judges, player, policy, timeless
@@ -203,11 +202,6 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-def server_environment(folder: Path) -> Path:
-    """An environment with lotbench and openenv, whose pins fight ours."""
-    return environment(folder / "openenv", "--no-build-isolation", f"{ROOT}[openenv]")
-
-
 @contextmanager
 def command(python: Path, tmp_path: Path, url: str, *more: str) -> Iterator[str]:
     """`lotbench serve` by another interpreter; its address."""
@@ -226,13 +220,12 @@ def command(python: Path, tmp_path: Path, url: str, *more: str) -> Iterator[str]
 
 
 @pytest.mark.slow
-def test_the_released_package_serves_its_own_client(tmp_path: Path) -> None:
-    programs = server_environment(tmp_path)
+def test_the_released_package_serves_its_own_client(tmp_path: Path, openenv_programs: Path) -> None:
     one = ("--sessions", "1", "--sample", "lot-0034")
-    with serving() as models, command(programs / "python", tmp_path, models.url, *one) as address:
+    with serving() as models, command(openenv_programs / "python", tmp_path, models.url, *one) as address:
         half = socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2])))
         half.sendall(b"GET /health HTTP/1.1\r\nHost: ")
-        client = [str(programs / "python"), "-c", CLIENT, address, KEY]
+        client = [str(openenv_programs / "python"), "-c", CLIENT, address, KEY]
         done = subprocess.run(client, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
         # Whoever sends half a request and waits is shown out.

@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 
 import lotbench
-from tests.environment.test_openenv import KEY, command, server_environment
+from tests.environment.test_openenv import KEY, command
 from tests.environments import environment
 from tests.killing import serving
 from tests.pages import ROOT
@@ -82,10 +82,11 @@ async def evaluated(programs: Path, out: Path, address: str, model: str) -> list
     return [json.loads(line) for line in lines]
 
 
-async def test_the_released_verifiers_plays_and_is_given_the_scores(tmp_path: Path) -> None:
+async def test_the_released_verifiers_plays_and_is_given_the_scores(
+    tmp_path: Path, openenv_programs: Path
+) -> None:
     wanted = ["verifiers==0.4.0", "uv", str(ROOT / "examples" / "verifiers")]
     programs = await asyncio.to_thread(environment, tmp_path / "verifiers", *wanted)
-    python = await asyncio.to_thread(server_environment, tmp_path) / "python"
     two, growing = ("--limit", "2", "--set", "clue_interval=1"), ("--set", "conversation=growing")
     served = {
         "good": (("--solve", "0.5"), growing),
@@ -97,7 +98,7 @@ async def test_the_released_verifiers_plays_and_is_given_the_scores(tmp_path: Pa
         for name, (judges, settings) in served.items():
             with (
                 serving(0, *judges) as models,
-                command(python, tmp_path / name, models.url, *two, *settings) as address,
+                command(openenv_programs / "python", tmp_path / name, models.url, *two, *settings) as address,
             ):
                 found[name] = await evaluated(programs, tmp_path / name / "out", address, model)
     played, unplayed, torn = found.values()

@@ -81,10 +81,10 @@ async def test_the_state_is_plain_json(temporary: Path) -> None:
     assert last["outcome"] == "solved"
 
 
-ARMS: tuple[dict[str, Any], ...] = (
+ARMS = (
     {},
     {"frame": "earned", "conversation": "growing"},
-    {"frame": "hidden", "encore": True},
+    pytest.param({"frame": "hidden", "encore": True}, marks=pytest.mark.slow),
 )
 
 

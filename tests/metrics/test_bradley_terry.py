@@ -26,7 +26,7 @@ def of(*rows: tuple[int, int, int, int, float], players: int) -> list[Rating]:
     return ratings(Votes(whole[:, 0], whole[:, 1], whole[:, 2:], table[:, 4], players))
 
 
-@pytest.mark.parametrize("taste", [0.0, 0.7])
+@pytest.mark.parametrize("taste", [pytest.param(0.0, marks=pytest.mark.slow), 0.7])
 def test_planted_ratings_lie_within_their_intervals_though_voters_have_tastes(taste: float) -> None:
     truth = np.array([1.0, 0.2, -0.4, -0.8])
     held = [

@@ -62,6 +62,10 @@ def test_identity_follows_the_bytes(tmp_path: Path) -> None:
     assert embedded.identity(model) != first
 
 
+def test_the_server_has_one_thread_where_openmp_may_have_one() -> None:
+    assert (os.environ["OMP_NUM_THREADS"], embedded.THREADS) == ("1", 1)
+
+
 @pytest.fixture
 def fake_uv(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """An environment without pip, without weights, and with a `uv` that notes what it was asked."""

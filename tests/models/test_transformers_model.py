@@ -458,6 +458,7 @@ async def test_pictures_and_words_wait_apart(seeing: str) -> None:
     assert none.usage.input_tokens < one.usage.input_tokens < two.usage.input_tokens
 
 
+@pytest.mark.slow
 def test_an_adapter_of_another_base_is_not_loaded_in_part(tiny: Tiny, tmp_path: Path) -> None:
     """peft alone loads what fits and leaves the rest as it was."""
     from transformers import LlamaForCausalLM

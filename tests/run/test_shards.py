@@ -242,7 +242,7 @@ def workers(home: Path) -> list[int]:
 @pytest.mark.slow
 def test_the_share_of_a_worker_that_was_killed_is_taken_over(tmp_path: Path) -> None:
     """Same traces and summary as without shards; what was in flight is asked again and nothing else."""
-    with serving(0, "--latency", "0.1-0.2") as server:
+    with serving(0, "--latency", "0.05-0.1") as server:
         cast = [f"--model=c@{server.url}", f"--judge=j@{server.url}", f"--oracle=o@{server.url}"]
         size = ["--set", "arm=caption", "--limit=8", "--repeats=2", "--max-rounds=4", "--concurrency=8"]
         finish(tmp_path / "home-1", "cli", "evaluate", *cast, *size, f"--out={tmp_path / 'whole'}")

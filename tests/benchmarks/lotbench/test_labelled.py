@@ -78,7 +78,7 @@ def test_half_of_a_draw_are_stops_and_the_rest_refusals_of_every_part_of_the_gam
     assert sum(kind == "accepted" for kind, _ in picked) == few["accepted"]
 
 
-@pytest.mark.parametrize(("player", "fnr"), [(STRONG, 0.0), (WEAK, 0.05)], ids=["strong", "weak"])
+@pytest.mark.parametrize(("player", "fnr"), [pytest.param(STRONG, 0.0, marks=pytest.mark.slow), (WEAK, 0.05)])
 def test_labels_recover_the_truth_though_false_stops_vary_by_round(player: Player, fnr: float) -> None:
     off, raw = [], []
     for seed in range(25):

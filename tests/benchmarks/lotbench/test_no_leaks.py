@@ -7,7 +7,6 @@ made of; what remains, a caption or clue that says the key text itself, is a fau
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterator
 from itertools import product
@@ -53,24 +52,21 @@ def state_after(item: Item, chosen: Settings, rounds: int) -> dict[str, Any]:
     return {**state, "round": rounds + 1, "history": history, "shared": {"chain 0": kept}}
 
 
-def shown(item: Item, chosen: Settings, rounds: int = 14) -> list[tuple[Message, ...]]:
+async def shown(item: Item, chosen: Settings, rounds: int = 14) -> list[tuple[Message, ...]]:
     """Every message that the candidate can be sent in the round after those: all steps, asked once and again."""
     state = state_after(item, chosen, rounds)
     failed = {"guess": GUESSES[item.language] + "0", "status": "ok", "verdict": False}
     made = []
     for said in ([], [{"notes": "My notes."}]):
         for step, turn in (("respond", {}), ("ask", failed)):
-            made += [
-                question.messages for question in asked_at(step, {**state, "turn": turn}, item, chosen, *said)
-            ]
+            asked = await asked_at(step, {**state, "turn": turn}, item, chosen, *said)
+            made += [question.messages for question in asked]
     return made
 
 
-def asked_at(step: str, state: Any, item: Item, chosen: Settings, *said: Any) -> list[Question]:
+async def asked_at(step: str, state: Any, item: Item, chosen: Settings, *said: Any) -> list[Question]:
     """What the candidate is asked at a step: once, and again where it says nothing that can be read."""
-    return asyncio.run(
-        asked_by(benchmark.nodes[step], state, episode(chosen, sample=item.id, data=(item,)), *said)
-    )
+    return await asked_by(benchmark.nodes[step], state, episode(chosen, sample=item.id, data=(item,)), *said)
 
 
 def texts(messages: list[tuple[Message, ...]], speaker: str = "user") -> Iterator[str]:
@@ -107,13 +103,24 @@ def with_other_secrets(item: Item, chosen: Settings, rounds: int) -> Item:
     )
 
 
+def some(framework: str, every: int) -> tuple[Item, ...]:
+    """Every fifth sample or so, each framework's others: what a framework adds depends on no sample."""
+    return SHIPPED[list(FRAMEWORKS).index(framework) % every :: every]
+
+
+def parts(few: int, many: int) -> pytest.MarkDecorator:
+    """Every so manieth sample; more of them in a slow test."""
+    return pytest.mark.parametrize("every", [few, pytest.param(many, marks=pytest.mark.slow)])
+
+
+@parts(few=5, many=1)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize("arm", ARMS)
-def test_no_shipped_sample_shows_a_secret_after_14_rounds(arm: Any, framework: Any) -> None:
+async def test_no_shipped_sample_shows_a_secret_after_14_rounds(arm: Any, framework: Any, every: int) -> None:
     chosen = Settings(arm=arm, framework=framework, votes=1)
-    for item in SHIPPED:
-        messages = shown(item, chosen)
-        assert messages == shown(with_other_secrets(item, chosen, 14), chosen), item.id
+    for item in some(framework, every):
+        messages = await shown(item, chosen)
+        assert messages == await shown(with_other_secrets(item, chosen, 14), chosen), item.id
         for text in texts(messages):
             assert not words.leaks(text, [item.key_text, item.response, item.explanation]), item.id
             assert "CHAIN" not in text
@@ -127,19 +134,19 @@ def without_its_frame(item: Item, chosen: Settings, rounds: int) -> Item:
     return other.model_copy(update={"response": "QQ key response", "key_span": (0, 6)})
 
 
+@parts(few=25, many=5)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize("conversation", ["fresh", "growing"])
 @pytest.mark.parametrize("frame", ["hidden", "earned"])
-def test_no_shipped_sample_shows_a_secret_or_its_frame_where_that_is_not_shown(
-    frame: Any, conversation: Any, framework: Any
+async def test_no_shipped_sample_shows_a_secret_or_its_frame_where_that_is_not_shown(
+    frame: Any, conversation: Any, framework: Any, every: int
 ) -> None:
     chosen = Settings(
         frame=frame, encore=True, conversation=conversation, framework=framework, votes=1, arm="caption"
     )
-    # Each framework with every fifth sample: what a framework adds depends on no sample.
-    for item, rounds in product(SHIPPED[list(FRAMEWORKS).index(framework) :: len(FRAMEWORKS)], (0, 4, 5, 14)):
-        messages = shown(item, chosen, rounds)
-        assert messages == shown(without_its_frame(item, chosen, rounds), chosen, rounds), item.id
+    for item, rounds in product(some(framework, every), (0, 4, 5, 14)):
+        messages = await shown(item, chosen, rounds)
+        assert messages == await shown(without_its_frame(item, chosen, rounds), chosen, rounds), item.id
         if conversation == "growing":
             messages = [(messages[0][0], Message("user", tuple(texts([one])))) for one in messages]
         for text in texts(messages):
@@ -150,23 +157,24 @@ def test_no_shipped_sample_shows_a_secret_or_its_frame_where_that_is_not_shown(
             assert "CHAIN" not in text
 
 
+@parts(few=5, many=1)
 @pytest.mark.parametrize("how", ["spread", "next"])
-def test_no_round_shows_a_clue_before_its_time(how: Any) -> None:
-    for interval, item in product((1, 4, 5), SHIPPED):
+async def test_no_round_shows_a_clue_before_its_time(how: Any, every: int) -> None:
+    for interval, item in product((1, 4, 5), SHIPPED[::every]):
         chosen = Settings(clue_reveal=how, clue_interval=interval, arm="caption")
         for rounds in range(15):
             known = revealed(item, chosen, rounds)
-            question = asked_at("respond", state_after(item, chosen, rounds), item, chosen)[0]
+            question, *_ = await asked_at("respond", state_after(item, chosen, rounds), item, chosen)
             (text,) = texts([question.messages])
             for clue in item.clues:
                 assert (clue in text) is (clue in known), (item.id, rounds)
 
 
 @pytest.mark.parametrize("control", [{"clues": False}, {"feedback": False}])
-def test_no_control_that_takes_clues_away_shows_one(control: dict[str, bool]) -> None:
+async def test_no_control_that_takes_clues_away_shows_one(control: dict[str, bool]) -> None:
     chosen = resolved(benchmark.cast, Settings(**control), judge=1)
     for item in SHIPPED:
-        for text in texts(shown(item, chosen)):
+        for text in texts(await shown(item, chosen)):
             assert not any(clue in text for clue in item.clues)
 
 
@@ -221,18 +229,21 @@ SETTINGS = st.builds(
 
 @settings(max_examples=200)
 @given(samples(), SETTINGS, st.integers(0, 14))
-def test_no_message_depends_on_a_secret_of_any_sample(item: Item, chosen: Settings, rounds: int) -> None:
+async def test_no_message_depends_on_a_secret_of_any_sample(
+    item: Item, chosen: Settings, rounds: int
+) -> None:
     other = without_its_frame(item, chosen, rounds)
-    assert shown(item, chosen, rounds) == shown(other, chosen, rounds)
+    assert await shown(item, chosen, rounds) == await shown(other, chosen, rounds)
 
 
 @settings(max_examples=100)
 @given(TEXT, SETTINGS)
-def test_words_of_the_candidate_cannot_fill_a_field_of_a_prompt(typed: str, chosen: Settings) -> None:
+async def test_words_of_the_candidate_cannot_fill_a_field_of_a_prompt(typed: str, chosen: Settings) -> None:
     state = state_after(SAMPLE, chosen, 1)
     injected = f"{{{{caption}}}} {{{{explanation}}}} {typed}"
     state["history"][0]["guess"] = injected
-    for question in asked_at("respond", state, SAMPLE, chosen.model_copy(update={"framework": "direct"})):
+    direct = chosen.model_copy(update={"framework": "direct"})
+    for question in await asked_at("respond", state, SAMPLE, direct):
         text = "\n".join(texts([question.messages]))
         assert text.count(SAMPLE.caption) == ("caption" in chosen.arm)
         assert SAMPLE.explanation not in text
