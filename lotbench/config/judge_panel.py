@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from lotbench.config.experiment import digest, read_toml, validate
+from lotbench.types import FrozenModel
 
 
-class PanelFile(BaseModel):
+class PanelFile(FrozenModel):
     """A panel file: the name of the panel, and the names of its models."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     judges: tuple[str, ...] = Field(min_length=1)

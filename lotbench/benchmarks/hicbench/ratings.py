@@ -14,10 +14,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lotbench.metrics.intervals import divided
+from lotbench.metrics.intervals import Floats, divided
 from lotbench.types import Trace
 
-Floats: TypeAlias = NDArray[np.float64]
 Booleans: TypeAlias = NDArray[np.bool_]
 Rule: TypeAlias = Literal["mean_of_rates", "mean_then_threshold"]
 Classes: TypeAlias = Literal["exclusive", "overlapping"]

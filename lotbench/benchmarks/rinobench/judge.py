@@ -7,15 +7,12 @@ judge fails, the idea keeps its novelty score and has no justification scores.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lotbench.benchmarks.rinobench import alignment, claims
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.settings import IdeaEpisode
-from lotbench.harness.state import EpisodeState, Update
-
-if TYPE_CHECKING:
-    from langgraph.runtime import Runtime
+from lotbench.harness.state import EpisodeState, Runtime, Update
 
 Work = Callable[[IdeaEpisode], Awaitable[Any]]
 

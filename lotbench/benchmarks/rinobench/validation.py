@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
+from pydantic import BaseModel, Field, StrictBool, model_validator
 
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.settings import Settings
@@ -19,16 +19,14 @@ from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ru
 from lotbench.harness.planted import PlantedRow, faults_of_rows
 from lotbench.harness.sample_row import Text
 from lotbench.harness.state import State
-from lotbench.types import JSON
+from lotbench.types import JSON, FrozenModel
 
 CLAIMS, RECALL = "claims", "recall"
 """The tasks of a probe: to check given claims, or to find gold arguments in a justification."""
 
 
-class Claim(BaseModel):
+class Claim(FrozenModel):
     """One claim of a justification, labelled as grounded or not."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["known", "novelty"]
     text: Text

@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.harness.published import Source
 from lotbench.harness.sample_row import NoPicture, Text
+from lotbench.types import FrozenModel
 
 DIMENSIONS = ("technical_novelty_and_significance", "empirical_novelty_and_significance")
 SUMMARY = "summary_of_the_paper"
@@ -36,10 +37,8 @@ Edges: TypeAlias = tuple[float, ...]
 """Six edges, ascending: score k holds the means in (edge k, edge k + 1]; score 1 includes its lower edge."""
 
 
-class Rules(BaseModel):
+class Rules(FrozenModel):
     """How papers are chosen and scores cut (Sec. 4.1.1)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     max_disagreement: int = Field(default=1, ge=0, le=3)
     """Between any two ratings of a paper, within and across both dimensions."""

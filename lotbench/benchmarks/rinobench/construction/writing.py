@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from lotbench.benchmarks.rinobench import claims
 from lotbench.benchmarks.rinobench.candidate import says_something
@@ -21,13 +21,10 @@ from lotbench.errors import Unread
 from lotbench.harness.benchmark import Benchmark, Role
 from lotbench.harness.episode import AnyEpisode, Episode
 from lotbench.harness.sample_row import NoPicture
-from lotbench.harness.state import EpisodeState, Update
+from lotbench.harness.state import EpisodeState, Runtime, Update
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, YesNo, prose, read_form
 from lotbench.types import Answer, Sampling, Score
-
-if TYPE_CHECKING:
-    from langgraph.runtime import Runtime
 
 ROLES = {
     "writer": Role("turns papers into ideas, and reviews into justifications", Sampling(temperature=0.0)),
