@@ -212,8 +212,3 @@ def mean(values: Floats, axis: int = -1) -> Floats:
     n = there.sum(axis=axis)
     total = np.where(there, values, 0.0).sum(axis=axis)
     return divided(total, n)
-
-
-def finite(value: float) -> float | None:
-    """Return a number for a table cell; None for NaN."""
-    return None if np.isnan(value) else float(value)

@@ -17,7 +17,7 @@ from lotbench.benchmarks.hicbench import ratings, similarity
 from lotbench.benchmarks.hicbench.ratings import MARKS, Classes, Ratings, Rule, read_answered
 from lotbench.benchmarks.hicbench.settings import Settings, TaskEpisode
 from lotbench.harness.evidence import NOTHING, Evidence
-from lotbench.metrics.intervals import Floats, Method, bounded, divided, estimated, ratio, studentised
+from lotbench.metrics.intervals import Floats, Method, bounded, divided, estimated, finite, ratio, studentised
 from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, by_sample, missing, of_sums
 from lotbench.types import JSON, Metric, Score, Trace
 
@@ -40,7 +40,7 @@ def grade(episode: TaskEpisode) -> Score:
     )
     rated = ratings.ratings([trace])
     ih, dh = shares(rated, settings.panel_rule, settings.classes)
-    marks: dict[str, JSON] = {name: ratings.finite(mean_mark(rated, at)) for at, name in enumerate(MARKS)}
+    marks: dict[str, JSON] = {name: finite(mean_mark(rated, at)) for at, name in enumerate(MARKS)}
     over_length = sum(answer.over_length for answer in read_answered(state["steps"]))
     parts: dict[str, JSON] = {
         "field": episode.sample.field,
