@@ -221,9 +221,8 @@ def adapted(model: Any, adapter: str, *, trainable: bool = False) -> Any:
     """
     import peft
 
-    with warnings.catch_warnings():
-        # The user cannot fix deprecated calls between libraries.
-        warnings.simplefilter("ignore", FutureWarning)
+    # The user cannot fix deprecated calls between libraries.
+    with warnings.catch_warnings(action="ignore", category=FutureWarning):
         # Missing keys are counted below.
         warnings.filterwarnings("ignore", "Found missing adapter keys")
         patterns = peft.PeftConfig.from_pretrained(adapter).to_dict()
