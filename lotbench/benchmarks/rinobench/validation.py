@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, StrictBool, model_validator
+from pydantic import Field, StrictBool, model_validator
 
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.settings import Settings
@@ -60,9 +60,6 @@ class Justification(PlantedRow):
     def contested(self) -> bool:
         """Whether the checker disagrees with the label of any claim."""
         return any(claim.blind_grounded not in (None, claim.grounded) for claim in self.claims)
-
-
-ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {"judge": {"justifications.jsonl": Justification}}
 
 
 def probes(
@@ -191,12 +188,8 @@ def _recalled_arguments(probe: Probe, values: Mapping[str, Any] | None) -> Itera
             yield "gold grounded", f"{probe.id}/{name}", None, True, bool(check["grounded"])
 
 
-DECIDING = {"grounded": "", "recalled": ""}
-"""The criteria that the score depends on, each with the name of its bounds in `report.trust.BOUNDS`."""
-
-
 CHECKED = Validation(
-    rows=ROWS,
+    rows={"judge": {"justifications.jsonl": Justification}},
     probes=probes,
     panels=panels,
     read=probe_result,
@@ -206,5 +199,5 @@ CHECKED = Validation(
         {"extract", "lines", "ground_known", "ground_novelty"},
     ),
     rulings=rulings,
-    deciding=lambda role, settings: DECIDING,
+    deciding=lambda role, settings: {"grounded": "", "recalled": ""},
 )

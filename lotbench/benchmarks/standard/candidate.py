@@ -59,9 +59,8 @@ def _preparations(episode: ProblemEpisode) -> list[str]:
     """Return the names of the texts in PREPARATIONS that the problem needs."""
     problem, settings, origins = episode.sample, episode.settings, {o.origin for o in episode.sample.options}
     seen = settings.arm == "caption" and settings.captions == "captioner" and problem.image is not None
-    needed = {name for origin, name in WRITTEN.items() if origin in origins} | (
-        {"caption"} if seen else set()
-    )
+    needed = {name for origin, name in WRITTEN.items() if origin in origins}
+    needed |= {"caption"} if seen else set()
     return [name for name in PREPARATIONS if name in needed]
 
 
