@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import tomli_w
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from lotbench.benchmarks.standard.oogiri import Language, Type
 from lotbench.config.experiment import differences, put_pairs, read_toml, validate
@@ -22,17 +22,12 @@ from lotbench.models.transformers.loading import Packing
 from lotbench.storage import atomic_write
 from lotbench.storage.datasets import data_folder
 from lotbench.storage.run_folder import read_json
+from lotbench.types import FrozenModel
 
 Conditions: TypeAlias = Literal["weak", "random"]
 
 
-class Table(BaseModel):
-    """A table of the configuration file; frozen, and unknown keys are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Instructions(Table):
+class Instructions(FrozenModel):
     """`clot instructions`: rows into generation, selection and ranking instructions (Sec. 5.2.1)."""
 
     generation: int = Field(default=2, ge=0)
@@ -89,19 +84,19 @@ TRAINER: Mapping[str, Any] = {
 LORA: Mapping[str, Any] = {"r": 16, "lora_alpha": 32, "lora_dropout": 0.05}
 
 
-class Tune(Table):
+class Tune(FrozenModel):
     """`clot tune` (stage 1) and `clot refine` (stage 2): LoRA; the paper gives neither rank nor rates."""
 
-    trainer: Annotated[dict[str, Any], _over(TRAINER)] = dict(TRAINER)
+    trainer: Annotated[dict[str, Any], _over(TRAINER)] = Field(default=dict(TRAINER))
     """Any field of TRL's SFTConfig, by its own name. Instructions longer than `max_length` are left out."""
-    lora: Annotated[dict[str, Any], _over(LORA)] = dict(LORA)
+    lora: Annotated[dict[str, Any], _over(LORA)] = Field(default=dict(LORA))
     """Any field of PEFT's LoraConfig, by its own name; without `target_modules` the language model's linear
     layers."""
     eval_share: float = Field(default=0.02, gt=0, lt=0.5)
     """The share of training pictures and questions that `eval_strategy` takes for evaluation instead of training."""
 
 
-class Clip(Table):
+class Clip(FrozenModel):
     """The CLIP model that compares pictures with keywords: any that open_clip loads."""
 
     model: str = ""
@@ -112,7 +107,7 @@ class Clip(Table):
     """The languages of its text encoder; rows in other languages are refused."""
 
 
-class Explore(Table):
+class Explore(FrozenModel):
     """`clot explore`: new responses under weakly associated conditions (Sec. 5.2.2)."""
 
     conditions: Conditions = "weak"
@@ -158,14 +153,14 @@ class Explore(Table):
         return self
 
 
-class Refine(Table):
+class Refine(FrozenModel):
     """`clot refine`: tune again on the instructions and the kept candidates (stage 2)."""
 
     refine_from: Literal["stage1", "base"] = "stage1"
     """The start of stage 2."""
 
 
-class Synthesize(Table):
+class Synthesize(FrozenModel):
     """`clot synthesize`: kept candidates into proposals for LoTbench samples, for people to review."""
 
     model: str = ""
@@ -174,14 +169,14 @@ class Synthesize(Table):
     """Proposals, at most."""
 
 
-class Report(Table):
+class Report(FrozenModel):
     """`clot report`: the held-out choices and rankings, for each stage."""
 
     limit: int = Field(default=0, ge=0)
     """Held-out problems of each kind; 0: all."""
 
 
-class Config(Table):
+class Config(FrozenModel):
     """The configuration of a training run."""
 
     model: str

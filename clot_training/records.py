@@ -17,6 +17,7 @@ from clot_training.config import Conditions
 from lotbench.benchmarks.standard.oogiri import Language, Type
 from lotbench.errors import UsageError
 from lotbench.storage.jsonl import rows
+from lotbench.types import FrozenModel
 
 Kind: TypeAlias = Literal["generation", "selection", "ranking"]
 Chat: TypeAlias = tuple[Mapping[str, Any], ...]
@@ -26,14 +27,12 @@ Chat: TypeAlias = tuple[Mapping[str, Any], ...]
 R = TypeVar("R", bound=BaseModel)
 
 
-class Instruction(BaseModel):
+class Instruction(FrozenModel):
     """A training example: a chat and the response to learn; a line of instructions/train.jsonl.
 
     The response of a selection is the option with its letter (`B. text`). The response of a ranking is the letters from
     best to worst (`C > A > B`).
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     kind: Kind

@@ -34,8 +34,7 @@ def content_words(texts: Sequence[str], language: str) -> list[Words]:
 def _tagger(language: str) -> Tagger:
     """Return the function that finds the content words of texts; it is loaded once in a process."""
     make = {"en": _english, "zh": _chinese, "ja": _japanese}[language]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         tagger = make()
     stopped = stop_words(language)
     return lambda texts: (

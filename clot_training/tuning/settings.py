@@ -89,9 +89,8 @@ def _build(kind: type[T], table: str, fields: Mapping[str, Any], fixed: Mapping[
         if name not in names:
             raise UsageError(f"{table}.{name}: {kind.__name__} has no such field{suggestion(name, names)}")
     try:
-        with warnings.catch_warnings():
-            # The user cannot fix future renamings of the library.
-            warnings.simplefilter("ignore", FutureWarning)
+        # The user cannot fix future renamings of the library.
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):
             return kind(**fields, **fixed)
     except (ImportError, RuntimeError, TypeError, ValueError) as error:
         raise UsageError(f"{table}: {str(error).strip().splitlines()[0]}") from error

@@ -122,9 +122,8 @@ def _trainer(config: Config, args: Any, loaded: Loaded, data: tuple[Any, Any], a
     with loading(str(adapter)):
         model = adapted(loaded.model, str(adapter), trainable=True) if adapter else loaded.model
     try:
-        with warnings.catch_warnings():
-            # The user cannot fix deprecated calls between libraries.
-            warnings.simplefilter("ignore", FutureWarning)
+        # The user cannot fix deprecated calls between libraries.
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):
             trainer = trl.SFTTrainer(
                 model=model,
                 args=args,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from io import FileIO
@@ -116,7 +117,7 @@ class Totals:
         }
 
 
-class Journal:
+class Journal(AbstractContextManager["Journal"]):
     """A run's calls.jsonl, open for reading, and for appending by the holder of the folder's lock."""
 
     def __init__(
@@ -154,9 +155,6 @@ class Journal:
         self._index(writes)
         for line in read_journal(path.with_name(DISCARDED)):
             self.totals.add(line)
-
-    def __enter__(self) -> Journal:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self._file.close()

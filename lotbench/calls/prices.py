@@ -16,11 +16,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, NonNegativeFloat
+from pydantic import NonNegativeFloat
 
 from lotbench.config.experiment import Limits, read_toml, validate
 from lotbench.config.model_names import ModelName, base_model, without_address
-from lotbench.types import Message, Reply, Usage
+from lotbench.types import FrozenModel, Message, Reply, Usage
 
 FREE_KINDS = ("hf", "local", "file", "human")
 FREE_PROVIDERS = ("ollama", "vllm")
@@ -108,10 +108,8 @@ def picture_tokens(name: str) -> int:
     return next((tokens for part, tokens in PICTURE_TOKENS.items() if part in model_id), OTHER_PICTURE_TOKENS)
 
 
-class PriceTable(BaseModel):
+class PriceTable(FrozenModel):
     """A price table: its date, and by model the prices of input, cached input and output (US dollars a million tokens)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     date: str
     usd_per_million: dict[str, tuple[NonNegativeFloat, NonNegativeFloat, NonNegativeFloat]]

@@ -8,17 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, StrictBool
+from pydantic import StrictBool
 
 from lotbench.errors import UsageError
 from lotbench.metrics.agreement import Rate, rate
 from lotbench.storage.jsonl import rows
+from lotbench.types import FrozenModel
 
 STAGES = {"chain": "causal construction", "intervened chain": "causal intervention"}
 """The stages that people mark, as the paper calls them."""
 
 
-class Marked(BaseModel):
+class Marked(FrozenModel):
     """A causal chain that a judge wrote, and a person's mark.
 
     Attributes:
@@ -26,8 +27,6 @@ class Marked(BaseModel):
         guess: The guess with which the judge intervened in the chain; None in the first stage.
         mark: Whether the chain states the causes rightly; None if nobody has marked it.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     sample: str
     judge: str

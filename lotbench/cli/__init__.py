@@ -106,9 +106,8 @@ def _keep_libraries_quiet() -> None:
 
 def _name_latest(parsed: argparse.Namespace) -> None:
     """Print to standard error which run `latest` stands for, if an argument of the command is `latest`."""
-    named = [getattr(parsed, name, None) for name in ("run", "root", "what")] + list(
-        getattr(parsed, "runs", None) or ()
-    )
+    named = [getattr(parsed, name, None) for name in ("run", "root", "what")]
+    named += getattr(parsed, "runs", None) or ()
     if "latest" in named:
         from lotbench.storage import run_folder
 

@@ -15,20 +15,8 @@ from typing import Any
 from lotbench import benchmarks
 from lotbench.config.experiment import validate
 from lotbench.errors import DataError, UsageError, at
-from lotbench.harness.ballot import (
-    Ballot,
-    Item,
-    Key,
-    Names,
-    Task,
-    Vote,
-    ballot,
-    faults,
-    key_faults,
-    ranked,
-    rated,
-    shares,
-)
+from lotbench.harness import ballot as ballots
+from lotbench.harness.ballot import Ballot, Item, Key, Names, Task, Vote
 from lotbench.metrics.correlation import LEAST, coefficient
 from lotbench.report.markdown import interval, visible
 from lotbench.run.loading import Run, load_run
@@ -54,7 +42,7 @@ def make(parsed: argparse.Namespace) -> int:
     written = {name: _responses(run) for name, run in runs.items()}
     first = next(iter(runs.values()))
     prompts = _prompts(list(runs.values()))
-    items, key = ballot(written, prompts, first.config.data, parsed.seed, pairs=parsed.pairs)
+    items, key = ballots.ballot(written, prompts, first.config.data, parsed.seed, pairs=parsed.pairs)
     out, lines = Path(parsed.out), "".join(f"{item.model_dump_json(exclude_none=True)}\n" for item in items)
     if out.exists() and out.read_bytes() != lines.encode():
         raise UsageError(f"{out}: is another ballot, on which people may have voted: choose another --out")
@@ -78,7 +66,7 @@ def count(parsed: argparse.Namespace) -> int:
     path, votes_path = Path(parsed.ballot), Path(parsed.votes)
     items = read_items(path)
     named = read_names(_key(path))
-    if foreign := key_faults(items, named.models):
+    if foreign := ballots.key_faults(items, named.models):
         raise DataError([f"{_key(path)}: {fault}" for fault in foreign])
     key = {item.id: named.models[item.id] for item in items}
     votes = read_votes(votes_path, key)
@@ -116,7 +104,7 @@ def read_votes(path: Path, key: Key) -> list[Vote]:
     """
     votes = dict(rows(path, Vote.model_validate))
     numbers, vote_list = list(votes), list(votes.values())
-    if problems := faults(vote_list, key):
+    if problems := ballots.faults(vote_list, key):
         raise DataError([at(path, numbers[index], fault) for index, fault in problems.items()])
     return vote_list
 
@@ -135,13 +123,13 @@ def _shares(items: Sequence[Item], key: Key, votes: Sequence[Vote], named: Names
 
     The last lines have each model's mean share over types (Fig. 13 of LoTbench's paper).
     """
-    for type_, model, won, share, low, high in shares(items, key, votes):
+    for type_, model, won, share, low, high in ballots.shares(items, key, votes):
         yield f"{type_:5} {model:40} {won:6}  {interval(share, low, high)}"
 
 
 def _ratings(items: Sequence[Item], key: Key, votes: Sequence[Vote], named: Names) -> Iterator[str]:
     """Yield text lines: each model's rating from votes on pairs beside the score of its run, then Kendall's tau of both."""
-    by_model, scores = rated(items, key, votes), named.scores
+    by_model, scores = ballots.rated(items, key, votes), named.scores
     pairs = [(estimate.value, scores[name].value) for name, estimate in by_model.items() if name in scores]
     yield "rating: log-odds of being chosen before the average of these models (Bradley and Terry)"
     for name, estimate in by_model.items():
@@ -193,7 +181,7 @@ def rank(parsed: argparse.Namespace) -> int:
     path, votes_path, out = Path(parsed.ballot), Path(parsed.votes), Path(parsed.out)
     items = read_items(path)
     letters = {item.id: {response.letter: "" for response in item.responses} for item in items}
-    ranked_rows = ranked(items, read_votes(votes_path, letters))
+    ranked_rows = ballots.ranked(items, read_votes(votes_path, letters))
     for image, source in _pictures(items).items():
         (out / image).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, out / image)

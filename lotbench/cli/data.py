@@ -160,10 +160,8 @@ def imported(parsed: argparse.Namespace) -> int:
         print(f"{parsed.out}: {published.write(samples, Path(parsed.out))} samples of {parsed.source}")
         written = _read_rows(Path(parsed.out) / "samples.jsonl")
         if scores := Counter(int(row["novelty_score"]) for row in written if "novelty_score" in row):
-            print(
-                "ideas by novelty_score: "
-                + ", ".join(f"{score}: {scores[score]:,}" for score in sorted(scores))
-            )
+            counts = ", ".join(f"{score}: {scores[score]:,}" for score in sorted(scores))
+            print(f"ideas by novelty_score: {counts}")
         return 0
     dest = Path(parsed.out)
     rows = sources[parsed.name](Path(parsed.source), importing.PictureFiles(dest))

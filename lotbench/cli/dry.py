@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from lotbench.calls.prices import (
-    asked_cost,
-    picture_tokens,
-    price,
-    price_source,
-    priced,
-    prompt_tokens,
-    total_cost,
-)
+from lotbench.calls import prices
 from lotbench.checks.judge_check_plan import Prepared
 from lotbench.cli.lines import wrapped
 from lotbench.errors import suggestion
@@ -34,9 +26,9 @@ def show_plan(plan: Plan) -> int:
     print(f"tasks     {episodes} ({experiment.repeats} repeats), {together} side by side")
     dollars = _show_costs(plan, _at_most(plan, Counter(one.sample for group in sequences for one in group)))
     told = (
-        f"cost at most, about: {dollars}; prices of {price_source()}, nothing cached, no task solved early, "
+        f"cost at most, about: {dollars}; prices of {prices.price_source()}, nothing cached, no task solved early, "
         f"{REPLY_TOKENS} tokens a reply: a model that reasons writes many times as many; a picture counts as "
-        f"{picture_tokens(experiment.model):,} tokens for the candidate (1,024 pixels a side): some models bill more"
+        f"{prices.picture_tokens(experiment.model):,} tokens for the candidate (1,024 pixels a side): some models bill more"
     )
     print("settings")
     for name, value in plan.settings.model_dump().items():
@@ -58,7 +50,7 @@ def show_check(check: Prepared) -> int:
     print(f"{check.total:,} judgings of {len(check.probes):,} rows, {often}")
     dollars = _show_costs(plan, _costs(plan, calls))
     print(
-        f"cost at most, about: {dollars}; prices of {price_source()}, nothing cached, {REPLY_TOKENS} tokens a reply"
+        f"cost at most, about: {dollars}; prices of {prices.price_source()}, nothing cached, {REPLY_TOKENS} tokens a reply"
     )
     return 0
 
@@ -74,12 +66,12 @@ def _show_costs(plan: Plan, costs: Iterable[tuple[str, Usage, int, float | None]
         print(f"{role:10} {calls:14,} {tokens} {shown:>10}  {models}")
     if plan.limits.service_tier == "flex":
         print("half the price, slower: OpenAI's service tier flex")
-    total = total_cost(cost for *_, cost in most)
+    total = prices.total_cost(cost for *_, cost in most)
     if total is not None:
         return f"${total:.2f}"
     names = (name for role, *_, cost in most if cost is None for name in plan.names[role])
-    unknown = next(name for name in names if price(name) is None)
-    near = suggestion(unknown.model, priced(unknown.provider))
+    unknown = next(name for name in names if prices.price(name) is None)
+    near = suggestion(unknown.model, prices.priced(unknown.provider))
     return f"unknown (no price of {unknown.text} is known{near})"
 
 
@@ -99,10 +91,12 @@ def _costs(plan: Plan, numbers: Mapping[str, int]) -> Iterator[tuple[str, Usage,
     for role, calls in numbers.items():
         role_names = plan.names[role]
         asked = [question.messages for question in questions if question.role == role]
-        prompt = max((prompt_tokens(one, name.text) for one in asked for name in role_names), default=0)
+        prompt = max(
+            (prices.prompt_tokens(one, name.text) for one in asked for name in role_names), default=0
+        )
         # The price per token depends on the length of the single call.
         call_usage = Usage(prompt, 0, REPLY_TOKENS)
-        costs = [asked_cost(name, call_usage, plan.limits) for name in role_names]
-        prices = [each for each in costs if each is not None]
-        cost = calls * max(prices) if len(prices) == len(costs) else None
+        costs = [prices.asked_cost(name, call_usage, plan.limits) for name in role_names]
+        known = [each for each in costs if each is not None]
+        cost = calls * max(known) if len(known) == len(costs) else None
         yield role, Usage(calls * prompt, 0, calls * REPLY_TOKENS), calls, cost

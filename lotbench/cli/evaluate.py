@@ -104,9 +104,8 @@ def configuration(
         flags[f"roles.{role}"] = [*(flags.get(f"roles.{role}") or ()), model]
     if values.get("panel"):
         flags |= _panel(parsed.panel, flags)
-    return config.load(
-        config_file(parsed.config), parsed.sets, {**(defaults or {}), **flags, **(fixed or {})}
-    )
+    flags = {**(defaults or {}), **flags, **(fixed or {})}
+    return config.load(config_file(parsed.config), parsed.sets, flags)
 
 
 def _panel(path_or_name: str, flags: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,7 +121,10 @@ def _panel(path_or_name: str, flags: Mapping[str, Any]) -> dict[str, Any]:
     if flags.get("roles.judge"):
         raise UsageError("--panel names the judges: leave out --judge and --role judge=")
     panel = judge_panel.load(_panel_file(path_or_name))
-    return {"roles.judge": sorted(panel.judges), "settings.panel": panel.id}
+    return {
+        "roles.judge": sorted(panel.judges),
+        "settings.panel": judge_panel.panel_id(panel.name, panel.judges),
+    }
 
 
 def _panel_file(path_or_name: str) -> Path:

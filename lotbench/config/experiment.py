@@ -15,11 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator
 
 from lotbench.errors import UsageError, among, faults_of
 from lotbench.regular_file import read_text
-from lotbench.types import JSON
+from lotbench.types import JSON, FrozenModel
 
 M = TypeVar("M", bound=BaseModel)
 MAX_TOML, MAX_DOTS = 1_000_000, 100
@@ -31,10 +31,8 @@ _QUOTED = re.compile(
 """Texts and comments of TOML; one without an end reaches to the end, where tomllib refuses it."""
 
 
-class RoleSampling(BaseModel):
+class RoleSampling(FrozenModel):
     """Sampling parameters of one role; missing values come from the benchmark."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     temperature: float | None = Field(default=None, ge=0, le=2)
     top_p: float | None = Field(default=None, gt=0, le=1)
@@ -47,10 +45,8 @@ DEFAULT_BENCHMARK = "lotbench"
 """The benchmark of a config that names none."""
 
 
-class Experiment(BaseModel):
+class Experiment(FrozenModel):
     """Everything that a published number depends on; its digest names the run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     benchmark: str = DEFAULT_BENCHMARK
     model: str = Field(default="", description="the candidate, in any of the model name forms")
@@ -82,10 +78,8 @@ class Experiment(BaseModel):
         return {role: (m,) if isinstance(m, str) else m for role, m in value.items()}
 
 
-class Limits(BaseModel):
+class Limits(FrozenModel):
     """What a run may use: nothing here changes a score, so all of it may change on resume."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     concurrency: int = Field(default=20, gt=0, le=10_000)
     """Games in flight."""
@@ -110,10 +104,8 @@ class Limits(BaseModel):
     """`flex` asks OpenAI's models at half the price, slower; models of other endpoints have no such tier."""
 
 
-class Config(BaseModel):
+class Config(FrozenModel):
     """A config file: an experiment with its limits in a table of their own."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     experiment: Experiment
     limits: Limits

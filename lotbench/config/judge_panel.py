@@ -8,27 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from lotbench.config.experiment import digest, read_toml, validate
+from lotbench.types import FrozenModel
 
 
-class PanelFile(BaseModel):
+class PanelFile(FrozenModel):
     """A panel file: the name of the panel, and the names of its models."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     judges: tuple[str, ...] = Field(min_length=1)
 
-    @property
-    def id(self) -> str:
-        """The name with a digest of the judges in any order; results of panels with the same id can be compared."""
-        return panel_id(self.name, self.judges)
-
 
 def panel_id(name: str, judges: Iterable[str]) -> str:
-    """Return the id of a panel: its name with a digest of its judges; see `PanelFile.id`."""
+    """Return the id of a panel: its name with a digest of its judges in any order. Results of panels with one id compare."""
     return f"{name}@{digest(sorted(judges))[:8]}"
 
 

@@ -20,28 +20,24 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from lotbench.metrics.bradley_terry import Rating, Votes, ratings
 from lotbench.metrics.intervals import Floats, bounded, divided
-from lotbench.types import Trace
+from lotbench.types import FrozenModel, Trace
 
 Key: TypeAlias = dict[str, dict[str, str]]
 """The model of each response, by item and letter."""
 
 
-class Response(BaseModel):
+class Response(FrozenModel):
     """One response on a ballot."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     letter: str
     text: str
 
 
-class Item(BaseModel):
+class Item(FrozenModel):
     """A line of the ballot file: a prompt with all responses, or with a pair of them.
 
     `image` is relative to the folder of `data`. `id` is the sample's id; for a pair it names the pair, and `prompt` the sample.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     prompt: str | None = None
@@ -53,10 +49,8 @@ class Item(BaseModel):
     responses: tuple[Response, ...]
 
 
-class Scored(BaseModel):
+class Scored(FrozenModel):
     """The score of a model's run: the name of the metric, and its value (None if it has none)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     metric: str
     value: FiniteFloat | None
@@ -71,10 +65,8 @@ class Names(BaseModel):
     scores: dict[str, Scored] = {}
 
 
-class Vote(BaseModel):
+class Vote(FrozenModel):
     """A line of a votes file: the letters that one person chose for one item; choosing none is a vote too."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     voter: str = Field(min_length=1)

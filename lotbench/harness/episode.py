@@ -11,17 +11,14 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Any, Generic, Protocol, TypeAlias, TypedDict, TypeVar, Unpack
 
 from lotbench.errors import CallFailed, EpisodeFailed, LotbenchError, Unread
 from lotbench.harness.blocks import enclosed
-from lotbench.harness.state import EpisodeState, State, Update, plus
+from lotbench.harness.state import EpisodeState, Runtime, State, Update, plus
 from lotbench.prompting.prompt import Pack, Prompt, Value
 from lotbench.prompting.reply import Form, read_form, schema, shape
 from lotbench.types import JSON, Answer, Message, Question, Sample
-
-if TYPE_CHECKING:
-    from langgraph.runtime import Runtime
 
 Item = TypeVar("Item", bound=Sample, covariant=True)
 Settings = TypeVar("Settings", covariant=True)
@@ -305,8 +302,8 @@ def recorded(node: Node) -> Node:
     The returned node raises LotbenchError if it changes an undeclared key of the state, which LangGraph would silently drop.
     """
 
-    async def visited(state: EpisodeState, runtime: Runtime[AnyEpisode]) -> Update:
-        episode = runtime.context.at(state)
+    async def visited(state: EpisodeState, runtime: Any) -> Update:
+        episode: AnyEpisode = runtime.context.at(state)
         try:
             update = await node(state, replace(runtime, context=episode))
         except EpisodeFailed as failed:
@@ -320,9 +317,9 @@ def recorded(node: Node) -> Node:
 
 async def visit(node: Node, state: State, episode: AnyEpisode) -> Update:
     """Run one node without a graph and return its changes of the state."""
-    from langgraph.runtime import Runtime  # noqa: PLC0415 - its import takes long, and most of what imports this plays nothing
+    from langgraph import runtime  # noqa: PLC0415 - its import takes long, and most of what imports this plays nothing
 
-    return await recorded(node)(EpisodeState(**state), Runtime(context=episode))  # type: ignore[typeddict-item]
+    return await recorded(node)(EpisodeState(**state), runtime.Runtime(context=episode))  # type: ignore[typeddict-item]
 
 
 def record(answer: Answer, value: Mapping[str, JSON]) -> dict[str, JSON]:

@@ -8,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from lotbench.harness.sample_row import Id, Text
+from lotbench.types import FrozenModel
 
 
-class PlantedRow(BaseModel):
+class PlantedRow(FrozenModel):
     """The common fields of rows with planted truths; the checker fills in the fields whose names begin with `blind`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: Id
     """Unique in its file; by convention sample and writer, `hic-001-a-figure`."""

@@ -7,12 +7,22 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeAlias, TypedDict
+from typing import Annotated, Any, Protocol, TypeAlias, TypedDict, TypeVar
 
 from lotbench.types import JSON
 
 State: TypeAlias = Mapping[str, Any]
 Update: TypeAlias = dict[str, Any]
+Context = TypeVar("Context", covariant=True)
+
+
+class Runtime(Protocol[Context]):
+    """What a node gets beside the state. It is LangGraph's Runtime, whose import takes long and is needed only to play."""
+
+    @property
+    def context(self) -> Context:
+        """The episode."""
+        ...
 
 
 def plus(first: Mapping[str, int], other: Mapping[str, int]) -> dict[str, int]:

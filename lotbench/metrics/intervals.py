@@ -190,7 +190,7 @@ def bootstrap(
     tail = (1 - expanded(clusters)) / 2
     low = np.quantile(np.where(missing, -np.inf, values), tail, method="lower")
     high = np.quantile(np.where(missing, np.inf, values), 1 - tail, method="higher")
-    return (None, None) if low == high else (_finite(low), _finite(high))
+    return (None, None) if low == high else (finite(low), finite(high))
 
 
 def expanded(clusters: int) -> float:
@@ -221,5 +221,6 @@ def _weights(seed: int, clusters: int, draws: int) -> Floats:
     return rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=draws).astype(float)
 
 
-def _finite(value: np.floating) -> float | None:
+def finite(value: np.floating | float) -> float | None:
+    """Return a number for a table cell; None for NaN and infinity."""
     return float(value) if np.isfinite(value) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,7 @@ def reads_text_only(name: ModelName) -> bool:
     return not takes_pictures(name.model)
 
 
-class Models:
+class Models(AbstractAsyncContextManager["Models"]):
     """The models of a run; a model that has several roles is built once, and a recording once for each role.
 
     Args:
@@ -67,9 +67,6 @@ class Models:
         self._connections: dict[str, Connections] = {}
         """Connections by base URL, shared by all models of one server."""
         self._open = AsyncExitStack()
-
-    async def __aenter__(self) -> Models:
-        return self
 
     async def __aexit__(self, *error: object) -> None:
         for connections in self._connections.values():

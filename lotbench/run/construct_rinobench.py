@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from lotbench.benchmarks.rinobench.construction import papers as screening
-from lotbench.benchmarks.rinobench.construction.papers import Paper, Rated, Rules
-from lotbench.benchmarks.rinobench.construction.writing import Draft, benchmark, item
+from lotbench.benchmarks.rinobench.construction.papers import Draft, Paper, Rules
+from lotbench.benchmarks.rinobench.construction.writing import benchmark, item
 from lotbench.benchmarks.rinobench.sample import LABELS, Item
 from lotbench.errors import DataError
 from lotbench.run import construction
@@ -52,7 +52,7 @@ async def build(order: Order, own: Mapping[str, Any] | None = None) -> BuiltIdea
         raise DataError([f"{order.sources[0]}: of {len(papers)} papers none has ratings that agree"])
     rated, edges = screening.binned(agreed, order.rules)
     rich = {paper.id for paper in _filter(agreed, "related works", screening.poverty, order.rules, dropped)}
-    drafts = [Draft(rating.paper, rating.score) for rating in rated if rating.paper.id in rich]
+    drafts = [draft for draft in rated if draft.id in rich]
     if not drafts:
         raise DataError([f"{order.sources[0]}: no paper has {order.rules.min_works} related works"])
     plan = construction.plan(order, benchmark, drafts)
@@ -107,7 +107,7 @@ def _write(place: run_folder.Folder, built: BuiltIdeas) -> None:
             place.write(f"{name}/samples.jsonl", lines)
 
 
-def _facts(built: BuiltIdeas, edges: Sequence[float], rated: Sequence[Rated]) -> dict[str, Any]:
+def _facts(built: BuiltIdeas, edges: Sequence[float], rated: Sequence[Draft]) -> dict[str, Any]:
     """Return the bin edges of the scores, and the number of papers and samples with each score, for card.json."""
 
     def support(scores: Sequence[int]) -> dict[str, int]:
@@ -116,7 +116,7 @@ def _facts(built: BuiltIdeas, edges: Sequence[float], rated: Sequence[Rated]) ->
     return {
         "edges": list(edges),
         "support": {
-            "rated": support([rating.score for rating in rated]),
+            "rated": support([draft.score for draft in rated]),
             "train": support([entry.novelty_score for entry in built.train]),
             "test": support([entry.novelty_score for entry in built.test]),
         },

@@ -26,12 +26,9 @@ from lotbench.run.session import loop
 from lotbench.types import Answer, Question, Reply, Request, Trace
 
 
-class Absent:
-    """The model of a replayed run, which makes no calls."""
-
-    async def __call__(self, request: Request) -> Reply:
-        """Raise CallFailed, since the reply is not in the journal."""
-        raise CallFailed(f"not in the journal: {request.key}")
+async def absent(request: Request) -> Reply:
+    """Raise CallFailed: the model of a replayed run, for a request whose reply is not in the journal."""
+    raise CallFailed(f"not in the journal: {request.key}")
 
 
 @dataclass(slots=True)
@@ -181,6 +178,6 @@ async def find_request(run: Run, key: str) -> Request:
 
 def _absent_models(plan: Plan) -> dict[str, tuple[RoleModel, ...]]:
     return {
-        role: tuple(RoleModel(name.text, Absent(), price(name)) for name in names)
+        role: tuple(RoleModel(name.text, absent, price(name)) for name in names)
         for role, names in plan.names.items()
     }

@@ -12,18 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from lotbench.config.experiment import digest, read_toml, validate
 from lotbench.errors import DataError, UsageError, at
 from lotbench.storage import jsonl
 from lotbench.storage.datasets import data_folder, shipped
+from lotbench.types import FrozenModel
 
 
-class SetDescription(BaseModel):
+class SetDescription(FrozenModel):
     """The content of set.toml."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     benchmark: str = "lotbench"
     data: str = "lotbench_easy"

@@ -42,7 +42,7 @@ def is_locked(path: Path) -> bool:
     return False
 
 
-class Folder:
+class Folder(AbstractContextManager["Folder"]):
     """A run folder, locked for writing by this process; made if it is missing.
 
     Raises:
@@ -69,9 +69,6 @@ class Folder:
         # A viewer may have asked at this instant whether the run is locked (`is_locked`).
         time.sleep(0.05)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-    def __enter__(self) -> Folder:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self._lock.close()

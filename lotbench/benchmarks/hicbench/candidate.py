@@ -9,19 +9,16 @@ from __future__ import annotations
 import re
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lotbench.benchmarks.hicbench import memory
 from lotbench.benchmarks.hicbench.settings import Settings, TaskEpisode
 from lotbench.errors import EpisodeFailed
 from lotbench.harness.episode import AskResult
-from lotbench.harness.state import EpisodeState, Update
+from lotbench.harness.state import EpisodeState, Runtime, Update
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import plain
 from lotbench.types import Answer
-
-if TYPE_CHECKING:
-    from langgraph.runtime import Runtime
 
 PIECE = re.compile(r"\w+|[^\w\s]")
 

@@ -7,7 +7,7 @@ verdict that cannot be read is asked for once more; after that it is missing.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import BeforeValidator, Field
@@ -16,11 +16,8 @@ from lotbench.benchmarks.hicbench import keywords, memory, ratings
 from lotbench.benchmarks.hicbench.settings import TaskEpisode
 from lotbench.errors import EpisodeFailed
 from lotbench.harness.episode import AskResult
-from lotbench.harness.state import EpisodeState, Update
+from lotbench.harness.state import EpisodeState, Runtime, Update
 from lotbench.prompting.reply import Form, YesNo, read_form
-
-if TYPE_CHECKING:
-    from langgraph.runtime import Runtime
 
 
 def _no_decision(value: object) -> object:

@@ -14,10 +14,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from lotbench.metrics.intervals import divided
+from lotbench.metrics.intervals import Floats, divided
 from lotbench.types import Trace
 
-Floats: TypeAlias = NDArray[np.float64]
 Booleans: TypeAlias = NDArray[np.bool_]
 Rule: TypeAlias = Literal["mean_of_rates", "mean_then_threshold"]
 Classes: TypeAlias = Literal["exclusive", "overlapping"]
@@ -213,8 +212,3 @@ def mean(values: Floats, axis: int = -1) -> Floats:
     n = there.sum(axis=axis)
     total = np.where(there, values, 0.0).sum(axis=axis)
     return divided(total, n)
-
-
-def finite(value: float) -> float | None:
-    """Return a number for a table cell; None for NaN."""
-    return None if np.isnan(value) else float(value)

@@ -10,44 +10,33 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from lotbench.benchmarks.hicbench.ratings import (
-    MARKS,
-    Booleans,
-    Floats,
-    Ratings,
-    classify,
-    mean,
-    ratings,
-    together,
-)
+from lotbench.benchmarks.hicbench import ratings
+from lotbench.benchmarks.hicbench.ratings import MARKS, Booleans, Ratings, classify, together
 from lotbench.benchmarks.hicbench.settings import Settings
 from lotbench.harness.evidence import NOTHING, Evidence
 from lotbench.metrics.agreement import rate
+from lotbench.metrics.intervals import Floats
 from lotbench.metrics.people_agreement import ceiling
 from lotbench.report.sections import Cell, Section, Table
-from lotbench.types import JSON, Trace
+from lotbench.types import JSON, FrozenModel, Trace
 
 Mark = Annotated[int, Field(strict=True, ge=1, le=5)]
 
 
-class Span(BaseModel):
+class Span(FrozenModel):
     """A passage of an answer that a person marked, with their note."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str = Field(min_length=1)
     note: str
 
 
-class Label(BaseModel):
+class Label(FrozenModel):
     """A row of the review that one person filled in.
 
     `row` is the name of the answer (see `names`), and `who` is the name of the person.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     row: str
     who: str = ""
@@ -71,7 +60,7 @@ def rows(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> list[Mapping[str, JSON]]:
     """Return a row for each readable answer of the scored episodes; the fields that people fill in are None."""
-    rated = ratings(traces)
+    rated = ratings.ratings(traces)
     empty = dict.fromkeys((*MARKS, "hallucination", "spans"))
     return [
         {
@@ -195,7 +184,7 @@ def _means(
     read = ~np.isnan(hallucinated)
     if not read.any():
         return (name, *[None] * 5)
-    values = [float(mean(marks[:, 0, at])) for at in range(3)]
+    values = [float(ratings.mean(marks[:, 0, at])) for at in range(3)]
     return (name, *values, *(float(hits[read].mean()) for hits in classes))
 
 

@@ -13,24 +13,11 @@ from typing import Literal, TypeVar
 import numpy as np
 import scipy
 
-from lotbench.benchmarks.hicbench import similarity
-from lotbench.benchmarks.hicbench.ratings import (
-    MARKS,
-    Classes,
-    Floats,
-    Ratings,
-    Rule,
-    by_task,
-    counts,
-    finite,
-    mean,
-    ratings,
-    read_answered,
-    select_answers,
-)
+from lotbench.benchmarks.hicbench import ratings, similarity
+from lotbench.benchmarks.hicbench.ratings import MARKS, Classes, Ratings, Rule, read_answered
 from lotbench.benchmarks.hicbench.settings import Settings, TaskEpisode
 from lotbench.harness.evidence import NOTHING, Evidence
-from lotbench.metrics.intervals import Method, bounded, divided, estimated, ratio, studentised
+from lotbench.metrics.intervals import Floats, Method, bounded, divided, estimated, finite, ratio, studentised
 from lotbench.metrics.primary_metric import PrimaryMetric, Weighted, by_sample, missing, of_sums
 from lotbench.types import JSON, Metric, Score, Trace
 
@@ -51,7 +38,7 @@ def grade(episode: TaskEpisode) -> Score:
     trace = Trace(
         episode.sample.id, episode.repeat, "", "scored", Score(None), tuple(state["steps"]), None, {}
     )
-    rated = ratings([trace])
+    rated = ratings.ratings([trace])
     ih, dh = shares(rated, settings.panel_rule, settings.classes)
     marks: dict[str, JSON] = {name: finite(mean_mark(rated, at)) for at, name in enumerate(MARKS)}
     over_length = sum(answer.over_length for answer in read_answered(state["steps"]))
@@ -81,26 +68,26 @@ def ends(w1: float, classes: Classes) -> tuple[float, float]:
 
 def shares(rated: Ratings, rule: Rule, classes: Classes) -> tuple[float, float]:
     """Return the ratio of IH and the ratio of DH among all answers (Eq. 1, 2); NaN without a verdict."""
-    sums = counts(rated, rule, classes).sum(axis=0)
+    sums = ratings.counts(rated, rule, classes).sum(axis=0)
     return float(_share(sums, 1)), float(_share(sums, 2))
 
 
 def mean_mark(rated: Ratings, index: int) -> float:
     """Return the mean of the mark MARKS[index] over each judge's answers, then over the judges; NaN without a verdict."""
-    return float(mean(mean(rated.marks[..., index], axis=0)))
+    return float(ratings.mean(ratings.mean(rated.marks[..., index], axis=0)))
 
 
 def task_originality(rated: Ratings) -> Floats:
     """Return the mean originality of the answers to each of T tasks, [T]; NaN for a task without a verdict."""
-    values = mean(rated.marks[..., 0], axis=1)
+    values = ratings.mean(rated.marks[..., 0], axis=1)
     there = ~np.isnan(values)
-    sums = by_task(np.stack([there, np.nan_to_num(values)], axis=-1).astype(float), rated)
+    sums = ratings.by_task(np.stack([there, np.nan_to_num(values)], axis=-1).astype(float), rated)
     return divided(sums[..., 1], sums[..., 0])
 
 
 def task_shares(rated: Ratings, rule: Rule, classes: Classes) -> Mapping[str, float]:
     """Return the ratio of IH of each task, by the task's id; tasks without a verdict are left out."""
-    ratios = _share(by_task(counts(rated, rule, classes), rated), 1).tolist()
+    ratios = _share(ratings.by_task(ratings.counts(rated, rule, classes), rated), 1).tolist()
     return {task: ratio for task, ratio in zip(rated.tasks, ratios, strict=True) if not math.isnan(ratio)}
 
 
@@ -108,7 +95,7 @@ def metrics(
     traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING
 ) -> Mapping[str, Metric]:
     """Return the metrics of a run by name; their `n` is the number of tasks, `observations` that of readable answers."""
-    rated, w1 = ratings(traces), settings.w1
+    rated, w1 = ratings.ratings(traces), settings.w1
     measures = by_measure(rated, settings)
     by_name = {name: measures[name] for name in MARKS} | {
         "ih_ratio": measures["IH"],
@@ -147,7 +134,7 @@ def by_field(rated: Ratings, settings: Settings) -> dict[str, Mapping[str, Metri
     """Return each of MEASURES for each scientific field, by field and measure."""
     of = np.array([str(rated.episodes[episode].score.parts.get("field") or "") for episode in rated.episode])
     fields = sorted(set(of.tolist()) - {""})
-    return {field: by_measure(select_answers(rated, of == field), settings) for field in fields}
+    return {field: by_measure(ratings.select_answers(rated, of == field), settings) for field in fields}
 
 
 def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric:
@@ -160,7 +147,7 @@ def primary_metric(traces: Sequence[Trace], settings: Settings) -> PrimaryMetric
     shares: list[float] = []
     tasks_read = []
     for name, episodes in by_sample(traces):
-        rated, expected = ratings(episodes), settings.answers * len(episodes)
+        rated, expected = ratings.ratings(episodes), settings.answers * len(episodes)
         tasks_read.append((name, _table(rated, settings), len(rated.texts), expected))
     judges = max((table.shape[1] for _, table, *_ in tasks_read), default=0)
     for name, table, judged, expected in tasks_read:
@@ -212,7 +199,7 @@ def _stacked(tasks: Sequence[Floats]) -> Floats:
 
 def _table(rated: Ratings, settings: Settings) -> Floats:
     """Return the sums of `ratings.counts` over the answers to each of T tasks, [T, R, 3]."""
-    return by_task(counts(rated, settings.panel_rule, settings.classes), rated)
+    return ratings.by_task(ratings.counts(rated, settings.panel_rule, settings.classes), rated)
 
 
 def _balance(table: Floats, settings: Settings, n: int) -> Metric:
@@ -280,7 +267,7 @@ def sampling_part(rated: Ratings) -> float | None:
     For each task, the unbiased variance of its answers is divided by their number; the part is the mean over tasks. Tasks
     with fewer than two rated answers are left out. None if no task is left.
     """
-    values = mean(rated.marks[..., 0], axis=1)
+    values = ratings.mean(rated.marks[..., 0], axis=1)
     parts = [
         np.var(own, ddof=1) / len(own)
         for task in range(len(rated.tasks))
@@ -300,8 +287,8 @@ def _marks(rated: Ratings, index: int) -> Metric:
     there = ~np.isnan(rated.marks[..., index])
     values = np.stack([there, np.nan_to_num(rated.marks[..., index])], axis=-1).astype(float)
     return _estimate(
-        by_task(values, rated),
-        lambda sums: mean(divided(sums[..., 1], sums[..., 0])),
+        ratings.by_task(values, rated),
+        lambda sums: ratings.mean(divided(sums[..., 1], sums[..., 0])),
         len(rated.texts),
         interval=studentised,
         ends=(1.0, 5.0),
@@ -336,4 +323,4 @@ def _share(sums: Floats, index: int) -> Floats:
 
     It is the mean of the R judges' shares.
     """
-    return mean(divided(sums[..., index], sums[..., 0]))
+    return ratings.mean(divided(sums[..., index], sums[..., 0]))

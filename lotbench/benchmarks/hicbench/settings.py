@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from lotbench.benchmarks.hicbench.sample import Item
 from lotbench.config.arm import SCORES_ONLY, SETS_ARM, ScoresOnly
 from lotbench.harness.episode import Episode
+from lotbench.types import FrozenModel
 
 
-class Settings(BaseModel):
+class Settings(FrozenModel):
     """How answers are drawn, judged and counted (Sec. 3, 4; App. A-D)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     strategy: Annotated[Literal["scp", "cot", "rag", "rcp"], SETS_ARM] = "scp"
     """The prompt: strict, strict with thinking step by step, strict with knowledge, relaxed (App. A.1)."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lotbench.metrics.intervals import Floats, divided
+from lotbench.metrics.intervals import Floats, divided, finite
 
 
 def matrix(texts: Sequence[str], vectors: Mapping[str, NDArray[np.float32]]) -> Floats | None:
@@ -47,8 +47,7 @@ def across(vectors: Floats, group: NDArray[np.intp]) -> float | None:
 
 def every(vectors: Floats) -> float | None:
     """Return the mean cosine of all pairs; None for fewer than two vectors."""
-    mean = within(vectors, np.zeros(len(vectors), dtype=np.intp), 1)[0]
-    return None if np.isnan(mean) else float(mean)
+    return finite(within(vectors, np.zeros(len(vectors), dtype=np.intp), 1)[0])
 
 
 def _squares(vectors: Floats, group: NDArray[np.intp], groups: int) -> Floats:

@@ -20,10 +20,8 @@ from lotbench.benchmarks.hicbench.validation import CHECKED
 from lotbench.config.model_names import Names, kin
 from lotbench.errors import UsageError
 from lotbench.harness.benchmark import Benchmark, Review, Role
-from lotbench.harness.episode import Node, scored
+from lotbench.harness.episode import scored
 from lotbench.types import Sampling
-
-NODES: Mapping[str, Node] = {"respond": candidate.respond, "judge": judge.judge, "grade": scored}
 
 ROLES = {
     "candidate": Role("answers the tasks", Sampling(temperature=1.0)),
@@ -87,7 +85,7 @@ benchmark = Benchmark(
     roles=ROLES,
     Settings=Settings,
     Item=Item,
-    nodes=NODES,
+    nodes={"respond": candidate.respond, "judge": judge.judge, "grade": scored},
     grade=grade,
     metrics=metrics,
     calls=calls,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, StrictBool, model_validator
+from pydantic import StrictBool, model_validator
 
 from lotbench.benchmarks.hicbench.ratings import LEAST, MARKS
 from lotbench.benchmarks.hicbench.settings import Settings
@@ -55,9 +55,6 @@ class Planted(PlantedRow):
         """Whether the second person or model that labelled the answer (the checker) disagrees with its label."""
         pairs = ((self.false, self.blind_false), (self.inventive, self.blind_inventive))
         return any(None not in pair and pair[0] is not pair[1] for pair in pairs)
-
-
-ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {"judge": {"answers.jsonl": Planted}}
 
 
 def probes(role: str, rows: Sequence[Planted], data: Mapping[str, Any]) -> tuple[list[Probe], list[str]]:
@@ -130,17 +127,13 @@ def _criteria(truth: Mapping[str, Any], verdict: Mapping[str, Any] | None) -> It
     yield "IH", bool(truth["inventive"]) and not truth["false"], is_ih
 
 
-DECIDING = {"hallucination": "", "IH": ""}
-"""The criteria that the score depends on, each with the name of its bounds in `report.trust.BOUNDS`."""
-
-
 CHECKED = Validation(
-    rows=ROWS,
+    rows={"judge": {"answers.jsonl": Planted}},
     probes=probes,
     panels=panels,
     read=probe_result,
     # Verdicts do not depend on the data set, since any task may be judged.
     depends=lambda role, settings: ({"benchmark": "hicbench"}, {"judge", "lines"}),
     rulings=rulings,
-    deciding=lambda role, settings: DECIDING,
+    deciding=lambda role, settings: {"hallucination": "", "IH": ""},
 )

@@ -13,18 +13,9 @@ from itertools import combinations
 
 import numpy as np
 
+from lotbench.benchmarks.liveideabench import relations
 from lotbench.benchmarks.liveideabench.judged import Idea, Keyword, read_keyword
-from lotbench.benchmarks.liveideabench.relations import (
-    ABOUT,
-    COLUMNS,
-    LENGTH,
-    QUALITY,
-    REASONING,
-    Verdicts,
-    correlated,
-    length,
-    verdicts,
-)
+from lotbench.benchmarks.liveideabench.relations import LENGTH, QUALITY, REASONING
 from lotbench.benchmarks.liveideabench.score import dimensions
 from lotbench.benchmarks.liveideabench.sections import category_row
 from lotbench.benchmarks.liveideabench.settings import Settings
@@ -122,7 +113,7 @@ def _measures(
     rules = settings.rules
     metrics = {
         "quality": _mean(keywords, lambda idea: idea.quality(rules) if idea.rows else None, 10.0),
-        "length (words)": _mean(keywords, lambda idea: length(idea) if idea.ok else None, np.inf),
+        "length (words)": _mean(keywords, lambda idea: relations.length(idea) if idea.ok else None, np.inf),
     }
     for name in dimensions:
         judged = name in rules.dimensions
@@ -149,14 +140,14 @@ def _mean(keywords: Sequence[Keyword], of: Callable[[Idea], float | None], most:
 
 def _pooled(runs: Read) -> Section:
     """Return the section on correlations of length, reasoning, quality and dimensions: over all runs together, and by run."""
-    ours = {name: verdicts(keywords, settings.rules) for name, (keywords, settings) in runs.items()}
+    ours = {name: relations.verdicts(keywords, settings.rules) for name, (keywords, settings) in runs.items()}
     shared = [
         name
         for name in next(iter(runs.values()))[1].rules.dimensions
         if all(name in run.measures for run in ours.values())
     ]
     measures = (LENGTH, REASONING, QUALITY, *shared)
-    pooled = Verdicts(
+    pooled = relations.Verdicts(
         [sample for run in ours.values() for sample in run.samples],
         {name: np.concatenate([run.measures[name] for run in ours.values()]) for name in measures},
     )
@@ -164,16 +155,16 @@ def _pooled(runs: Read) -> Section:
     rows = [
         (name, *row)
         for name, source in {"all runs": pooled, **ours}.items()
-        for row in correlated(source, pairs)
+        for row in relations.correlated(source, pairs)
     ]
     lengths = {
-        name: [length(idea) for keyword in keywords for idea in keyword.ideas if idea.rows]
+        name: [relations.length(idea) for keyword in keywords for idea in keyword.ideas if idea.rows]
         for name, (keywords, _) in runs.items()
     }
     return Section(
         "Length and quality over runs",
-        (f"All runs: every verdict on every run, as the papers pool them. {ABOUT}",),
-        (Table(("ideas of", *COLUMNS), tuple(rows)),),
+        (f"All runs: every verdict on every run, as the papers pool them. {relations.ABOUT}",),
+        (Table(("ideas of", *relations.COLUMNS), tuple(rows)),),
         (
             _histogram("length (words)", lengths, BIN),
             _histogram(

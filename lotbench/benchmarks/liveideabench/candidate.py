@@ -9,17 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 from lotbench.benchmarks.liveideabench.settings import KeywordEpisode, Settings
 from lotbench.errors import Unread
 from lotbench.harness.episode import record
-from lotbench.harness.state import EpisodeState, Update
+from lotbench.harness.state import EpisodeState, Runtime, Update
 from lotbench.prompting.reply import visible
 from lotbench.types import JSON, Question, Reply
-
-if TYPE_CHECKING:
-    from langgraph.runtime import Runtime
 
 STATUSES = ("ok", "refused", "truncated", "too_long", "unparsed")
 _CJK = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")

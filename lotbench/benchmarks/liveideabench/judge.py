@@ -9,19 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from itertools import combinations
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, Strict
 
 from lotbench.benchmarks.liveideabench.settings import KeywordEpisode
 from lotbench.errors import EpisodeFailed
-from lotbench.harness.state import EpisodeState, Update
+from lotbench.harness.state import EpisodeState, Runtime, Update
 from lotbench.prompting.normal_form import normal
 from lotbench.prompting.reply import Form, prose, read_form
 from lotbench.types import JSON
-
-if TYPE_CHECKING:
-    from langgraph.runtime import Runtime
 
 Grade = Annotated[int, Strict(), Field(ge=1, le=10, description="1 to 10")]
 _LETTER = re.compile(

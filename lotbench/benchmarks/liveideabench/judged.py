@@ -121,9 +121,7 @@ class Keyword:
 
     def has_verdict(self, version: Version) -> bool:
         """Return whether any dimension, fluency included, was judged."""
-        return any(
-            value is not None for value in (*map(self.mean, version.dimensions), self.fluency(version))
-        )
+        return mean([*map(self.mean, version.dimensions), self.fluency(version)]) is not None
 
     def composite(self, version: Version) -> float | None:
         """Return the mean of the judged dimensions and fluency; None if one is missing."""

@@ -127,11 +127,8 @@ def _rename(rows: Sequence[tuple[int, dict[str, str]]], path: str) -> list[tuple
 def _declined(row: Mapping[str, str]) -> str:
     """Return the refusal of the first request; "" if there was none, or if the row does not have its text."""
     reply = row.get("first_reject_response", "").strip()
-    return (
-        reply
-        if row.get("first_was_rejected", "").strip().lower() in ("1", "1.0", "true") and len(reply) > 2
-        else ""
-    )
+    rejected = row.get("first_was_rejected", "").strip().lower() in ("1", "1.0", "true")
+    return reply if rejected and len(reply) > 2 else ""
 
 
 def _table(text: str) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from lotbench.benchmarks.liveideabench.sample import Item
 from lotbench.config.arm import SCORES_ONLY, SETS_ARM
@@ -19,6 +19,7 @@ from lotbench.config.judge_panel import panel_id
 from lotbench.config.model_names import ModelName, Names, kin
 from lotbench.errors import UsageError
 from lotbench.harness.episode import Episode
+from lotbench.types import FrozenModel
 
 JUDGES = 3
 """How many judges an idea has (v2, Methods: Judge LLM panel formation)."""
@@ -53,10 +54,8 @@ VERSIONS = {
 }
 
 
-class Settings(BaseModel):
+class Settings(FrozenModel):
     """How ideas are asked for, judged and scored (v1, Methods; v2, Methods)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     version: Literal["v1", "v2"] = "v2"
     """Which paper: prompts, dimensions, grades of fluency and refusals, all together."""

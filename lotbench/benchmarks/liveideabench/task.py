@@ -20,10 +20,7 @@ from lotbench.benchmarks.liveideabench.settings import Settings, cast
 from lotbench.benchmarks.liveideabench.validation import CHECKED
 from lotbench.harness.benchmark import Benchmark, Review, Role
 from lotbench.harness.data_findings import Finding
-from lotbench.harness.episode import Node
 from lotbench.types import Sampling
-
-NODES: Mapping[str, Node] = {"respond": candidate.respond, "judge": judge.judge, "grade": judge.grade}
 
 ROLES = {
     "candidate": Role("has the ideas", Sampling(temperature=1.0)),
@@ -60,7 +57,7 @@ benchmark = Benchmark(
     roles=ROLES,
     Settings=Settings,
     Item=Item,
-    nodes=NODES,
+    nodes={"respond": candidate.respond, "judge": judge.judge, "grade": judge.grade},
     grade=grade,
     metrics=metrics,
     calls=calls,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any, Literal
 
-from pydantic import BaseModel, model_validator
+from pydantic import model_validator
 
 from lotbench.benchmarks.liveideabench.settings import Settings
 from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ruling, Validation
@@ -76,9 +76,6 @@ class Triple(PlantedRow):
     def contested(self) -> bool:
         """Whether the checker chose another order."""
         return self.blind_order not in (None, (0, 1, 2))
-
-
-ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {"judge": {"pairs.jsonl": Pair, "triples.jsonl": Triple}}
 
 
 def probes(
@@ -229,7 +226,7 @@ def deciding(role: str, settings: Settings) -> dict[str, str]:
 
 
 CHECKED = Validation(
-    rows=ROWS,
+    rows={"judge": {"pairs.jsonl": Pair, "triples.jsonl": Triple}},
     probes=probes,
     panels=panels,
     read=probe_result,

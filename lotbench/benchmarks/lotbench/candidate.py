@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lotbench.benchmarks.lotbench import encore, responses, whole, words
 from lotbench.benchmarks.lotbench.forms import ANSWERS, Asking, Guess, Notes, Word, Written
@@ -12,14 +12,11 @@ from lotbench.benchmarks.lotbench.questions import asks_letters, question
 from lotbench.benchmarks.lotbench.scene import request, unclear
 from lotbench.benchmarks.lotbench.settings import GameEpisode, prompt, reveals
 from lotbench.harness.episode import AskResult
-from lotbench.harness.state import EpisodeState, Update
+from lotbench.harness.state import EpisodeState, Runtime, Update
 from lotbench.prompting.frameworks import FRAMEWORKS
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, read_form
 from lotbench.types import JSON, Answer
-
-if TYPE_CHECKING:
-    from langgraph.runtime import Runtime
 
 
 async def respond(state: EpisodeState, runtime: Runtime[GameEpisode]) -> Update:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lotbench.benchmarks.lotbench import encore, judge, whole, words
 from lotbench.benchmarks.lotbench.chain import Chains, causal_chain
@@ -17,11 +17,8 @@ from lotbench.benchmarks.lotbench.forms import Causal
 from lotbench.benchmarks.lotbench.settings import GameEpisode
 from lotbench.errors import EpisodeFailed, Unread
 from lotbench.harness.episode import AskResult
-from lotbench.harness.state import EpisodeState, State, Update
+from lotbench.harness.state import EpisodeState, Runtime, State, Update
 from lotbench.types import Verdict
-
-if TYPE_CHECKING:
-    from langgraph.runtime import Runtime
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,10 +100,8 @@ def _chained(record: Record, context: JudgeContext) -> list[str]:
     """
     if not (chains := record.get("chains")):
         return []
-    note, metric = (
-        judge_standing.chains_said(chains),
-        primary_metric(context.traces, context.settings).whole(),
-    )
+    note = judge_standing.chains_said(chains)
+    metric = primary_metric(context.traces, context.settings).whole()
     if metric.value is None or not chains["accepted"]:
         return [note]
     n = len({trace.sample for trace in context.traces})

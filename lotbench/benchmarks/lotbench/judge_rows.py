@@ -10,23 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
+from pydantic import BaseModel, Field, StrictBool, model_validator
 
 from lotbench.benchmarks.lotbench import whole, words
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.config.experiment import digest
 from lotbench.harness.judge_validation import Probe
 from lotbench.harness.sample_row import Text
-from lotbench.types import JSON
+from lotbench.types import JSON, FrozenModel
 
 ANSWERS = ("guess", "response", "question")
 """The fields of a row that stand in for words of a candidate; a row has one of them."""
 
 
-class _Row(BaseModel):
+class _Row(FrozenModel):
     """The fields that all rows of a judge set have; `label` is the truth that the judge or oracle should say."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     sample: Text
     label: StrictBool

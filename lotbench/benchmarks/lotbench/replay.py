@@ -91,11 +91,9 @@ def _by_rule(round_: Round, opinion: Opinion) -> str:
     if opinion.how != "exact":
         return BY_RULE[opinion.how]
     text = "response" if round_.whole else "key text"
-    return (
-        f"accepted (the {text} itself)"
-        if opinion.accepted
-        else f"not it (the {text} itself, which was met before)"
-    )
+    if opinion.accepted:
+        return f"accepted (the {text} itself)"
+    return f"not it (the {text} itself, which was met before)"
 
 
 def _which(opinion: Opinion) -> str:

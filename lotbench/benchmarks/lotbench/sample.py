@@ -13,15 +13,14 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from lotbench.benchmarks.lotbench import words
 from lotbench.harness.sample_row import SampleRow, Text
+from lotbench.types import FrozenModel
 
 SPANS = 3
 """The number of places that an error names if the key text is in a response several times."""
 
 
-class Rejected(BaseModel):
+class Rejected(FrozenModel):
     """A guess that should not count, and how hard it is to see that."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: Text
     difficulty: Literal["easy", "hard"]
@@ -30,13 +29,11 @@ class Rejected(BaseModel):
     why: str = ""
 
 
-class Fixed(BaseModel):
+class Fixed(FrozenModel):
     """The creative point of a response in its author's words.
 
     A guess makes the same joke if it has the likeness to the part of the scene, and if the effect follows from it.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     part: Text
     """The part of the scene that is mapped."""
@@ -59,10 +56,8 @@ class Votes(BaseModel):
     low: float
 
 
-class Point(BaseModel):
+class Point(FrozenModel):
     """Another high-quality human response to the scene; it is a further target where no frame is shown."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     response: Text
     explanation: Text

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from lotbench.benchmarks.lotbench.sample import Item
 from lotbench.config.arm import SCORES_ONLY, SETS_ARM
@@ -17,12 +17,11 @@ from lotbench.config.model_names import Names
 from lotbench.errors import UsageError
 from lotbench.harness.episode import Episode
 from lotbench.prompting.prompt import Prompt
+from lotbench.types import FrozenModel
 
 
-class Settings(BaseModel):
+class Settings(FrozenModel):
     """How the game is played and scored (Alg. 1, Eq. 8, App. A-D)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     max_rounds: Annotated[int, SETS_ARM] = Field(default=15, gt=0, le=1000)
     """N: attempts at most."""

@@ -6,7 +6,7 @@ reasoning is judged like any other.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
@@ -15,12 +15,9 @@ from lotbench.benchmarks.rinobench.settings import IdeaEpisode
 from lotbench.benchmarks.rinobench.works import show_works
 from lotbench.errors import Unread
 from lotbench.harness.episode import AskResult
-from lotbench.harness.state import EpisodeState, Update
+from lotbench.harness.state import EpisodeState, Runtime, Update
 from lotbench.prompting.reply import Form, read_form
 from lotbench.types import JSON, Answer
-
-if TYPE_CHECKING:
-    from langgraph.runtime import Runtime
 
 NOTHING: dict[str, JSON] = {"novelty_score": None, "reasoning": ""}
 """The fields of the candidate's answer if its reply cannot be read."""

@@ -7,15 +7,13 @@ judge fails, the idea keeps its novelty score and has no justification scores.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 from lotbench.benchmarks.rinobench import alignment, claims
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.settings import IdeaEpisode
-from lotbench.harness.state import EpisodeState, Update
-
-if TYPE_CHECKING:
-    from langgraph.runtime import Runtime
+from lotbench.harness.state import EpisodeState, Runtime, Update
 
 Work = Callable[[IdeaEpisode], Awaitable[Any]]
 
@@ -41,15 +39,12 @@ async def judge(state: EpisodeState, runtime: Runtime[IdeaEpisode]) -> Update:
     values = await episode.each(_run, [first[name] for name in names])
     inputs = {**turn, **dict(zip(names, values, strict=True))}
     gold, arguments = inputs["gold"], inputs["claims"]
-
-    def checking(kind: str) -> Work:
-        return lambda at: claims.check(at, kind, gold, arguments)
-
-    def aligning(draw: int) -> Work:
-        return lambda at: alignment.score(at, inputs["steps"], draw)
-
-    checks = [checking(kind) for kind in KINDS if arguments[kind]]
-    results = await episode.each(_run, [*checks, *map(aligning, range(settings.alignment_calls))])
+    checks: list[Work] = [
+        partial(claims.check, kind=kind, gold=gold, claims=arguments) for kind in KINDS if arguments[kind]
+    ]
+    draws = range(settings.alignment_calls)
+    scores: list[Work] = [partial(alignment.score, steps=inputs["steps"], draw=draw) for draw in draws]
+    results = await episode.each(_run, [*checks, *scores])
     grounds = {name: flags for result in results[: len(checks)] for name, flags in result.items()}
     return {"turn": {**turn, "gold": gold, "claims": arguments, "checks": grounds}}
 

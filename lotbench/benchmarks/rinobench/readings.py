@@ -27,11 +27,9 @@ def readings(traces: Sequence[Trace], evidence: Evidence) -> Section | None:
     )
     first = tuple(islice(every, SHOWN))
     note = f"The first {SHOWN} ideas; lotbench replay RUN --sample ID shows any."
-    return (
-        Section("Argument by argument", (note,) if len(traces) > SHOWN else (), readings=first)
-        if first
-        else None
-    )
+    if not first:
+        return None
+    return Section("Argument by argument", (note,) if len(traces) > SHOWN else (), readings=first)
 
 
 def _make_reading(prediction: Judged, answer: Answered, evidence: Evidence) -> Excerpt:
@@ -75,8 +73,7 @@ def _claim_lines(text: str, check: Check, gold: Mapping[str, str], works: Mappin
     if check.grounded and not check.works:
         yield "< grounded in the idea"
     if not check.grounded:
-        yield "! not grounded: a hallucination" + (
-            " by the paper's rule, though in the gold" if check.gold else ""
-        )
+        though = " by the paper's rule, though in the gold" if check.gold else ""
+        yield f"! not grounded: a hallucination{though}"
     if check.reason:
         yield f"({check.reason})"

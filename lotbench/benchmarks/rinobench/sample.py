@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
 from lotbench.harness.sample_row import NoPicture, SampleRow, Text
+from lotbench.types import FrozenModel
 
 Lines: TypeAlias = Text | Annotated[tuple[Text, ...], Field(min_length=1)]
 """A text, or a list of points."""
@@ -18,10 +19,8 @@ LABELS = (1, 2, 3, 4, 5)
 """The rubric: 1 not novel, 2 marginally, 3 somewhat, 4 novel, 5 highly innovative (Table 1)."""
 
 
-class Idea(BaseModel):
+class Idea(FrozenModel):
     """A research idea in its three parts (Sec. 4.1.1)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     problem_statement: Lines
     objective: Lines
@@ -39,10 +38,8 @@ class Idea(BaseModel):
         )
 
 
-class Work(BaseModel):
+class Work(FrozenModel):
     """A related work; `invented` says that it exists only in the data set."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$")]
     title: Text

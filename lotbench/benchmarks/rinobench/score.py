@@ -272,7 +272,11 @@ def by_kind(kind: str, ratio: Callable[[Counts], float]) -> Callable[[Judged], f
 
 def metrics(traces: Sequence[Trace], settings: Settings, evidence: Evidence = NOTHING) -> dict[str, Metric]:
     """Return the nine metrics by name, with 95 % intervals over ideas; macro F1 and MAE have `baselines`."""
-    answers = judged_answers(traces)
+    return measured(judged_answers(traces), settings)
+
+
+def measured(answers: Sequence[Judged], settings: Settings) -> dict[str, Metric]:
+    """Return the metrics of these answers by name."""
     valid = [answer for answer in answers if answer.said is not None]
     trivial = baselines([answer.gold for answer in answers])
     by_name = {

@@ -57,20 +57,14 @@ def _paper(answers: Sequence[Judged], settings: Settings) -> Section:
 
 
 def _paper_row(answers: Sequence[Judged], settings: Settings) -> tuple[Cell, ...]:
-    """Return the cells of COLUMNS for the answers of one run; F1 and the ratios are in per cent."""
-    by_class = classification.f1(score.tables(answers).sum(axis=0))
-    valid = [answer for answer in answers if answer.said is not None]
-    cells: list[Cell] = [
-        100 * float(by_class.mean()),
-        *(100 * float(value) for value in by_class),
-        score.of_scores(valid, classification.mae).value,
-        score.of_justifications(answers, lambda answer: answer.alignment or 0.0).value,
-    ]
-    for ratio in (score.recall, score.additional, partial(score.hallucination, rule=settings.hallucination)):
-        for kind in KINDS:
-            value = score.of_justifications(answers, score.by_kind(kind, ratio)).value
-            cells.append(None if value is None else 100 * value)
-    return tuple(cells)
+    """Return the cells of COLUMNS for the answers of one run, in the order of its metrics; F1 and ratios are in per cent."""
+    by_class = classification.f1(score.tables(answers).sum(axis=0)).tolist()
+    macro, mae, alignment, *ratios = (metric.value for metric in score.measured(answers, settings).values())
+    return *_percent(macro, *by_class), mae, alignment, *_percent(*ratios)
+
+
+def _percent(*shares: float | None) -> list[float | None]:
+    return [None if share is None else 100 * share for share in shares]
 
 
 def across(runs: Runs) -> Sequence[Section]:

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from lotbench.benchmarks.rinobench.sample import Item
 from lotbench.config.arm import SCORES_ONLY, SETS_ARM
 from lotbench.config.model_names import Names
 from lotbench.errors import UsageError
 from lotbench.harness.episode import Episode
+from lotbench.types import FrozenModel
 
 
-class Settings(BaseModel):
+class Settings(FrozenModel):
     """How ideas are shown, justifications taken apart and claims counted (Sec. 4.2)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     join: Literal["id", "position"] = "id"
     """How recorded predictions find their idea; by position only if the file has no ids."""

@@ -16,10 +16,7 @@ from lotbench.benchmarks.rinobench.sections import across, sections
 from lotbench.benchmarks.rinobench.settings import Settings, cast
 from lotbench.benchmarks.rinobench.validation import CHECKED
 from lotbench.harness.benchmark import Benchmark, Role
-from lotbench.harness.episode import Node
 from lotbench.types import Sampling
-
-NODES: Mapping[str, Node] = {"respond": candidate.respond, "judge": judge.judge, "grade": judge.grade}
 
 ROLES = {
     "candidate": Role("judges how novel an idea is, and says why", Sampling(temperature=0.0)),
@@ -49,7 +46,7 @@ benchmark = Benchmark(
     roles=ROLES,
     Settings=Settings,
     Item=Item,
-    nodes=NODES,
+    nodes={"respond": candidate.respond, "judge": judge.judge, "grade": judge.grade},
     grade=grade,
     metrics=metrics,
     calls=calls,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
+from pydantic import Field, StrictBool, model_validator
 
 from lotbench.benchmarks.rinobench.claims import KINDS
 from lotbench.benchmarks.rinobench.settings import Settings
@@ -19,16 +19,14 @@ from lotbench.harness.judge_validation import JudgePanel, Probe, ProbeResult, Ru
 from lotbench.harness.planted import PlantedRow, faults_of_rows
 from lotbench.harness.sample_row import Text
 from lotbench.harness.state import State
-from lotbench.types import JSON
+from lotbench.types import JSON, FrozenModel
 
 CLAIMS, RECALL = "claims", "recall"
 """The tasks of a probe: to check given claims, or to find gold arguments in a justification."""
 
 
-class Claim(BaseModel):
+class Claim(FrozenModel):
     """One claim of a justification, labelled as grounded or not."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Literal["known", "novelty"]
     text: Text
@@ -62,9 +60,6 @@ class Justification(PlantedRow):
     def contested(self) -> bool:
         """Whether the checker disagrees with the label of any claim."""
         return any(claim.blind_grounded not in (None, claim.grounded) for claim in self.claims)
-
-
-ROWS: Mapping[str, Mapping[str, type[BaseModel]]] = {"judge": {"justifications.jsonl": Justification}}
 
 
 def probes(
@@ -193,12 +188,8 @@ def _recalled_arguments(probe: Probe, values: Mapping[str, Any] | None) -> Itera
             yield "gold grounded", f"{probe.id}/{name}", None, True, bool(check["grounded"])
 
 
-DECIDING = {"grounded": "", "recalled": ""}
-"""The criteria that the score depends on, each with the name of its bounds in `report.trust.BOUNDS`."""
-
-
 CHECKED = Validation(
-    rows=ROWS,
+    rows={"judge": {"justifications.jsonl": Justification}},
     probes=probes,
     panels=panels,
     read=probe_result,
@@ -208,5 +199,5 @@ CHECKED = Validation(
         {"extract", "lines", "ground_known", "ground_novelty"},
     ),
     rulings=rulings,
-    deciding=lambda role, settings: DECIDING,
+    deciding=lambda role, settings: {"grounded": "", "recalled": ""},
 )

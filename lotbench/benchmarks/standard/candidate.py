@@ -8,30 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from lotbench.benchmarks.standard.answers import (
-    LETTERS,
-    Caption,
-    Notes,
-    Rewrite,
-    Written,
-    choosing,
-    shuffled_order,
-    written,
-)
+from lotbench.benchmarks.standard import answers
+from lotbench.benchmarks.standard.answers import LETTERS, Caption, Notes, Rewrite, Written
 from lotbench.benchmarks.standard.oogiri.problems import Problem
 from lotbench.benchmarks.standard.settings import ProblemEpisode, Settings
 from lotbench.errors import EpisodeFailed, Unread
-from lotbench.harness.state import EpisodeState, Update
+from lotbench.harness.state import EpisodeState, Runtime, Update
 from lotbench.prompting.frameworks import FRAMEWORKS
 from lotbench.prompting.normal_form import same
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, read_form, shape
 from lotbench.types import Answer
-
-if TYPE_CHECKING:
-    from langgraph.runtime import Runtime
 
 
 def draws(settings: Settings, problem: Problem) -> int:
@@ -50,8 +39,8 @@ async def respond(state: EpisodeState, runtime: Runtime[ProblemEpisode]) -> Upda
         drafts[name] = await _prepared(episode, name)
     notes = await _notes(episode, drafts) if FRAMEWORKS[episode.settings.framework].notes else ""
     numbers = range(draws(episode.settings, episode.sample))
-    answers = await episode.each(partial(_response, drafts=drafts, notes=notes), numbers)
-    return {"turn": {"answers": {str(draw): answer for draw, answer in zip(numbers, answers, strict=True)}}}
+    given = await episode.each(partial(_response, drafts=drafts, notes=notes), numbers)
+    return {"turn": {"answers": {str(draw): answer for draw, answer in zip(numbers, given, strict=True)}}}
 
 
 PREPARATIONS: dict[str, tuple[str, str, type[Form]]] = {
@@ -70,9 +59,8 @@ def _preparations(episode: ProblemEpisode) -> list[str]:
     """Return the names of the texts in PREPARATIONS that the problem needs."""
     problem, settings, origins = episode.sample, episode.settings, {o.origin for o in episode.sample.options}
     seen = settings.arm == "caption" and settings.captions == "captioner" and problem.image is not None
-    needed = {name for origin, name in WRITTEN.items() if origin in origins} | (
-        {"caption"} if seen else set()
-    )
+    needed = {name for origin, name in WRITTEN.items() if origin in origins}
+    needed |= {"caption"} if seen else set()
     return [name for name in PREPARATIONS if name in needed]
 
 
@@ -167,7 +155,7 @@ def form_of(episode: ProblemEpisode) -> type[Form]:
     problem, framework = episode.sample, FRAMEWORKS[episode.settings.framework]
     if problem.kind == "generate":
         return framework.form(Written)
-    return choosing(len(problem.options), problem.answer_size, framework.reasoned)
+    return answers.choosing(len(problem.options), problem.answer_size, framework.reasoned)
 
 
 def _parse_answer(episode: ProblemEpisode, answer: Answer) -> tuple[Any, dict[str, Any]]:
@@ -182,8 +170,8 @@ def _parse_answer(episode: ProblemEpisode, answer: Answer) -> tuple[Any, dict[st
         if not fields["response"].strip():
             raise Unread("unparsed", "the response is empty")
         return fields["response"].strip(), fields
-    order = shuffled_order(episode, problem)
-    picked, filled = written(answer.reply, form, order)
+    order = answers.shuffled_order(episode, problem)
+    picked, filled = answers.written(answer.reply, form, order)
     return picked, {**filled, "picked": picked, "shown": order}
 
 
@@ -215,5 +203,5 @@ def _listed(episode: ProblemEpisode, drafts: Mapping[str, str]) -> str:
     The text of an option that another model wrote is in `drafts`.
     """
     texts = [option.text or drafts[WRITTEN[option.origin]] for option in episode.sample.options]
-    order = shuffled_order(episode, episode.sample)
+    order = answers.shuffled_order(episode, episode.sample)
     return "\n".join(f"{LETTERS[place]}. {' '.join(texts[i].split())}" for place, i in enumerate(order))

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from lotbench.benchmarks.standard import score
-from lotbench.benchmarks.standard.oogiri.problems import RANKED, Kind, Problem
+from lotbench.benchmarks.standard.oogiri.problems import RANKED, Problem
 from lotbench.benchmarks.standard.score import CHOICES, Answered
 from lotbench.benchmarks.standard.settings import Settings
 from lotbench.harness.evidence import NOTHING, Evidence
@@ -102,24 +102,13 @@ def cells(entries: Sequence[Answered], settings: Settings) -> Section:
         "Avg. is that of the paper's Tables 2 and 4, the mean of 3T1, 4T1, 5T2 and NDCG; with 2T1 that of Table 3. Of all "
         "types it is the mean of theirs (Fig. 16). It is left out where one of them is missing."
     )
-    rows = [(*place, *_values(groups[place], settings)) for place in sorted(groups)]
+    rows = [
+        (*place, len(chosen), *(metric.value for metric in score.measured(chosen, settings).values()))
+        for place, chosen in sorted(groups.items())
+    ]
     columns = ("type", "language", "problems", *(kind.upper() for kind in CHOICES), "top-1", "NDCG")
     averages = ("Avg.", "Avg. with 2T1")
     return Section("By type and language", (note,), (Table((*columns, *averages), tuple(rows)),), brief=True)
-
-
-def _values(entries: Sequence[Answered], settings: Settings) -> tuple[Cell, ...]:
-    kinds: tuple[Kind, ...] = (*CHOICES, "rank")
-    of = {kind: [entry for entry in entries if entry.problem.kind == kind] for kind in kinds}
-    worth: dict[Kind, float | None] = {kind: score.accuracy(of[kind]).value for kind in CHOICES}
-    worth["rank"] = score.ndcg(of["rank"], settings).value
-    return (
-        len(entries),
-        *(worth[kind] for kind in CHOICES),
-        score.top1(of["rank"], settings).value,
-        worth["rank"],
-        *(score.average(entries, settings, kinds).value for kinds in score.AVERAGES.values()),
-    )
 
 
 def origins(problems: Sequence[Problem]) -> Section:

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from lotbench.benchmarks.standard.oogiri.problems import Kind, Problem
 from lotbench.config.arm import SCORES_ONLY, SETS_ARM
 from lotbench.config.model_names import Names
 from lotbench.errors import UsageError
 from lotbench.harness.episode import Episode
+from lotbench.types import FrozenModel
 
 KINDS: Mapping[str, tuple[Kind, ...]] = {
     "all": ("2t1", "3t1", "4t1", "5t2", "rank"),
@@ -23,10 +24,8 @@ KINDS: Mapping[str, tuple[Kind, ...]] = {
 }
 
 
-class Settings(BaseModel):
+class Settings(FrozenModel):
     """What is asked, of which rows, in which way, and how rankings are scored (Sec. 4, 6.1, 7.1)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     kind: Annotated[Literal["all", "choice", "2t1", "3t1", "4t1", "5t2", "rank", "generate"], SETS_ARM] = (
         "all"

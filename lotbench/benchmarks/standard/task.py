@@ -16,11 +16,9 @@ from lotbench.benchmarks.standard.sections import sections
 from lotbench.benchmarks.standard.settings import CHOICES, Settings, cast
 from lotbench.harness.ballot import Ballot, Task
 from lotbench.harness.benchmark import Benchmark, Composed, Role
-from lotbench.harness.episode import Node, nothing, scored
+from lotbench.harness.episode import nothing, scored
 from lotbench.prompting.frameworks import FRAMEWORKS
 from lotbench.types import Sampling, Trace
-
-NODES: Mapping[str, Node] = {"respond": candidate.respond, "judge": nothing, "grade": scored}
 
 ROLES = {
     "candidate": Role("chooses, ranks or writes responses", Sampling(temperature=0.0), pictures=True),
@@ -55,7 +53,7 @@ benchmark = Benchmark(
     roles=ROLES,
     Settings=Settings,
     Item=Row,
-    nodes=NODES,
+    nodes={"respond": candidate.respond, "judge": nothing, "grade": scored},
     grade=grade,
     metrics=metrics,
     calls=calls,

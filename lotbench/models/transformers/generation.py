@@ -160,13 +160,9 @@ class Draws:
         for sampling in samplings:
             stream = torch.Generator(device)
             stream.manual_seed(stream.seed() if sampling.seed is None else sampling.seed)
-            self._rows.append(
-                (
-                    temperature if sampling.temperature is None else sampling.temperature,
-                    top_p if sampling.top_p is None else sampling.top_p,
-                    stream,
-                )
-            )
+            own_temperature = temperature if sampling.temperature is None else sampling.temperature
+            own_top_p = top_p if sampling.top_p is None else sampling.top_p
+            self._rows.append((own_temperature, own_top_p, stream))
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         """Return an array of the shape of `scores`, [rows, vocabulary]; its argmax in each row is the sampled token."""

@@ -22,17 +22,13 @@ from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from lotbench.errors import Unescapable, UsageError, install_hint
 from lotbench.report.markdown import visible
-from lotbench.types import Message
+from lotbench.types import FrozenModel, Message
 
 
-class Packing(BaseModel):
+class Packing(FrozenModel):
     """Options for loading weights."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     """auto: bfloat16 where the GPU has it, else float32."""
@@ -225,9 +221,8 @@ def adapted(model: Any, adapter: str, *, trainable: bool = False) -> Any:
     """
     import peft
 
-    with warnings.catch_warnings():
-        # The user cannot fix deprecated calls between libraries.
-        warnings.simplefilter("ignore", FutureWarning)
+    # The user cannot fix deprecated calls between libraries.
+    with warnings.catch_warnings(action="ignore", category=FutureWarning):
         # Missing keys are counted below.
         warnings.filterwarnings("ignore", "Found missing adapter keys")
         patterns = peft.PeftConfig.from_pretrained(adapter).to_dict()

@@ -48,16 +48,14 @@ def opened(source: Path | bytes, *, pixels: int = MAX_PIXELS) -> Iterator[Any]:
     """
     from PIL import Image
 
-    raw = source if isinstance(source, bytes) else _read_bytes(source)
+    file = io.BytesIO(source if isinstance(source, bytes) else _read_bytes(source))
     try:
         # Pillow warns of large pictures at limits of its own.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with Image.open(io.BytesIO(raw), formats=tuple(FORMATS)) as picture:
-                width, height = picture.size
-                if width * height > pixels:
-                    raise TooLargeError(f"has {width} x {height} pixels, more than {pixels:,}")
-                yield picture
+        with warnings.catch_warnings(action="ignore"), Image.open(file, formats=tuple(FORMATS)) as picture:
+            width, height = picture.size
+            if width * height > pixels:
+                raise TooLargeError(f"has {width} x {height} pixels, more than {pixels:,}")
+            yield picture
     except PictureError:
         raise
     except Image.DecompressionBombError:

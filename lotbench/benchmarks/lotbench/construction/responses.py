@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from scipy.stats import chi2
 
 from lotbench.benchmarks.lotbench import words
@@ -14,12 +14,11 @@ from lotbench.benchmarks.lotbench.responses import response
 from lotbench.benchmarks.lotbench.sample import Votes
 from lotbench.config.makers import PEOPLE
 from lotbench.errors import Unread
+from lotbench.types import FrozenModel
 
 
-class Rules(BaseModel):
+class Rules(FrozenModel):
     """The settings of the construction: which responses may become samples."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     min_votes: int = Field(default=30, ge=2)
     """Ratings that a response needs."""

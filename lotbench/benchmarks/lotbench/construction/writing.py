@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
@@ -19,12 +19,9 @@ from lotbench.benchmarks.lotbench.sample import Fixed, Item, Rejected
 from lotbench.errors import Unread, faults_of
 from lotbench.harness.benchmark import Benchmark, Role
 from lotbench.harness.episode import Episode, nothing
-from lotbench.harness.state import EpisodeState, Update
+from lotbench.harness.state import EpisodeState, Runtime, Update
 from lotbench.prompting.reply import Form, YesNo, prose, read_form
 from lotbench.types import Answer, Sampling, Score
-
-if TYPE_CHECKING:
-    from langgraph.runtime import Runtime
 
 PictureEpisode: TypeAlias = Episode[Scene, Rules]
 """An episode of the construction: one picture."""

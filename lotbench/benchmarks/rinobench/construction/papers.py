@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from lotbench.benchmarks.rinobench.sample import LABELS
 from lotbench.harness.published import Source
 from lotbench.harness.sample_row import NoPicture, Text
+from lotbench.types import FrozenModel
 
 DIMENSIONS = ("technical_novelty_and_significance", "empirical_novelty_and_significance")
 SUMMARY = "summary_of_the_paper"
@@ -36,10 +37,8 @@ Edges: TypeAlias = tuple[float, ...]
 """Six edges, ascending: score k holds the means in (edge k, edge k + 1]; score 1 includes its lower edge."""
 
 
-class Rules(BaseModel):
+class Rules(FrozenModel):
     """How papers are chosen and scores cut (Sec. 4.1.1)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     max_disagreement: int = Field(default=1, ge=0, le=3)
     """Between any two ratings of a paper, within and across both dimensions."""
@@ -124,12 +123,21 @@ class Paper(BaseModel, NoPicture):
 
 
 @dataclass(frozen=True, slots=True)
-class Rated:
-    """A paper with the mean of its ratings, 1 to 4, and its novelty score, 1 to 5."""
+class Draft(NoPicture):
+    """A paper with its novelty score, 1 to 5: the sample of an episode."""
 
     paper: Paper
-    mean: float
     score: int
+
+    @property
+    def id(self) -> str:
+        """The id of the paper."""
+        return self.paper.id
+
+    @property
+    def language(self) -> str:
+        """The language of the paper."""
+        return self.paper.language
 
 
 def rating(reply: Reply, dimension: str) -> int | None:
@@ -160,11 +168,11 @@ def poverty(paper: Paper, rules: Rules) -> str | None:
     return f"{count} related works with an abstract in introduction and related work, fewer than {rules.min_works}"
 
 
-def binned(papers: Sequence[Paper], rules: Rules) -> tuple[list[Rated], Edges]:
+def binned(papers: Sequence[Paper], rules: Rules) -> tuple[list[Draft], Edges]:
     """Return the papers with their scores, and the edges of the scores over all papers."""
     means = [float(np.mean(paper.ratings)) for paper in papers]
     edges = cut(means, rules)
-    return [Rated(paper, mean, score(mean, edges)) for paper, mean in zip(papers, means, strict=True)], edges
+    return [Draft(paper, score(mean, edges)) for paper, mean in zip(papers, means, strict=True)], edges
 
 
 def cut(means: Sequence[float], rules: Rules) -> Edges:

@@ -8,26 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from dataclasses import replace
+from typing import Annotated, Any, TypeAlias
 
 from lotbench.benchmarks.rinobench import claims
 from lotbench.benchmarks.rinobench.candidate import says_something
 from lotbench.benchmarks.rinobench.claims import KINDS
-from lotbench.benchmarks.rinobench.construction.papers import SUMMARY, Paper, Rules, leak
+from lotbench.benchmarks.rinobench.construction.papers import SUMMARY, Draft, Paper, Rules, leak
 from lotbench.benchmarks.rinobench.sample import Idea, Item, Work
 from lotbench.benchmarks.rinobench.settings import Settings
 from lotbench.errors import Unread
 from lotbench.harness.benchmark import Benchmark, Role
 from lotbench.harness.episode import AnyEpisode, Episode
-from lotbench.harness.sample_row import NoPicture
-from lotbench.harness.state import EpisodeState, Update
+from lotbench.harness.state import EpisodeState, Runtime, Update
 from lotbench.prompting.prompt import Value
 from lotbench.prompting.reply import Form, YesNo, prose, read_form
 from lotbench.types import Answer, Sampling, Score
-
-if TYPE_CHECKING:
-    from langgraph.runtime import Runtime
 
 ROLES = {
     "writer": Role("turns papers into ideas, and reviews into justifications", Sampling(temperature=0.0)),
@@ -36,24 +32,6 @@ ROLES = {
 _FIRST_PERSON = re.compile(r"\b(?:we|our|ours)\b", re.IGNORECASE)
 NO_GOLD: claims.Arguments = {kind: {} for kind in KINDS}
 """No gold arguments: the justification that is checked will itself be the gold justification."""
-
-
-@dataclass(frozen=True, slots=True)
-class Draft(NoPicture):
-    """A paper with its score: the sample of an episode."""
-
-    paper: Paper
-    score: int
-
-    @property
-    def id(self) -> str:
-        """The id of the paper."""
-        return self.paper.id
-
-    @property
-    def language(self) -> str:
-        """The language of the paper."""
-        return self.paper.language
 
 
 PaperEpisode: TypeAlias = Episode[Draft, Rules]

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from lotbench.benchmarks.standard.oogiri.row import Language, Ratings, Type
+from lotbench.types import FrozenModel
 
 Kind: TypeAlias = Literal["2t1", "3t1", "4t1", "5t2", "rank", "generate"]
 """mtn (as in 5t2): choose the n creative responses among m options; rank: rank five responses; generate: write one."""
@@ -33,14 +34,12 @@ WRONG: Mapping[str, tuple[Slot, ...]] = {
 RANKED = 5
 
 
-class Option(BaseModel):
+class Option(FrozenModel):
     """One option to choose or to rank, with its origin.
 
     `text` is None for a caption or a rewrite that a model writes when the problem is played. `row` is the id of the row of
     the response, or of the response that is rewritten. `star` (likes) and `ratings` are people's votes on a response.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     slot: Slot
     origin: Origin

@@ -12,14 +12,14 @@ from typing import Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from lotbench.types import FrozenModel
+
 Type: TypeAlias = Literal["I2T", "T2T", "IT2T"]
 Language: TypeAlias = Literal["en", "zh", "ja"]
 
 
-class Ratings(BaseModel):
+class Ratings(FrozenModel):
     """The numbers of people's votes on a scale of three: unfunny (1), somewhat funny (2), funny (3)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     unfunny: int = Field(ge=0)
     somewhat: int = Field(ge=0)
