@@ -103,13 +103,13 @@ def _wrong(sample: Item, name: str) -> list[str]:
 
 
 def _difference(key: str, guess: str) -> str:
-    """What the key text is by the facts about both, and a wrong guess is not, or the other way round."""
+    """What the key text is by the facts about both, and a wrong guess is not, or the other way round; "" for none."""
     for truth, said in ((True, "not"), (False, "it is")):
         for one in facts.best_questions(key, []):
             both = [facts.truth(text, one) for text in (key, guess)]
             if one.startswith("Is it ") and both == [truth, not truth]:
                 return f"{said} {one[6:-1]}"
-    return "another idea"
+    return ""
 
 
 async def judge(messages: list[dict[str, Any]]) -> str:
@@ -122,7 +122,9 @@ async def judge(messages: list[dict[str, Any]]) -> str:
     point, guess = sample.point, QUOTED.findall(heard.text)[-1]
     accepted, why = host.verdict(sample, guess)
     listed = why in {rejected.why for rejected in sample.reject}
-    why = why.strip(".") if listed else f"{guess}: {_difference(sample.key_text, guess)}"
+    other = _difference(sample.key_text, guess)
+    unlisted = f"{guess}: {other}" if other else f"“{guess}” leaves out that {point.likeness}"
+    why = why.strip(".") if listed else unlisted
     found = {
         "scene_chain": f"{point.part} -> {point.effect}",
         "caption_chain": f"{sample.key_text} -> {point.likeness} -> {point.effect}",
