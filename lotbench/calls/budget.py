@@ -64,6 +64,11 @@ class Budget:
         self._held_tokens += tokens
         self._held_cost += cost
 
+    @property
+    def limited(self) -> bool:
+        """Whether the cost or the tokens have a limit."""
+        return self.limits.cost_limit is not None or self.limits.token_limit is not None
+
     def refuse_late(self) -> None:
         """Raise if the time limit has passed. A call checks this again after it has waited for a rate limit.
 

@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,7 +28,7 @@ from lotbench.prompting.reply import HALVES, fills
 from lotbench.types import MAX_CHARACTERS, MOST, Answer, Key, Model, Question, Reply, Request, Sampling, Usage
 
 REPLY_TOKENS = 300
-"""Estimated output tokens of a reply before any reply of its step has come."""
+"""Estimated output tokens of a reply before any reply of its kind (step and model) has come."""
 
 
 @dataclass(slots=True)
@@ -92,7 +93,8 @@ class Caller:
     _shared: dict[str, asyncio.Task[Reply]] = field(default_factory=dict)
     _open: set[asyncio.Task[Any]] = field(default_factory=set)
     """The tasks that wait for a reply."""
-    _mean_reply: dict[str, float] = field(default_factory=dict)
+    _mean_reply: dict[tuple[str, str], float] = field(default_factory=dict)
+    _first: dict[tuple[str, str], asyncio.Lock] = field(default_factory=partial(defaultdict, asyncio.Lock))
 
     async def ask(self, episode: AnyEpisode, question: Question) -> Answer:
         """Put a question of an episode to the model that its role and index name, and return the answer.
@@ -181,9 +183,18 @@ class Caller:
         return reply
 
     async def _call(self, request: Request, role_model: RoleModel, entry: Callable[..., Entry]) -> Reply:
-        step, price, stats = request.key.step, role_model.price, self.stats
+        """Call the model. Under a limit the first call of a kind goes alone: nothing is known yet of the length of replies."""
+        kind = request.key.step, role_model.name
+        if self.budget.limited and kind not in self._mean_reply:
+            async with self._first[kind]:
+                if kind not in self._mean_reply:
+                    return await self._pay(request, role_model, entry)
+        return await self._pay(request, role_model, entry)
+
+    async def _pay(self, request: Request, role_model: RoleModel, entry: Callable[..., Entry]) -> Reply:
+        kind, price, stats = (request.key.step, role_model.name), role_model.price, self.stats
         input_tokens = prompt_tokens(request.messages, request.model)
-        output_tokens = round(self._mean_reply.get(step, REPLY_TOKENS))
+        output_tokens = round(self._mean_reply.get(kind, REPLY_TOKENS))
         calls = 0 if role_model.outside else 1
         tokens = calls * (input_tokens + output_tokens)
         held = price.cost(Usage(input_tokens, 0, output_tokens)) if price else 0.0
@@ -219,7 +230,7 @@ class Caller:
         if not uncounted:
             # A server may count what no reply of this length can have.
             output_tokens = min(used.output_tokens, request.sampling.max_tokens or MOST)
-            self._mean_reply[step] = 0.9 * self._mean_reply.get(step, output_tokens) + 0.1 * output_tokens
+            self._mean_reply[kind] = 0.9 * self._mean_reply.get(kind, output_tokens) + 0.1 * output_tokens
         stats.calls += 1
         stats.cost = total_cost((stats.cost, spent))
         return reply

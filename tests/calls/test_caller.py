@@ -160,25 +160,35 @@ async def test_the_first_reply_says_what_the_next_may_take(room: Any) -> None:
     assert (place.budget.tokens, place.budget.overspent) == (8000, "")
 
 
+async def test_calls_in_flight_wait_for_the_first_of_their_kind(room: Any) -> None:
+    """Under a limit; sixty-four of 4,000 tokens were in flight before the first told its length."""
+    model = Model(Reply("{}", "m", usage=Usage(0, 0, 4000)), latency=0.01)
+    place = room(model, limits=Limits(token_limit=10_000))
+    asked = (place.desk.ask(run_episodes(), asking(draw=draw)) for draw in range(64))
+    done = await asyncio.gather(*asked, return_exceptions=True)
+    assert sum(isinstance(one, LimitReached) for one in done) == 62
+    assert (len(model.asked), place.budget.tokens) == (2, 8000)
+
+
 async def test_a_count_beyond_the_length_of_a_reply_does_not_hold_up_the_next_calls(room: Any) -> None:
     place = room(Model(Reply("{}", "m", usage=Usage(5, 0, 9 * 10**9))))
     place.desk.sampling = {"judge": (Sampling(max_tokens=4096), False)}
     await place.desk.ask(run_episodes(), asking())
-    assert place.desk._mean_reply == {"chain": 4096}
+    assert place.desk._mean_reply == {("chain", "judge-0"): 4096}
 
 
 async def test_calls_in_flight_are_set_aside(room: Any) -> None:
-    """Each may cost 300 tokens and more, so a limit of 700 lets two through at once."""
-    model = Model(GOOD, latency=0.01)
-    place = room(model, limits=Limits(token_limit=700))
+    """The first took 400 tokens, so a limit of 1,500 lets three more of 300 and more through at once."""
+    model = Model(Reply(GOOD.text, "judge-2026", usage=Usage(100, 0, 300)), latency=0.01)
+    place = room(model, limits=Limits(token_limit=1500))
 
     done = await asyncio.gather(
         *(place.desk.ask(run_episodes(), asking(draw=draw)) for draw in range(5)), return_exceptions=True
     )
 
-    assert len(model.asked) == 2
-    assert [type(one).__name__ for one in done].count("LimitReached") == 3
-    assert place.budget.tokens == 220
+    assert len(model.asked) == 4
+    assert [type(one).__name__ for one in done].count("LimitReached") == 1
+    assert place.budget.tokens == 1600
 
 
 async def test_the_estimate_of_a_picture_is_in_what_is_set_aside(room: Any) -> None:
