@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from rich.console import Console
@@ -27,7 +28,7 @@ from lotbench.config.experiment import Config
 from lotbench.errors import Unescapable
 from lotbench.run import results
 from lotbench.run.loading import Run
-from lotbench.site import facts, nouns
+from lotbench.site import facts, host, nouns
 from lotbench.site.game_rounds import in_blank
 from lotbench.site.host import OWN_WORD, answer, lists, stems, suggested, verdict
 from lotbench.site.people_runs import ANSWERED, of_a_day, planned
@@ -362,3 +363,11 @@ def test_a_pipe_may_play_without_a_key_and_a_consent_is_short_until_more_is_aske
     assert "without a key: lotbench play" in capsys.readouterr().err
     monkeypatch.setattr("lotbench.cli.play_terminal.play_here", stopped)
     assert main(["play", "--name", "Ann"]) == 130 and "lotbench play --name Ann\n" in capsys.readouterr().out
+
+
+def test_of_a_long_text_only_the_head_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Letters are compared in quadratic time, and the page of all players waits meanwhile."""
+    compared = Mock(wraps=host.SequenceMatcher)
+    monkeypatch.setattr(host, "SequenceMatcher", compared)
+    verdict(SLOPE, "skiing \ufdfa" * 12_000)
+    assert compared.called and max(len(call.args[1]) for call in compared.call_args_list) < 5_000
