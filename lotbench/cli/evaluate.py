@@ -121,10 +121,7 @@ def _panel(path_or_name: str, flags: Mapping[str, Any]) -> dict[str, Any]:
     if flags.get("roles.judge"):
         raise UsageError("--panel names the judges: leave out --judge and --role judge=")
     panel = judge_panel.load(_panel_file(path_or_name))
-    return {
-        "roles.judge": sorted(panel.judges),
-        "settings.panel": judge_panel.panel_id(panel.name, panel.judges),
-    }
+    return {"roles.judge": sorted(panel.judges), "settings.panel": panel.id}
 
 
 def _panel_file(path_or_name: str) -> Path:

@@ -20,9 +20,14 @@ class PanelFile(FrozenModel):
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
     judges: tuple[str, ...] = Field(min_length=1)
 
+    @property
+    def id(self) -> str:
+        """The name with a digest of the judges in any order; results of panels with the same id can be compared."""
+        return panel_id(self.name, self.judges)
+
 
 def panel_id(name: str, judges: Iterable[str]) -> str:
-    """Return the id of a panel: its name with a digest of its judges in any order. Results of panels with one id compare."""
+    """Return the id of a panel: its name with a digest of its judges; see `PanelFile.id`."""
     return f"{name}@{digest(sorted(judges))[:8]}"
 
 
