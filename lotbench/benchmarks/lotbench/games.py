@@ -336,7 +336,7 @@ def read_chains(steps: Steps) -> tuple[CausalChain, ...]:
         if step["step"] == "chain" and value.get("chain"):
             change: dict[str, Any] = {"text": str(value["chain"])}
         elif step["step"] == "chain_accepted":
-            change = {"accepted": bool(value.get("accepted"))}
+            change = {"accepted": bool(value["accepted"])}
         else:
             continue
         place = int(value.get("judge", 0)), int(value.get("target", 0))
