@@ -155,6 +155,7 @@ class Case:
             each sample is one.
         whole: The number of samples in the data set; None if unknown.
         hand_picked: Whether the samples were chosen by name; see `run.plan.Plan`.
+        seed: The seed of their draw.
         unanswered: The number of samples that the primary metric leaves out.
         covered: The number of samples that it would cover if all were answered, such as those of one kind; None for all.
         missing: The number of episodes that failed or have no score.
@@ -173,6 +174,7 @@ class Case:
     units: int | None = None
     whole: int | None = None
     hand_picked: bool = False
+    seed: int = 0
     unanswered: int = 0
     covered: int | None = None
     missing: int = 0
@@ -219,6 +221,10 @@ def remarks(case: Case) -> tuple[str, ...]:
         notes += [f"The {role} is of the family that wrote the samples ({', '.join(kin)})."] if kin else []
     if unsaid := case.writers.get("", 0):
         notes.append(f"Who wrote {unsaid} of the {case.samples} samples is not said (`writer`).")
+    if case.seed and case.samples < (case.whole or 0):
+        notes.append(
+            f"The {case.samples} samples are the draw of seed {case.seed}; another seed draws others."
+        )
     if case.seen is None:
         notes.append("What the candidate's adapter was trained on is not said (no seen.json beside it).")
     for check in case.checks:

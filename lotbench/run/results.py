@@ -328,6 +328,7 @@ def _case(
         units=len(group_samples(plan.chosen)),
         whole=plan.of,
         hand_picked=plan.hand_picked,
+        seed=plan.experiment.seed,
         unanswered=primary_metric.unanswered,
         covered=primary_metric.covered,
         missing=sample_means(traces)[1],

@@ -223,6 +223,9 @@ def test_a_rate_of_few_labels_is_remarked_where_trust_takes_no_upper_end() -> No
 
 
 def test_samples_that_do_not_say_who_wrote_them_are_counted() -> None:
+    assert remarks(case(samples=60, whole=105, seed=3)) == (
+        "The 60 samples are the draw of seed 3; another seed draws others.",
+    )
     assert remarks(case(writers={"": 8, "people": 100})) == (
         "Who wrote 8 of the 108 samples is not said (`writer`).",
     )
