@@ -232,14 +232,14 @@ def _shortened(section: Section, run: str) -> Section:
 
 
 def _head(report: Report) -> list[str]:
-    """Return the first blocks of a report: why the run is not trusted, the models, and the scores."""
+    """Return the first blocks of a report: the candidate, why the run is not trusted, the models, and the scores."""
     facts = report.facts
     candidate = ", ".join(facts.models.get("candidate", ())) or "no candidate"
     blocks = [f"# {plain(facts.benchmark)}: {plain(candidate)}"]
     if facts.reasons:
-        blocks.insert(0, f"**Not trusted:** {'; '.join(plain(reason) for reason in facts.reasons)}")
+        blocks.append(f"**Not trusted:** {'; '.join(plain(reason) for reason in facts.reasons)}")
     if facts.check:
-        blocks.insert(1, f"This checks it: `{facts.check}`")
+        blocks.append(f"This checks it: `{facts.check}`")
     scores = scores_table(report)
     equal = twins(report)
     words = [f"{name}: {facts.words[name]}" for name in report.scores if name in facts.words.keys() - equal]

@@ -33,4 +33,4 @@ async def test_the_embedded_model_judges_an_idea_end_to_end(tmp_path: Path) -> N
     assert {"respond"} <= {str(step["step"]) for step in trace.steps}
     assert run.summary["usage"]["by_role"]["candidate"]["calls"] >= 1
     assert not run.summary["rankable"]
-    assert run.report.read_text(encoding="utf-8").startswith("**Not trusted:** an embedded model played")
+    assert "\n\n**Not trusted:** an embedded model played" in run.report.read_text(encoding="utf-8")
