@@ -54,7 +54,9 @@ def lists(sample: Item) -> tuple[Mapping[str, str], Mapping[str, str]]:
     wrong |= {rejected.text: rejected.why for rejected in sample.reject}
     for guess, counts in _guesses().get(sample.id, {}).items() if facts.about(sample.key_text) else ():
         if guess not in right.keys() | wrong.keys():
-            (right if counts else wrong)[guess] = "It is on the list of likely guesses."
+            (right if counts else wrong)[guess] = (
+                f"It is on the list of what {'counts' if counts else 'misses'}."
+            )
     return {sample.key_text: "It is the very words.", **right}, wrong
 
 
