@@ -14,6 +14,9 @@ def on_page_markdown(markdown: str, *, page: Any, **given: Any) -> str:
 
     def shown(found: re.Match[str]) -> str:
         target = found[2]
-        return f"{found[1]} (`{target.removeprefix(out)}`)" if target.startswith(out) else found[0]
+        if not target.startswith(out):
+            return found[0]
+        name = target.removeprefix(out)
+        return f"`{name}`" if found[1].strip("`") in name else f"{found[1]} (`{name}`)"
 
     return LINK.sub(shown, markdown)
