@@ -126,6 +126,8 @@ class Player:
         """
         if self.doubt is not None:
             return "own" if self.doubt.shown else "unknown"
+        if self.next_guess and len(self.fields) < 2:
+            return "judge"
         if self.model.asked is not None:
             step = self.model.asked.key.step
             return "guess" if step == "respond" else "ask" if step == "ask" else "other"
@@ -239,16 +241,23 @@ class Player:
         kind = GUESSES[bool(self.view and self.view.whole)]
         if guess and (why := self._objection(kind, guess)):
             return f"{why} Type a question or your next guess."
-        self.skip(version)
+        # Kept first: the next round may begin at once, in another thread.
         self.next_guess = guess
-        self.sent = {"guess": guess} if guess else {}
+        try:
+            self.model.skip(version)
+        except UsageError:
+            self.next_guess = ""
+            raise
+        self._send({"guess": guess} if guess else {})
         return None
 
     def _send_next_guess(self) -> None:
-        """Send the guess that was typed in the place of a question, when the next round asks for a guess and nothing else."""
-        if self.next_guess and [field.name for field in self.fields] in ([name] for name in GUESSES):
-            guess, self.next_guess = self.next_guess, ""
-            self.answer(self.model.version, {self.fields[0].name: guess})
+        """Send the guess that was typed in the place of a question, if the next round asks for a guess and nothing else."""
+        names = [field.name for field in self.fields]
+        if self.next_guess and names in ([name] for name in GUESSES):
+            self.answer(self.model.version, {names[0]: self.next_guess})
+        if len(names) == 1:
+            self.next_guess = ""
 
     def _objection(self, name: str, text: str) -> str | None:
         """Return why the rules refuse a text of the form field `name` in the current game; None if they accept it."""

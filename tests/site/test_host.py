@@ -228,8 +228,16 @@ def test_a_question_needs_no_question_mark_and_a_guess_may_begin_like_one(
 
 
 async def test_the_field_of_the_question_takes_a_guess_too_and_enter_leaves_the_question_out(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    phases: list[str] = []
+    answer_of = Player.answer
+
+    def answering(self: Player, version: int, fields: dict[str, str]) -> str | None:
+        phases.append(f"{self.phase}: {fields}")
+        return answer_of(self, version, fields)
+
+    monkeypatch.setattr(Player, "answer", answering)
     table = PlaySite(keyless(samples=["lot-0034"]), tmp_path)
     async with client(table) as browser:
         index = await joined(browser, "Ann")
@@ -245,6 +253,8 @@ async def test_the_field_of_the_question_takes_a_guess_too_and_enter_leaves_the_
         page = await until(browser, index, "Round 2 of 6")
         page = await until(browser, index, 'name="question"')
         assert page.count(">not it<") == 2 and ">vampire<" in page and SLOPE.clues[0] in page
+        # Nobody sees an empty field while the guess is sent.
+        assert phases[-2:] == ["ask: {'question': 'vampire'}", "judge: {'guess': 'vampire'}"]
         await given(browser, index, question="")
         await until(browser, index, "Round 3 of 6")
         await given(browser, index, guess="noodle")
