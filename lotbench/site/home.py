@@ -55,6 +55,7 @@ class Row:
         value: The primary metric with the ends of its interval, `low` and `high`; None if unknown.
         place: The place in the ranking, from 1; None for a run that is not ranked.
         n: The number of samples in the metric.
+        of: The number of samples in the run's own metric; more than `n` if the ranked runs share only some of them.
         failed: The number of episodes that failed or have no score.
         cost: The cost of the run in US dollars; None if unknown.
         bounds: The bounds of the metric as text; "" if no episode broke off.
@@ -71,6 +72,7 @@ class Row:
     provisional: bool = False
     """Whether the place is provisional: no run is trusted, and this one lacks only samples or a check of its judge."""
     n: int = 0
+    of: int = 0
     failed: int = 0
     cost: float | None = None
     person: bool = False
@@ -272,6 +274,7 @@ def _row(entry: Entry, summaries: Mapping[str, Mapping[str, Any]], metric: Metri
         high=None if entry.person else metric.high,
         badge=badge(entry.reasons),
         n=metric.n,
+        of=len(entry.metric.records),
         failed=entry.failed,
         cost=summary.get("usage", {}).get("cost_usd"),
         person=entry.person,

@@ -52,6 +52,11 @@ def test_runs_of_chosen_samples_or_without_a_score_are_tries_beside_other_groups
     ]
 
 
+def test_a_run_that_is_scored_over_shared_samples_says_of_how_many() -> None:
+    (board,) = boards([run("a", 0.5, 0.6, 0.7), run("b", 0.1, 0.2)])
+    assert [(row.label, row.n, row.of) for row in board.rows] == [("a", 2, 3), ("b", 2, 2)]
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_every_metric_is_said_in_plain_words(name: str) -> None:
     summary = json.loads((FOLDER / name / "summary.json").read_text("utf-8"))
