@@ -126,16 +126,7 @@ def test_a_stopped_command_names_the_one_that_goes_on_with_the_duel(
 
     with FakeServer(rule=world) as server:
         players = [*named(server, "strong", "weak"), "--judge", f"judge@{server.url}"]
-        how = [
-            "--data",
-            str(data),
-            "--set",
-            "max_rounds=2",
-            "--set",
-            "ask=false",
-            "--limit=6",
-            "--token-limit=4000",
-        ]
+        how = [f"--data={data}", "--set=max_rounds=2", "--set=ask=false", "--limit=6", "--token-limit=4000"]
         assert main(["duel", *players, f"--oracle=o@{server.url}", *how, "--out", str(tmp_path)]) == 3
         command = capsys.readouterr().err.partition("go on with: lotbench ")[2].split()
         assert command[0] == "duel"

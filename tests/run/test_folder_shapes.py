@@ -14,15 +14,14 @@ from lotbench.cli import main
 from lotbench.errors import RunFolderError
 from lotbench.run.folder_shapes import later, read_checks
 from lotbench.site.runs import Gallery
+from tests.recorded import copied, recorded
 
-OLD = Path(__file__).parents[1] / "cases" / "recorded"
 DEEP = "[" * 100_000
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    [place] = OLD.glob("*-hicbench-*")
-    return Path(shutil.copytree(place, tmp_path / "runs" / place.name))
+    return copied(recorded("hicbench"), tmp_path)
 
 
 def changed(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
@@ -107,15 +106,8 @@ def test_what_is_nested_too_deep_is_refused_in_a_line(
     assert "max_rounds" in capsys.readouterr().err
 
     (tmp_path / "deep.json").write_text(DEEP, "utf-8")
-    given = [
-        "evaluate",
-        "hicbench",
-        "--model",
-        f"file:{tmp_path / 'deep.json'}",
-        "--judge",
-        "a@http://127.0.0.1:9/v1",
-    ]
-    assert main([*given, "--out", str(tmp_path / "made")]) == 2
+    given = [f"--model=file:{tmp_path / 'deep.json'}", "--judge=a@http://127.0.0.1:9/v1"]
+    assert main(["evaluate", "hicbench", *given, "--out", str(tmp_path / "made")]) == 2
     assert "deep.json:1: neither a line of calls.jsonl" in capsys.readouterr().err
 
 
