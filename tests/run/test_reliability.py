@@ -282,7 +282,7 @@ async def test_a_wrong_key_costs_one_call_a_role(
     monkeypatch.setenv("LOTBENCH_API_KEY", "wrong-key")
     with FakeServer(api_key="right-key") as server:
         with pytest.raises(Unescapable, match=r"401.*LOTBENCH_API_KEY was refused") as caught:
-            await play(server, tmp_path, limit=16, repeats=3, settings={"max_rounds": 1})
+            await play(server, tmp_path, limit=5, repeats=3, settings={"max_rounds": 1})
         assert server.log()["requests"] <= 3
         stopped = caught.value
         assert stopped.exit_code == 1
@@ -294,7 +294,7 @@ async def test_a_wrong_key_costs_one_call_a_role(
         monkeypatch.setenv("LOTBENCH_API_KEY", "right-key")
         done = await resume(stopped.run)
     assert done.summary["complete"] is True
-    assert len(done.traces) == 48
+    assert len(done.traces) == 15
     text = "".join(path.read_text(encoding="utf-8") for path in stopped.run.rglob("*") if path.is_file())
     assert "wrong-key" not in text and "right-key" not in text
 
