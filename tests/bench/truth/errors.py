@@ -97,17 +97,8 @@ def failing(sims: int) -> str:
             assert not reasons(case)
             found = clear([entry("honest", honest), entry("failing", other)])
             ahead += any(pair.better == "failing" for pair in found)
-        honest_mean, failing_mean = means / sims
-        rows.append(
-            (
-                name,
-                sims,
-                f"{honest_mean:.3f}",
-                f"{failing_mean:.3f}",
-                share(trusted, sims),
-                share(ahead, sims),
-            )
-        )
+        told_means = (f"{mean / sims:.3f}" for mean in means)
+        rows.append((name, sims, *told_means, share(trusted, sims), share(ahead, sims)))
     return table(
         ("world", "simulations", "honest", "failing", "failing one trusted", "called clearly better"), rows
     )
