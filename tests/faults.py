@@ -6,9 +6,10 @@ run meets the same faults, each retry has a draw of its own, and no body fails f
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from tests.rules import chance, number
 
@@ -24,41 +25,28 @@ class Status:
     html: bool = False
 
 
+Slow: TypeAlias = Literal["hang", "drip"]
+Cut: TypeAlias = Literal["cut_before", "cut_within", "truncated", "invalid_json", "html"]
+Odd: TypeAlias = Literal["wrong_type", "bomb", "elsewhere"]
+
+
 @dataclass(frozen=True, slots=True)
 class Wire:
     """A reply that does not arrive as it should; `seconds` is how long a hang or a drip lasts."""
 
-    how: Literal[
-        "hang",
-        "drip",
-        "cut_before",
-        "cut_within",
-        "truncated",
-        "invalid_json",
-        "html",
-        "wrong_type",
-        "bomb",
-        "elsewhere",
-    ]
+    how: Slow | Cut | Odd
     seconds: float = 0.0
+
+
+Empty: TypeAlias = Literal["no_choices", "null", "tool_calls", "length", "content_filter", "refusal"]
+Unusable: TypeAlias = Literal["huge", "garbage", "unclosed", "malformed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Spoil:
     """A well-formed response in which there is something else than the text asked for."""
 
-    how: Literal[
-        "no_choices",
-        "null",
-        "tool_calls",
-        "length",
-        "content_filter",
-        "refusal",
-        "huge",
-        "garbage",
-        "unclosed",
-        "malformed",
-    ]
+    how: Empty | Unusable
 
 
 Fault: TypeAlias = "Status | Wire | Spoil"
@@ -77,24 +65,8 @@ FAULTS: Mapping[str, Fault] = {
     "404": Status(404, "The model does not exist or you do not have access to it", "model_not_found"),
     "hang": Wire("hang", 3600.0),
     "drip": Wire("drip", 0.5),
-    "cut_before": Wire("cut_before"),
-    "cut_within": Wire("cut_within"),
-    "truncated": Wire("truncated"),
-    "invalid_json": Wire("invalid_json"),
-    "html": Wire("html"),
-    "wrong_type": Wire("wrong_type"),
-    "bomb": Wire("bomb"),
-    "elsewhere": Wire("elsewhere"),
-    "no_choices": Spoil("no_choices"),
-    "null": Spoil("null"),
-    "tool_calls": Spoil("tool_calls"),
-    "length": Spoil("length"),
-    "content_filter": Spoil("content_filter"),
-    "refusal": Spoil("refusal"),
-    "huge": Spoil("huge"),
-    "garbage": Spoil("garbage"),
-    "unclosed": Spoil("unclosed"),
-    "malformed": Spoil("malformed"),
+    **{how: Wire(how) for how in (*get_args(Cut), *get_args(Odd))},
+    **{how: Spoil(how) for how in (*get_args(Empty), *get_args(Unusable))},
 }
 
 TRANSPORT = ("429", "429_soon", "500", "502", "503", "cut_before", "cut_within")
@@ -138,6 +110,17 @@ Plan: TypeAlias = "str | Mixed | Sequence[Fault | str | None] | Callable[[int, M
 
 The index counts the requests that the server would have answered: one that it refuses meets no fault.
 """
+
+
+def asking(field: str, fault: str, role: str = "") -> Callable[[int, Mapping[str, Any]], str | None]:
+    """A plan by which every call whose form has this field meets a fault; of one role, if it is named."""
+    return lambda index, body: fault if asks(body, field) and role in ("", body["model"]) else None
+
+
+def asks(body: Mapping[str, Any], field: str) -> bool:
+    """Whether the form that a request wants has this field."""
+    return f'"{field}"' in json.dumps(body.get("response_format", {}))
+
 
 MIXTURES: Mapping[str, Mixed | None] = {
     "none": None,

@@ -235,21 +235,9 @@ def ballot_keys(data: bytes) -> None:
 
 
 TARGETS: Mapping[str, Callable[[bytes], None]] = {
-    "reply": reply,
-    "phrase": phrase,
-    "completion": completion,
-    "journal": journal,
-    "sample": sample,
-    "settings": settings,
-    "summary": summary,
-    "run_json": run_json,
-    "run_lines": run_lines,
-    "toml": toml,
-    "ballots": ballots,
-    "predicted": predicted,
-    "picture": picture,
-    "oogiri": oogiri,
-    "published": published,
-    "judge_sets": judge_sets,
-    "ballot_keys": ballot_keys,
+    target.__name__: target
+    for target in (
+        *(reply, phrase, completion, journal, sample, settings, summary, run_json, run_lines, toml, ballots),
+        *(predicted, picture, oogiri, published, judge_sets, ballot_keys),
+    )
 }

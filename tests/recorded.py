@@ -46,6 +46,11 @@ def own(benchmark: str) -> dict[str, Any]:
     return {"python:candidate": cast["model"], **judges, **oracle}
 
 
+def recorded(benchmark: str) -> str:
+    """The name of the finished run of a benchmark."""
+    return next(name for name in RUNS if f"-{benchmark}-" in name)
+
+
 def copied(name: str, folder: Path) -> Path:
     """A recorded run in a folder of the test's own."""
     return Path(shutil.copytree(FOLDER / name, folder / "runs" / name))

@@ -34,33 +34,11 @@ KINDS = tuple(
 |left-handed|waterproof|famous|sleepy|wooden|illegal|portable|angry""".replace("\n", "").split("|")
 )
 THINGS_ZH = (
-    "闹钟",
-    "橡皮鸭",
-    "税单",
-    "金鱼",
-    "梯子",
-    "降落伞",
-    "砂锅",
-    "门铃",
-    "手风琴",
-    "企鹅",
-    "雨伞",
-    "退休金",
-    "灯塔",
-)
+    "闹钟", "橡皮鸭", "税单", "金鱼", "梯子", "降落伞", "砂锅", "门铃", "手风琴", "企鹅", "雨伞", "退休金", "灯塔",
+)  # fmt: skip
 KINDS_ZH = (
-    "二手的",
-    "充气的",
-    "紧张的",
-    "隐形的",
-    "冷冻的",
-    "借来的",
-    "退休的",
-    "巨大的",
-    "会唱歌的",
-    "防水的",
-    "有名的",
-)
+    "二手的", "充气的", "紧张的", "隐形的", "冷冻的", "借来的", "退休的", "巨大的", "会唱歌的", "防水的", "有名的",
+)  # fmt: skip
 FIXED = re.compile(r"^(?:PART|LIKENESS|EFFECT|部分|相似处|效果)[:：] ?(.+)$", re.MULTILINE)
 """The lines of the point that a chain is to contain."""
 SOBER = frozenset({"same_creative_point", "answer", "chain"})

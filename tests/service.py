@@ -21,12 +21,9 @@ from tests.rules import GARBAGE, REFUSAL, Heard, Rule, chance, hear
 from tests.sending import Cut, send, status_of, to_json
 
 STEPS = {
-    "guess": "respond",
-    "question": "ask",
-    "same_creative_point": "verdict",
-    "chain": "chain",
+    "guess": "respond", "question": "ask", "same_creative_point": "verdict", "chain": "chain",
     "answer": "answer",
-}
+}  # fmt: skip
 
 
 class Service:

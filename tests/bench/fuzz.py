@@ -39,16 +39,8 @@ def main() -> None:
             seeds = CORPUS / target
             seeds.mkdir(parents=True, exist_ok=True)
             command = [sys.executable, "-m", "tests.bench.fuzz", "--inside", target, f"-runs={options.runs}"]
-            command += [
-                f"-max_total_time={options.seconds}",
-                f"-seed={options.seed}",
-                "-max_len=2048",
-                "-timeout=120",
-                "-verbosity=0",
-                "-print_final_stats=1",
-                grown,
-                str(seeds),
-            ]
+            command += [f"-max_total_time={options.seconds}", f"-seed={options.seed}", "-max_len=2048"]
+            command += ["-timeout=120", "-verbosity=0", "-print_final_stats=1", grown, str(seeds)]
             ended = subprocess.run(command, capture_output=True, text=True, check=False)
             said = [
                 line for line in ended.stderr.splitlines() if "number_of_executed" in line or "ERROR" in line

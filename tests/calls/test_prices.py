@@ -44,16 +44,13 @@ def test_a_long_call_has_the_price_of_long_calls() -> None:
 @pytest.mark.parametrize(
     ("name", "same"),
     [
-        ("gpt-4o-mini-2024-07-18", "gpt-4o-mini"),
-        ("openai/gpt-4o-mini", "gpt-4o-mini"),
+        ("gpt-4o-mini-2024-07-18", "gpt-4o-mini"), ("openai/gpt-4o-mini", "gpt-4o-mini"),
         ("openrouter/openai/gpt-4o-mini-2024-07-18", "gpt-4o-mini"),
-        ("gemini/gemini-2.5-pro-preview-05-06", "gemini/gemini-2.5-pro"),
-        ("o3-mini-high", "o3-mini"),
-        ("gpt-5-high", "gpt-5"),
-        ("openrouter/openai/gpt-5-mini-high", "gpt-5-mini"),
+        ("gemini/gemini-2.5-pro-preview-05-06", "gemini/gemini-2.5-pro"), ("o3-mini-high", "o3-mini"),
+        ("gpt-5-high", "gpt-5"), ("openrouter/openai/gpt-5-mini-high", "gpt-5-mini"),
         ("anthropic/claude-sonnet-4-20250514", "anthropic/claude-sonnet-4"),
     ],
-)
+)  # fmt: skip
 def test_a_dated_id_and_an_effort_cost_what_the_model_costs(name: str, same: str) -> None:
     assert price(parse(same)) is not None
     assert price(parse(name)) == price(parse(same))

@@ -143,19 +143,8 @@ def test_the_starter_set_is_evaluated_and_replayed(place: Place) -> None:
 
 
 def test_the_embedded_model_without_weights_says_what_to_install(place: Place) -> None:
-    command = [
-        "--model",
-        "local",
-        "--judge",
-        "local",
-        "--oracle",
-        "local",
-        "--set",
-        "arm=caption",
-        "--out",
-        "no",
-    ]
-    told = place.run("lotbench", "evaluate", *command, code=2).stderr
+    command = "evaluate --model local --judge local --oracle local --set arm=caption --out no"
+    told = place.run("lotbench", *command.split(), code=2).stderr
     assert "lotbench local install" in told
     assert len(told.strip().splitlines()) == 1
     assert not (place.folder / "no").exists()

@@ -17,7 +17,7 @@ import pytest
 
 from lotbench.cli import main
 from lotbench.site.runs import Gallery
-from tests.recorded import FOLDER, RUNS, copied
+from tests.recorded import FOLDER, copied, recorded
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
@@ -101,8 +101,7 @@ def test_pages_of_runs_are_in_words_that_people_know() -> None:
 
 def test_a_report_is_in_words_that_people_know(tmp_path: Path) -> None:
     """But for the names of its settings."""
-    [name] = [name for name in RUNS if "-lotbench-" in name]
-    run = copied(name, tmp_path)
+    run = copied(recorded("lotbench"), tmp_path)
     assert main(["report", str(run)]) == 0
     lines = CODE.sub(" ", (run / "report.md").read_text("utf-8")).splitlines()
     assert [line for line in lines if OLD.search(line) and not line.startswith("| arm |")] == []

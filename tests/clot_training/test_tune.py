@@ -188,16 +188,8 @@ def test_lora_keeps_out_of_the_vision_tower(seeing_base: str, text_base: str) ->
 
 
 ARCHITECTURES = (
-    "llava",
-    "qwen2_vl",
-    "qwen2_5_vl",
-    "qwen3_vl",
-    "smolvlm",
-    "idefics3",
-    "gemma3",
-    "internvl",
-    "mistral3",
-)
+    "llava", "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "smolvlm", "idefics3", "gemma3", "internvl", "mistral3",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", ARCHITECTURES)

@@ -36,13 +36,10 @@ def test_an_arm_is_named_by_all_that_sets_it_apart(settings: BaseModel, name: st
 @pytest.mark.parametrize(
     ("name", "default"),
     [
-        ("lotbench", "image+caption"),
-        ("standard", "image"),
-        ("liveideabench", "v2"),
-        ("hicbench", None),
+        ("lotbench", "image+caption"), ("standard", "image"), ("liveideabench", "v2"), ("hicbench", None),
         ("rinobench", None),
     ],
-)
+)  # fmt: skip
 def test_the_default_arm_of_each_benchmark_has_a_plain_name(name: str, default: str | None) -> None:
     assert arm(benchmarks.get(name).Settings()) == default
 

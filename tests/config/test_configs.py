@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from clot_training import config
-from lotbench.benchmarks.liveideabench import settings
-from lotbench.benchmarks.liveideabench.task import benchmark as ideas_benchmark
-from lotbench.benchmarks.lotbench.settings import Settings
-from lotbench.benchmarks.lotbench.task import benchmark
+from lotbench.benchmarks import get
 from lotbench.config.experiment import load
 from lotbench.run.plan import make
 from lotbench.storage import datasets
@@ -47,25 +45,33 @@ def test_a_frozen_training_configuration_can_be_run_again(tmp_path: Path) -> Non
     assert made.tune.lora["r"] == 16
 
 
-def test_the_defaults_written_out_are_the_defaults() -> None:
-    written = load(datasets.shipped("configs", "lotbench.toml")).experiment
-    assert Settings(**written.settings) == Settings()
-    assert set(written.settings) == set(Settings.model_fields) - {"confirm"}
-    assert written.repeats == benchmark.repeats
-    assert written.roles == {"judge": ("gpt-4o-mini",), "oracle": ("gpt-4o-mini",)}
+PLAYERS = {"judge": ("gpt-4o-mini",), "oracle": ("gpt-4o-mini",)}
+
+
+@pytest.mark.parametrize(
+    ("file", "unsaid", "roles"),
+    [
+        ("lotbench", {"confirm"}, PLAYERS),
+        ("liveideabench-v2", {"panel"}, {}),
+        ("rinobench", set(), None),
+        ("standard", {"captions", "rewrites"}, None),
+    ],
+)
+def test_the_defaults_written_out_are_the_defaults(file: str, unsaid: set[str], roles: Any) -> None:
+    written, benchmark = load(datasets.shipped("configs", f"{file}.toml")).experiment, get(file.split("-")[0])
+    assert benchmark.Settings(**written.settings) == benchmark.Settings()
+    assert set(written.settings) == set(benchmark.Settings.model_fields) - unsaid
+    assert written.repeats == benchmark.repeats and roles in (None, written.roles)
     for role, sampling in written.sampling.items():
         assert sampling.temperature == benchmark.roles[role].sampling.temperature
 
 
-def test_the_defaults_of_liveideabench_written_out_are_the_defaults() -> None:
-    written = load(datasets.shipped("configs", "liveideabench-v2.toml")).experiment
-    assert settings.Settings(**written.settings) == settings.Settings()
-    assert set(written.settings) == set(settings.Settings.model_fields) - {"panel"}
-    first = load(datasets.shipped("configs", "liveideabench-v1.toml")).experiment
-    assert settings.Settings(**first.settings) == settings.Settings(version="v1")
-    assert (written.repeats, written.roles) == (ideas_benchmark.repeats, {})
-    for role, sampling in written.sampling.items():
-        assert sampling.temperature == ideas_benchmark.roles[role].sampling.temperature
+def test_the_defaults_of_the_first_liveideabench_differ_in_the_version() -> None:
+    first, settings = (
+        load(datasets.shipped("configs", "liveideabench-v1.toml")).experiment,
+        get("liveideabench").Settings,
+    )
+    assert settings(**first.settings) == settings(version="v1")
 
 
 def test_the_papers_of_liveideabench_differ_in_the_version_and_the_unit_of_flexibility() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import yaml
 from lotbench.cli import main
 from lotbench.integrations.huggingface import PEOPLE, export
 from lotbench.run.loading import load_run
-from tests.recorded import FOLDER, RUNS
+from tests.recorded import FOLDER, RUNS, copied, recorded
 
 FAILED = {"value": None, "why": "judge_failed: it said nothing", "parts": {}}
 
@@ -35,8 +34,7 @@ def exported(run: Path, out: Path) -> list[Path]:
 @pytest.fixture
 def broken(tmp_path: Path) -> Path:
     """A recorded run in which one game broke off."""
-    copy = tmp_path / "run" / next(name for name in RUNS if "-lotbench-" in name)
-    shutil.copytree(FOLDER / copy.name, copy)
+    copy = copied(recorded("lotbench"), tmp_path)
     rows = lines(copy / "traces.jsonl")
     rows[1] |= {"outcome": "judge_failed", "score": FAILED, "why": "it said nothing"}
     (copy / "traces.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
@@ -84,8 +82,7 @@ def test_what_cannot_be_exported_is_said(tmp_path: Path, capsys: pytest.CaptureF
     ):
         assert main(["export", run, *flags]) == 2
         assert said in capsys.readouterr().err
-    copy = tmp_path / RUNS[0]
-    shutil.copytree(FOLDER / RUNS[0], copy)
+    copy = copied(RUNS[0], tmp_path)
     (copy / "summary.json").unlink()
     assert main(["export", str(copy), "--to", "huggingface", "--out", out]) == 2
     assert "has no summary yet" in capsys.readouterr().err
@@ -93,9 +90,7 @@ def test_what_cannot_be_exported_is_said(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_an_export_names_the_versions_that_played_and_not_those_that_export(tmp_path: Path) -> None:
-    game = next(name for name in RUNS if "-lotbench-" in name)
-    run = tmp_path / game
-    shutil.copytree(FOLDER / game, run)
+    run = copied(recorded("lotbench"), tmp_path)
     played = json.loads((run / "run.json").read_text(encoding="utf-8"))
     played["digests"]["code"] = "0.0.7"
     (run / "run.json").write_text(json.dumps(played), encoding="utf-8")
@@ -110,8 +105,7 @@ JUDGED = "A text of a judge that tells what nobody may read."
 
 @pytest.mark.parametrize("name", RUNS)
 def test_what_is_to_be_published_tells_no_reference_and_has_the_canary(name: str, tmp_path: Path) -> None:
-    copy = tmp_path / name
-    shutil.copytree(FOLDER / name, copy)
+    copy = copied(name, tmp_path)
     rows = lines(copy / "traces.jsonl")
     said = [step for row in rows for step in row["steps"] if step["role"] not in (None, "candidate")]
     for step in said:
@@ -129,7 +123,7 @@ def test_what_is_to_be_published_tells_no_reference_and_has_the_canary(name: str
 
 
 def test_where_somebody_serves_a_model_is_not_told_and_a_person_is_noted(tmp_path: Path) -> None:
-    run = load_run(next(FOLDER / name for name in RUNS if "-standard-" in name))
+    run = load_run(FOLDER / recorded("standard"))
     named = {"at home": "mine@http://10.1.2.3:8000/v1", "by hand": "human:Ann"}
     for how, name in named.items():
         config = run.config.model_copy(update={"model": name})
@@ -142,8 +136,7 @@ def test_where_somebody_serves_a_model_is_not_told_and_a_person_is_noted(tmp_pat
 def test_no_other_metric_stands_for_a_primary_metric_without_a_value(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    copy = tmp_path / RUNS[0]
-    shutil.copytree(FOLDER / RUNS[0], copy)
+    copy = copied(RUNS[0], tmp_path)
     table = summary(RUNS[0])
     first = next(iter(table["scores"]))
     table["scores"][first] |= {"value": None, "low": None, "high": None}

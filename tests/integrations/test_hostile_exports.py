@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,13 @@ import pytest
 
 from lotbench.cli import main
 from lotbench.storage.jsonl import sealed
-from tests.recorded import FOLDER, RUNS
-
-GAME = next(name for name in RUNS if "-lotbench-" in name)
+from tests.recorded import copied, recorded
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """A copy of a recorded game."""
-    copy = tmp_path / "runs" / GAME
-    shutil.copytree(FOLDER / GAME, copy)
-    return copy
+    return copied(recorded("lotbench"), tmp_path)
 
 
 def changed(file: Path, line: int, **fields: Any) -> None:

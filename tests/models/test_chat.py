@@ -37,7 +37,6 @@ from lotbench.models.registry import Models
 from lotbench.models.retrying import Waiting
 from lotbench.prompting.reply import read_form, visible
 from lotbench.run.loading import Run
-from lotbench.storage import datasets
 from lotbench.storage.datasets import Pictures
 from lotbench.types import Image, Reply, Sampling, Usage
 from tests.asking import Guess, asked, question
@@ -160,26 +159,11 @@ async def test_the_id_that_the_server_returns_and_the_cached_tokens_are_recorded
     assert first.seconds >= 0
 
 
-def set_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Pictures, list[str]]:
-    """Two pictures of 64 x 48, sent with 32 pixels; and the files that were encoded."""
-
-    class Row:
-        def __init__(self, name: str) -> None:
-            self.id, self.image, self.language = name, f"{name}.png", "en"
-
+async def test_pictures_are_data_urls(tmp_path: Path) -> None:
     for name, colour in (("a", "teal"), ("b", "red")):
         Pillow.new("RGB", (64, 48), colour).save(tmp_path / f"{name}.png")
-    encoded, calls = datasets.encoded, []
-    monkeypatch.setattr(
-        datasets,
-        "encoded",
-        lambda path, limit, **kind: calls.append(path.name) or encoded(path, limit, **kind),
-    )
-    return Pictures(tmp_path, [Row("a"), Row("b")], 32), calls
-
-
-async def test_pictures_are_data_urls_encoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pictures, encoded = set_of(tmp_path, monkeypatch)
+    rows: Any = [SimpleNamespace(id=name, image=f"{name}.png", language="en") for name in ("a", "b")]
+    pictures = Pictures(tmp_path, rows, 32)
     with FakeServer(keep_bodies=True) as server:
         async with asked(server.url, picture=pictures.data_url) as model:
             for number in range(3):
@@ -187,7 +171,6 @@ async def test_pictures_are_data_urls_encoded_once(tmp_path: Path, monkeypatch: 
                     await model(question(image=pictures[name], number=number))
             parts = [body["messages"][1]["content"][0] for body in server.bodies]
 
-    assert sorted(encoded) == ["a.png", "b.png"]
     assert all(part["type"] == "image_url" and part["image_url"].keys() == {"url"} for part in parts)
     urls = [part["image_url"]["url"] for part in parts]
     assert len(set(urls)) == 2 and all(url.startswith("data:image/png;base64,iVBOR") for url in urls)

@@ -37,24 +37,27 @@ def made(able: Abilities = ALL, *messages: Message, **kwargs: Any) -> dict[str, 
     return body(request(*messages, **kwargs), "m", able, lambda sha256: f"data:{sha256}")
 
 
+OTHER_BOUND: dict[str, Any] = {"bounds": ("max_completion_tokens",)}
+NO_BOUND: dict[str, Any] = {"bounds": ()}
+UNBOUNDED: dict[str, Any] = {"structured": "json_schema_unbounded"}
 REFUSALS: dict[str, tuple[str, dict[str, Any]]] = {
     "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.": (
         "gpt-5",
-        {"bounds": ("max_completion_tokens",)},
+        OTHER_BOUND,
     ),
-    "Unrecognized request argument supplied: max_tokens": ("x", {"bounds": ("max_completion_tokens",)}),
-    "max_tokens: Extra inputs are not permitted": ("x", {"bounds": ("max_completion_tokens",)}),
+    "Unrecognized request argument supplied: max_tokens": ("x", OTHER_BOUND),
+    "max_tokens: Extra inputs are not permitted": ("x", OTHER_BOUND),
     "max_tokens is too large: 100000. This model supports at most 16384 completion tokens.": (
         "gpt-4o",
-        {"bounds": ()},
+        NO_BOUND,
     ),
     "`max_tokens` must be less than or equal to `8192`, it is less than the `context_window`": (
         "x",
-        {"bounds": ()},
+        NO_BOUND,
     ),
-    "Range of max_tokens should be [1, 2048]": ("qwen", {"bounds": ()}),
+    "Range of max_tokens should be [1, 2048]": ("qwen", NO_BOUND),
     "This model's maximum context length is 4096 tokens. However, you requested 4200 tokens (104 in the "
-    "messages, 4096 in the completion).": ("x", {"bounds": ()}),
+    "messages, 4096 in the completion).": ("x", NO_BOUND),
     "Unsupported value: 'temperature' does not support 0.0 with this model. Only the default (1) value is "
     "supported.": ("o3", {"refused": frozenset({"temperature"})}),
     "Unsupported parameter: 'top_p' is not supported with this model.": (
@@ -62,16 +65,10 @@ REFUSALS: dict[str, tuple[str, dict[str, Any]]] = {
         {"refused": frozenset({"top_p"})},
     ),
     "seed is not supported": ("x", {"refused": frozenset({"seed"})}),
-    "response_format: type 'json_schema' is not supported for seed-oss": (
-        "seed-oss",
-        {"structured": "json_schema_unbounded"},
-    ),
-    "Invalid schema for response_format 'Guess': 'maxLength' is not permitted.": (
-        "x",
-        {"structured": "json_schema_unbounded"},
-    ),
-    "This response_format type is unavailable now": ("x", {"structured": "json_schema_unbounded"}),
-    "failed to compile the grammar": ("x", {"structured": "json_schema_unbounded"}),
+    "response_format: type 'json_schema' is not supported for seed-oss": ("seed-oss", UNBOUNDED),
+    "Invalid schema for response_format 'Guess': 'maxLength' is not permitted.": ("x", UNBOUNDED),
+    "This response_format type is unavailable now": ("x", UNBOUNDED),
+    "failed to compile the grammar": ("x", UNBOUNDED),
 }
 
 

@@ -152,21 +152,12 @@ def test_reasoning_that_never_ends_is_truncated(text: str, finish: Any) -> None:
 
 
 REFUSED = [
-    "I'm sorry, but I can't help with that.",
-    "I’m sorry, I cannot assist with this request.",
-    "Sorry, I can't comply.",
-    "I apologize, but I am unable to provide an answer.",
-    "I cannot fulfil this request.",
-    "I can't answer that question.",
-    "I am not able to continue.",
-    "I won't help with this.",
-    "As an AI language model, I cannot provide the guess.",
-    "抱歉，我不能回答这个问题。",
-    "我无法提供答案。",
-    "很遗憾，我帮不了你。",
-    '{"guess": "I cannot help with that."}',
-    '{"guess": "我无法提供该内容"}',
-]
+    "I'm sorry, but I can't help with that.", "I’m sorry, I cannot assist with this request.",
+    "Sorry, I can't comply.", "I apologize, but I am unable to provide an answer.",
+    "I cannot fulfil this request.", "I can't answer that question.", "I am not able to continue.",
+    "I won't help with this.", "As an AI language model, I cannot provide the guess.", "抱歉，我不能回答这个问题。",
+    "我无法提供答案。", "很遗憾，我帮不了你。", '{"guess": "I cannot help with that."}', '{"guess": "我无法提供该内容"}',
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", REFUSED)
@@ -175,19 +166,11 @@ def test_an_answer_that_declines_is_refused(text: str) -> None:
 
 
 NOT_REFUSED = [
-    "as an AI would say",
-    "an AI",
-    "sorry excuse",
-    "I can't do mornings",
-    "I can't help laughing",
-    "apology letter",
-    "the one who cannot help",
-    '{"guess": "I\'m sorry"}',
-    '{"guess": "sorry, wrong number"}',
-    '{"guess": "I can\'t help thinking of you"}',
-    '{"guess": "对不起"}',
+    "as an AI would say", "an AI", "sorry excuse", "I can't do mornings", "I can't help laughing",
+    "apology letter", "the one who cannot help", '{"guess": "I\'m sorry"}',
+    '{"guess": "sorry, wrong number"}', '{"guess": "I can\'t help thinking of you"}', '{"guess": "对不起"}',
     '{"guess": "我不能回家"}',
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", NOT_REFUSED)

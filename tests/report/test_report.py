@@ -103,19 +103,12 @@ def test_remarks_stand_under_the_scores_and_bar_from_nothing() -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("a_b", "a_b"),
-        ("_a_", "\\_a\\_"),
-        ("- item", "\\- item"),
-        ("# title", "\\# title"),
-        ("    code", "code"),
-        ("12) item", "12\\) item"),
-        ("1.5 of 2", "1.5 of 2"),
-        ("![x](http://y)", "!\\[x\\](http://y)"),
-        ("back\\slash", "back\\\\slash"),
-        ("a\u2028b\x85c\r\nd\x0be", "a ⏎ b ⏎ c ⏎ d ⏎ e"),
-        ("\u202egnp", "\ufffdgnp"),
+        ("a_b", "a_b"), ("_a_", "\\_a\\_"), ("- item", "\\- item"), ("# title", "\\# title"),
+        ("    code", "code"), ("12) item", "12\\) item"), ("1.5 of 2", "1.5 of 2"),
+        ("![x](http://y)", "!\\[x\\](http://y)"), ("back\\slash", "back\\\\slash"),
+        ("a\u2028b\x85c\r\nd\x0be", "a ⏎ b ⏎ c ⏎ d ⏎ e"), ("\u202egnp", "\ufffdgnp"),
         ("\x1b[31m", "\ufffd\\[31m"),
     ],
-)
+)  # fmt: skip
 def test_markup_is_shown_and_not_obeyed(text: str, shown: str) -> None:
     assert plain(text) == shown

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from lotbench import evaluate
+from lotbench.calls import embeddings
 from lotbench.checks.judge_check import judge_check
 from lotbench.checks.judge_check_plan import CheckOrder
 from lotbench.config.experiment import Config, Experiment, Limits
@@ -31,8 +32,9 @@ Rule = Callable[[Any], Mapping[str, Any]]
 
 @pytest.fixture(autouse=True)
 def few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Six samples are enough."""
+    """Six samples are enough, and no encoder, which trust does not look at and which takes longer than a run to load."""
     monkeypatch.setattr(trust, "MIN_SAMPLES", 6)
+    monkeypatch.setattr(embeddings, "find_spec", lambda name: None)
 
 
 def between(text: str, first: str, last: str) -> str:

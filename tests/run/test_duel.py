@@ -83,15 +83,9 @@ async def test_a_clear_duel_ends_early_and_its_runs_go_on_alone(data: Path, tmp_
     assert board([entry(run) for run in last.runs]).pairs == ()
 
 
-async def test_equal_models_play_all_and_are_not_told_apart(data: Path, tmp_path: Path) -> None:
-    with FakeServer(rule=world) as server:
-        last = await duel(asked(server, data), named(server, "weak", "also-weak"), out=tmp_path)
-    assert (last.at, last.of, last.units) == (4, 4, len(ITEMS)) and last.over and last.apart == []
-    assert all(run.summary["complete"] for run in last.runs)
-    assert last.level == pytest.approx(0.044, abs=1e-4)
-
-
-async def test_a_duel_that_a_limit_stopped_goes_on_from_its_runs(data: Path, tmp_path: Path) -> None:
+async def test_equal_models_that_a_limit_stopped_go_on_play_all_and_are_not_told_apart(
+    data: Path, tmp_path: Path
+) -> None:
     with FakeServer(rule=world) as server:
         models = named(server, "weak", "also-weak")
         with pytest.raises(LimitReached):
@@ -100,9 +94,11 @@ async def test_a_duel_that_a_limit_stopped_goes_on_from_its_runs(data: Path, tmp
         before = sum(len(run.traces) for run in runs)
         last = await resume_duel(runs, token_limit=10_000_000)
         assert len(runs) == 2 and 0 < before < 48 == sum(len(run.traces) for run in last.runs)
-        other = await duel(asked(server, data), named(server, "strong", "weak"), out=tmp_path / "other")
         with pytest.raises(UsageError, match="no runs of one duel"):
-            await resume_duel([runs[0], other.runs[0]])
+            await resume_duel([runs[0], replace(runs[1], duel="another")])
+    assert (last.at, last.of, last.units) == (4, 4, len(ITEMS)) and last.over and last.apart == []
+    assert all(run.summary["complete"] for run in last.runs)
+    assert last.level == pytest.approx(0.044, abs=1e-4)
 
 
 def test_the_command_says_what_each_look_came_to(
@@ -126,16 +122,7 @@ def test_a_stopped_command_names_the_one_that_goes_on_with_the_duel(
 
     with FakeServer(rule=world) as server:
         players = [*named(server, "strong", "weak"), "--judge", f"judge@{server.url}"]
-        how = [
-            "--data",
-            str(data),
-            "--set",
-            "max_rounds=2",
-            "--set",
-            "ask=false",
-            "--limit=6",
-            "--token-limit=4000",
-        ]
+        how = [f"--data={data}", "--set=max_rounds=2", "--set=ask=false", "--limit=6", "--token-limit=4000"]
         assert main(["duel", *players, f"--oracle=o@{server.url}", *how, "--out", str(tmp_path)]) == 3
         command = capsys.readouterr().err.partition("go on with: lotbench ")[2].split()
         assert command[0] == "duel"

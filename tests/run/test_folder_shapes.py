@@ -14,15 +14,14 @@ from lotbench.cli import main
 from lotbench.errors import RunFolderError
 from lotbench.run.folder_shapes import later, read_checks
 from lotbench.site.runs import Gallery
+from tests.recorded import copied, recorded
 
-OLD = Path(__file__).parents[1] / "cases" / "recorded"
 DEEP = "[" * 100_000
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    [place] = OLD.glob("*-hicbench-*")
-    return Path(shutil.copytree(place, tmp_path / "runs" / place.name))
+    return copied(recorded("hicbench"), tmp_path)
 
 
 def changed(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
@@ -31,6 +30,7 @@ def changed(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
     file.write_text(json.dumps(table), "utf-8")
 
 
+OTHER = "of another lotbench, this one reads 2"
 RUN_JSON: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "no digests": (lambda table: table.pop("digests"), "run.json: digests: Field required"),
     "digests of a list": (lambda table: table.update(digests=[1]), "run.json: digests: "),
@@ -40,14 +40,8 @@ RUN_JSON: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "no experiment": (lambda table: table.pop("experiment"), "run.json: experiment: Field required"),
     "limits that are none": (lambda table: table.update(limits=3), "run.json: limits: "),
-    "the schema of lotbench 0.1": (
-        lambda table: table.update(schema=1),
-        "run.json: schema 1 of another lotbench, this one reads 2",
-    ),
-    "a later schema": (
-        lambda table: table.update(schema=3),
-        "run.json: schema 3 of another lotbench, this one reads 2",
-    ),
+    "the schema of lotbench 0.1": (lambda table: table.update(schema=1), f"run.json: schema 1 {OTHER}"),
+    "a later schema": (lambda table: table.update(schema=3), f"run.json: schema 3 {OTHER}"),
     "no schema that there is": (lambda table: table.update(schema="x"), "run.json: schema 'x' of another "),
     "a later version": (lambda table: table.update(version="99"), "was begun with version 99 of hicbench"),
     "a version that is no text": (lambda table: table.update(version=99), "run.json: version: "),
@@ -61,10 +55,7 @@ SUMMARY: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "models of a text": (lambda table: table.update(models="ember"), "summary.json: models: "),
     "reasons that are a text": (lambda table: table.update(reasons="none"), "summary.json: reasons: "),
-    "a later schema": (
-        lambda table: table.update(schema=3),
-        "summary.json: schema 3 of another lotbench, this one reads 2",
-    ),
+    "a later schema": (lambda table: table.update(schema=3), f"summary.json: schema 3 {OTHER}"),
 }
 
 
@@ -107,15 +98,8 @@ def test_what_is_nested_too_deep_is_refused_in_a_line(
     assert "max_rounds" in capsys.readouterr().err
 
     (tmp_path / "deep.json").write_text(DEEP, "utf-8")
-    given = [
-        "evaluate",
-        "hicbench",
-        "--model",
-        f"file:{tmp_path / 'deep.json'}",
-        "--judge",
-        "a@http://127.0.0.1:9/v1",
-    ]
-    assert main([*given, "--out", str(tmp_path / "made")]) == 2
+    given = [f"--model=file:{tmp_path / 'deep.json'}", "--judge=a@http://127.0.0.1:9/v1"]
+    assert main(["evaluate", "hicbench", *given, "--out", str(tmp_path / "made")]) == 2
     assert "deep.json:1: neither a line of calls.jsonl" in capsys.readouterr().err
 
 

@@ -17,7 +17,7 @@ from lotbench.run.evaluate import resume
 from lotbench.run.loading import Run, load_run
 from lotbench.run.session import Status
 from tests.fakes import game_rule
-from tests.faults import Mixed
+from tests.faults import Mixed, asking
 from tests.judging import data_set, shipped
 from tests.killing import essence, finish, journaled, lost, running, serving, stop_at, the_run
 from tests.playing import outcomes, play, steps
@@ -274,14 +274,8 @@ async def test_a_run_that_another_session_writes_cannot_be_resumed(tmp_path: Pat
         assert (await game).summary["complete"] is True
 
 
-def judged(body: Any) -> bool:
-    return "same_creative_point" in json.dumps(body.get("response_format", {}))
-
-
 async def test_episodes_whose_last_call_was_lost_are_played_again(tmp_path: Path, waits: list[float]) -> None:
-    with FakeServer(
-        rule=game_rule(solve=0), faults=lambda index, body: "500" if judged(body) else None
-    ) as server:
+    with FakeServer(rule=game_rule(solve=0), faults=asking("same_creative_point", "500")) as server:
         run = await play(server, tmp_path, max_failed=1.0)
         assert set(outcomes(run).values()) == {"judge_failed"}
         assert not any(trace.arrived for trace in run.traces)
@@ -294,9 +288,7 @@ async def test_episodes_whose_last_call_was_lost_are_played_again(tmp_path: Path
 
 
 async def test_episodes_that_ended_on_unreadable_replies_stand_until_wanted_anew(tmp_path: Path) -> None:
-    with FakeServer(
-        rule=game_rule(solve=0), faults=lambda index, body: "garbage" if judged(body) else None
-    ) as server:
+    with FakeServer(rule=game_rule(solve=0), faults=asking("same_creative_point", "garbage")) as server:
         run = await play(server, tmp_path, max_failed=1.0, settings={"judge_mode": "explained"})
         assert set(outcomes(run).values()) == {"judge_failed"}
         assert all(trace.arrived for trace in run.traces)
@@ -317,10 +309,7 @@ async def test_episodes_that_ended_on_unreadable_replies_stand_until_wanted_anew
 
 
 async def test_a_chain_that_could_not_be_read_is_built_again_when_wanted_anew(tmp_path: Path) -> None:
-    def chains(index: int, body: Any) -> str | None:
-        return "garbage" if "scene_chain" in json.dumps(body.get("response_format", {})) else None
-
-    with FakeServer(rule=game_rule(solve=0), faults=chains) as server:
+    with FakeServer(rule=game_rule(solve=0), faults=asking("scene_chain", "garbage")) as server:
         run = await play(server, tmp_path, limit=1, repeats=2, max_failed=1.0)
         assert set(outcomes(run).values()) == {"judge_failed"}
         server.change(faults=None)

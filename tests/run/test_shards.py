@@ -26,6 +26,7 @@ from lotbench.run.evaluate import begin, resume
 from lotbench.run.loading import Run, load_run
 from lotbench.storage.run_folder import Folder
 from lotbench.types import Usage
+from tests.faults import asking
 from tests.killing import essence, finish, running, serving, the_run
 from tests.playing import SETTINGS, players
 from tests.rules import game_rule
@@ -110,10 +111,8 @@ async def test_what_killed_shards_leave_behind_is_merged_when_the_run_is_gone_on
 
 @pytest.mark.slow
 async def test_shards_ask_anew_for_what_could_not_be_read(threads: None, tmp_path: Path) -> None:
-    def garbled(index: int, body: Any) -> str | None:
-        return "garbage" if "same_function" in json.dumps(body.get("response_format", {})) else None
-
-    with FakeServer(rule=game_rule(solve=0), faults=garbled, caches=False) as server:
+    faults = asking("same_function", "garbage")
+    with FakeServer(rule=game_rule(solve=0), faults=faults, caches=False) as server:
         run = await played(server, tmp_path / "run", 1, max_failed=1.0)
         assert {trace.outcome for trace in run.traces} == {"judge_failed"}
         server.change(faults=None)
@@ -301,13 +300,10 @@ async def test_a_reply_wanted_anew_holds_though_the_clock_was_put_back(tmp_path:
 
 async def test_what_failed_before_in_other_shares_stops_no_shard(threads: None, tmp_path: Path) -> None:
     """2 of 10 had failed and half may; a share of 5 stopped at its first failure, as if it were its third."""
-
-    def judged(body: Any) -> bool:
-        return "same_function" in json.dumps(body.get("response_format", {}))
-
     with FakeServer(rule=game_rule(solve=0), caches=False) as server:
         caption = plan.make(asked(server)).chosen[0].caption
-        server.change(faults=lambda at, body: "garbage" if judged(body) and caption in str(body) else None)
+        garbled = asking("same_function", "garbage")
+        server.change(faults=lambda at, body: garbled(at, body) if caption in str(body) else None)
         run = await played(server, tmp_path, 1, max_failed=0.5, retries=0)
         assert [one.outcome for one in run.traces].count("judge_failed") == 2
         again = run.traces[-1]
@@ -320,7 +316,7 @@ async def test_what_failed_before_in_other_shares_stops_no_shard(threads: None, 
         ):
             lines = (run.path / name).read_text("utf-8").splitlines(keepends=True)
             (run.path / name).write_text("".join(one for one in lines if kept(json.loads(one))), "utf-8")
-        server.change(faults=lambda at, body: "500" if judged(body) else None)
+        server.change(faults=asking("same_function", "500"))
         done = await resume(run.path, shards=2)
     assert done.summary["complete"] is True
     assert [one.outcome for one in done.traces].count("judge_failed") == 3

@@ -22,9 +22,9 @@ from lotbench.site.game_rounds import thought, until_given_up
 from lotbench.site.home import badge
 from lotbench.site.run_summary import EpisodeRow, Shelf
 from lotbench.site.runs import Gallery
-from tests.recorded import FOLDER, RUNS
+from tests.recorded import FOLDER, RUNS, recorded
 
-[GAME] = [name for name in RUNS if "-lotbench-" in name]
+GAME = recorded("lotbench")
 ROWS = re.compile(r"<tr data-line.*?</tr>", re.DOTALL)
 
 
@@ -79,9 +79,8 @@ def test_both_games_of_a_sample_stand_on_one_page_that_leads_on_and_back(root: P
 
 
 def test_what_cannot_be_ranked_says_why_and_its_samples_stand_there_all_the_same(tmp_path: Path) -> None:
-    [other] = [name for name in RUNS if "-hicbench-" in name]
     shutil.copytree(FOLDER / GAME, tmp_path / "game")
-    shutil.copytree(FOLDER / other, tmp_path / "ideas")
+    shutil.copytree(FOLDER / recorded("hicbench"), tmp_path / "ideas")
     (tmp_path / "ideas" / "summary.json").unlink()
     page = text(Gallery(tmp_path), "compare/game/ideas.html")
     assert "They cannot be ranked" in page and "go on with: lotbench resume" in page

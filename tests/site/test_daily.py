@@ -27,7 +27,10 @@ EASY = [
 ]
 
 
-def test_the_page_holds_its_pictures_and_no_answer_in_the_open(tmp_path: Path) -> None:
+def test_the_page_holds_its_pictures_and_no_answer_in_the_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lotbench.site.daily.PICTURE_PX", 64)
     assert main(["play", "--export", str(tmp_path / "game.html")]) == 0
     page = (tmp_path / "game.html").read_text("utf-8")
     [data] = re.findall(r'<script type="application/json" id="games">(.*?)</script>', page)

@@ -14,7 +14,7 @@ from lotbench.site.home import Badge, across, badge, boards
 from lotbench.site.runs import REPORT_POLICY, Gallery
 from lotbench.site.serve import Served
 from lotbench.storage.run_folder import Folder
-from tests.recorded import FOLDER, RUNS
+from tests.recorded import FOLDER, RUNS, copied, recorded
 from tests.report.test_leaderboard import CONDITIONS
 
 
@@ -116,13 +116,9 @@ def test_a_row_says_when_it_was_begun_and_what_it_cost() -> None:
 
 
 def test_a_report_is_shown_only_if_nothing_in_it_can_run(tmp_path: Path) -> None:
-    name = next(one for one in RUNS if "-rinobench-" in one)
-    place = tmp_path / name
-    place.mkdir()
-    for file in (FOLDER / name).iterdir():
-        if file.is_file() and file.suffix in (".json", ".jsonl"):
-            (place / file.name).write_bytes(file.read_bytes())
-    gallery = Gallery(tmp_path)
+    place = copied(name := recorded("rinobench"), tmp_path)
+    (place / "report.html").unlink()
+    gallery = Gallery(place.parent)
     assert "report/" not in gallery.get("index.html").body.decode()
     (place / "report.html").write_text("<html><script>alert(1)</script></html>", encoding="utf-8")
     with pytest.raises(LookupError):
@@ -141,12 +137,9 @@ def test_a_report_is_shown_only_if_nothing_in_it_can_run(tmp_path: Path) -> None
 
 
 def test_a_run_that_never_ended_stands_apart(tmp_path: Path) -> None:
-    name = next(one for one in RUNS if "-standard-" in one)
-    place = tmp_path / name
-    place.mkdir()
-    for file in ("run.json", "samples.jsonl", "traces.jsonl"):
-        (place / file).write_bytes((FOLDER / name / file).read_bytes())
-    page = Gallery(tmp_path).get("index.html").body.decode()
+    place = copied(recorded("standard"), tmp_path)
+    (place / "summary.json").unlink()
+    page = Gallery(place.parent).get("index.html").body.decode()
     assert "Not ended yet" in page and f"stopped: <code>lotbench resume {place}</code>" in page
     with Folder(place):
-        assert ">running<" in Gallery(tmp_path).get("index.html").body.decode()
+        assert ">running<" in Gallery(place.parent).get("index.html").body.decode()

@@ -156,11 +156,8 @@ async def test_others_are_those_who_were_judged_alike(tmp_path: Path) -> None:
 
 def test_a_result_in_dots_and_words() -> None:
     won = result(solved("s", 1, 3), 15)
-    assert [dot for dot, _ in won.dots] == [
-        "miss",
-        "miss",
-        "found",
-    ] and won.words == "Solved in round 3 of 15"
+    assert [dot for dot, _ in won.dots] == ["miss", "miss", "found"]
+    assert won.words == "Solved in round 3 of 15"
     assert won.text("lotbench") == "lotbench\nSolved in round 3 of 15\n⚪⚪🟢"
     steps = [respond(1), check(1, False), ask(1), *(respond(k, None, "refused") for k in (2, 3))]
     lost = result(trace("s", 1, "unsolved", steps), 3)

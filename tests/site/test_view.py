@@ -36,7 +36,7 @@ from lotbench.types import RUN_SCHEMA, Reply, Request
 from tests import hostile
 from tests.full_disk import full_disk
 from tests.playing import SETTINGS, play
-from tests.recorded import FOLDER, RUNS
+from tests.recorded import FOLDER, recorded
 from tests.rules import game_rule
 from tests.server import FakeServer
 from tests.views import retold
@@ -81,19 +81,18 @@ def named(root: Path, name: str) -> str:
 
 
 def test_more_runs_are_shown_than_a_process_may_have_files_open_when_it_begins(tmp_path: Path) -> None:
-    small = next(name for name in RUNS if "-hicbench-" in name)
-    for number in range(40):
-        shutil.copytree(FOLDER / small, tmp_path / "runs" / f"run-{number:02}")
+    for number in range(20):
+        shutil.copytree(FOLDER / recorded("hicbench"), tmp_path / "runs" / f"run-{number:02}")
     program = (
         "import resource, sys; from lotbench.cli import main; "
-        "resource.setrlimit(resource.RLIMIT_NOFILE, (40, 1024)); sys.exit(main(sys.argv[1:]))"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (20, 1024)); sys.exit(main(sys.argv[1:]))"
     )
     out = tmp_path / "pages"
     command = [sys.executable, "-c", program, "view", str(tmp_path / "runs"), "--export", str(out)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
     index = (out / "index.html").read_text("utf-8")
-    assert all(f"run-{number:02}" in index for number in range(40)) and "Too many open files" not in index
+    assert all(f"run-{number:02}" in index for number in range(20)) and "Too many open files" not in index
 
 
 async def test_from_the_runs_to_a_game_and_its_picture(played: Path) -> None:
@@ -197,8 +196,7 @@ async def test_hostile_words_stay_words(tmp_path: Path) -> None:
 
 
 def test_a_sentence_says_in_which_language_it_is_to_be_read() -> None:
-    [name] = [name for name in RUNS if "-lotbench-" in name]
-    page = Gallery(FOLDER).get(f"game/{name}/lot-0070-1.html").body.decode()
+    page = Gallery(FOLDER).get(f"game/{recorded('lotbench')}/lot-0070-1.html").body.decode()
     assert '<p class="frame" lang="zh" dir="auto">' in page
 
 
@@ -228,10 +226,8 @@ async def test_a_run_that_others_wrote_leads_nowhere(played: Path, tmp_path: Pat
 
 
 def test_pages_of_a_trace_of_another_shape_say_so(tmp_path: Path) -> None:
-    [game] = (name for name in RUNS if "-lotbench-" in name)
-    for name, field in (("game", "guess"), ("task", "novelty")):
-        source = game if field == "guess" else next(name for name in RUNS if "-rinobench-" in name)
-        file = shutil.copytree(FOLDER / source, tmp_path / "runs" / name) / "traces.jsonl"
+    for name, field, benchmark in (("game", "guess", "lotbench"), ("task", "novelty", "rinobench")):
+        file = shutil.copytree(FOLDER / recorded(benchmark), tmp_path / "runs" / name) / "traces.jsonl"
         lines = re.sub(r',"crc":"[0-9a-f]{8}"', "", file.read_text("utf-8"))
         file.write_text(re.sub(rf'"{field}":("[^"]*"|{{[^}}]*}})', f'"{field}":["a"]', lines), "utf-8")
     *_, faults = export(Gallery(tmp_path / "runs"), tmp_path / "out")

@@ -134,14 +134,9 @@ def power(sims: int) -> str:
             seen[2] = sum(_better(one[:fixed], other[:fixed]) for one, other in runs)
             rows.append((n, factor, sims, *(share(int(hits), sims) for hits in seen), fixed))
     columns = (
-        "samples",
-        "chance times",
-        "simulations",
-        "duel",
-        "paired t test of all",
-        "fixed design",
+        "samples", "chance times", "simulations", "duel", "paired t test of all", "fixed design",
         "samples of duel and fixed design",
-    )
+    )  # fmt: skip
     return table(columns, rows)
 
 

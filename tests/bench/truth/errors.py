@@ -97,17 +97,8 @@ def failing(sims: int) -> str:
             assert not reasons(case)
             found = clear([entry("honest", honest), entry("failing", other)])
             ahead += any(pair.better == "failing" for pair in found)
-        honest_mean, failing_mean = means / sims
-        rows.append(
-            (
-                name,
-                sims,
-                f"{honest_mean:.3f}",
-                f"{failing_mean:.3f}",
-                share(trusted, sims),
-                share(ahead, sims),
-            )
-        )
+        told_means = (f"{mean / sims:.3f}" for mean in means)
+        rows.append((name, sims, *told_means, share(trusted, sims), share(ahead, sims)))
     return table(
         ("world", "simulations", "honest", "failing", "failing one trusted", "called clearly better"), rows
     )
@@ -226,31 +217,11 @@ def labels(sims: int) -> str:
                 rule = (
                     "one, taken as it is (before)" if people == 1 else "two, refused ones only if both say so"
                 )
-                rows.append(
-                    (
-                        name,
-                        f"{truth:.3f}",
-                        f"{error:.0%}",
-                        rule,
-                        sims,
-                        f"{means[0]:.3f}",
-                        share(holds, sims),
-                        f"{means[3]:.3f}",
-                        f"{means[4]:.3f}",
-                    )
-                )
-    columns = (
-        "player",
-        "truth",
-        "wrong labels",
-        "labellers",
-        "simulations",
-        "corrected score",
-        "coverage",
-        "at 1 %",
-        "at 2 %",
-    )
-    return table(columns, rows)
+                score, at_1, at_2 = (f"{means[at]:.3f}" for at in (0, 3, 4))
+                about = (name, f"{truth:.3f}", f"{error:.0%}", rule, sims)
+                rows.append((*about, score, share(holds, sims), at_1, at_2))
+    columns = "player, truth, wrong labels, labellers, simulations, corrected score, coverage, at 1 %, at 2 %"
+    return table(columns.split(", "), rows)
 
 
 def _labelled(name: str, error: float, people: int, rng: Rng) -> tuple[float, ...]:

@@ -48,15 +48,9 @@ async def test_a_conversation_worked_out_by_hand() -> None:
 
 
 ARMS: list[dict[str, Any]] = [
-    {},
-    {"frame": "hidden"},
-    {"frame": "earned"},
-    {"encore": True},
-    {"framework": "cot"},
-    {"framework": "ddcot"},
-    {"ask": False},
-    {"arm": "caption"},
-]
+    {}, {"frame": "hidden"}, {"frame": "earned"}, {"encore": True}, {"framework": "cot"},
+    {"framework": "ddcot"}, {"ask": False}, {"arm": "caption"},
+]  # fmt: skip
 
 
 def player_of(settings: dict[str, Any]) -> ScriptedModel:

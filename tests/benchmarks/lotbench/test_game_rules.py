@@ -311,14 +311,10 @@ async def test_a_question_whose_answer_is_missing_may_not_be_asked_again() -> No
 
 # (how, clues, attempts, interval) -> the clues that each attempt is the first to know, by number
 SCHEDULES: list[tuple[str, int, int, int, dict[int, list[int]]]] = [
-    ("spread", 1, 15, 5, {11: [1]}),
-    ("spread", 3, 15, 5, {6: [1], 11: [2, 3]}),
-    ("spread", 4, 5, 5, {}),
-    ("spread", 4, 6, 5, {6: [1, 2, 3, 4]}),
-    ("spread", 5, 15, 4, {5: [1], 9: [2, 3], 13: [4, 5]}),
-    ("next", 3, 15, 5, {6: [1], 11: [2]}),
-    ("next", 2, 4, 1, {2: [1], 3: [2]}),
-]
+    ("spread", 1, 15, 5, {11: [1]}), ("spread", 3, 15, 5, {6: [1], 11: [2, 3]}), ("spread", 4, 5, 5, {}),
+    ("spread", 4, 6, 5, {6: [1, 2, 3, 4]}), ("spread", 5, 15, 4, {5: [1], 9: [2, 3], 13: [4, 5]}),
+    ("next", 3, 15, 5, {6: [1], 11: [2]}), ("next", 2, 4, 1, {2: [1], 3: [2]}),
+]  # fmt: skip
 """Some of them; `test_every_schedule_keeps_the_order_and_only_next_leaves_clues_out` has the rule for all."""
 
 

@@ -42,13 +42,9 @@ async def check_of(item: Item, *guesses: str, **settings: Any) -> list[tuple[Mes
 
 
 JUDGING: list[dict[str, Any]] = [
-    {},
-    {"judge_mode": "explained"},
-    {"judge_mode": "zero_shot"},
-    {"chain": "per_call"},
-    {"chain": "per_call", "verdict": "first"},
-    {"arm": "caption"},
-]
+    {}, {"judge_mode": "explained"}, {"judge_mode": "zero_shot"}, {"chain": "per_call"},
+    {"chain": "per_call", "verdict": "first"}, {"arm": "caption"},
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("settings", JUDGING, ids=str)

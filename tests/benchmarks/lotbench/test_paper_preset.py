@@ -23,49 +23,22 @@ from tests.pages import ROOT
 from tests.play import GUESSES, NO, SAMPLE, YES, at, candidate, judge, oracle, play, said_to_candidate, shape
 
 LITERAL: dict[str, Any] = {
-    "max_rounds": 15,
-    "arm": "image+caption",
-    "ask": True,
-    "clues": True,
-    "feedback": True,
-    "clue_interval": 5,
-    "clue_reveal": "grouped",
-    "framework": "direct",
-    "wording": "paper",
-    "judged": "every",
-    "judge_mode": "causal",
-    "chain": "per_call",
-    "verdict": "first",
-    "confirm": "never",
-    "oracle_sees": "key_text",
-    "oracle_says": "yes_no",
-    "round_origin": 0,
-    "unsolved": "cap",
-    "alpha": 0.2,
+    "max_rounds": 15, "arm": "image+caption", "ask": True, "clues": True, "feedback": True,
+    "clue_interval": 5, "clue_reveal": "grouped", "framework": "direct", "wording": "paper",
+    "judged": "every", "judge_mode": "causal", "chain": "per_call", "verdict": "first", "confirm": "never",
+    "oracle_sees": "key_text", "oracle_says": "yes_no", "round_origin": 0, "unsolved": "cap", "alpha": 0.2,
     "beta": 1.0,
-}
+}  # fmt: skip
 PAPER_SILENT = {"votes", "max_words", "max_characters"}
 """The paper says nothing of these: votes of CoT-SC here, length of a guess, rows judged again."""
 ARMS_OF_OURS = {
-    "frame": "shown",
-    "frame_ladder": "half_whole",
-    "encore": False,
-    "conversation": "fresh",
-    "max_response_words": 20,
-    "max_response_characters": 30,
-}
+    "frame": "shown", "frame_ladder": "half_whole", "encore": False, "conversation": "fresh",
+    "max_response_words": 20, "max_response_characters": 30,
+}  # fmt: skip
 """Arms that the paper does not have; their defaults are its game."""
 OURS = {
-    "clue_reveal",
-    "wording",
-    "judged",
-    "chain",
-    "verdict",
-    "confirm",
-    "oracle_sees",
-    "oracle_says",
-    "unsolved",
-}
+    "clue_reveal", "wording", "judged", "chain", "verdict", "confirm", "oracle_sees", "oracle_says", "unsolved",
+}  # fmt: skip
 """Where our default is another reading than the letter."""
 
 PATH = datasets.shipped("configs", "paper", "lotbench.toml")

@@ -294,31 +294,16 @@ def test_any_text_is_a_question_or_refused_with_a_reason(said: str) -> None:
 # ---- The same words ----
 
 SAME = [
-    ("alarm clock", "Alarm Clock"),
-    ("alarm clock", "an alarm clock"),
-    ("alarm clock", "THE  alarm\nclock."),
-    ("alarm clock", "'alarm clock'"),
-    ("alarm clock", "alarm-clock"),
-    ("alarm clock", "alarm_clock"),
-    ("alarm clock", "ａｌａｒｍ　ｃｌｏｃｋ"),
-    ("café", "cafe\u0301"),
-    ("file", "ﬁle"),
-    ("it's", "it’s"),
-    ("straße", "STRASSE"),
-    ("闹钟", "鬧鐘"),
-    ("闹钟", "「闹 钟」"),
-    ("闹钟", "闹\u200b钟"),
+    ("alarm clock", "Alarm Clock"), ("alarm clock", "an alarm clock"),
+    ("alarm clock", "THE  alarm\nclock."), ("alarm clock", "'alarm clock'"), ("alarm clock", "alarm-clock"),
+    ("alarm clock", "alarm_clock"), ("alarm clock", "ａｌａｒｍ　ｃｌｏｃｋ"), ("café", "cafe\u0301"), ("file", "ﬁle"),
+    ("it's", "it’s"), ("straße", "STRASSE"), ("闹钟", "鬧鐘"), ("闹钟", "「闹 钟」"), ("闹钟", "闹\u200b钟"),
     ("WiFi闹钟", "wifi鬧鐘"),
-]
+]  # fmt: skip
 DIFFERENT = [
-    ("alarm clock", "alarm clocks"),
-    ("alarm clock", "alarmclock"),
-    ("clock", "alarm clock"),
-    ("a", "the"),
-    ("theatre", "atre"),
-    ("闹钟", "钟"),
-    ("cafe", "café"),
-]
+    ("alarm clock", "alarm clocks"), ("alarm clock", "alarmclock"), ("clock", "alarm clock"), ("a", "the"),
+    ("theatre", "atre"), ("闹钟", "钟"), ("cafe", "café"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)
@@ -359,21 +344,13 @@ def test_the_normal_form_has_no_edges_no_capitals_and_no_marks(text: str) -> Non
 # ---- Leaks and languages ----
 
 LEAKS = [
-    ("Is it an alarm clock?", "alarm clock", True),
-    ("Is it an Alarm-Clock?", "alarm clock", True),
-    ("Is it about alarm clocks?", "alarm clock", False),
-    ("Is it a clock?", "alarm clock", False),
-    ("Is it a filmmaker?", "film", False),
-    ("Is it 'film'?", "film", True),
-    ("它是闹钟吗？", "闹钟", True),
-    ("它是鬧鐘嗎？", "闹钟", True),
-    ("它是钟吗？", "闹钟", False),
-    ("它是WiFi吗？", "wifi", True),
-    ("它是WiFi6吗？", "wifi", False),
-    ("Is it a 闹钟?", "闹钟", True),
-    ("Is it c++?", "", False),
+    ("Is it an alarm clock?", "alarm clock", True), ("Is it an Alarm-Clock?", "alarm clock", True),
+    ("Is it about alarm clocks?", "alarm clock", False), ("Is it a clock?", "alarm clock", False),
+    ("Is it a filmmaker?", "film", False), ("Is it 'film'?", "film", True), ("它是闹钟吗？", "闹钟", True),
+    ("它是鬧鐘嗎？", "闹钟", True), ("它是钟吗？", "闹钟", False), ("它是WiFi吗？", "wifi", True),
+    ("它是WiFi6吗？", "wifi", False), ("Is it a 闹钟?", "闹钟", True), ("Is it c++?", "", False),
     ("Is it a(n) drum?", "a(n) drum", True),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("question", "secret", "leak"), LEAKS)
@@ -389,20 +366,11 @@ def test_a_secret_between_spaces_is_always_found(before: str, secret: str, after
 
 
 LANGUAGES = [
-    ("bell", "en", False),
-    ("café 24", "en", False),
-    ("闹钟", "en", True),
-    ("bell 钟", "en", True),
-    ("часы", "en", True),
-    ("42", "en", False),
-    ("闹钟", "zh", False),
-    ("鬧鐘", "zh", False),
-    ("WiFi闹钟", "zh", False),
-    ("alarm clock", "zh", True),
-    ("アラーム", "zh", True),
-    ("目覚まし", "zh", True),
+    ("bell", "en", False), ("café 24", "en", False), ("闹钟", "en", True), ("bell 钟", "en", True),
+    ("часы", "en", True), ("42", "en", False), ("闹钟", "zh", False), ("鬧鐘", "zh", False),
+    ("WiFi闹钟", "zh", False), ("alarm clock", "zh", True), ("アラーム", "zh", True), ("目覚まし", "zh", True),
     ("42", "zh", False),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "language", "other"), LANGUAGES)
@@ -411,17 +379,11 @@ def test_a_guess_in_another_script_is_in_another_language(text: str, language: s
 
 
 OVERLAPS = [
-    ("vibrant alarm clock", "alarm clock", "contains"),
-    ("an alarm clock radio", "alarm clock", "contains"),
-    ("clock", "alarm clock", "shortens"),
-    ("the Alarm-Clock", "alarm clock", None),
-    ("alarm clocks", "alarm clock", None),
-    ("lock", "alarm clock", None),
-    ("小闹钟", "闹钟", "contains"),
-    ("钟", "闹钟", "shortens"),
-    ("闹鐘", "闹钟", None),
-    ("bell", "alarm clock", None),
-]
+    ("vibrant alarm clock", "alarm clock", "contains"), ("an alarm clock radio", "alarm clock", "contains"),
+    ("clock", "alarm clock", "shortens"), ("the Alarm-Clock", "alarm clock", None),
+    ("alarm clocks", "alarm clock", None), ("lock", "alarm clock", None), ("小闹钟", "闹钟", "contains"),
+    ("钟", "闹钟", "shortens"), ("闹鐘", "闹钟", None), ("bell", "alarm clock", None),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("guess", "key", "kind"), OVERLAPS)

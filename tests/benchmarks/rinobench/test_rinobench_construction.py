@@ -245,16 +245,10 @@ async def test_the_writer_reads_reviews_in_words_without_their_ratings(tmp_path:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("3: fine", 3),
-        ("4", 4),
-        (2, 2),
-        ("Not applicable", None),
-        ("5: no", None),
-        (None, None),
-        (True, None),
-        (0, None),
+        ("3: fine", 3), ("4", 4), (2, 2), ("Not applicable", None), ("5: no", None), (None, None),
+        (True, None), (0, None),
     ],
-)
+)  # fmt: skip
 def test_a_rating_is_the_number_before_the_words(given: Any, said: int | None) -> None:
     assert construction.rating(construction.Reply(content={TECHNICAL: given}), TECHNICAL) == said
 

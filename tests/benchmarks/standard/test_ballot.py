@@ -94,13 +94,9 @@ def test_over_all_a_share_is_the_mean_over_types_however_many_votes_each_has() -
 def test_faults_of_votes_are_named() -> None:
     _, key = ballot(WRITTEN, PROBLEMS, "oogiri", seed=0)
     given = [
-        ("p0", "x", "A"),
-        ("p0", "x", "B"),
-        ("p99", "x", "A"),
-        ("p1", "x", "AZ"),
-        ("p2", "x", "AA"),
+        ("p0", "x", "A"), ("p0", "x", "B"), ("p99", "x", "A"), ("p1", "x", "AZ"), ("p2", "x", "AA"),
         ("p0", "y", ""),
-    ]
+    ]  # fmt: skip
     made = [Vote(id=name, voter=voter, letters=tuple(letters)) for name, voter, letters in given]
     assert faults(made, key) == {
         1: "voter: 'x' has voted on p0 already",

@@ -72,15 +72,12 @@ async def test_the_arm_says_what_is_shown_of_a_picture(arm: str, picture: bool, 
 @pytest.mark.parametrize(
     ("said", "letters"),
     [
-        ("B > A > C > E > D", "BACED"),
-        ("B, A, C, E and D.", "BACED"),
-        ("B. one\nA. two\nC. three\nE. four\nD. five", "BACED"),
-        ("B > A > C", None),
-        ("B > A > C > E > E", None),
-        ("A better one is B, then C, D and E", None),
+        ("B > A > C > E > D", "BACED"), ("B, A, C, E and D.", "BACED"),
+        ("B. one\nA. two\nC. three\nE. four\nD. five", "BACED"), ("B > A > C", None),
+        ("B > A > C > E > E", None), ("A better one is B, then C, D and E", None),
         ("B. one\nI like A\nC. three\nE. four\nD. five", None),
     ],
-)
+)  # fmt: skip
 async def test_a_ranking_may_come_as_letters_alone(said: str, letters: str | None) -> None:
     played = await alone(ScriptedModel(said, loop=True), "rank")
     value = played.steps("respond")[0]
@@ -174,10 +171,7 @@ async def test_the_report_has_spearman_what_is_misplaced_and_the_papers_average(
         assert row[-2:] == pytest.approx((sum(values[1:]) / 4, sum(values) / 5))
 
 
-def test_the_defaults_written_out_are_the_defaults_and_the_papers_preset_runs() -> None:
-    written = load(datasets.shipped("configs", "standard.toml")).experiment
-    assert Settings(**written.settings) == Settings()
-    assert set(written.settings) == set(Settings.model_fields) - {"captions", "rewrites"}
+def test_the_papers_preset_runs() -> None:
     paper = load(datasets.shipped("configs", "paper", "standard.toml"), ["share=0.5"], {"model": "human"})
     assert make(paper).settings.captions == "captioner"
 
