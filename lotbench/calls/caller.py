@@ -185,7 +185,7 @@ class Caller:
     async def _call(self, request: Request, role_model: RoleModel, entry: Callable[..., Entry]) -> Reply:
         """Call the model. Under a limit the first call of a kind goes alone: nothing is known yet of the length of replies."""
         kind = request.key.step, role_model.name
-        if self.budget.limited and kind not in self._mean_reply:
+        if self.budget.limited and not role_model.outside and kind not in self._mean_reply:
             async with self._first[kind]:
                 if kind not in self._mean_reply:
                     return await self._pay(request, role_model, entry)
