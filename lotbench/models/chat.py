@@ -30,6 +30,8 @@ CROWDED = frozenset({429, 503, 529})
 """HTTP statuses of an overloaded endpoint."""
 PASSING = frozenset({408, 409, 425, 429})
 """HTTP statuses below 500 after which a call is retried; it is retried after all statuses from 500 too."""
+MOST_FORBIDDEN = 3
+"""Refusals with status 403 in a row that stop a run; one alone may be of a firewall that dislikes one prompt."""
 
 
 def key(name: ModelName) -> str:
@@ -94,6 +96,8 @@ class ChatModel:
         )
         self._sees = False
         """Whether the model has answered a request with a picture; if it refuses one later, that picture is the reason."""
+        self._forbidden = MOST_FORBIDDEN - 1
+        """How many refusals with status 403 came since the last reply; before the first reply, one is enough to stop."""
         self._connections = {} if connections is None else connections
         self._chat: Chat | None = None
 
@@ -135,6 +139,7 @@ class ChatModel:
             raise Unescapable(f"{self.name.text}: {error}") from None
         reply = chat_format.reply(message, time.monotonic() - started, sent)
         self._sees = self._sees or chat_format.has_picture(body)
+        self._forbidden = 0
         self._pace.kept_up()
         return reply
 
@@ -172,7 +177,8 @@ class ChatModel:
 
     def _stop_if_hopeless(self, status: int, text: str, message: str, body: Mapping[str, Any]) -> None:
         """Raise Unescapable for a refusal that every other call would get too."""
-        if status in (401, 403):
+        self._forbidden += status == 403
+        if status == 401 or self._forbidden >= MOST_FORBIDDEN:
             variable = f"${self.name.key}" if self.name.key else "the server"
             raise Unescapable(f"{message} (the key in {variable} was refused)")
         if status == 402 or chat_format.out_of_credit(text):

@@ -33,6 +33,11 @@ FINISHES: dict[str, Finish] = {
 PARAMETERS = ("temperature", "top_p", "seed")
 MAX_ID = 200
 """The longest model id in a reply, in characters."""
+_REFUSED = (
+    r"[\"'`]{0}[\"'`]|\b(?:unsupported|unknown|unrecogni[sz]ed|unexpected|extra|invalid|deprecated)\W+(?:\w+\W+){{0,3}}{0}\b"
+    r"|\b{0}\W+(?:\w+\W+){{0,4}}(?:support|allow|permit|deprecat|unsupported|unknown|extra|must|between|range|only|invalid)"
+)
+"""What a message says of a refused parameter; a message may also quote a prompt with its name."""
 BOUNDS = ("max_tokens", "max_completion_tokens")
 """The two names of the parameter for the maximum length of a reply."""
 
@@ -225,10 +230,10 @@ def lessened(able: Abilities, error: str, request_body: Mapping[str, Any]) -> Ab
         if named or ("completion" in text and too_long(text)):
             return replace(able, bounds=())
     for name in PARAMETERS:
-        if name in request_body and re.search(rf"\b{name}\b", text):
+        if name in request_body and re.search(_REFUSED.format(name), text):
             return replace(able, refused=able.refused | {name})
     if "response_format" in request_body and re.search(
-        r"response_?format|json|schema|grammar|structured|maxlength", text
+        r"response_?format|json.?(?:schema|object|mode)|\bschema\b|grammar|structured|maxlength", text
     ):
         return replace(able, structured=LADDER[LADDER.index(able.structured) + 1])
     return None

@@ -72,6 +72,12 @@ REFUSALS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.parametrize("word", ["temperature", "seed", "json"])
+def test_a_word_of_a_quoted_prompt_takes_nothing_away(word: str) -> None:
+    message = f"Invalid prompt: could not process input 'The {word} drops as penguins march'"
+    assert lessened(Abilities(), message, made() | {"model": "x"}) is None
+
+
 @pytest.mark.parametrize("message", REFUSALS)
 def test_a_refusal_in_the_words_of_a_server_takes_one_thing_away(message: str) -> None:
     model, change = REFUSALS[message]

@@ -261,6 +261,20 @@ async def test_a_run_through_transport_troubles_ends_as_one_without(
     assert outcomes(rough) == outcomes(calm)
 
 
+@pytest.mark.parametrize("refused", [1, 40])
+async def test_one_forbidden_prompt_stops_no_run_and_a_key_that_was_revoked_does(
+    refused: int, tmp_path: Path
+) -> None:
+    forbidden = Status(403, "Forbidden")
+    with FakeServer(faults=lambda index, body: forbidden if 12 <= index < 12 + refused else None) as server:
+        if refused == 1:
+            run = await play(server, tmp_path, max_failed=1.0)
+            assert [trace.arrived for trace in run.traces].count(False) == 1
+        else:
+            with pytest.raises(Unescapable, match="403: Forbidden"):
+                await play(server, tmp_path, max_failed=1.0)
+
+
 async def test_a_refused_call_gives_its_role_no_second_id(tmp_path: Path) -> None:
     """The server names the model in replies; in a refusal it names none."""
     refused = Status(400, "The response was filtered", "content_filter")
