@@ -98,6 +98,8 @@ class ChatModel:
         """Whether the model has answered a request with a picture; if it refuses one later, that picture is the reason."""
         self._forbidden = MOST_FORBIDDEN - 1
         """How many refusals with status 403 came since the last reply; before the first reply, one is enough to stop."""
+        self._proven: set[str] = set()
+        """Parameters and forms with which a reply has come: a later refusal is of something else, such as a quoted prompt."""
         self._connections = {} if connections is None else connections
         self._chat: Chat | None = None
 
@@ -140,6 +142,7 @@ class ChatModel:
         reply = chat_format.reply(message, time.monotonic() - started, sent)
         self._sees = self._sees or chat_format.has_picture(body)
         self._forbidden = 0
+        self._proven |= {*body, str(body.get("response_format"))}
         self._pace.kept_up()
         return reply
 
@@ -161,7 +164,11 @@ class ChatModel:
             return Reply("", "", "content_filter", sent=sent)
         self._stop_if_hopeless(status, text, message, body)
         if status in (400, 413, 422):
-            if (less := chat_format.lessened(able, text, body)) is not None:
+            less = chat_format.lessened(able, text, body)
+            form = (
+                {str(body.get("response_format"))} if less and less.structured != able.structured else set()
+            )
+            if less is not None and not (form | less.refused - able.refused) & self._proven:
                 return less
             if chat_format.too_long(text):
                 return Reply("", "", "length", sent=sent)

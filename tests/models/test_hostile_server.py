@@ -34,7 +34,9 @@ from lotbench.models.chat import ChatModel
 from lotbench.models.retrying import PassingError, Waiting
 from lotbench.types import Message, Reply, Usage
 from tests.asking import asked, question
+from tests.faults import Status
 from tests.recorded import copied, recorded
+from tests.server import FakeServer
 
 QUESTION = question(form=None)
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -445,3 +447,16 @@ async def test_what_a_server_says_unasked_is_no_answer_to_the_next_question() ->
     # The last of its connections is closed at its next word.
     await asyncio.sleep(0.05)
     assert served == 3
+
+
+@pytest.mark.parametrize("word", ["temperature", "seed", "response_format"])
+async def test_what_a_reply_has_come_with_is_not_left_out_later(word: str) -> None:
+    """A server that quotes prompts in its errors would have a judge asked otherwise than in its check."""
+    quoted = Status(400, f"Invalid prompt: '{word}' is not allowed here")
+    with FakeServer(faults=[None, quoted, None], keep_bodies=True) as server:
+        async with asked(server.url) as model:
+            await model(question())
+            with pytest.raises(CallFailed, match="Invalid prompt"):
+                await model(question(number=1))
+            await model(question(number=2))
+        assert [word in body for body in server.bodies] == [True] * len(server.bodies)
