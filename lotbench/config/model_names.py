@@ -43,6 +43,8 @@ PROVIDERS = {
 
 MAKERS = ("openai", "anthropic", "deepseek", "google_genai", "mistralai", "openrouter", "xai")
 """Providers of LangChain that serve one public model under an id."""
+VARIABLES = {"mistralai": ("MISTRAL",), "google_genai": ("GOOGLE", "GOOGLE_GEMINI", "GOOGLE_VERTEX")}
+"""How the variables for a provider's address begin, if not with its name."""
 
 _URL = re.compile(r"^(?P<model>.+)@(?P<url>https?://\S+)$")
 _DATE = re.compile(r"[-@](?:20\d{2}-?\d{2}-?\d{2}|20\d{2}-\d{2}|\d{2}-20\d{2}|\d{2}-\d{2}|\d{4}|0\d{2})$")
@@ -133,7 +135,8 @@ def _parsed(name: str, servers: Servers) -> ModelName:
         return ModelName(name, cast(Kind, kind), rest)
     if colon and kind == "langchain":
         provider, _, model = rest.partition(":")
-        url = _url_elsewhere(name, servers, provider, "API_BASE", "API_URL", "BASE_URL")
+        ends, starts = ("API_BASE", "API_URL", "BASE_URL"), (provider.upper(), *VARIABLES.get(provider, ()))
+        url = _url_elsewhere(name, servers, provider, *(f"{start}_{end}" for start in starts for end in ends))
         return ModelName(name, "langchain", model, url=url, provider=provider)
     if name == "human" or name.startswith("human:"):
         return ModelName(name, "human", name[6:].strip() if ":" in name else name)
@@ -154,12 +157,12 @@ def _parsed(name: str, servers: Servers) -> ModelName:
         known = among(provider, PROVIDERS)
         raise UsageError(f"{name!r}: unknown provider {provider!r}{known}, or NAME@http://host:port/v1")
     server = PROVIDERS[provider]
-    url = _url_elsewhere(name, servers, provider, "BASE_URL") if provider == "openai" else ""
+    url = _url_elsewhere(name, servers, provider, "OPENAI_BASE_URL") if provider == "openai" else ""
     return ModelName(name, "api", model, url=url or server.url, key=server.key, provider=provider)
 
 
-def _url_elsewhere(name: str, servers: Servers, provider: str, *ends: str) -> str:
-    """Return the recorded address of a name; without a record, that in the first set variable PROVIDER_END; else "".
+def _url_elsewhere(name: str, servers: Servers, provider: str, *variables: str) -> str:
+    """Return the recorded address of a name; without a record, that in the first variable that is set; else "".
 
     Raises:
         UsageError: The address is invalid.
@@ -167,8 +170,7 @@ def _url_elsewhere(name: str, servers: Servers, provider: str, *ends: str) -> st
     if servers is not None:
         url = servers.get(name, "")
         return checked_url("run.json: servers", url, f"${provider.upper()}_API_KEY") if url else ""
-    for end in ends:
-        variable = f"{provider.upper()}_{end}"
+    for variable in variables:
         if url := os.environ.get(variable, "").strip():
             return checked_url(f"${variable}", url, f"${provider.upper()}_API_KEY")
     return ""

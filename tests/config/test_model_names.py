@@ -73,6 +73,8 @@ def test_a_name_is_read_from_left_to_right(name: str, kind: str, model: str, url
         ("OPENAI_BASE_URL", "gpt-4o"),
         ("OPENAI_API_BASE", "langchain:openai:gpt-4o"),
         ("ANTHROPIC_BASE_URL", "langchain:anthropic:claude"),
+        ("MISTRAL_BASE_URL", "langchain:mistralai:large"),
+        ("GOOGLE_GEMINI_BASE_URL", "langchain:google_genai:flash"),
     ],
 )
 def test_an_address_of_the_environment_belongs_to_the_identity(
@@ -81,7 +83,7 @@ def test_an_address_of_the_environment_belongs_to_the_identity(
     assert address(parse(name)) == ""
     monkeypatch.setenv(variable, f"{OWN}/")
     assert address(parse(name)) == address(parse(f"gpt-4o@{OWN}")) == OWN
-    assert address(parse("deepseek/m")) == address(parse("langchain:mistralai:m")) == ""
+    assert address(parse("deepseek/m")) == address(parse("langchain:xai:m")) == ""
 
 
 def test_what_anyone_may_serve_under_an_id_is_not_the_model_of_a_provider() -> None:
