@@ -117,6 +117,8 @@ async def resume_duel(runs: Sequence[Run], say: Say = lambda look: None, **how: 
     """
     if len({run.duel for run in runs}) != 1 or not runs[0].duel:
         raise UsageError("these are no runs of one duel: a duel's runs have the same `duel` in run.json")
+    if len(runs) < 2 or len({run.path.resolve() for run in runs}) < len(runs):
+        raise UsageError("a duel goes on with all of its runs, each named once")
     units = list(plan.group_samples(planned(runs[0], Limits()).chosen).values())
 
     return await _look(units, lambda only: [resume(run.path, only=only, **how) for run in runs], how, say)

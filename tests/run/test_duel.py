@@ -96,6 +96,9 @@ async def test_equal_models_that_a_limit_stopped_go_on_play_all_and_are_not_told
         assert len(runs) == 2 and 0 < before < 48 == sum(len(run.traces) for run in last.runs)
         with pytest.raises(UsageError, match="no runs of one duel"):
             await resume_duel([runs[0], replace(runs[1], duel="another")])
+        for some in (runs[:1], [*runs, runs[0]]):
+            with pytest.raises(UsageError, match="all of its runs, each named once"):
+                await resume_duel(some)
     assert (last.at, last.of, last.units) == (4, 4, len(ITEMS)) and last.over and last.apart == []
     assert all(run.summary["complete"] for run in last.runs)
     assert last.level == pytest.approx(0.044, abs=1e-4)
