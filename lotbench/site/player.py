@@ -231,7 +231,9 @@ class Player:
         return None
 
     def _asks(self, text: str) -> bool:
-        """Return whether a text is a question and no guess; a guess on the lists of what counts is none."""
+        """Return whether a text is a question and no guess; a guess on the lists of what counts is none, without a question mark."""
+        if self.phase == "ask" and text.endswith(("?", "？")):
+            return True
         if not (self.phase == "ask" or facts.may_ask(text)) or host.verdict(self._game.sample, text)[0]:
             return False
         return player_view.is_question(text)

@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -225,6 +226,11 @@ def test_a_question_needs_no_question_mark_and_a_guess_may_begin_like_one(
     text: str, is_question: bool
 ) -> None:
     assert (facts.may_ask(text) and player_view.is_question(text)) is is_question
+
+
+def test_a_question_that_names_the_answer_is_one() -> None:
+    asking: Any = SimpleNamespace(phase="ask", _game=SimpleNamespace(sample=SLOPE))
+    assert Player._asks(asking, "Is it skiing?") and not Player._asks(asking, "skiing")
 
 
 async def test_the_field_of_the_question_takes_a_guess_too_and_enter_leaves_the_question_out(

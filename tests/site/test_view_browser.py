@@ -47,6 +47,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 BOARD = tuple(f"lot-{number:04}" for number in range(1, 13))
+ASKS = re.compile("^Your question|^Ask a yes/no question")
 
 
 def here(faults: list[str], address: str) -> list[str]:
@@ -315,18 +316,22 @@ def test_a_whole_game_is_played_in_the_browser_by_two(chromium: Browser, tmp_pat
             for number in (1, 2, 3):
                 answer(ann, f"guess of Ann {number}", "Your guess")
                 if number < 3:
-                    ann.get_by_label("Your question").wait_for()
+                    ann.get_by_label(ASKS).wait_for()
                     assert ann.locator(".stamp.miss").count() == number and serious(ann) == []
                     assert secret.key_text not in ann.content()
-                    answer(ann, "What is it?", "Your question")
+                    answer(ann, "What is it?", ASKS)
                     ann.get_by_text("That asks what, who or how.").wait_for()
-                    answer(ann, f"Is it thing {number} of a kind?", "Your question")
+                    answer(ann, f"Is it thing {number} of a kind?", ASKS)
             ann.get_by_role("heading", name="Not solved in 3 rounds").wait_for()
             assert serious(ann) == [] and overflow(ann) == 0
             assert secret.explanation in (ann.locator(".why").text_content() or "")
             ann.locator("#card[href^='data:image/png']").wait_for()
-            answer(bob, "only guess of Bob", "Your guess")
-            bob.get_by_label("Your question").wait_for()
+            bob.get_by_label("Your guess").focus()
+            bob.keyboard.type("only guess of Bob")
+            bob.keyboard.press("Enter")
+            bob.keyboard.type("Is it red")
+            bob.get_by_label(ASKS).wait_for()
+            assert bob.get_by_label(ASKS).input_value() == "Is it red", "no letter is lost meanwhile"
             assert overflow(bob) == 0 and serious(bob) == []
             for part in (".stage img", ".joke", ".dots"):
                 assert bob.locator(part).first.evaluate(IN_SIGHT), f"{part} is out of sight"
@@ -376,7 +381,7 @@ def test_a_person_plays_every_arm_in_the_browser(chromium: Browser, tmp_path: Pa
                 assert serious(ann) == [] and overflow(ann) == 0
                 assert secret.key_text not in ann.content()
                 assert "&lt;MASK&gt;" not in ann.content() and "WRONG-ANS" not in ann.content()
-                asks = ann.get_by_label("Your question").count()
+                asks = ann.get_by_label(ASKS).count()
                 version = ann.locator("main").get_attribute("data-version")
                 answer(ann, f"Is it thing {said} of a kind?" if asks else f"guess of Ann {said}")
                 turn = f"main.over, main:not([data-version='{version}']):not([data-waiting]) form.joke"

@@ -1,6 +1,13 @@
 // The game: what a person sends, and what has changed since, without loading the page anew.
 const table = () => document.querySelector("[data-table]");
 let busy = false;
+// What a person types on while their last text is under way; the next field begins with it.
+let typed = "";
+document.addEventListener("keydown", ({target, key, ctrlKey, metaKey, altKey}) => {
+  if (target !== document.body || ctrlKey || metaKey || altKey || !table()?.dataset.waiting) return;
+  if (key === "Backspace") typed = typed.slice(0, -1);
+  else if (key.length === 1) typed += key;
+});
 // Another page of the game begins at its top.
 history.scrollRestoration = "manual";
 
@@ -20,6 +27,7 @@ async function renew() {
   const parts = (root) => new Map(all("[data-part]", root).map((one) => [one.dataset.part, one]));
   const [here, there, next] = [parts(document), parts(fresh), fresh.querySelector("[data-table]")];
   if (!got.ok || !next || !table() || [...here.keys()].join() !== [...there.keys()].join()) return location.reload();
+  if (document.activeElement.matches("input[type=text]")) typed = document.activeElement.value;
   for (const [name, old] of here) {
     if (name === "said") grow(old, there.get(name));
     else if (old.outerHTML !== there.get(name).outerHTML) old.replaceWith(document.adoptNode(there.get(name)));
@@ -40,8 +48,10 @@ function settle() {
   }
   const field = document.querySelector("[data-focus]");
   field?.focus({preventScroll: true});
+  if (typed && field?.matches("input[type=text]")) [field.value, typed] = [typed, ""];
   // What stands there is replaced by what is typed.
-  field?.select?.();
+  else field?.select?.();
+  if (field) typed = "";
 }
 
 document.addEventListener("submit", async (event) => {
@@ -50,21 +60,25 @@ document.addEventListener("submit", async (event) => {
   event.preventDefault();
   if (busy) return;
   busy = true;
-  const status = form.querySelector("[role=status]");
+  const status = form.querySelector("[role=status]"), box = form.querySelector("input[type=text]");
   status.textContent = "";
+  const sent = Object.fromEntries(new FormData(form, event.submitter));
+  const back = () => { if (box && !box.value) box.value = sent[box.name] ?? ""; };
+  if (box) box.value = "";
   try {
-    const sent = Object.fromEntries(new FormData(form, event.submitter));
     const got = await fetch(form.dataset.send, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(sent)});
     const told = await got.json();
     if (!got.ok) throw new Error(told.error);
     if (told.why) {
       status.textContent = told.why;
+      back();
       document.querySelector(".composer .picks")?.classList.add("now");
-      form.querySelector("input[type=text]")?.select();
+      box?.select();
     }
     else if (table()) await renew();
     else location.reload();
   } catch (error) {
+    back();
     status.textContent = error instanceof TypeError ? "The server cannot be reached; what you sent so far is kept." : error.message;
   }
   busy = false;
