@@ -163,9 +163,8 @@ def last_look(runs: Sequence[Run]) -> Look | None:
     if not at:
         return None
     end, level = looks[at - 1]
-    return Look(
-        at, len(looks), end, level, _board(runs, {name for unit in units[:end] for name in unit}), runs
-    )
+    only = {name for unit in units[:end] for name in unit}
+    return Look(at, len(looks), end, level, _board(runs, only), runs)
 
 
 def _board(runs: Sequence[Run], samples: Collection[str]) -> Board:
